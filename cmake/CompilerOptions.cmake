@@ -1,0 +1,26 @@
+# Language level, warnings and sanitizers, the same for every target of the project.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(MULTICARD_CCACHE ccache)
+if(MULTICARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MULTICARD_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${MULTICARD_CCACHE})
+endif()
+
+add_library(multicard_options INTERFACE)
+target_compile_options(multicard_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wundef
+  -Wno-restrict  # g++ 12 reports std::string::insert (GCC bug 105329)
+  $<$<BOOL:${MULTICARD_WERROR}>:-Werror>)
+# libtorch brings its own OpenMP runtime; the project's code uses std::thread and at::parallel_for only.
+if(MULTICARD_SANITIZE)
+  target_compile_options(multicard_options INTERFACE -fsanitize=${MULTICARD_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(multicard_options INTERFACE -fsanitize=${MULTICARD_SANITIZE})
+endif()

@@ -1,0 +1,35 @@
+#include "base/Error.hpp"
+
+#include <system_error>
+
+namespace multicard {
+
+namespace {
+
+std::string compose(const std::string& problem, const std::string& why, const std::string& suggestion) {
+  std::string message = problem;
+  if (!why.empty()) message += " (" + why + ")";
+  if (!suggestion.empty()) message += (why.empty() ? ". " : " ") + suggestion;
+  return message;
+}
+
+}  // namespace
+
+Error::Error(ExitCode code, std::string problem, std::string why, std::string suggestion)
+    : std::runtime_error(compose(problem, why, suggestion)),
+      code_(code),
+      problem_(std::move(problem)),
+      why_(std::move(why)),
+      suggestion_(std::move(suggestion)) {}
+
+Error Error::on_all_ranks() const {
+  Error copy = *this;
+  copy.scope_ = Scope::all_ranks;
+  return copy;
+}
+
+std::string system_error_text(int number) {
+  return std::generic_category().message(number);
+}
+
+}  // namespace multicard

@@ -1,0 +1,32 @@
+#pragma once
+/// \file What the operating system says about this process and this machine.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace multicard {
+
+std::string host_name();
+/// "Linux 6.1.0-37-amd64"
+std::string kernel_version();
+/// The model name of /proc/cpuinfo.
+std::string cpu_model();
+/// Processors this process may run on (its affinity mask), at least 1.
+int available_cpus();
+/// The affinity mask as a list, e.g. "0-3,8".
+std::string cpu_set_text();
+/// Largest resident set so far.
+std::int64_t peak_resident_bytes();
+/// Resident set now.
+std::int64_t resident_bytes();
+/// Environment variables whose names start with one of `prefixes`, by name.
+std::map<std::string, std::string> environment_with(const std::vector<std::string>& prefixes);
+
+/// Keeps freed memory in the process instead of returning it to the system: a training step frees and allocates the
+/// same large blocks again and again, and faulting them in anew costs more than half of a step at 224 px
+/// (docs/performance.md). Call once, before the first large allocation.
+void keep_freed_memory();
+
+}  // namespace multicard

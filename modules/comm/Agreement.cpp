@@ -1,0 +1,22 @@
+#include "comm/Agreement.hpp"
+
+#include <vector>
+
+#include "base/Text.hpp"
+
+namespace multicard {
+
+void agree_on(const Communicator& communicator, const std::optional<Error>& mine) {
+  const int none = communicator.size();
+  const int first = communicator.allreduce(mine ? communicator.rank() : none, ReduceOp::min);
+  if (first == none) return;
+  constexpr char kSeparator = '\x1f';
+  std::string packed;
+  if (communicator.rank() == first)
+    packed = std::to_string(static_cast<int>(mine->code())) + kSeparator + mine->problem() + kSeparator + mine->why() +
+             kSeparator + mine->suggestion();
+  const std::vector<std::string> parts = split(communicator.broadcast(packed, first), kSeparator);
+  throw Error(static_cast<ExitCode>(std::stoi(parts.at(0))), parts.at(1), parts.at(2), parts.at(3)).on_all_ranks();
+}
+
+}  // namespace multicard

@@ -1,0 +1,193 @@
+#include "comm/Communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "comm/CommunicatorImpl.hpp"
+#include "comm/Native.hpp"
+#include "comm/Watchdog.hpp"
+
+namespace multicard {
+
+namespace {
+
+MPI_Datatype mpi_type(WireType type) {
+  switch (type) {
+    case WireType::byte:
+      return MPI_BYTE;
+    case WireType::int32:
+      return MPI_INT32_T;
+    case WireType::int64:
+      return MPI_INT64_T;
+    case WireType::uint64:
+      return MPI_UINT64_T;
+    case WireType::float32:
+      return MPI_FLOAT;
+    case WireType::float64:
+      return MPI_DOUBLE;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+std::size_t size_of(WireType type) {
+  switch (type) {
+    case WireType::byte:
+      return 1;
+    case WireType::int32:
+    case WireType::float32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+MPI_Op mpi_op(ReduceOp op) {
+  return op == ReduceOp::sum ? MPI_SUM : op == ReduceOp::min ? MPI_MIN : MPI_MAX;
+}
+
+/// Calls `body(first, count)` for pieces that stay under the largest transfer.
+template <class Body>
+void in_pieces(std::size_t count, std::size_t element_bytes, Body&& body) {
+  const std::size_t step = kMaxTransferBytes / element_bytes;
+  for (std::size_t first = 0; first < count; first += step)
+    body(first, static_cast<int>(std::min(step, count - first)));
+}
+
+Communicator wrap(MPI_Comm handle, const std::shared_ptr<Watchdog>& watchdog) {
+  auto impl = std::make_shared<Communicator::Impl>();
+  impl->handle = handle;
+  impl->owned = true;
+  impl->watchdog = watchdog;
+  check_mpi(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(handle, &impl->rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(handle, &impl->size), "MPI_Comm_size");
+  return Communicator(std::move(impl));
+}
+
+}  // namespace
+
+Communicator::Impl::~Impl() {
+  int finalized = 0;
+  if (owned && handle != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
+    MPI_Comm_free(&handle);
+}
+
+Communicator Communicator::null() {
+  return Communicator(std::make_shared<Impl>());
+}
+
+int Communicator::rank() const {
+  return impl_->rank;
+}
+int Communicator::size() const {
+  return impl_->size;
+}
+bool Communicator::is_null() const {
+  return impl_->handle == MPI_COMM_NULL;
+}
+Watchdog* Communicator::watchdog() const {
+  return impl_->watchdog.get();
+}
+
+Communicator Communicator::split(int color, int key) const {
+  if (is_null()) return *this;
+  const Watchdog::Guard guard(watchdog(), "splitting a communicator");
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(impl_->handle, color, key, &part), "MPI_Comm_split");
+  return wrap(part, impl_->watchdog);
+}
+
+Communicator Communicator::split_by_node() const {
+  if (is_null()) return *this;
+  const Watchdog::Guard guard(watchdog(), "splitting a communicator by node");
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(impl_->handle, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &part),
+            "MPI_Comm_split_type");
+  return wrap(part, impl_->watchdog);
+}
+
+Communicator Communicator::duplicate() const {
+  if (is_null()) return *this;
+  const Watchdog::Guard guard(watchdog(), "duplicating a communicator");
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(impl_->handle, &copy), "MPI_Comm_dup");
+  return wrap(copy, impl_->watchdog);
+}
+
+void Communicator::barrier() const {
+  if (is_null()) return;
+  const Watchdog::Guard guard(watchdog(), "barrier");
+  check_mpi(MPI_Barrier(impl_->handle), "MPI_Barrier");
+}
+
+void Communicator::broadcast_raw(void* data, std::size_t count, WireType type, int root) const {
+  if (is_null()) return;
+  const Watchdog::Guard guard(watchdog(), "broadcast");
+  in_pieces(count, size_of(type), [&](std::size_t first, int number) {
+    check_mpi(MPI_Bcast(static_cast<char*>(data) + first * size_of(type), number, mpi_type(type), root, impl_->handle),
+              "MPI_Bcast");
+  });
+}
+
+std::string Communicator::broadcast(const std::string& text, int root) const {
+  std::uint64_t length = text.size();
+  broadcast(std::span(&length, 1), root);
+  std::string out = text;
+  out.resize(length);
+  broadcast(std::span(out.data(), out.size()), root);
+  return out;
+}
+
+void Communicator::allreduce_raw(void* data, std::size_t count, WireType type, ReduceOp op) const {
+  if (is_null()) return;
+  const Watchdog::Guard guard(watchdog(), "all-reduce");
+  in_pieces(count, size_of(type), [&](std::size_t first, int number) {
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, static_cast<char*>(data) + first * size_of(type), number, mpi_type(type),
+                            mpi_op(op), impl_->handle),
+              "MPI_Allreduce");
+  });
+}
+
+void Communicator::allgather_raw(const void* mine, void* all, std::size_t count, WireType type) const {
+  if (is_null()) {
+    if (count > 0) std::memcpy(all, mine, count * size_of(type));
+    return;
+  }
+  if (count * size_of(type) > kMaxTransferBytes)
+    throw CommunicationError(fmt::format("an all-gather of {} bytes a rank is too large", count * size_of(type)));
+  const Watchdog::Guard guard(watchdog(), "all-gather");
+  const int number = static_cast<int>(count);
+  check_mpi(MPI_Allgather(mine, number, mpi_type(type), all, number, mpi_type(type), impl_->handle), "MPI_Allgather");
+}
+
+std::vector<std::string> Communicator::allgather(const std::string& mine) const {
+  const auto lengths = allgather(static_cast<std::int64_t>(mine.size()));
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  std::vector<char> padded(longest);
+  std::copy(mine.begin(), mine.end(), padded.begin());
+  const std::vector<char> all = allgather(std::span<const char>(padded));
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    texts.emplace_back(all.data() + r * longest, static_cast<std::size_t>(lengths[r]));
+  return texts;
+}
+
+MPI_Comm native(const Communicator& communicator) {
+  if (!communicator.is_null()) return communicator.impl().handle;
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized ? MPI_COMM_SELF : MPI_COMM_NULL;
+}
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw CommunicationError(fmt::format("{} failed", call), std::string(text, static_cast<std::size_t>(length)));
+}
+
+}  // namespace multicard

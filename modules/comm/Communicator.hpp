@@ -1,0 +1,104 @@
+#pragma once
+/// \file Host-side message passing between ranks. MPI itself stays behind this header (comm/Native.hpp shows the
+/// handle).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace multicard {
+
+class Watchdog;
+
+enum class ReduceOp { sum, min, max };
+
+/// The element types that collectives know.
+enum class WireType { byte, int32, int64, uint64, float32, float64 };
+
+template <class T>
+constexpr WireType wire_type() {
+  if constexpr (std::is_same_v<T, float>) return WireType::float32;
+  if constexpr (std::is_same_v<T, double>) return WireType::float64;
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return WireType::byte;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) return WireType::int32;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) return WireType::int64;
+  if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) == 8) return WireType::uint64;
+}
+
+/// A group of ranks. A value: copies share the same group. The null communicator is one rank and never calls MPI, so
+/// that code for one rank needs no branches. All operations marked collective must be called by all ranks of the group
+/// in the same order. Each of them is bounded by the job's time-out (see Watchdog); an MPI failure is a
+/// CommunicationError.
+class Communicator {
+ public:
+  /// One rank, without MPI.
+  static Communicator null();
+
+  int rank() const;
+  int size() const;
+  bool is_root() const { return rank() == 0; }
+  bool is_null() const;
+
+  /// Collective. Ranks with equal `color` form a group, ordered by `key`.
+  Communicator split(int color, int key) const;
+  /// Collective. The ranks that share this rank's memory, i.e. its node.
+  Communicator split_by_node() const;
+  /// Collective. The same ranks with a message space of their own (e.g. for another thread).
+  Communicator duplicate() const;
+
+  /// Collective.
+  void barrier() const;
+
+  /// Collective. Everybody receives root's values.
+  template <class T>
+  void broadcast(std::span<T> values, int root = 0) const {
+    broadcast_raw(values.data(), values.size(), wire_type<T>(), root);
+  }
+  /// Collective. Everybody receives root's text, whatever its length.
+  std::string broadcast(const std::string& text, int root = 0) const;
+
+  /// Collective. In place, element by element; sums are made in rank order on every rank alike.
+  template <class T>
+  void allreduce(std::span<T> values, ReduceOp op) const {
+    allreduce_raw(values.data(), values.size(), wire_type<T>(), op);
+  }
+  template <class T>
+  T allreduce(T value, ReduceOp op) const {
+    allreduce(std::span<T>(&value, 1), op);
+    return value;
+  }
+
+  /// Collective. Equal counts; rank r's values stand at r * count.
+  template <class T>
+  std::vector<T> allgather(std::span<const T> mine) const {
+    std::vector<T> all(mine.size() * static_cast<std::size_t>(size()));
+    allgather_raw(mine.data(), all.data(), mine.size(), wire_type<T>());
+    return all;
+  }
+  template <class T>
+  std::vector<T> allgather(T mine) const {
+    return allgather(std::span<const T>(&mine, 1));
+  }
+  /// Collective. The texts of all ranks in rank order.
+  std::vector<std::string> allgather(const std::string& mine) const;
+
+  /// The guard of this job's collectives; shared by all groups split from one world. Null for the null communicator.
+  Watchdog* watchdog() const;
+
+  struct Impl;
+  explicit Communicator(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  void broadcast_raw(void* data, std::size_t count, WireType type, int root) const;
+  void allreduce_raw(void* data, std::size_t count, WireType type, ReduceOp op) const;
+  void allgather_raw(const void* mine, void* all, std::size_t count, WireType type) const;
+
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,112 @@
+#include "comm/Mpi.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/System.hpp"
+#include "comm/CommunicatorImpl.hpp"
+#include "comm/Native.hpp"
+#include "comm/Watchdog.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr double kDefaultTimeoutS = 300;
+
+/// Settings that Open MPI and HDF5 read at start; what the user has set stays.
+void set_launch_defaults() {
+  setenv("OMPI_MCA_fs_ufs_lock_algorithm", "3", 0);  // 4.1.4 loses data in gapped collective writes without it
+  setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);       // network file systems often refuse locks
+}
+
+int integer_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? std::atoi(value) : 0;
+}
+
+Communicator initialise(int& argc, char**& argv) {
+  set_launch_defaults();
+  int provided = 0;
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+    throw EnvironmentError("MPI could not be initialised");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  auto impl = std::make_shared<Communicator::Impl>();
+  impl->handle = MPI_COMM_WORLD;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &impl->size), "MPI_Comm_size");
+  impl->watchdog = std::make_shared<Watchdog>(kDefaultTimeoutS, [](const std::string& message) {
+    log_local_error(message);
+    abort_job(ExitCode::communication);
+  });
+  set_log_identity(impl->rank, impl->size, host_name());
+  if (provided < MPI_THREAD_MULTIPLE)
+    throw EnvironmentError("this MPI gives no full thread support",
+                           fmt::format("MPI_THREAD_MULTIPLE was asked for, level {} given", provided),
+                           "Use an MPI built with thread support.");
+  const int step_tasks = integer_variable("SLURM_STEP_NUM_TASKS");
+  if (impl->size == 1 && step_tasks > 1)
+    throw EnvironmentError(fmt::format("this is one MPI rank in a Slurm step of {} tasks", step_tasks),
+                           "srun did not hand the tasks to MPI", "Start with srun --mpi=pmix, or with mpirun.");
+  return Communicator(std::move(impl));
+}
+
+struct Removals {
+  std::mutex mutex;
+  std::map<int, std::string> paths;
+  int next = 0;
+};
+
+Removals& removals() {
+  static Removals instance;
+  return instance;
+}
+
+}  // namespace
+
+Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv)) {}
+
+Mpi::~Mpi() {
+  world_ = Communicator::null();
+  MPI_Finalize();
+}
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string version(text, static_cast<std::size_t>(length));
+  return version.substr(0, version.find(','));
+}
+
+int on_abort_remove(const std::string& path) {
+  Removals& all = removals();
+  const std::lock_guard lock(all.mutex);
+  all.paths[all.next] = path;
+  return all.next++;
+}
+
+void cancel_on_abort(int ticket) {
+  Removals& all = removals();
+  const std::lock_guard lock(all.mutex);
+  all.paths.erase(ticket);
+}
+
+void abort_job(ExitCode code) {
+  std::error_code ignored;
+  for (const auto& [ticket, path] : removals().paths)
+    std::filesystem::remove_all(path, ignored);
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized && !finalized) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace multicard

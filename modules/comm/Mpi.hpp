@@ -1,0 +1,36 @@
+#pragma once
+/// \file The lifetime of MPI in this process and the one place that aborts a job.
+
+#include <string>
+
+#include "base/Error.hpp"
+#include "comm/Communicator.hpp"
+
+namespace multicard {
+
+/// Initialises MPI with full thread support on construction and ends it on destruction; make one in main, before
+/// anything that communicates. A singleton start inside a Slurm step of several tasks is an EnvironmentError.
+class Mpi {
+ public:
+  Mpi(int& argc, char**& argv);
+  ~Mpi();
+  Mpi(const Mpi&) = delete;
+  Mpi& operator=(const Mpi&) = delete;
+
+  const Communicator& world() const { return world_; }
+
+ private:
+  Communicator world_;
+};
+
+/// "Open MPI v4.1.4, ..."
+std::string mpi_version();
+
+/// Removes what this rank has half-written (see on_abort) and ends all ranks of the job with `code`.
+[[noreturn]] void abort_job(ExitCode code);
+
+/// Registers a file or folder that abort_job removes; returns a ticket for cancel_on_abort.
+int on_abort_remove(const std::string& path);
+void cancel_on_abort(int ticket);
+
+}  // namespace multicard

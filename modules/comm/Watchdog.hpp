@@ -1,0 +1,64 @@
+#pragma once
+/// \file Ends the job when a collective does not come back.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/Clock.hpp"
+
+namespace multicard {
+
+/// A collective that has been entered and not left.
+struct OpenOperation {
+  const char* name;
+  TimePoint since;
+};
+
+/// A thread that looks at the open collectives of this rank. One that is open for longer than the limit calls
+/// `on_expiry` with a message that names it and the step. Operations of several threads may be open at once.
+class Watchdog {
+ public:
+  using Expiry = std::function<void(const std::string& message)>;
+  Watchdog(double limit_s, Expiry on_expiry);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  void set_limit(double seconds) { limit_s_ = seconds; }
+  double limit() const { return limit_s_; }
+  /// The step that messages name; -1 before the first.
+  void set_step(std::int64_t step) { step_ = step; }
+
+  /// Marks one operation as open for its lifetime. A null watchdog is allowed.
+  class Guard {
+   public:
+    Guard(Watchdog* watchdog, const char* operation);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Watchdog* watchdog_;
+    std::list<OpenOperation>::iterator entry_;
+  };
+
+ private:
+  void watch();
+
+  std::atomic<double> limit_s_;
+  std::atomic<std::int64_t> step_{-1};
+  Expiry on_expiry_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::list<OpenOperation> open_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,64 @@
+#pragma once
+/// \file What a run records, in memory: the same names as in the results file (docs/results_file.md).
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace multicard {
+
+/// The phases that partition a step, in file order; `step` is their sum and comes first in the file.
+inline constexpr std::array<const char*, 7> kPhaseNames{"data_wait",   "transfer", "forward", "backward",
+                                                        "reduce_wait", "update",   "other"};
+enum class Phase : std::uint8_t { data_wait, transfer, forward, backward, reduce_wait, update, other };
+
+/// Seconds of one step on one rank.
+struct StepTimes {
+  double step = 0;
+  std::array<double, kPhaseNames.size()> phases{};
+};
+
+/// One metric: values and the step (or number of completed updates, for eval_*) each belongs to.
+struct MetricSeries {
+  std::vector<double> values;
+  std::vector<std::int64_t> steps;
+};
+
+/// Collectives of one kind on one rank.
+struct CommunicationTotals {
+  std::int64_t calls = 0;
+  std::int64_t payload_bytes = 0;
+  double bus_bytes = 0;  ///< nccl-tests' formula: 2 (R - 1) / R times the payload for an all-reduce
+  double seconds_total = 0;
+  double seconds_exposed = 0;  ///< time the step waited
+};
+
+/// Everything one rank knows about one run.
+struct RankRecord {
+  std::string clock = "host";  ///< "host" or "device"
+  std::int64_t first_step = 0;
+  std::vector<StepTimes> steps;
+  std::vector<std::int64_t> samples;                         ///< of this rank, per step
+  std::map<std::string, std::vector<double>> epochs;         ///< train, evaluate, checkpoint: seconds
+  std::map<std::string, std::int64_t> memory;                ///< e.g. host_peak_bytes, "model/parameters"
+  std::map<std::string, CommunicationTotals> communication;  ///< by kind, e.g. "all_reduce"
+  std::map<std::string, std::int64_t> transfers;             ///< by direction, e.g. "host_to_device"
+};
+
+/// What is equal on all ranks of a run.
+struct RunSummary {
+  std::string name;  ///< "main", or "0000"... in a sweep
+  /// String, integer and real attributes of /runs/<run>; every swept key stands here under its deck path.
+  std::map<std::string, std::string> text;
+  std::map<std::string, std::int64_t> integers;
+  std::map<std::string, double> reals;
+  std::string status = "complete";  ///< complete | stopped | failed
+  std::string error;                ///< why it failed, else empty
+  std::int64_t skip_steps = 0;
+  std::map<std::string, MetricSeries> metrics;
+};
+
+}  // namespace multicard

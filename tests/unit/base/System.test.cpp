@@ -1,0 +1,43 @@
+#include "base/System.hpp"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "base/BuildInfo.hpp"
+#include "base/Clock.hpp"
+
+namespace multicard {
+namespace {
+
+TEST(System, KnowsThisMachine) {
+  EXPECT_FALSE(host_name().empty());
+  EXPECT_GE(available_cpus(), 1);
+  EXPECT_FALSE(cpu_set_text().empty());
+  EXPECT_GT(peak_resident_bytes(), 1 << 20);
+  EXPECT_GT(resident_bytes(), 1 << 20);
+}
+
+TEST(System, CollectsVariablesByPrefix) {
+  setenv("MULTICARD_TEST_A", "1", 1);
+
+  const auto found = environment_with({"MULTICARD_TEST_"});
+
+  EXPECT_EQ(found.at("MULTICARD_TEST_A"), "1");
+  EXPECT_EQ(found.count("HOME"), 0u);
+}
+
+TEST(Clock, LaunchLiesInThePast) {
+  const double since = seconds_since_launch();
+  EXPECT_GE(since, -0.02);
+  EXPECT_LT(since, 60);
+  EXPECT_EQ(utc_now().size(), 20u);
+}
+
+TEST(BuildInfo, NamesVersions) {
+  EXPECT_EQ(build_info().version, "0.1.0");
+  EXPECT_FALSE(build_info().torch.empty());
+}
+
+}  // namespace
+}  // namespace multicard

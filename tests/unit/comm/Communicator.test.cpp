@@ -1,0 +1,80 @@
+#include "comm/Communicator.hpp"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "comm/Topology.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::world;
+
+TEST(NullCommunicator, IsOneRankWhoseCollectivesChangeNothing) {
+  const Communicator null = Communicator::null();
+  std::vector<double> values{1, 2};
+
+  null.barrier();
+  null.broadcast(std::span(values));
+  null.allreduce(std::span(values), ReduceOp::sum);
+
+  EXPECT_EQ(null.rank(), 0);
+  EXPECT_EQ(null.size(), 1);
+  EXPECT_TRUE(null.is_null());
+  EXPECT_EQ(values, (std::vector<double>{1, 2}));
+  EXPECT_EQ(null.allgather(7), std::vector<int>{7});
+  EXPECT_EQ(null.allgather(std::string("x")), std::vector<std::string>{"x"});
+  EXPECT_EQ(null.split(0, 0).size(), 1);
+}
+
+TEST(Communicator, ReducesSumMinAndMax) {
+  const int n = world().size();
+  const std::int64_t mine = world().rank() + 1;
+
+  EXPECT_EQ(world().allreduce(mine, ReduceOp::sum), n * (n + 1) / 2);
+  EXPECT_EQ(world().allreduce(mine, ReduceOp::min), 1);
+  EXPECT_EQ(world().allreduce(mine, ReduceOp::max), n);
+}
+
+TEST(Communicator, BroadcastsValuesAndTexts) {
+  std::vector<float> values(3, static_cast<float>(world().rank()));
+
+  world().broadcast(std::span(values), world().size() - 1);
+
+  EXPECT_EQ(values[2], static_cast<float>(world().size() - 1));
+  EXPECT_EQ(world().broadcast(world().is_root() ? std::string("a\0b", 3) : std::string("longer")),
+            std::string("a\0b", 3));
+  EXPECT_EQ(world().broadcast(std::string()), "");
+}
+
+TEST(Communicator, GathersInRankOrder) {
+  const auto ranks = world().allgather(world().rank());
+  std::vector<int> expected(static_cast<std::size_t>(world().size()));
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(ranks, expected);
+
+  const auto texts = world().allgather(std::string(static_cast<std::size_t>(world().rank()), 'x'));
+  for (int r = 0; r < world().size(); ++r)
+    EXPECT_EQ(texts[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));
+}
+
+TEST(Communicator, SplitsIntoGroups) {
+  const Communicator half = world().split(world().rank() % 2, world().rank());
+
+  EXPECT_EQ(half.allreduce(1, ReduceOp::sum), half.size());
+  EXPECT_EQ(half.rank(), world().rank() / 2);
+  EXPECT_EQ(half.watchdog(), world().watchdog());
+}
+
+TEST(Topology, OneMachineIsOneNode) {
+  const Topology topology = find_topology(world());
+
+  EXPECT_EQ(topology.num_nodes, 1);
+  EXPECT_EQ(topology.local_size, world().size());
+  EXPECT_EQ(topology.hosts.size(), static_cast<std::size_t>(world().size()));
+}
+
+}  // namespace
+}  // namespace multicard
