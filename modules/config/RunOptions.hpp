@@ -1,0 +1,122 @@
+#pragma once
+/// \file What a run deck says, as plain values (docs/decks.md). Paths are expanded.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/Deck.hpp"
+
+namespace multicard {
+
+struct ModelOptions {
+  std::string name = "mobilenet_v2";
+  double width = 1.0;                  ///< multiplies the channels of every layer
+  std::optional<int> classes;          ///< none: as many as the shards name
+  std::optional<double> dropout;       ///< none: the model's own
+  std::optional<std::string> weights;  ///< safetensors file or checkpoint folder to start from
+  bool freeze_batch_norm = false;      ///< running statistics normalise and stay as they are
+};
+
+/// Per channel, of pixel / 255.
+struct NormalizeOptions {
+  std::vector<double> mean, std;
+};
+
+struct DataOptions {
+  std::string train = "data/fashion/train*.h5";  ///< shards: a path or a glob
+  std::optional<std::string> test;               ///< shards to evaluate on; none: no evaluation
+  int image_size = 100;                          ///< height and width that images are resized to
+  std::string pipeline = "host";                 ///< where images are resized and normalised: host
+  std::string layout = "nhwc";                   ///< memory format of activations: nhwc | nchw
+  bool pin_memory = true;                        ///< stage batches for a GPU in page-locked memory
+  std::optional<int> workers;                    ///< threads that prepare batches; none: chosen by the program
+  int prefetch = 2;                              ///< batches prepared ahead
+  bool shuffle = true;                           ///< false: shard order in every epoch
+  std::optional<NormalizeOptions> normalize;     ///< none: mean and std stored in the shards
+  std::optional<std::int64_t> limit;             ///< use the first samples only
+  bool drop_last = false;                        ///< drop the short last batch of an epoch
+};
+
+struct ParallelOptions {
+  std::string strategy = "ddp-ds";
+  std::string backend = "auto";         ///< auto | mpi | nccl
+  std::optional<double> bucket_mb;      ///< size of a gradient bucket in MB (1e6 bytes); none: chosen by the program
+  bool overlap = true;                  ///< reduce gradients while backward goes on
+  bool sync_batch_norm = false;         ///< BatchNorm statistics over all ranks
+  std::string gradient_dtype = "same";  ///< element type that gradients travel in
+  bool share_gpu = false;               ///< let several ranks use one GPU
+};
+
+struct OptimizerOptions {
+  std::string name = "sgd";         ///< sgd | adamw
+  double learning_rate = 0.05;      ///< peak; the schedule multiplies it
+  double momentum = 0;              ///< sgd
+  double weight_decay = 0;          ///< added to the gradient (sgd), decoupled (adamw)
+  double beta1 = 0.9;               ///< adamw
+  double beta2 = 0.999;             ///< adamw
+  double eps = 1e-8;                ///< adamw
+  bool nesterov = false;            ///< sgd
+  std::optional<double> clip_norm;  ///< largest L2 norm of the whole gradient; none: no clipping
+};
+
+struct ScheduleOptions {
+  std::string name = "constant";            ///< constant | linear | cosine | step
+  std::int64_t warmup_steps = 0;            ///< linear from 0 at step 0
+  std::optional<std::int64_t> total_steps;  ///< where linear and cosine end; none: the steps of the run
+  double min_factor = 0;                    ///< the schedule never falls below this part of the learning rate
+  std::int64_t step_size = 0;               ///< step: steps between two decays
+  double gamma = 0.1;                       ///< step: factor of each decay
+};
+
+struct RunSettings {
+  std::string output = "results/fashion";      ///< folder of results, checkpoints and records
+  std::int64_t epochs = 1;                     ///< passes over the training data; unused when steps is set
+  std::optional<std::int64_t> steps;           ///< updates, instead of epochs
+  std::int64_t global_batch = 64;              ///< rows of an update over all ranks; unused when batch_per_rank is set
+  std::optional<std::int64_t> batch_per_rank;  ///< rows of an update on each rank (weak scaling)
+  std::optional<std::int64_t> micro_batch;     ///< rows a rank computes at once; none: all of its rows
+  std::int64_t seed = 1;
+  std::string device = "auto";          ///< auto | cpu | cuda
+  bool deterministic = false;           ///< repeatable bit for bit on the same ranks, slower
+  std::int64_t log_every = 20;          ///< steps between progress lines
+  std::int64_t checkpoint_every = 200;  ///< steps between checkpoints; 0: only at the end
+  int keep_checkpoints = 2;             ///< newest checkpoints kept; 0: none is written at all
+  std::string resume = "auto";          ///< auto | never | path of a checkpoint
+  std::optional<double> wall_limit;     ///< seconds since launch after which the run stops and can be resumed
+  double timeout_s = 300;               ///< seconds a collective may take
+
+  /// Rows of an update over `num_ranks` ranks.
+  std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }
+};
+
+struct EvaluateOptions {
+  std::int64_t every_epochs = 1;      ///< 0: not by epochs
+  std::int64_t every_steps = 0;       ///< 0: not by steps
+  bool at_start = false;              ///< also before the first step
+  std::optional<std::int64_t> limit;  ///< evaluate the first samples only
+};
+
+/// A whole run of the image task.
+struct RunOptions {
+  std::string task = "image";
+  ModelOptions model;
+  DataOptions data;
+  ParallelOptions parallel;
+  std::string precision = "fp32";
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  RunSettings run;
+  EvaluateOptions evaluate;
+  std::int64_t skip_steps = 5;  ///< profile.skip_steps: first steps that statistics leave out
+};
+
+/// Reads and checks a whole deck. \throws UnknownKeyError for a key that no deck has, UsageError for a wrong value, for
+/// values that contradict each other and for what this version does not offer.
+RunOptions read_run_options(const Deck& deck);
+
+/// The deck with every default written out. \throws as read_run_options.
+Deck with_defaults(const Deck& deck);
+
+}  // namespace multicard

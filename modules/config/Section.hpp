@@ -1,0 +1,91 @@
+#pragma once
+/// \file Typed reading of decks that notices keys nobody asked for.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "config/Deck.hpp"
+
+namespace multicard {
+
+/// A key that no reader asked for.
+struct UnknownKeyError : UsageError {
+  using UsageError::UsageError;
+};
+
+/// One map of a deck. Every key asked for is remembered as known. Nothing is thrown while reading: a wrong value is
+/// kept back, the default (or a zero) stands in, and finish() throws, unknown keys first, so that a message about a
+/// value never hides a mistyped key. A null counts as absent everywhere.
+///
+/// T is bool, int, std::int64_t, double or std::string.
+class Section {
+ public:
+  /// The deck's top map.
+  explicit Section(const Deck& deck);
+
+  /// The map at `key`; empty when absent.
+  Section section(const std::string& key);
+
+  /// Whether `key` is set to something other than null. Makes it known.
+  bool has(const std::string& key);
+
+  template <class T>
+  T get(const std::string& key, T fallback);
+  /// A value between `low` and `high`, both included.
+  template <class T>
+  T get_in_range(const std::string& key, T fallback, T low, T high);
+  template <class T>
+  T require(const std::string& key);
+  template <class T>
+  std::optional<T> optional(const std::string& key);
+  template <class T>
+  std::optional<T> optional_in_range(const std::string& key, T low, T high);
+  /// `auto` (also when absent) is no value.
+  template <class T>
+  std::optional<T> automatic(const std::string& key, T low, T high);
+  /// A list; a single value counts as a list of one.
+  template <class T>
+  std::vector<T> list(const std::string& key, std::vector<T> fallback);
+
+  /// One of `allowed`; another word is an error that names the nearest.
+  std::string choice(const std::string& key, const std::string& fallback, const std::vector<std::string>& allowed);
+  /// A path with `~` and `${VAR}` expanded.
+  std::string path(const std::string& key, const std::string& fallback);
+  std::optional<std::string> optional_path(const std::string& key);
+  /// Seconds, from a number or H:MM:SS.
+  std::optional<double> duration(const std::string& key);
+
+  /// Keeps back a UsageError about `key`, e.g. for rules over several keys.
+  void reject(const std::string& key, const std::string& problem, const std::string& why = {},
+              const std::string& suggestion = {});
+
+  /// Throws what reading the whole deck found, through whichever of its sections it is called: the first unknown key
+  /// (UnknownKeyError) of the sections asked for, else the first wrong value (UsageError).
+  void finish() const;
+
+  /// The values that reading gave, defaults included, as a deck of the same name.
+  Deck resolved() const;
+
+ private:
+  struct Record;
+  Section(std::shared_ptr<Record> record, std::string path);
+
+  const Value* find(const std::string& key);
+  std::string full(const std::string& key) const;
+  void wrong_type(const std::string& key, const char* expected, const Value& got);
+  template <class T>
+  std::optional<T> read(const std::string& key);
+  template <class T>
+  std::optional<T> read_in_range(const std::string& key, T low, T high);
+  template <class T>
+  T keep(const std::string& key, T value);
+
+  std::shared_ptr<Record> record_;
+  std::string path_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,11 @@
+#pragma once
+/// \file Keys and values that decks may name but that this version does not offer.
+
+#include "config/Section.hpp"
+
+namespace multicard {
+
+/// Makes the keys of the table in Unavailable.cpp known and keeps back an error for each value that is not available.
+void refuse_unavailable(Section& root);
+
+}  // namespace multicard
