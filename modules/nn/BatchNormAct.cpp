@@ -1,0 +1,47 @@
+#include "nn/BatchNormAct.hpp"
+
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/clamp.h>
+
+#include "nn/SynchronisedNorm.hpp"
+
+namespace multicard {
+namespace {
+
+at::Tensor affine_of_nothing(const at::Tensor& x, const NormTensors& norm) {
+  const at::Tensor y = x * norm.weight.view({1, -1, 1, 1}) + norm.bias.view({1, -1, 1, 1});
+  return y.to(x.scalar_type());
+}
+
+at::Tensor plain_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context) {
+  if (x.numel() == 0) return affine_of_nothing(x, norm);
+  const bool uses_batch = context.uses_batch();
+  const bool tracks = uses_batch && x.numel() / x.size(1) > 1;
+  if (tracks) at::Tensor(norm.num_batches_tracked).add_(1);
+  const bool has_running = tracks || !uses_batch;
+  return at::batch_norm(x, norm.weight, norm.bias, has_running ? norm.running_mean : at::Tensor(),
+                        has_running ? norm.running_var : at::Tensor(), uses_batch, kNormMomentum, kNormEpsilon,
+                        /*cudnn_enabled=*/true);
+}
+
+at::Tensor normalise(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
+                     const at::Tensor& residual) {
+  if (context.uses_batch() && context.reducer) return synchronised_norm(x, norm, context, activation, residual);
+  const at::Tensor z = plain_norm(x, norm, context);
+  const at::Tensor y = activation == Activation::relu6 ? at::clamp(z, 0.0, 6.0) : z;
+  return residual.defined() ? y + residual : y;
+}
+
+}  // namespace
+
+at::Tensor batch_norm_act(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
+                          Activation activation) {
+  return normalise(x, norm, context, activation, {});
+}
+
+at::Tensor batch_norm_add(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
+                          const at::Tensor& residual) {
+  return normalise(x, norm, context, Activation::none, residual);
+}
+
+}  // namespace multicard

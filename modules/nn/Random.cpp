@@ -1,0 +1,65 @@
+#include "nn/Random.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+
+namespace multicard {
+namespace {
+
+// The finaliser of splitmix64 (Steele, Lea and Flood 2014).
+constexpr std::uint64_t kIncrement = 0x9E3779B97F4A7C15U, kMultiplier1 = 0xBF58476D1CE4E5B9U,
+                        kMultiplier2 = 0x94D049BB133111EBU;
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * kMultiplier1;
+  x = (x ^ (x >> 27)) * kMultiplier2;
+  return x ^ (x >> 31);
+}
+
+// In (0, 1].
+double uniform(std::uint64_t key, std::uint64_t index) {
+  return (static_cast<double>(mixed(key + index * kIncrement) >> 11) + 1.0) * 0x1.0p-53;
+}
+
+std::int64_t as_signed(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+// The same finaliser on int64 tensors, whose products wrap; their right shift is arithmetic, hence the mask.
+at::Tensor xor_shifted(const at::Tensor& x, int bits) {
+  return x ^ ((x >> bits) & as_signed(~std::uint64_t{0} >> bits));
+}
+
+at::Tensor mixed(const at::Tensor& x) {
+  const at::Tensor once = xor_shifted(x, 30) * as_signed(kMultiplier1);
+  return xor_shifted(xor_shifted(once, 27) * as_signed(kMultiplier2), 31);
+}
+
+}  // namespace
+
+at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t seed, std::uint64_t stream) {
+  at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
+  const std::uint64_t key = mixed(mixed(seed + kIncrement) + (stream + 1) * kIncrement);
+  auto* out = values.data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i) {
+    const auto index = static_cast<std::uint64_t>(i);
+    const double radius = std::sqrt(-2.0 * std::log(uniform(key, 2 * index)));
+    const double angle = 2.0 * std::numbers::pi * uniform(key, 2 * index + 1);
+    out[i] = static_cast<float>(deviation * radius * std::cos(angle));  // Box and Muller 1958
+  }
+  return values;
+}
+
+at::Tensor dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
+  constexpr int kBits = 31;
+  const at::Tensor index = at::arange(x.numel(), x.options().dtype(at::kLong)).view(x.sizes());
+  const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(mixed(seed + kIncrement))) &
+                          as_signed((std::uint64_t{1} << kBits) - 1);
+  const at::Tensor kept = bits >= static_cast<std::int64_t>(std::llround(std::ldexp(probability, kBits)));
+  return x * kept.to(x.scalar_type()).div(1.0 - probability);
+}
+
+}  // namespace multicard

@@ -1,0 +1,17 @@
+#pragma once
+/// \file Random numbers that are functions of a seed and an index, equal on every rank.
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace multicard {
+
+/// Values of N(0, deviation^2), float32 on the CPU. `stream` separates the tensors of one seed.
+at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t seed, std::uint64_t stream);
+
+/// x with each value zeroed with `probability` (below 1) and the others divided by (1 - probability). The choice
+/// depends on `seed` and the index of the element alone, whatever device or dtype.
+at::Tensor dropout(const at::Tensor& x, double probability, std::uint64_t seed);
+
+}  // namespace multicard

@@ -1,0 +1,18 @@
+#pragma once
+/// \file How synchronised batch normalisation meets the other replicas, without this module knowing a communicator.
+
+#include <ATen/core/Tensor.h>
+
+namespace multicard {
+
+/// Sums over all replicas. A layer calls it once in forward and once in backward, in the same order on every replica,
+/// also where a replica holds no rows.
+class StatisticsReducer {
+ public:
+  virtual ~StatisticsReducer() = default;
+  /// Collective. Replaces `flat` (1-D, float64, contiguous, on the network's device, a few thousand values at most) by
+  /// its sum over all replicas.
+  virtual void sum(at::Tensor& flat) = 0;
+};
+
+}  // namespace multicard
