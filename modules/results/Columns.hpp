@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,6 +22,14 @@ struct StepTimes {
   std::array<double, kPhaseNames.size()> phases{};
 };
 
+/// The times of a step that a rank took no part in: NaN throughout.
+inline StepTimes absent_step() {
+  StepTimes times;
+  times.step = std::numeric_limits<double>::quiet_NaN();
+  times.phases.fill(times.step);
+  return times;
+}
+
 /// One metric: values and the step (or number of completed updates, for eval_*) each belongs to.
 struct MetricSeries {
   std::vector<double> values;
@@ -36,16 +45,31 @@ struct CommunicationTotals {
   double seconds_exposed = 0;  ///< time the step waited
 };
 
-/// Everything one rank knows about one run.
+/// Everything one rank knows about one run. Per-step vectors have one element for each of `steps`.
 struct RankRecord {
   std::string clock = "host";  ///< "host" or "device"
   std::int64_t first_step = 0;
-  std::vector<StepTimes> steps;
-  std::vector<std::int64_t> samples;                         ///< of this rank, per step
-  std::map<std::string, std::vector<double>> epochs;         ///< train, evaluate, checkpoint: seconds
-  std::map<std::string, std::int64_t> memory;                ///< e.g. host_peak_bytes, "model/parameters"
+  std::vector<StepTimes> steps;                             ///< absent_step() where this rank took no part
+  std::vector<std::int64_t> samples;                        ///< of this rank, per step
+  std::map<std::string, std::vector<std::int64_t>> counts;  ///< per step: tokens, trained_tokens, computed_tokens
+  std::map<std::string, std::vector<double>> extra_times;  ///< per step: seconds beside the phases, e.g. host_data_wait
+  std::map<std::string, std::vector<double>> epochs;       ///< train, evaluate, checkpoint: seconds
+  std::map<std::string, std::int64_t> memory;              ///< e.g. host_peak_bytes, "model/parameters"
   std::map<std::string, CommunicationTotals> communication;  ///< by kind, e.g. "all_reduce"
   std::map<std::string, std::int64_t> transfers;             ///< by direction, e.g. "host_to_device"
+};
+
+/// From `first_step` on, `ranks` ranks ran.
+struct Segment {
+  std::int64_t first_step = 0;
+  std::int64_t ranks = 0;
+};
+
+/// Named columns of equal length.
+struct Table {
+  std::map<std::string, std::vector<std::string>> text;
+  std::map<std::string, std::vector<std::int64_t>> integers;
+  std::map<std::string, std::vector<double>> reals;
 };
 
 /// What is equal on all ranks of a run.
@@ -59,6 +83,8 @@ struct RunSummary {
   std::string error;                ///< why it failed, else empty
   std::int64_t skip_steps = 0;
   std::map<std::string, MetricSeries> metrics;
+  std::vector<Segment> segments;        ///< empty: all ranks from the first step on
+  std::map<std::string, Table> tables;  ///< by path in the run, e.g. "profile/kernels", "allocation/decisions"
 };
 
 }  // namespace multicard

@@ -1,0 +1,36 @@
+#pragma once
+/// \file Files that appear under their name only when they are whole.
+
+#include <string>
+
+#include "comm/Communicator.hpp"
+
+namespace multicard {
+
+/// A file being written. It has a temporary name that starts with a dot, in the folder of the final one, so that no
+/// glob finds it; commit() gives it its name. Without commit it is removed, also when the job aborts.
+class PendingFile {
+ public:
+  /// Collective over `communicator`, whose ranks share the temporary name. Missing folders are created. Nothing is
+  /// opened yet: the caller creates path().
+  explicit PendingFile(std::string final_path, Communicator communicator = Communicator::null());
+  /// Rank 0 removes what was not committed. Not collective.
+  ~PendingFile();
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  /// Collective. Once all ranks are here, rank 0 brings the file to the disk and renames it, replacing one of that
+  /// name. Close the file first.
+  void commit();
+
+ private:
+  std::string final_path_;
+  Communicator communicator_;
+  std::string path_;
+  int ticket_ = -1;
+  bool pending_ = true;
+};
+
+}  // namespace multicard

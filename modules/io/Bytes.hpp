@@ -1,0 +1,46 @@
+#pragma once
+/// \file Whole files as bytes. A std::string here is a sequence of bytes; a failure is a DataError naming the file.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace multicard {
+
+/// All bytes of a file.
+std::string read_file(const std::string& path);
+/// All bytes of a file, decompressed when it starts as a gzip file does (several members in a row are allowed). A
+/// truncated or damaged one is a DataError.
+std::string read_file_maybe_gzip(const std::string& path);
+/// Writes a file that appears when it is whole (see PendingFile); missing folders are created.
+void write_file(const std::string& path, std::string_view bytes);
+
+/// A file being written from front to back.
+class OutputFile {
+ public:
+  /// Creates the file or empties it.
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::string_view bytes);
+  void write(std::span<const std::byte> bytes);
+  void close();
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+/// SHA-256 as 64 hexadecimal digits.
+std::string sha256(std::string_view bytes);
+std::string sha256_of_file(const std::string& path);
+
+/// The paths that a shell pattern (`*`, `?`, `[...]`) matches, sorted byte by byte; names that start with a dot only
+/// match a dot. A DataError naming the pattern if there are none.
+std::vector<std::string> expand_glob(const std::string& pattern);
+
+}  // namespace multicard

@@ -1,0 +1,56 @@
+#pragma once
+/// \file The safetensors format: eight bytes N (little-endian), N bytes of JSON, the tensors' bytes.
+/// https://huggingface.co/docs/safetensors
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace multicard {
+
+/// One tensor: row-major, little-endian. `bytes` points into the mapped file or, when writing, to the caller's memory.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  ///< "F32", "BF16", "I64", ...
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// Bytes of one element of a safetensors dtype; 0 for a name that is not one.
+std::size_t safetensors_element_bytes(const std::string& dtype);
+
+/// A file mapped into memory. The constructor checks everything a later use relies on: lengths, names, dtypes, shapes,
+/// and that the tensors cover the data without overlap or hole; anything else is a DataError.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  /// In file order.
+  const std::vector<SafetensorsEntry>& entries() const { return entries_; }
+  /// nullptr if there is none of this name.
+  const SafetensorsEntry* find(const std::string& name) const;
+  /// A DataError naming the nearest name if there is none.
+  const SafetensorsEntry& at(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Keeps the bytes of all entries valid as long as it is held, also beyond this object.
+  std::shared_ptr<const void> mapping() const { return mapping_; }
+
+ private:
+  std::string path_;
+  std::shared_ptr<const void> mapping_;
+  std::vector<SafetensorsEntry> entries_;
+  std::map<std::string, std::size_t> index_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes a file that appears when it is whole. Equal entries give equal bytes, whatever their order: tensors stand by
+/// falling element size, then by name. A shape that does not fit its bytes or a name used twice is a DataError.
+void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
+                       const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+
+}  // namespace multicard

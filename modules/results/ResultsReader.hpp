@@ -1,0 +1,68 @@
+#pragma once
+/// \file Reading the results file (docs/results_file.md) in one process, without an MPI launch.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/Hdf5.hpp"
+#include "results/Columns.hpp"
+#include "results/Provenance.hpp"
+
+namespace multicard {
+
+/// Rows are ranks; columns are steps or epochs.
+template <class T>
+struct RankMatrix {
+  std::size_t ranks = 0, length = 0;
+  std::vector<T> values;  ///< row-major
+
+  std::span<const T> row(std::size_t rank) const { return std::span(values).subspan(rank * length, length); }
+  T at(std::size_t rank, std::size_t index) const { return values.at(rank * length + index); }
+};
+
+/// Communication of one kind, an element for each rank.
+struct CommunicationColumns {
+  std::vector<std::int64_t> calls, payload_bytes;
+  std::vector<double> bus_bytes, seconds_total, seconds_exposed;
+};
+
+/// One run as the file holds it. A failed one may have nothing but its summary.
+struct RunData {
+  RunSummary summary;  ///< attributes (without status and error, which have members), metrics, segments, tables
+  int ranks = 0;       ///< the largest number of ranks; rows of the matrices
+  std::string clock;   ///< "host" or "device"; empty without steps
+  std::int64_t first_step = 0;
+  std::size_t num_steps = 0;
+  std::map<std::string, RankMatrix<double>> times;         ///< [ranks, steps] seconds: step, the phases, host_data_wait
+  std::map<std::string, RankMatrix<std::int64_t>> counts;  ///< [ranks, steps]: samples, tokens, ...
+  std::map<std::string, RankMatrix<double>> epochs;        ///< [ranks, epochs] seconds: train, evaluate, checkpoint
+  std::map<std::string, std::vector<std::int64_t>> memory;     ///< [ranks] bytes, e.g. host_peak_bytes, model/gradients
+  std::map<std::string, CommunicationColumns> communication;   ///< by kind
+  std::map<std::string, std::vector<std::int64_t>> transfers;  ///< [ranks] bytes by direction
+};
+
+/// An open results file. What is not one, is damaged, or has a newer schema_version than this program knows is a
+/// DataError that says so.
+class ResultsFile {
+ public:
+  static ResultsFile open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  /// created_utc, version, git, command_line, ... of the root.
+  const std::map<std::string, Hdf5Value>& attributes() const { return attributes_; }
+  Provenance provenance() const;
+  std::vector<std::string> run_names() const;
+  RunData run(const std::string& name) const;
+  /// All, in the order of their names.
+  std::vector<RunData> runs() const;
+
+ private:
+  explicit ResultsFile(Hdf5File file);
+  Hdf5File file_;
+  std::map<std::string, Hdf5Value> attributes_;
+};
+
+}  // namespace multicard
