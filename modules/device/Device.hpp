@@ -1,0 +1,54 @@
+#pragma once
+/// \file Which device each rank computes on, and how it computes there.
+
+#include <optional>
+#include <string>
+
+#include <c10/core/Device.h>
+
+#include "comm/Communicator.hpp"
+#include "comm/Topology.hpp"
+#include "device/Gpu.hpp"
+
+namespace multicard {
+
+/// run.device
+enum class DeviceRequest { automatic, cpu, cuda };
+/// parallel.share_gpu: whether several ranks may use one GPU
+enum class ShareGpu { no, yes };
+
+/// The device of one rank.
+struct DeviceChoice {
+  at::Device device = at::kCPU;
+  std::string description;     ///< "cpu (AMD EPYC 9554, 1 thread)" or "cuda:0 NVIDIA H100 80GB HBM3 at 0000:18:00.0"
+  std::optional<GpuInfo> gpu;  ///< of a CUDA device
+};
+
+/// Collective over `communicator`; `topology` is its own. All ranks get the same kind of device: `automatic` is CUDA
+/// when every rank sees a GPU. The GPU of a rank is local_rank modulo the number of visible ones (so a launcher that
+/// shows each rank its own GPU works too). Throws EnvironmentError, on all ranks, when CUDA is asked for and missing,
+/// or when two ranks would meet on one GPU and `share` is no. With `share` yes the NCCL settings that several ranks on
+/// one GPU need are put into the environment: call before the first NCCL call.
+DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communicator& communicator,
+                           const Topology& topology);
+
+/// The word of a deck: auto | cpu | cuda. Throws UsageError for another.
+DeviceRequest device_request(const std::string& word);
+
+/// Ranks (two or more) that would use one GPU: equal host, and equal bus id or uuid. Empty when there are none.
+/// \param hosts,gpus of each rank
+std::vector<int> ranks_on_one_gpu(const std::vector<std::string>& hosts, const std::vector<GpuInfo>& gpus);
+
+/// Collective over the node. Sets the number of threads an operation computes with on the CPU and returns it:
+/// `request`, else OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1.
+int set_compute_threads(std::optional<int> request, const Topology& topology);
+
+/// Whether float32 products may be rounded to TF32 on the GPU. fp32 means off.
+enum class Tf32 { off, on };
+void set_tf32(Tf32 use);
+
+/// With true: same inputs, same bits (an operation that cannot do so throws). With false cuDNN picks its algorithms by
+/// timing them. Call before the first GPU operation.
+void set_deterministic(bool deterministic);
+
+}  // namespace multicard

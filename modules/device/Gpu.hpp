@@ -1,0 +1,41 @@
+#pragma once
+/// \file The GPUs that this process sees. Without a driver, or in a build without CUDA, there are none: nothing here
+/// fails or prints on a machine without GPUs.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace multicard {
+
+struct GpuInfo {
+  int index = 0;       ///< among the visible ones
+  std::string name;    ///< "NVIDIA H100 80GB HBM3"
+  std::string bus_id;  ///< "0000:18:00.0", lower case
+  std::string uuid;    ///< "GPU-8f1c..."
+  int numa_node = -1;  ///< -1 where the system does not say
+  std::int64_t memory_bytes = 0;
+  int compute_major = 0;  ///< compute capability
+  int compute_minor = 0;
+};
+
+/// All GPUs that CUDA shows to this process, by index.
+std::vector<GpuInfo> visible_gpus();
+
+/// Versions as text, e.g. driver "580.65.06", cuda_driver "13.0" (the newest CUDA the driver serves), cuda_runtime
+/// "13.0", nccl "2.28.9"; empty where there is none.
+struct GpuSoftware {
+  std::string driver, cuda_driver, cuda_runtime, nccl;
+};
+GpuSoftware gpu_software();
+
+/// Whether GPU `from` reads and writes the memory of GPU `to` directly.
+bool peer_access(int from, int to);
+
+/// Makes GPU `index` the one that this process uses from now on.
+void use_gpu(int index);
+
+/// Whether the GPU path was compiled in (CMake option MULTICARD_CUDA).
+bool gpu_path_compiled_in();
+
+}  // namespace multicard

@@ -1,0 +1,83 @@
+#pragma once
+/// \file Where the time of each step goes.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "results/Columns.hpp"
+
+namespace multicard {
+
+/// Points in time, on the host or on the compute stream of a GPU. Internal to StepClock.
+class TimeMarks {
+ public:
+  using Mark = std::int64_t;
+  virtual ~TimeMarks() = default;
+  virtual Mark set() = 0;                             ///< now
+  virtual bool reached(Mark mark) = 0;                ///< has the device come there?
+  virtual void wait_for(Mark mark) = 0;               ///< blocks until it has
+  virtual double seconds(Mark from, Mark until) = 0;  ///< both reached
+  virtual void release(Mark mark) = 0;                ///< will not be asked for again
+};
+
+/// Measures steps and the phases that partition them. A step lasts from the end of the one before to its own
+/// end_step(); the first starts at begin_step(). The time until the next call of enter() belongs to the phase entered;
+/// what is in no phase is `other`. On a GPU the marks are events on the current stream, so that a phase is the time the
+/// GPU spent; nothing waits for the GPU inside the loop: steps come out of take_finished() once the GPU has passed
+/// them.
+class StepClock {
+ public:
+  explicit StepClock(at::Device device);
+  ~StepClock();
+  StepClock(const StepClock&) = delete;
+  StepClock& operator=(const StepClock&) = delete;
+
+  /// "host" or "device"
+  const char* name() const { return name_; }
+
+  /// Opens a step in phase `other`, unless one is open because the step before has ended.
+  void begin_step();
+  void enter(Phase phase);
+  /// Closes the step; the next one starts here.
+  void end_step();
+
+  /// The time from pause() to resume() is in no step (evaluation, checkpoints); the phase stays what it was.
+  void pause();
+  void resume();
+
+  /// Steps that are measured completely, in order; each is handed out once.
+  std::vector<StepTimes> take_finished();
+  /// The same after waiting for the device: at the end of a run.
+  std::vector<StepTimes> take_all();
+
+ private:
+  struct Interval {
+    Phase phase;
+    TimeMarks::Mark from, until;
+  };
+  struct Step {
+    std::vector<Interval> intervals;
+    std::vector<TimeMarks::Mark> marks;  ///< to release
+  };
+
+  TimeMarks::Mark mark();
+  void close_interval(TimeMarks::Mark now);
+  StepTimes measure(const Step& step);
+
+  const char* name_;
+  std::unique_ptr<TimeMarks> marks_;
+  enum class State { idle, running, paused } state_ = State::idle;
+  Phase phase_ = Phase::other;
+  TimeMarks::Mark since_ = 0;
+  Step current_;
+  std::deque<Step> ended_;
+};
+
+/// Events on the current CUDA stream. Throws EnvironmentError in a build without CUDA.
+std::unique_ptr<TimeMarks> make_device_marks(at::Device device);
+
+}  // namespace multicard

@@ -1,0 +1,66 @@
+#pragma once
+/// \file Summing gradients over ranks while backward still runs.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+/// When buckets are summed: as soon as backward has filled them, or all in finish().
+enum class Overlap { no, yes };
+
+/// Turns the gradients of parameters into views of flat buffers, cut into buckets in reverse parameter order
+/// (backward's order), and sums the buckets over all ranks. One step:
+///
+///     reducer.zero();
+///     backward(...);                     // all micro-batches but the last
+///     reducer.arm();
+///     backward(...);                     // buckets start as they fill
+///     reducer.finish();                  // gradients hold the sums
+///
+/// Buckets start in the same order on all ranks whatever the order of backward, and finish() starts those that backward
+/// did not reach: a rank with no rows calls arm() and finish() alone, and unused parameters count as zero.
+/// Only one reducer may serve a parameter at a time.
+class GradientReducer {
+ public:
+  struct Options {
+    /// Bytes of a bucket / 1e6. By default 1 MiB for the first bucket (its sum hides behind the rest of backward) and
+    /// 4 MiB for the others (docs/performance.md).
+    std::optional<double> bucket_mb;
+    Overlap overlap = Overlap::yes;
+  };
+
+  /// Collective. `parameters` are leaves of float32 or float64 that require gradients, equal on all ranks; their
+  /// present gradients are dropped. Each gradient has its parameter's strides (channels_last stays so).
+  GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options);
+  /// Not collective. Gradients stay valid.
+  ~GradientReducer();
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Sets all gradients to zero. Gradients must never be reset (set to none) while the reducer lives.
+  void zero();
+  /// The next backward is the last of this step. Backwards that are not armed only add to the gradients.
+  void arm();
+  /// Collective. Waits until all gradients are summed (device tensors: the current stream waits). Returns the seconds
+  /// the host waited. Works without arm() too.
+  double finish();
+
+  /// Of the parameters, in their order.
+  const std::vector<at::Tensor>& gradients() const;
+  /// The buffers behind all gradients, one for each type; gaps between gradients are zero.
+  const std::vector<at::Tensor>& flats() const;
+  std::size_t num_buckets() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace multicard

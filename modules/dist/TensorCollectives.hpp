@@ -1,0 +1,78 @@
+#pragma once
+/// \file Sums and copies of tensors over ranks.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "comm/Communicator.hpp"
+#include "results/Columns.hpp"
+
+namespace multicard {
+
+/// An operation under way. Wait for it before its tensor is read or written again, and before the collectives it came
+/// from are destroyed.
+class Work {
+ public:
+  virtual ~Work() = default;
+  /// Host tensors: blocks until the result is there. Device tensors: makes the current stream wait for it.
+  /// Throws CommunicationError when the operation failed.
+  virtual void wait() = 0;
+};
+
+/// parallel.backend
+enum class Backend { automatic, mpi, nccl };
+
+/// Collectives on tensors of one device. All operations are collective: every rank calls them in the same order with
+/// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32 or float64 tensors, are made
+/// in rank order (within a node) and give every rank the same bits. Each operation is bounded by the job's time-out
+/// (comm/Watchdog.hpp).
+class TensorCollectives {
+ public:
+  virtual ~TensorCollectives() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// "null" | "mpi" | "nccl"
+  virtual const char* name() const = 0;
+
+  /// Collective. A zeroed 1-D tensor in memory that the sums of these collectives reach without a copy (on the CPU:
+  /// shared by the ranks of a node). It may outlive the collectives.
+  virtual at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) = 0;
+
+  /// Collective. Starts the in-place sum over all ranks; returns at once.
+  virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat) = 0;
+  /// Collective. The same, and waits. Small tensors (statistics, metrics) take a short way that does not queue behind
+  /// the sums started before.
+  virtual void sum(const at::Tensor& flat) = 0;
+  /// Collective. The sum goes to `root` only; afterwards the others' values are unspecified.
+  virtual void reduce(const at::Tensor& flat, int root) = 0;
+  /// Collective. Everybody receives root's values; any type, contiguous.
+  virtual void broadcast(const at::Tensor& tensor, int root) = 0;
+  /// Collective. Rank r receives into `mine` the r-th block of rows of root's `all`, which has rows[r] rows (any may
+  /// be 0); elsewhere `all` is ignored. Any type, contiguous.
+  virtual void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
+                            int root) = 0;
+
+  /// What was done so far, by kind: all_reduce, reduce, broadcast, scatter. Exposed time is the time spent waiting: on
+  /// the host, or of the device's current stream.
+  virtual std::map<std::string, CommunicationTotals> totals() = 0;
+};
+
+/// Collective over `communicator`. The collectives for tensors on `device`: without MPI or, when automatic, with one
+/// rank, null ones; else mpi for the CPU and nccl for CUDA. Throws UsageError when backend and device do not fit, and
+/// EnvironmentError when NCCL is not compiled in (CMake option MULTICARD_CUDA).
+std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Communicator& communicator,
+                                                    at::Device device);
+
+/// The word of a deck: auto | mpi | nccl. Throws UsageError for another.
+Backend backend_from(const std::string& word);
+
+/// Collective. Everybody receives root's values of all tensors, in few messages; any types and strides.
+void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root = 0);
+
+}  // namespace multicard
