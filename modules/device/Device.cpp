@@ -1,0 +1,155 @@
+#include "device/Device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/System.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::string cpu_description() {
+  const int threads = at::get_num_threads();
+  return fmt::format("cpu ({}, {} thread{})", cpu_model(), threads, threads == 1 ? "" : "s");
+}
+
+void require_gpus(const Communicator& communicator, bool have_one) {
+  if (!gpu_path_compiled_in())
+    throw EnvironmentError("run.device is cuda, but this multicard was built without its GPU path", "",
+                           "Build with a CUDA toolkit and the CMake option MULTICARD_CUDA=ON, or set run.device=cpu.");
+  agreed(communicator, [&] {
+    if (!have_one)
+      throw EnvironmentError("run.device is cuda, but there is no GPU",
+                             fmt::format("rank {} on {} sees none", communicator.rank(), host_name()),
+                             "Ask the batch system for GPUs, check nvidia-smi and CUDA_VISIBLE_DEVICES, or set "
+                             "run.device=cpu.");
+  });
+}
+
+/// Each rank's GPU as all ranks must know it; only the fields that tell GPUs apart.
+std::vector<GpuInfo> gather(const Communicator& communicator, const GpuInfo& mine) {
+  const auto bus_ids = communicator.allgather(mine.bus_id);
+  const auto uuids = communicator.allgather(mine.uuid);
+  std::vector<GpuInfo> all(bus_ids.size());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    all[r].bus_id = bus_ids[r];
+    all[r].uuid = uuids[r];
+  }
+  return all;
+}
+
+/// NCCL refuses two ranks with equal host and bus id. With an identity of its own each rank counts as a node and talks
+/// through the loopback network; the other settings switch off what needs a GPU or a network card for each rank.
+void let_ranks_share_gpus(int rank) {
+  setenv("NCCL_HOSTID", fmt::format("multicard-rank-{}", rank).c_str(), 1);
+  for (const char* off : {"NCCL_NVLS_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_RAS_ENABLE"})
+    setenv(off, "0", 0);
+  setenv("NCCL_IB_DISABLE", "1", 0);
+  setenv("NCCL_NET", "Socket", 0);
+  setenv("NCCL_ALGO", "Ring", 0);
+  setenv("NCCL_PROTO", "Simple", 0);
+}
+
+void settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
+  const std::vector<GpuInfo> gpus = gather(communicator, mine);
+  const std::vector<int> together = ranks_on_one_gpu(topology.hosts, gpus);
+  if (together.empty()) return;
+  if (share == ShareGpu::yes) return let_ranks_share_gpus(communicator.rank());
+  const auto first = static_cast<std::size_t>(together.front());
+  std::vector<std::string> ranks;
+  for (const int r : together)
+    ranks.push_back(std::to_string(r));
+  throw EnvironmentError(
+      fmt::format("ranks {} on {} would use one GPU", join(ranks, ", "), topology.hosts[first]),
+      fmt::format("GPU {}; NCCL allows one rank a GPU", gpus[first].bus_id),
+      "Start as many ranks on a node as it has GPUs, or set parallel.share_gpu=true to share one (slow, for tests).")
+      .on_all_ranks();
+}
+
+int ranks_with_my_processors(const Communicator& node) {
+  const std::string mine = cpu_set_text();
+  const auto all = node.allgather(mine);
+  return static_cast<int>(std::count(all.begin(), all.end(), mine));
+}
+
+std::optional<int> openmp_threads() {
+  const char* value = std::getenv("OMP_NUM_THREADS");
+  const int number = value ? std::atoi(value) : 0;
+  return number > 0 ? std::optional<int>(number) : std::nullopt;
+}
+
+}  // namespace
+
+DeviceRequest device_request(const std::string& word) {
+  if (word == "auto") return DeviceRequest::automatic;
+  if (word == "cpu") return DeviceRequest::cpu;
+  if (word == "cuda") return DeviceRequest::cuda;
+  throw UsageError(fmt::format("run.device is '{}'", word), "", "Use auto, cpu or cuda.");
+}
+
+std::vector<int> ranks_on_one_gpu(const std::vector<std::string>& hosts, const std::vector<GpuInfo>& gpus) {
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return hosts[a] == hosts[b] &&
+           (gpus[a].bus_id == gpus[b].bus_id || (!gpus[a].uuid.empty() && gpus[a].uuid == gpus[b].uuid));
+  };
+  for (std::size_t a = 0; a < gpus.size(); ++a) {
+    std::vector<int> together{static_cast<int>(a)};
+    for (std::size_t b = a + 1; b < gpus.size(); ++b)
+      if (same(a, b)) together.push_back(static_cast<int>(b));
+    if (together.size() > 1) return together;
+  }
+  return {};
+}
+
+DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communicator& communicator,
+                           const Topology& topology) {
+  if (request == DeviceRequest::cpu) return {at::kCPU, cpu_description(), std::nullopt};
+  const std::vector<GpuInfo> gpus = visible_gpus();
+  const bool everywhere = communicator.allreduce(gpus.empty() ? 0 : 1, ReduceOp::min) == 1;
+  if (request == DeviceRequest::automatic && !everywhere) return {at::kCPU, cpu_description(), std::nullopt};
+  require_gpus(communicator, !gpus.empty());
+  const GpuInfo& mine = gpus[static_cast<std::size_t>(topology.local_rank) % gpus.size()];
+  settle_sharing(share, communicator, topology, mine);
+  use_gpu(mine.index);
+  return {at::Device(at::kCUDA, static_cast<at::DeviceIndex>(mine.index)),
+          fmt::format("cuda:{} {} at {}", mine.index, mine.name, mine.bus_id), mine};
+}
+
+int set_compute_threads(std::optional<int> request, const Topology& topology) {
+  const int sharing = ranks_with_my_processors(topology.node);
+  const int fair = std::max(1, available_cpus() / sharing);
+  const int threads = request ? *request : openmp_threads().value_or(fair);
+  if (threads < 1)
+    throw UsageError(fmt::format("{} threads a rank are asked for", threads), "", "Use 1 or more.").on_all_ranks();
+  at::set_num_threads(threads);
+  // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
+  static std::once_flag once;
+  std::call_once(once, [] { at::set_num_interop_threads(1); });
+  return threads;
+}
+
+void set_tf32(Tf32 use) {
+  at::globalContext().setAllowTF32CuBLAS(use == Tf32::on);
+  at::globalContext().setAllowTF32CuDNN(use == Tf32::on);
+}
+
+void set_deterministic(bool deterministic) {
+  // cuBLAS reads it when it is first used.
+  if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(false);
+  context.setDeterministicCuDNN(deterministic);
+  context.setBenchmarkCuDNN(!deterministic);
+}
+
+}  // namespace multicard

@@ -1,0 +1,101 @@
+#include "device/StepClock.hpp"
+
+#include <stdexcept>
+
+#include "base/Clock.hpp"
+
+namespace multicard {
+
+namespace {
+
+class HostMarks : public TimeMarks {
+ public:
+  Mark set() override { return SteadyClock::now().time_since_epoch().count(); }
+  bool reached(Mark) override { return true; }
+  void wait_for(Mark) override {}
+  double seconds(Mark from, Mark until) override {
+    return std::chrono::duration<double>(SteadyClock::duration(until - from)).count();
+  }
+  void release(Mark) override {}
+};
+
+}  // namespace
+
+StepClock::StepClock(at::Device device)
+    : name_(device.is_cuda() ? "device" : "host"),
+      marks_(device.is_cuda() ? make_device_marks(device) : std::make_unique<HostMarks>()) {}
+
+StepClock::~StepClock() = default;
+
+TimeMarks::Mark StepClock::mark() {
+  const TimeMarks::Mark now = marks_->set();
+  current_.marks.push_back(now);
+  return now;
+}
+
+void StepClock::close_interval(TimeMarks::Mark now) {
+  current_.intervals.push_back({phase_, since_, now});
+  since_ = now;
+}
+
+void StepClock::begin_step() {
+  if (state_ != State::idle) return;
+  phase_ = Phase::other;
+  since_ = mark();
+  state_ = State::running;
+}
+
+void StepClock::enter(Phase phase) {
+  if (state_ != State::running) throw std::logic_error("StepClock::enter outside a step");
+  if (phase == phase_) return;
+  close_interval(mark());
+  phase_ = phase;
+}
+
+void StepClock::end_step() {
+  if (state_ != State::running) throw std::logic_error("StepClock::end_step outside a step");
+  close_interval(marks_->set());
+  ended_.push_back(std::move(current_));
+  current_ = {};
+  current_.marks.push_back(since_);  // the end of one step is the start of the next, which gives it back
+  phase_ = Phase::other;
+}
+
+void StepClock::pause() {
+  if (state_ != State::running) return;
+  close_interval(mark());
+  state_ = State::paused;
+}
+
+void StepClock::resume() {
+  if (state_ != State::paused) return;
+  since_ = mark();
+  state_ = State::running;
+}
+
+StepTimes StepClock::measure(const Step& step) {
+  StepTimes times;
+  for (const Interval& interval : step.intervals)
+    times.phases[static_cast<std::size_t>(interval.phase)] += marks_->seconds(interval.from, interval.until);
+  for (const double seconds : times.phases)
+    times.step += seconds;
+  for (const TimeMarks::Mark old : step.marks)
+    marks_->release(old);
+  return times;
+}
+
+std::vector<StepTimes> StepClock::take_finished() {
+  std::vector<StepTimes> finished;
+  while (!ended_.empty() && marks_->reached(ended_.front().intervals.back().until)) {
+    finished.push_back(measure(ended_.front()));
+    ended_.pop_front();
+  }
+  return finished;
+}
+
+std::vector<StepTimes> StepClock::take_all() {
+  if (!ended_.empty()) marks_->wait_for(ended_.back().intervals.back().until);
+  return take_finished();
+}
+
+}  // namespace multicard

@@ -1,0 +1,86 @@
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include "device/StepClock.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Events come from a pool: making one costs far more than recording it.
+class EventMarks : public TimeMarks {
+ public:
+  explicit EventMarks(at::Device device) : device_(device) {}
+  ~EventMarks() override {
+    for (const cudaEvent_t event : free_)
+      cudaEventDestroy(event);
+    for (const auto& [mark, event] : set_)
+      cudaEventDestroy(event);
+  }
+  EventMarks(const EventMarks&) = delete;
+  EventMarks& operator=(const EventMarks&) = delete;
+
+  Mark set() override {
+    const cudaEvent_t event = take();
+    C10_CUDA_CHECK(cudaEventRecord(event, c10::cuda::getCurrentCUDAStream(device_.index()).stream()));
+    set_.emplace(next_, event);
+    return next_++;
+  }
+
+  bool reached(Mark mark) override {
+    const cudaError_t state = cudaEventQuery(set_.at(mark));
+    if (state == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());
+      return false;
+    }
+    C10_CUDA_CHECK(state);
+    return true;
+  }
+
+  void wait_for(Mark mark) override { C10_CUDA_CHECK(cudaEventSynchronize(set_.at(mark))); }
+
+  double seconds(Mark from, Mark until) override {
+    float milliseconds = 0;
+    C10_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, set_.at(from), set_.at(until)));
+    return milliseconds * 1e-3;
+  }
+
+  void release(Mark mark) override {
+    const auto found = set_.find(mark);
+    free_.push_back(found->second);
+    set_.erase(found);
+  }
+
+ private:
+  cudaEvent_t take() {
+    if (free_.empty()) {
+      const c10::cuda::CUDAGuard guard(device_);
+      cudaEvent_t event = nullptr;
+      C10_CUDA_CHECK(cudaEventCreate(&event));
+      return event;
+    }
+    const cudaEvent_t event = free_.back();
+    free_.pop_back();
+    return event;
+  }
+
+  at::Device device_;
+  Mark next_ = 0;
+  std::unordered_map<Mark, cudaEvent_t> set_;
+  std::vector<cudaEvent_t> free_;
+};
+
+}  // namespace
+
+std::unique_ptr<TimeMarks> make_device_marks(at::Device device) {
+  return std::make_unique<EventMarks>(device);
+}
+
+}  // namespace multicard

@@ -1,0 +1,111 @@
+#include "device/Device.hpp"
+
+#include <cstdlib>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "base/System.hpp"
+#include "device/BatchUploader.hpp"
+#include "device/Memory.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::world;
+
+GpuInfo gpu(const std::string& bus_id, const std::string& uuid) {
+  GpuInfo info;
+  info.bus_id = bus_id;
+  info.uuid = uuid;
+  return info;
+}
+
+TEST(ChooseDevice, TakesTheCpuWhenAsked) {
+  const DeviceChoice choice = choose_device(DeviceRequest::cpu, ShareGpu::no, world(), find_topology(world()));
+
+  EXPECT_TRUE(choice.device.is_cpu());
+  EXPECT_FALSE(choice.gpu);
+  EXPECT_EQ(choice.description.rfind("cpu (" + cpu_model(), 0), 0U) << choice.description;
+}
+
+TEST(ChooseDevice, WithoutGpusAutoIsTheCpuAndCudaIsAnErrorOfAllRanks) {
+  if (!visible_gpus().empty()) GTEST_SKIP() << "there is a GPU";
+  const Topology topology = find_topology(world());
+
+  EXPECT_TRUE(choose_device(DeviceRequest::automatic, ShareGpu::no, world(), topology).device.is_cpu());
+  try {
+    choose_device(DeviceRequest::cuda, ShareGpu::no, world(), topology);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::environment);
+    EXPECT_NE(error.suggestion().find("run.device=cpu"), std::string::npos) << error.what();
+  }
+}
+
+TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneHostOnly) {
+  const std::vector<std::string> hosts{"a", "a", "b", "b"};
+
+  EXPECT_TRUE(ranks_on_one_gpu(hosts, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("2", "u4")}).empty());
+  EXPECT_EQ(ranks_on_one_gpu(hosts, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("1", "u3")}),
+            (std::vector<int>{2, 3}));
+  EXPECT_EQ(ranks_on_one_gpu(hosts, {gpu("1", "same"), gpu("2", "same"), gpu("1", "u3"), gpu("2", "u4")}),
+            (std::vector<int>{0, 1}));
+}
+
+TEST(DeviceRequest, NamesTheWordItDoesNotKnow) {
+  EXPECT_EQ(device_request("cuda"), DeviceRequest::cuda);
+  EXPECT_THROW(device_request("gpu"), UsageError);
+}
+
+TEST(ComputeThreads, AreTheRequestElseOpenMpElseAFairShare) {
+  const Topology topology = find_topology(world());
+  EXPECT_EQ(set_compute_threads(3, topology), 3);
+  EXPECT_EQ(at::get_num_threads(), 3);
+
+  setenv("OMP_NUM_THREADS", "2", 1);
+  EXPECT_EQ(set_compute_threads(std::nullopt, topology), 2);
+
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(set_compute_threads(std::nullopt, topology), std::max(1, available_cpus() / world().size()));
+  EXPECT_THROW(set_compute_threads(0, topology), Error);
+}
+
+TEST(Numerics, DeterminismAndTf32ReachLibTorch) {
+  set_deterministic(true);
+  EXPECT_TRUE(at::globalContext().deterministicAlgorithms());
+  EXPECT_FALSE(at::globalContext().benchmarkCuDNN());
+  set_deterministic(false);
+  EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
+
+  set_tf32(Tf32::on);
+  EXPECT_TRUE(at::globalContext().allowTF32CuBLAS());
+  set_tf32(Tf32::off);
+  EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
+  EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
+}
+
+TEST(DeviceMemory, IsZeroOnTheCpu) {
+  reset_peak_device_memory(at::kCPU);
+  EXPECT_EQ(device_memory(at::kCPU).peak_allocated, 0);
+}
+
+TEST(BatchUploader, HandsBatchesOnInOrderOnTheCpu) {
+  const auto uploader = make_batch_uploader(at::kCPU);
+  at::Tensor none;
+
+  uploader->start({none});
+  uploader->start({none, none});
+
+  EXPECT_EQ(uploader->num_started(), 2U);
+  EXPECT_EQ(uploader->take().size(), 1U);
+  EXPECT_EQ(uploader->take().size(), 2U);
+  EXPECT_EQ(uploader->bytes_copied(), 0);
+  EXPECT_THROW(uploader->take(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace multicard
