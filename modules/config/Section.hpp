@@ -76,6 +76,7 @@ class Section {
 
   const Value* find(const std::string& key);
   std::string full(const std::string& key) const;
+  std::string expand(const std::string& key, const std::string& path);
   void wrong_type(const std::string& key, const char* expected, const Value& got);
   template <class T>
   std::optional<T> read(const std::string& key);

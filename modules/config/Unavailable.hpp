@@ -6,6 +6,6 @@
 namespace multicard {
 
 /// Makes the keys of the table in Unavailable.cpp known and keeps back an error for each value that is not available.
-void refuse_unavailable(Section& root);
+void refuse_unavailable(Section& root, const Deck& deck);
 
 }  // namespace multicard

@@ -1,0 +1,126 @@
+#include "config/Deck.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "config/Yaml.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Keys of which a layer sets one in place of the other.
+constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
+    {{"run.steps", "run.epochs"}, {"run.batch_per_rank", "run.global_batch"}}};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || std::filesystem::is_directory(path))
+    throw UsageError(fmt::format("deck {} cannot be read", path), in ? "it is a folder" : system_error_text(errno),
+                     "Name a YAML file.");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+void collect_leaves(const Value& map, const std::string& prefix, Deck::Assignments& out) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const std::string path = prefix + map.keys[i];
+    if (map.items[i].is_map())
+      collect_leaves(map.items[i], path + ".", out);
+    else
+      out.emplace_back(path, map.items[i]);
+  }
+}
+
+bool sets(const Value& layer, const char* path) {
+  const Value* value = layer.find_path(path);
+  return value != nullptr && !value->is_null();
+}
+
+}  // namespace
+
+Deck Deck::load(const std::string& path, const std::vector<std::string>& overrides) {
+  Deck deck = parse(read_file(path), path);
+  deck.apply(parse_overrides(overrides));
+  return deck;
+}
+
+Deck Deck::parse(const std::string& text, const std::string& name) {
+  Deck deck;
+  deck.name_ = name;
+  Value root = parse_yaml(text, name);
+  if (root.is_null()) return deck;
+  if (!root.is_map()) throw UsageError(fmt::format("deck {} is not a map of keys to values", name));
+  deck.root_ = std::move(root);
+  return deck;
+}
+
+std::string Deck::to_yaml() const {
+  return emit_yaml(root_);
+}
+
+std::string Deck::get_text(std::string_view path) const {
+  const Value* value = root_.find_path(path);
+  return value == nullptr ? "" : emit_inline(*value);
+}
+
+void Deck::set(const std::string& path, const std::string& yaml_text) {
+  apply({{path, parse_yaml(yaml_text, fmt::format("value of {}", path))}});
+}
+
+void Deck::apply(const Assignments& layer) {
+  Value together = Value::map();
+  for (const auto& [path, value] : layer) {
+    if (!root_.set_path(path, value))
+      throw UsageError(fmt::format("deck {}: {} cannot be set", name_, path),
+                       "part of that path is a single value in the deck");
+    together.set_path(path, value);
+  }
+  for (const auto& [one, other] : kAlternatives) {
+    if (sets(together, one) && !sets(together, other)) root_.erase_path(other);
+    if (sets(together, other) && !sets(together, one)) root_.erase_path(one);
+  }
+}
+
+void Deck::merge(const Value& section) {
+  Assignments leaves;
+  collect_leaves(section, "", leaves);
+  // A section with nothing in it says nothing; it does not empty the section that stands here.
+  std::erase_if(leaves, [&](const auto& leaf) {
+    const Value* here = root_.find_path(leaf.first);
+    return leaf.second.is_null() && here != nullptr && here->is_map();
+  });
+  apply(leaves);
+}
+
+std::string Deck::beside(const std::string& file) const {
+  const std::filesystem::path expanded = expand_path(file);
+  return (std::filesystem::path(name_).parent_path() / expanded).lexically_normal().string();
+}
+
+Deck::Assignments parse_overrides(const std::vector<std::string>& overrides) {
+  Deck::Assignments assignments;
+  for (const std::string& text : overrides) {
+    const std::size_t equals = text.find('=');
+    const std::string path = text.substr(0, equals);
+    const auto parts = split(path, '.');
+    const bool gap = std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+      return part.empty() || part.find_first_of(" \t") != std::string::npos;
+    });
+    if (equals == std::string::npos || gap)
+      throw UsageError(fmt::format("override '{}' is not of the form key.path=value", text), "",
+                       "Write for example run.epochs=2.");
+    assignments.emplace_back(path, parse_yaml(text.substr(equals + 1), fmt::format("override '{}'", text)));
+  }
+  return assignments;
+}
+
+}  // namespace multicard

@@ -1,0 +1,236 @@
+#include "config/Section.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "config/Scalar.hpp"
+#include "config/Yaml.hpp"
+
+namespace multicard {
+
+/// What all sections of one deck share.
+struct Section::Record {
+  Deck deck;
+  std::map<std::string, std::vector<std::string>> known;  ///< section path -> keys in the order asked for
+  std::optional<UsageError> problem;                      ///< the first one
+  Value resolved = Value::map();
+
+  const Value* at(const std::string& path) const { return path.empty() ? &deck.root() : deck.root().find_path(path); }
+};
+
+namespace {
+
+std::string did_you_mean(const std::optional<std::string>& word) {
+  return word ? fmt::format("Did you mean {}?", *word) : "";
+}
+
+}  // namespace
+
+Section::Section(const Deck& deck) : record_(std::make_shared<Record>()) {
+  record_->deck = deck;
+  record_->known[""];
+}
+
+Section::Section(std::shared_ptr<Record> record, std::string path)
+    : record_(std::move(record)), path_(std::move(path)) {}
+
+std::string Section::full(const std::string& key) const {
+  return path_.empty() ? key : path_ + "." + key;
+}
+
+const Value* Section::find(const std::string& key) {
+  std::vector<std::string>& known = record_->known[path_];
+  if (std::find(known.begin(), known.end(), key) == known.end()) known.push_back(key);
+  const Value* map = record_->at(path_);
+  const Value* value = map == nullptr ? nullptr : map->find(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+Section Section::section(const std::string& key) {
+  const Value* value = find(key);
+  if (value != nullptr && !value->is_map()) wrong_type(key, "a section of keys", *value);
+  Section inner(record_, full(key));
+  record_->known[inner.path_];
+  return inner;
+}
+
+bool Section::has(const std::string& key) {
+  return find(key) != nullptr;
+}
+
+void Section::reject(const std::string& key, const std::string& problem, const std::string& why,
+                     const std::string& suggestion) {
+  if (record_->problem) return;
+  record_->problem.emplace(fmt::format("deck {}, {}: {}", record_->deck.name(), full(key), problem), why, suggestion);
+}
+
+void Section::wrong_type(const std::string& key, const char* expected, const Value& got) {
+  reject(key, fmt::format("expected {}, got '{}'", expected, emit_inline(got)));
+}
+
+template <class T>
+T Section::keep(const std::string& key, T value) {
+  record_->resolved.set_path(full(key), to_value(value));
+  return value;
+}
+
+template <class T>
+std::optional<T> Section::read(const std::string& key) {
+  const Value* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  std::optional<T> result;
+  if (value->kind == Value::Kind::scalar) result = Scalar<T>::parse(*value);
+  if (!result) wrong_type(key, Scalar<T>::name, *value);
+  return result;
+}
+
+template <class T>
+std::optional<T> Section::read_in_range(const std::string& key, T low, T high) {
+  const std::optional<T> value = read<T>(key);
+  if (!value || (*value >= low && *value <= high)) return value;
+  const std::string expected =
+      high == std::numeric_limits<T>::max() ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);
+  reject(key, fmt::format("expected {}, got {}", expected, *value));
+  return std::nullopt;
+}
+
+template <class T>
+T Section::get(const std::string& key, T fallback) {
+  return keep(key, read<T>(key).value_or(fallback));
+}
+
+template <class T>
+T Section::get_in_range(const std::string& key, T fallback, T low, T high) {
+  return keep(key, read_in_range(key, low, high).value_or(fallback));
+}
+
+template <class T>
+T Section::require(const std::string& key) {
+  if (!has(key)) reject(key, "is missing");
+  return keep(key, read<T>(key).value_or(T{}));
+}
+
+template <class T>
+std::optional<T> Section::optional(const std::string& key) {
+  std::optional<T> value = read<T>(key);
+  if (value) keep(key, *value);
+  return value;
+}
+
+template <class T>
+std::optional<T> Section::optional_in_range(const std::string& key, T low, T high) {
+  std::optional<T> value = read_in_range(key, low, high);
+  if (value) keep(key, *value);
+  return value;
+}
+
+template <class T>
+std::optional<T> Section::automatic(const std::string& key, T low, T high) {
+  const Value* value = find(key);
+  if (value != nullptr && value->text != "auto") return optional_in_range(key, low, high);
+  keep(key, std::string("auto"));
+  return std::nullopt;
+}
+
+template <class T>
+std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
+  std::vector<T> result = std::move(fallback);
+  if (const Value* value = find(key)) {
+    result.clear();
+    const bool many = value->kind == Value::Kind::list;
+    for (const Value& item : many ? value->items : std::vector<Value>{*value}) {
+      const std::optional<T> one = item.kind == Value::Kind::scalar ? Scalar<T>::parse(item) : std::nullopt;
+      if (!one) wrong_type(key, fmt::format("{} or a list of such", Scalar<T>::name).c_str(), *value);
+      if (one) result.push_back(*one);
+    }
+  }
+  Value kept;
+  kept.kind = Value::Kind::list;
+  for (const T& item : result)
+    kept.items.push_back(to_value<T>(item));
+  record_->resolved.set_path(full(key), kept);
+  return result;
+}
+
+std::string Section::choice(const std::string& key, const std::string& fallback,
+                            const std::vector<std::string>& allowed) {
+  const std::string word = get(key, fallback);
+  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+    reject(key, fmt::format("expected one of {}, got '{}'", join(allowed, " | "), word), "",
+           did_you_mean(nearest(word, allowed)));
+  return word;
+}
+
+std::string Section::path(const std::string& key, const std::string& fallback) {
+  return expand(key, get(key, fallback));
+}
+
+std::optional<std::string> Section::optional_path(const std::string& key) {
+  const std::optional<std::string> path = optional<std::string>(key);
+  return path ? std::optional(expand(key, *path)) : std::nullopt;
+}
+
+std::string Section::expand(const std::string& key, const std::string& path) {
+  try {
+    return expand_path(path);
+  } catch (const UsageError& error) {
+    reject(key, error.problem(), error.why(), error.suggestion());
+    return path;
+  }
+}
+
+std::optional<double> Section::duration(const std::string& key) {
+  const std::optional<std::string> text = optional<std::string>(key);
+  if (!text) return std::nullopt;
+  const std::optional<double> seconds = parse_duration(*text);
+  if (!seconds || !(*seconds > 0 && std::isfinite(*seconds)))
+    reject(key, fmt::format("expected seconds or H:MM:SS, got '{}'", *text));
+  return seconds;
+}
+
+void Section::finish() const {
+  for (const auto& [section, known] : record_->known) {
+    const Value* map = record_->at(section);
+    if (map == nullptr) continue;
+    for (const std::string& key : map->keys) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      const std::string path = section.empty() ? key : section + "." + key;
+      std::optional<std::string> meant = nearest(key, known);
+      for (const auto& [other, keys] : record_->known)
+        if (!meant && std::find(keys.begin(), keys.end(), key) != keys.end()) meant = other + "." + key;
+      throw UnknownKeyError(fmt::format("deck {}, {}: unknown key", record_->deck.name(), path),
+                            fmt::format("known keys here: {}", join(known, ", ")), did_you_mean(meant));
+    }
+  }
+  if (record_->problem) throw UsageError(*record_->problem);
+}
+
+Deck Section::resolved() const {
+  Deck deck = Deck::parse("", record_->deck.name());
+  deck.merge(record_->resolved);
+  return deck;
+}
+
+#define MULTICARD_SECTION_TYPE(T)                                  \
+  template T Section::get(const std::string&, T);                  \
+  template T Section::require(const std::string&);                 \
+  template std::optional<T> Section::optional(const std::string&); \
+  template std::vector<T> Section::list(const std::string&, std::vector<T>);
+#define MULTICARD_SECTION_NUMBER(T)                                               \
+  MULTICARD_SECTION_TYPE(T)                                                       \
+  template T Section::get_in_range(const std::string&, T, T, T);                  \
+  template std::optional<T> Section::optional_in_range(const std::string&, T, T); \
+  template std::optional<T> Section::automatic(const std::string&, T, T);
+MULTICARD_SECTION_TYPE(bool)
+MULTICARD_SECTION_TYPE(std::string)
+MULTICARD_SECTION_NUMBER(int)
+MULTICARD_SECTION_NUMBER(std::int64_t)
+MULTICARD_SECTION_NUMBER(double)
+
+}  // namespace multicard

@@ -1,0 +1,70 @@
+#include "config/Unavailable.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+
+namespace multicard {
+
+namespace {
+
+struct Restriction {
+  const char* section;  ///< "" for the top of the deck
+  const char* key;
+  const char* available;  ///< the values on offer, separated by blanks; empty: the key cannot be set
+};
+
+/// What the words of decks cover and this version does not. To offer more, widen or delete a line; a key whose line is
+/// deleted must be read in RunOptions.cpp.
+constexpr std::array kRestrictions{
+    Restriction{"", "method", ""},
+    Restriction{"", "precision", "fp32"},
+    Restriction{"model", "path", ""},
+    Restriction{"model", "dtype", ""},
+    Restriction{"model", "adapter", ""},
+    Restriction{"model", "freeze", ""},
+    Restriction{"model", "activation_checkpointing", "false"},
+    Restriction{"model", "trainable_dtype", ""},
+    Restriction{"data", "pipeline", "host"},
+    Restriction{"data", "cache", "none"},
+    Restriction{"data", "read", "hdf5"},
+    Restriction{"data", "packing", ""},
+    Restriction{"data", "max_length", ""},
+    Restriction{"data", "overlong", ""},
+    Restriction{"data", "augment", "false none"},
+    Restriction{"parallel", "strategy", "ddp-ds"},
+    Restriction{"parallel", "gradient_dtype", "same"},
+    Restriction{"parallel", "shard", "none"},
+    Restriction{"optimizer", "label_smoothing", "0 0.0"},
+    Restriction{"optimizer", "decay_norms", "true"},
+    Restriction{"run", "keep_best", "false"},
+    Restriction{"run", "tensorboard", "false"},
+    Restriction{"run", "cuda_graph", "false"},
+    Restriction{"run", "ema_decay", "0 0.0"},
+    Restriction{"profile", "enabled", "false"},
+    Restriction{"profile", "trace", "false"},
+};
+
+void refuse(Section& root, const Deck& deck, const Restriction& restriction) {
+  const std::string name = restriction.section;
+  Section section = name.empty() ? root : root.section(name);
+  if (!section.has(restriction.key)) return;
+  const std::string text = deck.get_text(name.empty() ? restriction.key : fmt::format("{}.{}", name, restriction.key));
+  const auto available = split(restriction.available, ' ');
+  if (!text.empty() && std::find(available.begin(), available.end(), text) != available.end()) return;
+  const bool none = *restriction.available == '\0';
+  section.reject(restriction.key, fmt::format("{} is not available in this version", text),
+                 none ? "" : fmt::format("available: {}", join(available, ", ")), none ? "Remove the key." : "");
+}
+
+}  // namespace
+
+void refuse_unavailable(Section& root, const Deck& deck) {
+  for (const Restriction& restriction : kRestrictions)
+    refuse(root, deck, restriction);
+}
+
+}  // namespace multicard

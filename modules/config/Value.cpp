@@ -1,0 +1,62 @@
+#include "config/Value.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace multicard {
+
+Value Value::scalar(std::string text, Quoting quoting) {
+  Value value;
+  value.kind = Kind::scalar;
+  value.text = std::move(text);
+  value.quoting = quoting;
+  return value;
+}
+
+Value Value::map() {
+  Value value;
+  value.kind = Kind::map;
+  return value;
+}
+
+const Value* Value::find(std::string_view key) const {
+  const auto at = std::find(keys.begin(), keys.end(), key);
+  return at == keys.end() ? nullptr : &items[static_cast<std::size_t>(at - keys.begin())];
+}
+
+const Value* Value::find_path(std::string_view path) const {
+  const std::size_t dot = path.find('.');
+  const Value* child = find(path.substr(0, dot));
+  return child == nullptr || dot == std::string_view::npos ? child : child->find_path(path.substr(dot + 1));
+}
+
+bool Value::set_path(std::string_view path, Value value) {
+  if (is_null()) *this = map();
+  if (!is_map()) return false;
+  const std::size_t dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  Value* child = const_cast<Value*>(find(key));
+  Value fresh;
+  Value& target = child == nullptr ? fresh : *child;
+  if (dot == std::string_view::npos)
+    target = std::move(value);
+  else if (!target.set_path(path.substr(dot + 1), std::move(value)))
+    return false;
+  if (child == nullptr) {
+    keys.push_back(key);
+    items.push_back(std::move(fresh));
+  }
+  return true;
+}
+
+void Value::erase_path(std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const auto key = std::find(keys.begin(), keys.end(), path.substr(0, dot));
+  if (key == keys.end()) return;
+  const auto item = items.begin() + (key - keys.begin());
+  if (dot != std::string_view::npos) return item->erase_path(path.substr(dot + 1));
+  items.erase(item);
+  keys.erase(key);
+}
+
+}  // namespace multicard

@@ -1,0 +1,113 @@
+#include "config/Variant.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "config/RunOptions.hpp"
+#include "config/Section.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Places on the axes, counted like an odometer whose last wheel turns fastest.
+std::vector<std::size_t> places(const std::vector<SweepAxis>& axes, std::size_t cell) {
+  std::vector<std::size_t> at(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    at[i] = cell % axes[i].values.size();
+    cell /= axes[i].values.size();
+  }
+  return at;
+}
+
+int ranks_of(const SweepOptions& sweep, const Value& value, int world_size) {
+  Deck deck = Deck::parse("", sweep.base.name());
+  deck.apply({{"sweep.ranks", value}});
+  Section root(deck);
+  const int ranks = root.section("sweep").get_in_range("ranks", 1, 1, std::numeric_limits<int>::max());
+  root.finish();
+  if (ranks > world_size)
+    throw EnvironmentError(fmt::format("deck {}, sweep.ranks: {} ranks are asked for", sweep.base.name(), ranks),
+                           fmt::format("this job has {}", world_size),
+                           fmt::format("Start it with -n {}, or leave the value out with sweep.ranks=[...].", ranks));
+  return ranks;
+}
+
+/// The values of one cell of the matrix, as one layer.
+Deck::Assignments layer_of(const SweepOptions& sweep, const std::vector<std::size_t>& at, int world_size,
+                           Variant& variant) {
+  Deck::Assignments layer;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const std::string& key = sweep.axes[i].key;
+    const Value& value = sweep.axes[i].values[at[i]];
+    if (key == "ranks") {
+      variant.ranks = ranks_of(sweep, value, world_size);
+    } else if (key != "cases") {
+      layer.emplace_back(key, value);
+    } else {
+      variant.case_name = value.find("name")->text;
+      for (std::size_t k = 0; k < value.keys.size(); ++k)
+        if (value.keys[k] != "name") layer.emplace_back(value.keys[k], value.items[k]);
+    }
+  }
+  return layer;
+}
+
+Variant variant_of(const SweepOptions& sweep, std::size_t cell, int world_size) {
+  Variant variant;
+  variant.ranks = world_size;
+  variant.deck = sweep.base;
+  variant.deck.apply(layer_of(sweep, places(sweep.axes, cell), world_size, variant));
+  for (const SweepAxis& axis : sweep.axes)
+    for (const std::string& key : axis.deck_keys()) {
+      const std::string text = variant.deck.get_text(key);
+      variant.overrides[key] = text.empty() ? "default" : text;
+    }
+  try {
+    read_run_options(variant.deck);
+  } catch (const UnknownKeyError&) {
+    throw;
+  } catch (const UsageError& error) {
+    variant.error = error.what();
+  }
+  return variant;
+}
+
+void order_execution(std::vector<Variant>& variants) {
+  std::vector<std::size_t> order(variants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto when = [&](std::size_t i) {
+    return std::tuple(-variants[i].ranks, variants[i].repeat, variants[i].index);
+  };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    variants[order[i]].execution = static_cast<int>(i);
+}
+
+}  // namespace
+
+std::vector<Variant> expand(const SweepOptions& sweep, int world_size) {
+  std::size_t cells = 1;
+  for (const SweepAxis& axis : sweep.axes)
+    cells *= axis.values.size();
+  if (cells * static_cast<std::size_t>(sweep.repeat) > 10'000)
+    throw UsageError(fmt::format("deck {}: the sweep has {} runs", sweep.base.name(), cells * sweep.repeat),
+                     "at most 10000 fit", "Take values from its axes.");
+  std::vector<Variant> variants;
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    Variant variant = variant_of(sweep, cell, world_size);
+    for (variant.repeat = 0; variant.repeat < sweep.repeat; ++variant.repeat) {
+      variant.index = static_cast<int>(variants.size());
+      variant.name = fmt::format("{:04}", variant.index);
+      variants.push_back(variant);
+    }
+  }
+  order_execution(variants);
+  return variants;
+}
+
+}  // namespace multicard
