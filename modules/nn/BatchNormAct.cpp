@@ -1,5 +1,6 @@
 #include "nn/BatchNormAct.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/clamp.h>
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
@@ -30,7 +31,7 @@ std::int64_t as_signed(std::uint64_t value) {
 
 // The same finaliser on int64 tensors, whose products wrap; their right shift is arithmetic, hence the mask.
 at::Tensor xor_shifted(const at::Tensor& x, int bits) {
-  return x ^ ((x >> bits) & as_signed(~std::uint64_t{0} >> bits));
+  return x ^ (x.__rshift__(bits) & as_signed(~std::uint64_t{0} >> bits));
 }
 
 at::Tensor mixed(const at::Tensor& x) {

@@ -1,5 +1,6 @@
 #include "nn/SynchronisedNorm.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/where.h>

@@ -1,0 +1,130 @@
+#include "state/TensorFile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+
+namespace multicard {
+namespace {
+
+struct DtypePair {
+  const char* name;
+  at::ScalarType type;
+};
+
+constexpr std::array<DtypePair, 10> kDtypes{{{"F64", at::kDouble},
+                                             {"F32", at::kFloat},
+                                             {"F16", at::kHalf},
+                                             {"BF16", at::kBFloat16},
+                                             {"I64", at::kLong},
+                                             {"I32", at::kInt},
+                                             {"I16", at::kShort},
+                                             {"I8", at::kChar},
+                                             {"U8", at::kByte},
+                                             {"BOOL", at::kBool}}};
+
+at::ScalarType scalar_type(const SafetensorsEntry& entry, const std::string& path) {
+  for (const DtypePair& pair : kDtypes)
+    if (entry.dtype == pair.name) return pair.type;
+  throw DataError("cannot use tensor " + entry.name + " of " + path, "its dtype is " + entry.dtype,
+                  "Convert it to F32 or BF16.");
+}
+
+std::string dtype_name(const NamedTensor& entry, const std::string& path) {
+  for (const DtypePair& pair : kDtypes)
+    if (entry.tensor.scalar_type() == pair.type) return pair.name;
+  throw DataError("cannot write tensor " + entry.name + " to " + path,
+                  std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::vector<std::string> sizes;
+  for (const std::int64_t size : shape)
+    sizes.push_back(std::to_string(size));
+  return "[" + join(sizes, ", ") + "]";
+}
+
+std::string example_text(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  const std::string text = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
+  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more" : text;
+}
+
+void require_same_names(const NamedTensors& targets, const TensorFile& file) {
+  std::vector<std::string> missing, unknown;
+  std::set<std::string> names;
+  for (const NamedTensor& target : targets) {
+    names.insert(target.name);
+    if (!file.contains(target.name) && !target.name.ends_with("num_batches_tracked")) missing.push_back(target.name);
+  }
+  for (const SafetensorsEntry& entry : file.file().entries())
+    if (!names.contains(entry.name)) unknown.push_back(entry.name);
+  if (!missing.empty())
+    throw DataError(file.path() + " lacks tensors of the model", example_text(missing),
+                    "Check that the file was made for this model.");
+  if (!unknown.empty())
+    throw DataError(file.path() + " holds tensors that the model does not have", example_text(unknown),
+                    "Check that the file was made for this model.");
+}
+
+void require_same_shape(const NamedTensor& target, const SafetensorsEntry& entry, const std::string& path) {
+  if (target.tensor.sizes() != at::IntArrayRef(entry.shape))
+    throw DataError("tensor " + target.name + " of " + path + " does not fit the model",
+                    "its shape is " + shape_text(entry.shape) + ", the model's is " + shape_text(target.tensor.sizes()),
+                    "Check the model's width and number of classes.");
+}
+
+}  // namespace
+
+at::Tensor TensorFile::view(const std::string& name) const {
+  const SafetensorsEntry& entry = file_.at(name);
+  const auto options = at::TensorOptions().dtype(scalar_type(entry, path()));
+  const std::byte* bytes = entry.bytes.data();
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes) % options.dtype().itemsize() == 0;
+  if (is_aligned && !entry.bytes.empty())
+    return at::from_blob(
+        const_cast<std::byte*>(bytes), entry.shape, [keep = file_.mapping()](void*) {}, options);
+  at::Tensor copy = at::empty(entry.shape, options);
+  if (!entry.bytes.empty()) std::memcpy(copy.mutable_data_ptr(), bytes, entry.bytes.size());
+  return copy;
+}
+
+NamedTensors TensorFile::load_all() const {
+  NamedTensors tensors;
+  for (const SafetensorsEntry& entry : file_.entries())
+    tensors.push_back({entry.name, load(entry.name)});
+  return tensors;
+}
+
+void save_tensors(const std::string& path, const NamedTensors& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  std::vector<at::Tensor> kept;
+  std::vector<SafetensorsEntry> entries;
+  for (const NamedTensor& entry : tensors) {
+    const at::Tensor& tensor = kept.emplace_back(entry.tensor.detach().to(at::kCPU).contiguous());
+    const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
+    entries.push_back({entry.name, dtype_name(entry, path), tensor.sizes().vec(), {bytes, tensor.nbytes()}});
+  }
+  write_safetensors(path, entries, metadata);
+}
+
+void copy_into(const NamedTensors& targets, const TensorFile& file) {
+  require_same_names(targets, file);
+  for (const NamedTensor& target : targets)
+    if (const SafetensorsEntry* entry = file.file().find(target.name)) require_same_shape(target, *entry, file.path());
+
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& target : targets)
+    if (file.contains(target.name)) at::Tensor(target.tensor).copy_(file.view(target.name));
+}
+
+}  // namespace multicard

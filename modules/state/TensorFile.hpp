@@ -1,0 +1,43 @@
+#pragma once
+/// \file Tensors in safetensors files.
+
+#include <map>
+#include <string>
+
+#include "io/Safetensors.hpp"
+#include "state/NamedTensor.hpp"
+
+namespace multicard {
+
+/// The tensors of one safetensors file. Throws DataError for a file that is not one.
+class TensorFile {
+ public:
+  explicit TensorFile(const std::string& path) : file_(path) {}
+
+  const std::string& path() const { return file_.path(); }
+  const SafetensorsFile& file() const { return file_; }
+  bool contains(const std::string& name) const { return file_.find(name) != nullptr; }
+
+  /// The tensor `name` on the CPU, sharing the mapped file's memory where it is aligned: never write to it. Valid also
+  /// after this object. DataError if there is none, or if its dtype has no counterpart.
+  at::Tensor view(const std::string& name) const;
+  /// A copy of the tensor that may be written to.
+  at::Tensor load(const std::string& name) const { return view(name).clone(); }
+  /// Copies of all tensors, in file order.
+  NamedTensors load_all() const;
+
+ private:
+  SafetensorsFile file_;
+};
+
+/// Writes `tensors` (any device, any strides) into a file that appears when it is whole. DataError for a dtype without
+/// counterpart and for problems with the file.
+void save_tensors(const std::string& path, const NamedTensors& tensors,
+                  const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+
+/// Fills every target from the tensor of its name; dtype, device and memory format of the targets stay. DataError, with
+/// nothing written, when one is missing (only a `num_batches_tracked` may be), when shapes differ, or when the file
+/// holds tensors that are no target.
+void copy_into(const NamedTensors& targets, const TensorFile& file);
+
+}  // namespace multicard
