@@ -14,7 +14,7 @@ constexpr int kMaxDepth = 64;
 
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
   const std::string place = mark.is_null() ? name : fmt::format("{}:{}", name, mark.line + 1);
-  throw UsageError(fmt::format("{}: not a readable deck", place), why);
+  throw UsageError(fmt::format("{}: cannot be read as YAML", place), why);
 }
 
 Value convert(const YAML::Node& node, const std::string& name, int depth);

@@ -1,0 +1,184 @@
+#include "config/RunOptions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/Section.hpp"
+#include "expect_error.hpp"
+
+namespace multicard {
+namespace {
+
+using test::message_of;
+
+RunOptions options_of(const std::string& text) {
+  return read_run_options(Deck::parse(text, "x.yaml"));
+}
+
+std::string complaint(const std::string& text) {
+  return message_of<UsageError>([&] { options_of(text); });
+}
+
+TEST(RunOptions, HasTheDocumentedDefaults) {
+  const RunOptions options = options_of("");
+
+  EXPECT_EQ(options.model.name, "mobilenet_v2");
+  EXPECT_EQ(options.model.classes, std::nullopt);
+  EXPECT_EQ(options.model.dropout, std::nullopt);
+  EXPECT_EQ(options.data.train, "data/fashion/train*.h5");
+  EXPECT_EQ(options.data.test, "data/fashion/test*.h5");
+  EXPECT_EQ(options.data.image_size, 100);
+  EXPECT_EQ(options.data.workers, std::nullopt);
+  EXPECT_EQ(options.optimizer.learning_rate, 0.05);
+  EXPECT_EQ(options.optimizer.momentum, 0);
+  EXPECT_EQ(options.optimizer.weight_decay, 0);
+  EXPECT_EQ(options.schedule.name, "constant");
+  EXPECT_EQ(options.schedule.warmup_steps, 0);
+  EXPECT_EQ(options.run.epochs, 1);
+  EXPECT_EQ(options.run.steps, std::nullopt);
+  EXPECT_EQ(options.run.global_batch, 64);
+  EXPECT_EQ(options.run.wall_limit, std::nullopt);
+  EXPECT_EQ(options.run.timeout_s, 300);
+  EXPECT_EQ(options.evaluate.every_epochs, 1);
+  EXPECT_EQ(options.skip_steps, 5);
+}
+
+TEST(RunOptions, ReadsAWholeDeck) {
+  const RunOptions options = options_of(R"(
+task: image
+model: {name: mobilenet_v2, width: 0.25, classes: 10, dropout: 0, weights: w.safetensors, freeze_batch_norm: true}
+data: {train: "a*.h5", test: "b*.h5", image_size: 32, pipeline: host, layout: nchw, pin_memory: false, workers: 3,
+       prefetch: 4, shuffle: false, normalize: {mean: 0.5, std: 0.25}, limit: 1000, drop_last: true}
+parallel: {strategy: ddp-ds, backend: mpi, bucket_mb: 2.5, overlap: false, sync_batch_norm: true, gradient_dtype: same}
+precision: fp32
+optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.01, betas: [0.8, 0.95], eps: 1e-6, clip_norm: 1}
+schedule: {name: cosine, warmup_steps: 50, total_steps: 500, min_factor: 0.1}
+run: {output: out, steps: 30, batch_per_rank: 16, micro_batch: 4, seed: 7, device: cpu, deterministic: true,
+      log_every: 5, checkpoint_every: 10, keep_checkpoints: 1, resume: never, wall_limit: 0:30:00, timeout_s: 20}
+evaluate: {every_steps: 10, every_epochs: 0, at_start: true, limit: 100}
+profile: {enabled: false, skip_steps: 2, steps: 10, trace: false}
+)");
+
+  EXPECT_EQ(options.model.width, 0.25);
+  EXPECT_EQ(options.model.classes, 10);
+  EXPECT_EQ(options.model.dropout, 0.0);
+  EXPECT_EQ(options.model.weights, "w.safetensors");
+  EXPECT_TRUE(options.model.freeze_batch_norm);
+  EXPECT_EQ(options.data.layout, "nchw");
+  EXPECT_EQ(options.data.workers, 3);
+  EXPECT_EQ(options.data.normalize.value().mean, std::vector<double>{0.5});
+  EXPECT_EQ(options.data.normalize.value().std, std::vector<double>{0.25});
+  EXPECT_EQ(options.data.limit, 1000);
+  EXPECT_EQ(options.parallel.bucket_mb, 2.5);
+  EXPECT_FALSE(options.parallel.overlap);
+  EXPECT_EQ(options.optimizer.name, "adamw");
+  EXPECT_EQ(options.optimizer.beta1, 0.8);
+  EXPECT_EQ(options.optimizer.beta2, 0.95);
+  EXPECT_EQ(options.optimizer.clip_norm, 1.0);
+  EXPECT_EQ(options.schedule.total_steps, 500);
+  EXPECT_EQ(options.run.steps, 30);
+  EXPECT_EQ(options.run.batch_over(3), 48);
+  EXPECT_EQ(options.run.micro_batch, 4);
+  EXPECT_EQ(options.run.wall_limit, 1800.0);
+  EXPECT_EQ(options.evaluate.every_steps, 10);
+  EXPECT_TRUE(options.evaluate.at_start);
+  EXPECT_EQ(options.skip_steps, 2);
+}
+
+TEST(RunOptions, NamesAMistypedKeyInEverySection) {
+  for (const char* section : {"model", "data", "parallel", "optimizer", "schedule", "run", "evaluate", "profile"}) {
+    const std::string message = message_of<UnknownKeyError>([&] { options_of(std::string(section) + ": {qqqq: 1}"); });
+    EXPECT_NE(message.find(std::string(section) + ".qqqq: unknown key"), std::string::npos) << message;
+  }
+  EXPECT_NE(complaint("optimiser: {name: sgd}").find("Did you mean optimizer?"), std::string::npos);
+  EXPECT_NE(complaint("data: {normalize: {mean: 1, sdt: 1}}").find("Did you mean std?"), std::string::npos);
+}
+
+TEST(RunOptions, RefusesValuesOutOfRange) {
+  for (const char* bad : {"data: {image_size: 0}",
+                          "data: {image_size: 4097}",
+                          "optimizer: {learning_rate: 0}",
+                          "optimizer: {learning_rate: -1}",
+                          "optimizer: {momentum: 1}",
+                          "optimizer: {momentum: -0.1}",
+                          "optimizer: {betas: [0.9]}",
+                          "optimizer: {betas: [0.9, 1.0]}",
+                          "optimizer: {clip_norm: 0}",
+                          "optimizer: {name: adam}",
+                          "schedule: {min_factor: 1.5}",
+                          "schedule: {warmup_steps: -1}",
+                          "schedule: {name: step}",
+                          "schedule: {step_size: 3}",
+                          "run: {global_batch: 0}",
+                          "run: {epochs: 0}",
+                          "run: {steps: 0}",
+                          "run: {seed: -1}",
+                          "run: {device: gpu}",
+                          "run: {timeout_s: 0}",
+                          "run: {log_every: 0}",
+                          "run: {output: ''}",
+                          "model: {dropout: 1}",
+                          "model: {width: 0}",
+                          "model: {classes: 1}",
+                          "data: {normalize: {mean: [1, 2, 3], std: 1}}",
+                          "data: {normalize: {mean: 0, std: 0}}",
+                          "data: {normalize: {mean: [1, 2], std: [1, 2]}}",
+                          "evaluate: {limit: 0}"})
+    EXPECT_THROW(options_of(bad), UsageError) << bad;
+}
+
+TEST(RunOptions, RefusesKeysThatContradictEachOther) {
+  EXPECT_EQ(complaint("run: {steps: 3, epochs: 1}"),
+            "deck x.yaml, run.steps: stands beside run.epochs (each replaces the other) "
+            "Remove one, or set one of them to null.");
+  EXPECT_NE(complaint("run: {batch_per_rank: 3, global_batch: 1}").find("run.global_batch"), std::string::npos);
+  EXPECT_NE(complaint("optimizer: {name: adamw, momentum: 0.9}").find("belongs to sgd"), std::string::npos);
+  EXPECT_NE(complaint("optimizer: {nesterov: true}").find("needs a momentum"), std::string::npos);
+  EXPECT_EQ(options_of("run: {steps: 3, epochs: null}").run.steps, 3);
+}
+
+TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
+  const RunOptions options = options_of("data: {train: mine.h5}");
+
+  EXPECT_EQ(options.data.test, std::nullopt);
+  EXPECT_EQ(options.evaluate.every_epochs, 0);
+  EXPECT_EQ(complaint("data: {train: mine.h5}\nevaluate: {at_start: true}"),
+            "deck x.yaml, evaluate.at_start: there is nothing to evaluate on (data.test is not set) "
+            "Name the test shards.");
+}
+
+TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
+  EXPECT_EQ(complaint("precision: bf16"),
+            "deck x.yaml, precision: bf16 is not available in this version (available: fp32)");
+  EXPECT_EQ(complaint("parallel: {strategy: dp}"),
+            "deck x.yaml, parallel.strategy: dp is not available in this version (available: ddp-ds)");
+  EXPECT_EQ(complaint("run: {ema_decay: 0.999}"),
+            "deck x.yaml, run.ema_decay: 0.999 is not available in this version (available: 0, 0.0)");
+  EXPECT_EQ(complaint("model: {adapter: dir}"),
+            "deck x.yaml, model.adapter: dir is not available in this version. Remove the key.");
+  EXPECT_EQ(complaint("task: llm\nmethod: {name: lora}\nanything: 1"),
+            "deck x.yaml, task: llm is not available in this version (available: image)");
+}
+
+TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
+  EXPECT_NO_THROW(
+      options_of("precision: fp32\nrun: {keep_best: false, tensorboard: false, cuda_graph: false}\n"
+                 "data: {cache: none, augment: null}\nprofile: {enabled: false}\n"
+                 "parallel: {shard: none}\noptimizer: {decay_norms: true, label_smoothing: 0}\n"));
+}
+
+TEST(RunOptions, WritesADeckWithItsDefaultsThatReadsBackTheSame) {
+  const Deck deck = Deck::parse("optimizer: {momentum: 0.9}\nrun: {steps: 3}\n", "x.yaml");
+
+  const Deck whole = with_defaults(deck);
+  const Deck again = with_defaults(Deck::parse(whole.to_yaml(), "x.yaml"));
+
+  EXPECT_EQ(whole.root(), again.root());
+  EXPECT_EQ(whole.get_text("optimizer.momentum"), "0.9");
+  EXPECT_EQ(whole.get_text("optimizer.learning_rate"), "0.05");
+  EXPECT_EQ(whole.get_text("data.workers"), "auto");
+  EXPECT_EQ(whole.get_text("run.steps"), "3");
+  EXPECT_EQ(whole.get_text("run.epochs"), "");
+}
+
+}  // namespace
+}  // namespace multicard

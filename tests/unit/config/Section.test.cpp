@@ -1,0 +1,199 @@
+#include "config/Section.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "expect_error.hpp"
+
+namespace multicard {
+namespace {
+
+using test::message_of;
+
+Deck deck_of(const std::string& text) {
+  return Deck::parse(text, "x.yaml");
+}
+
+/// The message that reading `key` of a one-key deck leads to.
+template <class Read>
+std::string complaint(const std::string& text, Read&& read) {
+  return message_of<UsageError>([&] {
+    const Deck deck = deck_of(text);
+    Section root(deck);
+    read(root);
+    root.finish();
+  });
+}
+
+TEST(Section, ReadsEveryType) {
+  const Deck deck = deck_of("{b: true, i: -3, l: 9000000000, d: 4.0e-5, w: 7, s: word, t: '5', plus: +2}");
+  Section root(deck);
+
+  EXPECT_TRUE(root.get("b", false));
+  EXPECT_EQ(root.get("i", 0), -3);
+  EXPECT_EQ(root.get<std::int64_t>("l", 0), 9000000000);
+  EXPECT_EQ(root.get("d", 0.0), 4.0e-5);
+  EXPECT_EQ(root.get("w", 0.0), 7.0);
+  EXPECT_EQ(root.get<std::string>("s", ""), "word");
+  EXPECT_EQ(root.get<std::string>("t", ""), "5");
+  EXPECT_EQ(root.get("plus", 0), 2);
+  EXPECT_EQ(root.get("absent", 11), 11);
+  EXPECT_NO_THROW(root.finish());
+}
+
+TEST(Section, CountsNullAsAbsent) {
+  const Deck deck = deck_of("{a: null, b: ~, c: }");
+  Section root(deck);
+
+  EXPECT_EQ(root.get("a", 4), 4);
+  EXPECT_EQ(root.optional<double>("b"), std::nullopt);
+  EXPECT_FALSE(root.has("c"));
+}
+
+TEST(Section, NamesTheUnknownKeyTheKnownOnesAndTheNearest) {
+  const Deck deck = deck_of("optimizer: {name: sgd, learning_rat: 0.1}\n");
+  Section root(deck);
+  Section optimizer = root.section("optimizer");
+  optimizer.get<std::string>("name", "");
+  optimizer.get("learning_rate", 0.1);
+  optimizer.get("momentum", 0.0);
+
+  EXPECT_EQ(message_of<UnknownKeyError>([&] { root.finish(); }),
+            "deck x.yaml, optimizer.learning_rat: unknown key (known keys here: name, learning_rate, momentum) "
+            "Did you mean learning_rate?");
+}
+
+TEST(Section, PointsToTheSectionWhereAKeyBelongs) {
+  const Deck deck = deck_of("momentum: 0.9\n");
+  Section root(deck);
+  root.section("optimizer").get("momentum", 0.0);
+
+  const std::string message = message_of<UnknownKeyError>([&] { root.finish(); });
+
+  EXPECT_NE(message.find("Did you mean optimizer.momentum?"), std::string::npos) << message;
+}
+
+TEST(Section, ReportsAnUnknownKeyBeforeAWrongValue) {
+  const Deck deck = deck_of("{epochs: many, epoch: 3}");
+  Section root(deck);
+
+  EXPECT_EQ(root.get("epochs", 1), 1);
+
+  EXPECT_THROW(root.finish(), UnknownKeyError);
+}
+
+TEST(Section, NamesWrongTypes) {
+  const auto whole = [](Section& root) { root.section("run").get("epochs", 1); };
+  const auto number = [](Section& root) { root.get("x", 1.0); };
+  const auto flag = [](Section& root) { root.get("x", true); };
+
+  EXPECT_EQ(complaint("run: {epochs: many}", whole), "deck x.yaml, run.epochs: expected a whole number, got 'many'");
+  EXPECT_EQ(complaint("run: {epochs: 1.5}", whole), "deck x.yaml, run.epochs: expected a whole number, got '1.5'");
+  EXPECT_EQ(complaint("run: {epochs: [1, 2]}", whole),
+            "deck x.yaml, run.epochs: expected a whole number, got '[1, 2]'");
+  EXPECT_EQ(complaint("run: {epochs: 99999999999}", whole),
+            "deck x.yaml, run.epochs: expected a whole number, got '99999999999'");
+  EXPECT_EQ(complaint("run: fast", whole), "deck x.yaml, run: expected a section of keys, got 'fast'");
+  EXPECT_EQ(complaint("x: .nan", number), "deck x.yaml, x: expected a number, got '.nan'");
+  EXPECT_EQ(complaint("x: inf", number), "deck x.yaml, x: expected a number, got 'inf'");
+  EXPECT_EQ(complaint("x: 1e999", number), "deck x.yaml, x: expected a number, got '1e999'");
+  EXPECT_EQ(complaint("x: 0.1.2", number), "deck x.yaml, x: expected a number, got '0.1.2'");
+  EXPECT_EQ(complaint("x: 1", flag), "deck x.yaml, x: expected true or false, got '1'");
+  EXPECT_EQ(complaint("x: 'true'", flag), "deck x.yaml, x: expected true or false, got 'true'");
+}
+
+TEST(Section, ChecksRanges) {
+  const auto bounded = [](Section& root) { root.get_in_range("x", 1, 1, 4096); };
+  const auto open = [](Section& root) { root.get_in_range("x", 1.0, 0.5, std::numeric_limits<double>::max()); };
+
+  EXPECT_EQ(complaint("x: 5000", bounded), "deck x.yaml, x: expected 1 to 4096, got 5000");
+  EXPECT_EQ(complaint("x: 0", bounded), "deck x.yaml, x: expected 1 to 4096, got 0");
+  EXPECT_EQ(complaint("x: 0.25", open), "deck x.yaml, x: expected at least 0.5, got 0.25");
+}
+
+TEST(Section, MissesRequiredKeys) {
+  EXPECT_EQ(complaint("a: 1",
+                      [](Section& root) {
+                        root.get("a", 1);
+                        root.require<std::string>("b");
+                      }),
+            "deck x.yaml, b: is missing");
+}
+
+TEST(Section, NamesTheNearestChoice) {
+  EXPECT_EQ(complaint("layout: nhcw",
+                      [](Section& root) {
+                        root.choice("layout", "nhwc", {"nhwc", "nchw"});
+                      }),
+            "deck x.yaml, layout: expected one of nhwc | nchw, got 'nhcw'. Did you mean nhwc?");
+}
+
+TEST(Section, ReadsListsAndSingleValuesAlike) {
+  const Deck deck = deck_of("{many: [1, 2.5], one: 3, empty: [], names: [a, b]}");
+  Section root(deck);
+
+  EXPECT_EQ(root.list<double>("many", {}), (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(root.list<double>("one", {}), std::vector<double>{3});
+  EXPECT_EQ(root.list<double>("empty", {7}), std::vector<double>{});
+  EXPECT_EQ(root.list<double>("absent", {7}), std::vector<double>{7});
+  EXPECT_EQ(root.list<std::string>("names", {}), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(complaint("x: [1, [2]]", [](Section& other) { other.list<int>("x", {}); }),
+            "deck x.yaml, x: expected a whole number or a list of such, got '[1, [2]]'");
+}
+
+TEST(Section, ReadsAuto) {
+  const Deck deck = deck_of("{a: auto, b: 3}");
+  Section root(deck);
+
+  EXPECT_EQ(root.automatic("a", 0, 8), std::nullopt);
+  EXPECT_EQ(root.automatic("b", 0, 8), 3);
+  EXPECT_EQ(root.automatic("absent", 0, 8), std::nullopt);
+  EXPECT_EQ(complaint("x: some", [](Section& other) { other.automatic("x", 0, 8); }),
+            "deck x.yaml, x: expected a whole number, got 'some'");
+}
+
+TEST(Section, ReadsDurations) {
+  const Deck deck = deck_of("{seconds: 90.5, clock: 1:02:03, long: 100:00:00}");
+  Section root(deck);
+
+  EXPECT_EQ(root.duration("seconds"), 90.5);
+  EXPECT_EQ(root.duration("clock"), 3723.0);
+  EXPECT_EQ(root.duration("long"), 360000.0);
+  EXPECT_EQ(root.duration("absent"), std::nullopt);
+  for (const char* bad : {"5:00", "1:60:00", "1:00:61", "1:2:3", "-1:00:00", "0", "-5", "soon", "0:00:00"})
+    EXPECT_EQ(complaint("x: " + std::string(bad), [](Section& other) { other.duration("x"); }),
+              "deck x.yaml, x: expected seconds or H:MM:SS, got '" + std::string(bad) + "'");
+}
+
+TEST(Section, ExpandsPathsWhenTheyAreRead) {
+  setenv("MULTICARD_TEST_DATA", "/big", 1);
+  const Deck deck = deck_of("{a: \"${MULTICARD_TEST_DATA}/x*.h5\"}");
+  Section root(deck);
+
+  EXPECT_EQ(root.path("a", ""), "/big/x*.h5");
+  EXPECT_EQ(root.path("b", "y"), "y");
+  EXPECT_EQ(root.optional_path("c"), std::nullopt);
+  EXPECT_EQ(complaint("x: ${MULTICARD_TEST_UNSET}/y", [](Section& other) { other.path("x", ""); })
+                .rfind("deck x.yaml, x: path", 0),
+            0U);
+}
+
+TEST(Section, GivesTheValuesItReadWithTheDefaults) {
+  const Deck deck = deck_of("run: {seed: 3, nothing: null}\n");
+  Section root(deck);
+  Section run = root.section("run");
+  run.get("seed", 1);
+  run.get("epochs", 2);
+  run.optional<int>("nothing");
+  run.list<double>("betas", {0.9, 0.999});
+  run.get<std::string>("word", "null");
+
+  const Deck resolved = root.resolved();
+
+  EXPECT_EQ(resolved.get_text("run"), "{seed: 3, epochs: 2, betas: [0.9, 0.999], word: null}");
+  EXPECT_EQ(Deck::parse(resolved.to_yaml(), "x.yaml").root(), resolved.root());
+}
+
+}  // namespace
+}  // namespace multicard
