@@ -31,6 +31,7 @@ class OutputFile {
   void close();
 
  private:
+  [[noreturn]] void fail(int number) const;
   std::string path_;
   int descriptor_;
 };

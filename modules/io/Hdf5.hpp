@@ -125,7 +125,7 @@ class Hdf5File {
                             Hdf5Options options = {});
 
   Hdf5File(Hdf5File&&) noexcept = default;
-  Hdf5File& operator=(Hdf5File&&) noexcept;
+  Hdf5File& operator=(Hdf5File&& other) noexcept;
   /// Collective when the file is still open. Closes; an error is only logged.
   ~Hdf5File();
 

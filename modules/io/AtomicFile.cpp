@@ -1,0 +1,84 @@
+#include "io/AtomicFile.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/Error.hpp"
+#include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Body>
+void on_root(const Communicator& communicator, Body&& body) {
+  if (communicator.is_null()) return body();
+  agreed(communicator, [&] {
+    if (communicator.is_root()) body();
+  });
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// A name that no other running process chooses.
+std::string temporary_name(const fs::path& final_path) {
+  static std::atomic<int> counter = 0;
+  const std::string own = fmt::format("{}-{}-{}", host_name(), getpid(), counter++);
+  return (folder_of(final_path) / fmt::format(".{}.{}.part", final_path.filename().string(), own)).string();
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw DataError(fmt::format("the folder {} cannot be made", folder.string()), error.message());
+}
+
+void bring_to_disk(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool done = descriptor >= 0 && fsync(descriptor) == 0;
+  const int number = errno;
+  if (descriptor >= 0) close(descriptor);
+  // Some file systems cannot sync a folder; the file is whole all the same.
+  if (!done && number != EINVAL && number != ENOTSUP)
+    throw DataError(fmt::format("{} cannot be brought to the disk", path), system_error_text(number));
+}
+
+}  // namespace
+
+PendingFile::PendingFile(std::string final_path, Communicator communicator)
+    : final_path_(std::move(final_path)), communicator_(std::move(communicator)) {
+  on_root(communicator_, [&] { make_folder(folder_of(final_path_)); });
+  path_ = communicator_.broadcast(communicator_.is_root() ? temporary_name(final_path_) : std::string());
+  ticket_ = on_abort_remove(path_);
+}
+
+PendingFile::~PendingFile() {
+  cancel_on_abort(ticket_);
+  std::error_code ignored;
+  if (pending_ && communicator_.is_root()) fs::remove(path_, ignored);
+}
+
+void PendingFile::commit() {
+  communicator_.barrier();
+  on_root(communicator_, [&] {
+    bring_to_disk(path_);
+    std::error_code error;
+    fs::rename(path_, final_path_, error);
+    if (error) throw DataError(fmt::format("{} cannot be renamed to {}", path_, final_path_), error.message());
+    bring_to_disk(folder_of(final_path_).string());
+  });
+  pending_ = false;
+}
+
+}  // namespace multicard

@@ -1,0 +1,210 @@
+#include "io/Bytes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <glob.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/Error.hpp"
+#include "io/AtomicFile.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Linux moves at most this many bytes (0x7ffff000) at once.
+constexpr std::size_t kLargestCall = std::size_t{1} << 30;
+
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path) : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) fail(errno);
+  }
+  ~InputFile() { close(descriptor_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  /// Fewer bytes than wanted only at the end of the file.
+  std::size_t read(char* bytes, std::size_t wanted) {
+    std::size_t done = 0;
+    while (done < wanted) {
+      const ssize_t got = ::read(descriptor_, bytes + done, std::min(kLargestCall, wanted - done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(errno);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  [[noreturn]] void fail(int number) const {
+    throw DataError(fmt::format("{} cannot be read", path_), system_error_text(number));
+  }
+  const std::string& path_;
+  int descriptor_;
+};
+
+class Inflater {
+ public:
+  explicit Inflater(const std::string& compressed) {
+    constexpr int kGzipOnly = 15 + 16;
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw EnvironmentError("zlib cannot be initialised");
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+    left_ = compressed.size();
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  /// Appends the next bytes; false once everything is read. Throws zlib's words.
+  bool next(std::string& out) {
+    if (stream_.avail_in == 0) refill();
+    std::array<char, 1 << 16> chunk;
+    stream_.next_out = reinterpret_cast<Bytef*>(chunk.data());
+    stream_.avail_out = chunk.size();
+    const int code = inflate(&stream_, Z_NO_FLUSH);
+    out.append(chunk.data(), chunk.size() - stream_.avail_out);
+    if (code == Z_STREAM_END) {
+      if (stream_.avail_in == 0 && left_ == 0) return false;
+      inflateReset(&stream_);
+    } else if (code == Z_BUF_ERROR) {
+      throw std::runtime_error("it ends too early");
+    } else if (code != Z_OK) {
+      throw std::runtime_error(stream_.msg ? stream_.msg : "it is damaged");
+    }
+    return true;
+  }
+
+ private:
+  void refill() {
+    stream_.avail_in = static_cast<uInt>(std::min(kLargestCall, left_));
+    left_ -= stream_.avail_in;
+  }
+  z_stream stream_{};
+  std::size_t left_ = 0;
+};
+
+class Sha256 {
+ public:
+  Sha256() { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
+  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+  std::string hex() {
+    std::array<unsigned char, 32> digest{};
+    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
+    std::string text;
+    for (const unsigned char byte : digest)
+      text += fmt::format("{:02x}", byte);
+    return text;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+};
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  InputFile file(path);
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  std::string bytes(error ? 0 : static_cast<std::size_t>(size), '\0');
+  bytes.resize(file.read(bytes.data(), bytes.size()));
+  // Pipes and the files of /proc have no size.
+  std::array<char, 1 << 14> chunk;
+  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
+    bytes.append(chunk.data(), got);
+  return bytes;
+}
+
+std::string read_file_maybe_gzip(const std::string& path) {
+  std::string bytes = read_file(path);
+  if (!bytes.starts_with("\x1f\x8b")) return bytes;
+  std::string out;
+  try {
+    Inflater inflater(bytes);
+    while (inflater.next(out)) {
+    }
+  } catch (const std::runtime_error& error) {
+    throw DataError(fmt::format("{} cannot be decompressed", path), error.what());
+  }
+  return out;
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  PendingFile pending(path);
+  OutputFile file(pending.path());
+  file.write(bytes);
+  file.close();
+  pending.commit();
+}
+
+OutputFile::OutputFile(std::string path)
+    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail(errno);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor_, bytes.data(), std::min(kLargestCall, bytes.size()));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(errno);
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void OutputFile::close() {
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (descriptor >= 0 && ::close(descriptor) != 0) fail(errno);
+}
+
+void OutputFile::fail(int number) const {
+  const bool is_full = number == ENOSPC || number == EDQUOT;
+  throw DataError(fmt::format("{} cannot be written", path_), system_error_text(number),
+                  is_full ? "Free some space or choose another folder." : "");
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 digest;
+  digest.add(bytes);
+  return digest.hex();
+}
+
+std::string sha256_of_file(const std::string& path) {
+  InputFile file(path);
+  Sha256 digest;
+  std::string chunk(std::size_t{1} << 20, '\0');
+  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
+    digest.add(std::string_view(chunk).substr(0, got));
+  return digest.hex();
+}
+
+std::vector<std::string> expand_glob(const std::string& pattern) {
+  glob_t found{};
+  const int code = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  if (code == GLOB_NOSPACE) throw EnvironmentError("out of memory");
+  if (paths.empty()) throw DataError(fmt::format("no file matches {}", pattern));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace multicard

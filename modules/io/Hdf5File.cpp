@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <filesystem>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Native.hpp"
+#include "io/Hdf5State.hpp"
+
+namespace multicard {
+
+namespace {
+
+const std::string kNothing;
+
+/// Objects larger than this start at a multiple of it: whole stripes and pages.
+constexpr hsize_t kAlignment = 1 << 20;
+
+Hdf5Id access_properties(const Communicator& communicator) {
+  Hdf5Id properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG);
+  // Attributes above 64 KiB (a long deck) need the newer format.
+  H5Pset_libver_bounds(properties, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+  H5Pset_alignment(properties, kAlignment, kAlignment);
+  if (!communicator.is_null()) {
+    H5Pset_fapl_mpio(properties, native(communicator), MPI_INFO_NULL);
+    H5Pset_all_coll_metadata_ops(properties, true);
+    H5Pset_coll_metadata_write(properties, true);
+  }
+  return properties;
+}
+
+void require_regular_file(const std::string& path) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status)) throw DataError(path + " does not exist");
+  if (std::filesystem::is_directory(status)) throw DataError(path + " is a folder, not a file");
+}
+
+std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communicator& communicator,
+                                         const Hdf5Options& options) {
+  auto state = std::make_shared<Hdf5FileState>();
+  state->path = path;
+  if (communicator.size() > 1) state->communicator = communicator;
+  state->options = options;
+  state->exceptions_at_open = std::uncaught_exceptions();
+  return state;
+}
+
+/// Sets state.id by `open`, on all ranks or none.
+template <class Open>
+void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
+  const Watchdog::Guard guard(state.communicator.watchdog(), verb);
+  const auto body = [&] {
+    const Hdf5Lock lock;
+    const Hdf5Id access = access_properties(state.communicator);
+    state.id = checked(open(access), state.operation(verb, kNothing));
+  };
+  if (state.is_parallel())
+    agreed(state.communicator, body);
+  else
+    body();
+}
+
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* out) {
+  static_cast<std::vector<std::string>*>(out)->push_back(name);
+  return 0;
+}
+
+Hdf5Id creation_with_groups() {
+  Hdf5Id properties(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(properties, 1);
+  return properties;
+}
+
+void set_fill(hid_t properties, Fill fill, ElementType type, const Hdf5Operation& operation) {
+  H5Pset_fill_time(properties, fill == Fill::never ? H5D_FILL_TIME_NEVER : H5D_FILL_TIME_ALLOC);
+  if (fill != Fill::nan) return;
+  if (type != ElementType::float32 && type != ElementType::float64)
+    throw DataError(fmt::format("{}: {} {} failed", operation.file, operation.verb, operation.object),
+                    fmt::format("{} cannot be NaN", name_of(type)));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, &nan);
+}
+
+hid_t new_dataset(const Hdf5FileState& file, const std::string& path, hid_t type, const Extents& dims,
+                  hid_t properties) {
+  const Hdf5Operation operation = file.operation("creating", path);
+  const Hdf5Id space(
+      H5Screate_simple(static_cast<int>(dims.size()), reinterpret_cast<const hsize_t*>(dims.data()), nullptr),
+      H5Sclose);
+  checked<hid_t>(space, operation);
+  H5Pset_layout(properties, H5D_CONTIGUOUS);
+  H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+  return checked(H5Dcreate2(file.id, path.c_str(), type, space, creation_with_groups(), properties, H5P_DEFAULT),
+                 operation);
+}
+
+}  // namespace
+
+Hdf5File Hdf5File::create(const std::string& path, const Communicator& communicator, Hdf5Options options) {
+  auto state = new_state(path, communicator, options);
+  open_together(*state, "creating",
+                [&](hid_t access) { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access); });
+  return Hdf5File(std::move(state));
+}
+
+Hdf5File Hdf5File::open_read(const std::string& path, const Communicator& communicator, Hdf5Options options) {
+  auto state = new_state(path, communicator, options);
+  if (state->is_parallel())
+    agreed(communicator, [&] { require_regular_file(path); });
+  else
+    require_regular_file(path);
+  open_together(*state, "opening", [&](hid_t access) { return H5Fopen(path.c_str(), H5F_ACC_RDONLY, access); });
+  return Hdf5File(std::move(state));
+}
+
+Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+Hdf5File::~Hdf5File() {
+  if (!state_ || state_->id < 0) return;
+  // An error that only this rank knows of must reach the top, which aborts the job; closing would wait for the others.
+  const bool leaves_alone = std::uncaught_exceptions() > state_->exceptions_at_open && !state_->failed_together;
+  if (state_->is_parallel() && leaves_alone) return;
+  try {
+    close();
+  } catch (const std::exception& error) {
+    log_local_error(error.what());
+  }
+}
+
+const std::string& Hdf5File::path() const {
+  return state_->path;
+}
+
+bool Hdf5File::is_writer() const {
+  return state_->communicator.is_root();
+}
+
+void Hdf5File::close() {
+  if (state_->id < 0) return;
+  const auto body = [&] {
+    const hid_t id = std::exchange(state_->id, -1);
+    checked(H5Fclose(id), state_->operation("closing", kNothing));
+  };
+  state_->together("closing", body);
+}
+
+void Hdf5File::create_group(const std::string& group) {
+  if (exists(group)) return;
+  state_->together("creating", [&] {
+    const Hdf5Id made(H5Gcreate2(state_->id, group.c_str(), creation_with_groups(), H5P_DEFAULT, H5P_DEFAULT),
+                      H5Gclose);
+    checked<hid_t>(made, state_->operation("creating", group));
+  });
+}
+
+bool Hdf5File::exists(const std::string& object) const {
+  return state_->locked("looking up", [&] {
+    std::string path;
+    for (const std::string& part : split(object, '/')) {
+      if (part.empty()) continue;
+      path += "/" + part;
+      if (checked(H5Lexists(state_->id, path.c_str(), H5P_DEFAULT), state_->operation("looking up", object)) == 0)
+        return false;
+    }
+    return true;
+  });
+}
+
+bool Hdf5File::is_dataset(const std::string& object) const {
+  return state_->locked("looking up", [&] {
+    const Hdf5Id opened(H5Oopen(state_->id, object.c_str(), H5P_DEFAULT), H5Oclose);
+    return H5Iget_type(checked<hid_t>(opened, state_->operation("looking up", object))) == H5I_DATASET;
+  });
+}
+
+std::vector<std::string> Hdf5File::children(const std::string& group) const {
+  return state_->locked("listing", [&] {
+    const Hdf5Operation operation = state_->operation("listing", group);
+    const Hdf5Id opened(H5Gopen2(state_->id, group.c_str(), H5P_DEFAULT), H5Gclose);
+    std::vector<std::string> names;
+    checked(H5Literate(checked<hid_t>(opened, operation), H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names),
+            operation);
+    std::sort(names.begin(), names.end());
+    return names;
+  });
+}
+
+std::vector<std::string> Hdf5File::datasets_below(const std::string& group) const {
+  std::vector<std::string> found;
+  for (const std::string& name : children(group)) {
+    const std::string path = (group == "/" ? "" : group) + "/" + name;
+    if (is_dataset(path)) {
+      found.push_back(name);
+      continue;
+    }
+    for (const std::string& below : datasets_below(path))
+      found.push_back(name + "/" + below);
+  }
+  return found;
+}
+
+void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_object, const std::string& object) {
+  if (state_->is_parallel() || source.state_->is_parallel())
+    throw DataError(fmt::format("{}: copying into a file that several ranks hold is not possible", path()));
+  source.state_->require_open();
+  state_->locked("writing", [&] {
+    checked(H5Ocopy(source.state_->id, source_object.c_str(), state_->id, object.c_str(), H5P_DEFAULT,
+                    creation_with_groups()),
+            state_->operation("writing", object));
+  });
+}
+
+Hdf5Dataset Hdf5File::create_dataset(const std::string& dataset, ElementType type, const Extents& dims, Fill fill) {
+  return state_->together("creating", [&] {
+    const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    set_fill(properties, fill, type, state_->operation("creating", dataset));
+    const hid_t id = new_dataset(*state_, dataset, file_type(type), dims, properties);
+    return Hdf5Dataset(std::make_shared<Hdf5DatasetState>(state_, dataset, id));
+  });
+}
+
+Hdf5Dataset Hdf5File::open_dataset(const std::string& dataset) const {
+  return state_->locked("opening", [&] {
+    const hid_t id = checked(H5Dopen2(state_->id, dataset.c_str(), H5P_DEFAULT), state_->operation("opening", dataset));
+    return Hdf5Dataset(std::make_shared<Hdf5DatasetState>(state_, dataset, id));
+  });
+}
+
+void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
+  const std::size_t bytes = packed_bytes(texts);
+  state_->together("writing", [&] {
+    const Hdf5Operation operation = state_->operation("writing", dataset);
+    const std::string packed = pack_texts(texts, bytes, operation);
+    const Hdf5Id type = text_type(bytes);
+    const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Hdf5Id made(new_dataset(*state_, dataset, type, {texts.size()}, properties), H5Dclose);
+    if (is_writer() && !texts.empty())
+      checked(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), operation);
+  });
+}
+
+std::vector<std::string> Hdf5File::read_texts(const std::string& dataset) const {
+  const Hdf5Dataset opened = open_dataset(dataset);
+  if (opened.type() != ElementType::text)
+    throw DataError(fmt::format("{}: reading {} failed", path(), dataset),
+                    fmt::format("it holds {} where text is wanted", name_of(opened.type())));
+  return state_->locked("reading", [&] {
+    const hid_t id = opened.state_->id;
+    const Hdf5Id type(H5Dget_type(id), H5Tclose);
+    std::string packed(opened.num_elements() * H5Tget_size(type), '\0');
+    checked(H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), state_->operation("reading", dataset));
+    return unpack_texts(packed, type);
+  });
+}
+
+}  // namespace multicard

@@ -1,0 +1,180 @@
+#include "io/Hdf5State.hpp"
+
+#include <cerrno>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::recursive_mutex& library_mutex() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+/// The two innermost entries of the library's error stack: MPI's own text is the second of an MPI error.
+struct Innermost {
+  std::string first, second;
+};
+
+herr_t collect(unsigned depth, const H5E_error2_t* entry, void* out) {
+  auto& found = *static_cast<Innermost*>(out);
+  const std::string text = entry->desc ? entry->desc : "";
+  if (depth == 0) found.first = text;
+  if (depth == 1) found.second = text;
+  return 0;
+}
+
+std::string last_message() {
+  Innermost found;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &found);
+  H5Eclear2(H5E_DEFAULT);
+  if (found.first.starts_with("MPI_")) return found.first + ": " + found.second;
+  static const std::string kSystem = "error message = '";
+  const std::size_t system = found.first.find(kSystem);
+  if (system == std::string::npos) return found.first;
+  const std::size_t begin = system + kSystem.size();
+  return found.first.substr(begin, found.first.find('\'', begin) - begin);
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// MPI-IO often hides the reason of a failed write, so ask the file system too.
+bool is_full(const std::string& path, const std::string& message) {
+  constexpr std::uintmax_t kNearlyNothing = 64 * 1024;
+  if (contains(message, "No space left") || contains(message, "NO_SPACE") || contains(message, "quota")) return true;
+  std::error_code ignored;
+  const auto space = std::filesystem::space(std::filesystem::path(path).parent_path() / ".", ignored);
+  return !ignored && space.available < kNearlyNothing;
+}
+
+}  // namespace
+
+Hdf5Lock::Hdf5Lock() : lock_(library_mutex()) {
+  static const bool kSilenced = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+  static_cast<void>(kSilenced);
+}
+
+void throw_hdf5_error(const Hdf5Operation& operation) {
+  const std::string message = last_message();
+  const bool writes = contains(operation.verb, "writing") || contains(operation.verb, "creating");
+  std::string why = message, suggestion;
+  if (contains(message, "unable to lock file")) {
+    suggestion = "Set HDF5_USE_FILE_LOCKING=FALSE, or end the program that holds the file.";
+  } else if (writes && is_full(operation.file, message)) {
+    why = "the disk is full" + (message.empty() ? "" : ": " + message);
+    suggestion = "Free some space or choose another folder.";
+  }
+  throw DataError(fmt::format("{}: {}{}{} failed", operation.file, operation.verb, operation.object.empty() ? "" : " ",
+                              operation.object),
+                  why, suggestion);
+}
+
+void Hdf5FileState::require_open() const {
+  if (id < 0) throw DataError(path + " has been closed");
+}
+
+hid_t memory_type(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+      return H5T_NATIVE_UINT8;
+    case ElementType::int32:
+      return H5T_NATIVE_INT32;
+    case ElementType::int64:
+      return H5T_NATIVE_INT64;
+    case ElementType::uint32:
+      return H5T_NATIVE_UINT32;
+    case ElementType::uint64:
+      return H5T_NATIVE_UINT64;
+    case ElementType::float32:
+      return H5T_NATIVE_FLOAT;
+    case ElementType::float64:
+      return H5T_NATIVE_DOUBLE;
+    case ElementType::text:
+      break;
+  }
+  throw DataError("a text dataset has no numeric type");
+}
+
+hid_t file_type(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+      return H5T_STD_U8LE;
+    case ElementType::int32:
+      return H5T_STD_I32LE;
+    case ElementType::int64:
+      return H5T_STD_I64LE;
+    case ElementType::uint32:
+      return H5T_STD_U32LE;
+    case ElementType::uint64:
+      return H5T_STD_U64LE;
+    case ElementType::float32:
+      return H5T_IEEE_F32LE;
+    case ElementType::float64:
+      return H5T_IEEE_F64LE;
+    case ElementType::text:
+      break;
+  }
+  throw DataError("a text dataset has no numeric type");
+}
+
+const char* name_of(ElementType type) {
+  static constexpr const char* kNames[] = {"uint8", "int32", "int64", "uint32", "uint64", "float32", "float64", "text"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+Hdf5Id text_type(std::size_t bytes) {
+  Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
+  H5Tset_size(type, bytes);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  H5Tset_strpad(type, H5T_STR_NULLTERM);
+  return type;
+}
+
+std::size_t packed_bytes(const std::vector<std::string>& texts) {
+  std::size_t longest = 0;
+  for (const std::string& text : texts)
+    longest = std::max(longest, text.size());
+  return longest + 1;
+}
+
+std::string pack_texts(const std::vector<std::string>& texts, std::size_t bytes, const Hdf5Operation& operation) {
+  std::string packed(texts.size() * bytes, '\0');
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].find('\0') != std::string::npos)
+      throw DataError(fmt::format("{}: {} {} failed", operation.file, operation.verb, operation.object),
+                      "the text contains a NUL byte");
+    packed.replace(i * bytes, texts[i].size(), texts[i]);
+  }
+  return packed;
+}
+
+std::vector<std::string> unpack_texts(const std::string& packed, hid_t type) {
+  const std::size_t bytes = H5Tget_size(type);
+  const H5T_str_t padding = H5Tget_strpad(type);
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < packed.size(); at += bytes) {
+    std::string text = packed.substr(at, bytes);
+    if (padding == H5T_STR_NULLTERM)
+      text.resize(std::min(text.find('\0'), text.size()));
+    else
+      text.erase(text.find_last_not_of(padding == H5T_STR_SPACEPAD ? ' ' : '\0') + 1);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::string hdf5_version() {
+  const Hdf5Lock lock;
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
+}  // namespace multicard

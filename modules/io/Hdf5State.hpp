@@ -1,0 +1,120 @@
+#pragma once
+/// \file The inside of Hdf5File and Hdf5Dataset; for modules/io only.
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <hdf5.h>
+
+#include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
+#include "io/Hdf5.hpp"
+
+namespace multicard {
+
+/// Held around every call of the library. Reports through return values only while it is held the first time.
+class Hdf5Lock {
+ public:
+  Hdf5Lock();
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+};
+
+/// What is being done, for messages: "FILE: VERB OBJECT failed".
+struct Hdf5Operation {
+  const std::string& file;
+  const char* verb;
+  const std::string& object;
+};
+
+/// Throws the library's last error as a DataError.
+[[noreturn]] void throw_hdf5_error(const Hdf5Operation& operation);
+
+/// Passes identifiers, sizes and states through; a negative one is an error.
+template <class Code>
+Code checked(Code code, const Hdf5Operation& operation) {
+  if (code < 0) throw_hdf5_error(operation);
+  return code;
+}
+
+/// An identifier of the library and how it is given back.
+class Hdf5Id {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Hdf5Id(hid_t id, Close close) : id_(id), close_(close) {}
+  Hdf5Id(Hdf5Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Id& operator=(Hdf5Id&&) = delete;
+  ~Hdf5Id() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_;
+  Close close_;
+};
+
+struct Hdf5FileState {
+  std::string path;
+  Communicator communicator = Communicator::null();  ///< null for a file of this process alone
+  Hdf5Options options;
+  hid_t id = -1;  ///< -1 once closed
+  int exceptions_at_open = 0;
+  bool failed_together = false;  ///< all ranks know of an error
+
+  bool is_parallel() const { return !communicator.is_null(); }
+  /// A DataError once closed.
+  void require_open() const;
+  Hdf5Operation operation(const char* verb, const std::string& object) const { return {path, verb, object}; }
+
+  /// Runs `body` under the lock and under the watchdog's eyes.
+  template <class Body>
+  auto locked(const char* verb, Body&& body) const {
+    require_open();
+    const Watchdog::Guard guard(communicator.watchdog(), verb);
+    const Hdf5Lock lock;
+    return body();
+  }
+  /// The same; an error of one rank is thrown on all ranks of the file.
+  template <class Body>
+  auto together(const char* verb, Body&& body) {
+    if (!is_parallel()) return locked(verb, body);
+    try {
+      return agreed(communicator, [&] { return locked(verb, body); });
+    } catch (const Error& error) {
+      failed_together = error.scope() == Scope::all_ranks;
+      throw;
+    }
+  }
+};
+
+struct Hdf5DatasetState {
+  std::shared_ptr<Hdf5FileState> file;
+  std::string path;
+  hid_t id = -1;
+  ElementType type = ElementType::uint8;
+  Extents dims;
+
+  Hdf5DatasetState(std::shared_ptr<Hdf5FileState> owner, std::string dataset_path, hid_t dataset);
+  ~Hdf5DatasetState();
+  Hdf5DatasetState(const Hdf5DatasetState&) = delete;
+  Hdf5DatasetState& operator=(const Hdf5DatasetState&) = delete;
+};
+
+/// \name Types
+/// @{
+hid_t memory_type(ElementType type);
+hid_t file_type(ElementType type);
+/// Fixed-length UTF-8 of `bytes` bytes, the closing NUL included.
+Hdf5Id text_type(std::size_t bytes);
+/// Texts side by side, each with its closing NULs; NUL inside a text is a DataError.
+std::string pack_texts(const std::vector<std::string>& texts, std::size_t bytes, const Hdf5Operation& operation);
+std::vector<std::string> unpack_texts(const std::string& packed, hid_t type);
+/// Room for the longest and a closing NUL.
+std::size_t packed_bytes(const std::vector<std::string>& texts);
+/// @}
+
+}  // namespace multicard

@@ -1,0 +1,238 @@
+#include "io/Safetensors.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Bytes.hpp"
+
+namespace multicard {
+
+namespace {
+
+using nlohmann::json;
+static_assert(std::endian::native == std::endian::little, "tensors are mapped as they stand in the file");
+
+constexpr std::size_t kPrefixBytes = 8;
+constexpr std::uint64_t kLargestHeader = 100'000'000;  // the limit of the reference implementation
+const char* const kMetadataKey = "__metadata__";
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw DataError(fmt::format("{} is not a valid safetensors file", path), why);
+}
+
+struct Mapping {
+  std::shared_ptr<const void> memory;
+  std::size_t size = 0;
+};
+
+Mapping map_file(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw DataError(fmt::format("{} cannot be read", path), system_error_text(errno));
+  struct stat status {};
+  const bool is_file = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  const auto size = static_cast<std::size_t>(is_file ? status.st_size : 0);
+  void* memory = size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+  const int number = errno;
+  close(descriptor);
+  if (!is_file || size == 0) refuse(path, is_file ? "it is empty" : "it is not a file");
+  if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(number));
+  return {{memory, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); }}, size};
+}
+
+/// The product of a shape times the element's bytes, or nothing when it exceeds 2^63.
+std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
+  std::uint64_t bytes = element_bytes;
+  for (const std::int64_t extent : shape)
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63) return std::nullopt;
+  return bytes;
+}
+
+/// The header as JSON; a key used twice in one object is refused, which the parser itself would not notice.
+json parse_header(const std::string& path, std::string_view text) {
+  std::vector<std::set<std::string>> open_objects;
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
+      refuse(path, fmt::format("its header names {} twice", parsed.get<std::string>()));
+    return true;
+  };
+  try {
+    json header = json::parse(text, watch);
+    if (!header.is_object()) refuse(path, "its header is not a JSON object");
+    return header;
+  } catch (const json::exception& error) {
+    refuse(path, fmt::format("its header is not JSON: {}", error.what()));
+  }
+}
+
+/// A list of whole numbers that fit int64 and are not negative.
+std::vector<std::int64_t> counts(const json& list, const char* what) {
+  if (!list.is_array()) throw std::invalid_argument(fmt::format("{} is not a list", what));
+  std::vector<std::int64_t> values;
+  for (const json& item : list) {
+    if (!item.is_number_unsigned() || item.get<std::uint64_t>() >> 63)
+      throw std::invalid_argument(fmt::format("{} holds something that is not a count", what));
+    values.push_back(item.get<std::int64_t>());
+  }
+  return values;
+}
+
+SafetensorsEntry parse_entry(const std::string& name, const json& value, std::span<const std::byte> data) {
+  SafetensorsEntry entry{name, value.at("dtype").get<std::string>(), counts(value.at("shape"), "shape"), {}};
+  const std::vector<std::int64_t> offsets = counts(value.at("data_offsets"), "data_offsets");
+  const std::size_t element = safetensors_element_bytes(entry.dtype);
+  if (element == 0) throw std::invalid_argument(fmt::format("dtype {} is unknown", entry.dtype));
+  if (offsets.size() != 2 || offsets[0] > offsets[1]) throw std::invalid_argument("data_offsets is not [begin, end]");
+  const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
+  if (end > data.size())
+    throw std::invalid_argument(fmt::format("its bytes end at {} of {}: the file is truncated", end, data.size()));
+  if (bytes_of(entry.shape, element) != end - begin)
+    throw std::invalid_argument(fmt::format("{} bytes do not fit its shape and dtype", end - begin));
+  entry.bytes = data.subspan(begin, end - begin);
+  return entry;
+}
+
+std::map<std::string, std::string> parse_metadata(const std::string& path, const json& value) {
+  std::map<std::string, std::string> metadata;
+  if (!value.is_object()) refuse(path, "its metadata is not a JSON object");
+  for (const auto& [key, text] : value.items()) {
+    if (!text.is_string()) refuse(path, fmt::format("its metadata {} is not text", key));
+    metadata[key] = text.get<std::string>();
+  }
+  return metadata;
+}
+
+/// The entries sorted by place must be one unbroken row.
+void require_gapless(const std::string& path, const std::vector<SafetensorsEntry>& entries,
+                     std::span<const std::byte> data) {
+  const std::byte* at = data.data();
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.bytes.data() != at)
+      refuse(path, fmt::format("the bytes of {} {}", entry.name,
+                               entry.bytes.data() < at ? "overlap another tensor's" : "follow a hole"));
+    at += entry.bytes.size();
+  }
+  if (at != data.data() + data.size()) refuse(path, "bytes follow the last tensor");
+}
+
+/// The header of a file with these entries, padded so that the data start at a multiple of 8.
+std::string make_header(const std::vector<SafetensorsEntry>& entries,
+                        const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[kMetadataKey] = metadata;
+  std::uint64_t at = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    const std::uint64_t end = at + entry.bytes.size();
+    header[entry.name] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + kPrefixBytes - 1) / kPrefixBytes * kPrefixBytes, ' ');
+  return text;
+}
+
+void require_writable(const std::string& path, const std::vector<SafetensorsEntry>& entries) {
+  std::set<std::string> names{kMetadataKey};
+  for (const SafetensorsEntry& entry : entries) {
+    const auto fail = [&](const std::string& why) {
+      throw DataError(fmt::format("{}: the tensor {} cannot be written", path, entry.name), why);
+    };
+    const std::size_t element = safetensors_element_bytes(entry.dtype);
+    if (element == 0) fail(fmt::format("dtype {} is unknown", entry.dtype));
+    if (std::any_of(entry.shape.begin(), entry.shape.end(), [](std::int64_t extent) { return extent < 0; }) ||
+        bytes_of(entry.shape, element) != entry.bytes.size())
+      fail("its bytes do not fit its shape and dtype");
+    if (!names.insert(entry.name).second) fail("its name is used twice");
+  }
+}
+
+}  // namespace
+
+std::size_t safetensors_element_bytes(const std::string& dtype) {
+  static const std::map<std::string, std::size_t> kBytes{
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2}, {"F16", 2},
+      {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},     {"U64", 8},     {"I64", 8}, {"F64", 8}};
+  const auto found = kBytes.find(dtype);
+  return found == kBytes.end() ? 0 : found->second;
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
+  const Mapping mapping = map_file(path);
+  mapping_ = mapping.memory;
+  const std::span all(static_cast<const std::byte*>(mapping.memory.get()), mapping.size);
+  std::uint64_t header_bytes = 0;
+  if (all.size() < kPrefixBytes) refuse(path, fmt::format("it has only {} bytes", all.size()));
+  std::memcpy(&header_bytes, all.data(), kPrefixBytes);
+  if (header_bytes > kLargestHeader || header_bytes > all.size() - kPrefixBytes)
+    refuse(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, all.size()));
+  const auto* text = reinterpret_cast<const char*>(all.data()) + kPrefixBytes;
+  const json header = parse_header(path, std::string_view(text, header_bytes));
+  const std::span data = all.subspan(kPrefixBytes + header_bytes);
+  for (const auto& [name, value] : header.items()) {
+    if (name == kMetadataKey) {
+      metadata_ = parse_metadata(path, value);
+      continue;
+    }
+    try {
+      entries_.push_back(parse_entry(name, value, data));
+    } catch (const std::exception& error) {
+      refuse(path, fmt::format("tensor {}: {}", name, error.what()));
+    }
+  }
+  std::sort(entries_.begin(), entries_.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
+  });
+  require_gapless(path, entries_, data);
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    index_[entries_[i].name] = i;
+}
+
+const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+const SafetensorsEntry& SafetensorsFile::at(const std::string& name) const {
+  if (const SafetensorsEntry* entry = find(name)) return *entry;
+  std::vector<std::string> names;
+  for (const auto& [known, place] : index_)
+    names.push_back(known);
+  const std::optional<std::string> near = nearest(name, names);
+  throw DataError(fmt::format("{} has no tensor {}", path_, name), near ? fmt::format("the nearest is {}", *near) : "");
+}
+
+void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<SafetensorsEntry> sorted(entries.begin(), entries.end());
+  require_writable(path, sorted);
+  std::sort(sorted.begin(), sorted.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return std::pair(safetensors_element_bytes(b.dtype), a.name) <
+           std::pair(safetensors_element_bytes(a.dtype), b.name);
+  });
+  const std::string header = make_header(sorted, metadata);
+  const std::uint64_t header_bytes = header.size();
+  PendingFile pending(path);
+  OutputFile file(pending.path());
+  file.write(std::as_bytes(std::span(&header_bytes, 1)));
+  file.write(header);
+  for (const SafetensorsEntry& entry : sorted)
+    file.write(entry.bytes);
+  file.close();
+  pending.commit();
+}
+
+}  // namespace multicard
