@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Configures and builds multicard into build/PRESET.
+#
+# usage: scripts/build.sh [PRESET] [--target NAME ...] [-DNAME=VALUE ...]
+#   PRESET   release (default), debug or asan; see CMakePresets.json
+#   --target builds only these, e.g. --target multicard multicard-post
+#   -D...    CMake options, see INSTALL.md
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+preset=release
+options=() targets=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help) usage "$0"; exit 0 ;;
+    -D*) options+=("$1") ;;
+    --target) targets=(--target) ;;
+    -*) say "$program: unknown option $1 (see --help)"; exit 2 ;;
+    *) if [ ${#targets[@]} -gt 0 ]; then targets+=("$1"); else preset=$1; fi ;;
+  esac
+  shift
+done
+
+cd "$root"
+jobs=$(build_jobs)
+step 1 2 "Configuring build/$preset"
+cmake --preset "$preset" "${options[@]}" >&2
+step 2 2 "Building with $jobs jobs"
+cmake --build --preset "$preset" -j "$jobs" "${targets[@]}" >&2
+say "      done after ${SECONDS} s: build/$preset/bin"

@@ -1,0 +1,33 @@
+# shellcheck shell=bash
+# What a shell needs to run multicard from this source tree:   source scripts/env.sh
+# Every setting gives way to a value that is set already.
+_multicard_root=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")/.." && pwd)
+
+# The programs of the release build; MULTICARD_BUILD names another build folder.
+_multicard_bin=${MULTICARD_BUILD:-$_multicard_root/build/release}/bin
+case ":$PATH:" in *":$_multicard_bin:"*) ;; *) export PATH="$_multicard_bin:$PATH" ;; esac
+
+# Open MPI refuses to start as root, which is what one is in most containers.
+if [ "$(id -u)" = 0 ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT="${OMPI_ALLOW_RUN_AS_ROOT:-1}"
+  export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-1}"
+fi
+
+# Open MPI before 4.1.7 can lose data in collective writes with gaps unless it locks whole ranges (its issue 12718).
+export OMPI_MCA_fs_ufs_lock_algorithm="${OMPI_MCA_fs_ufs_lock_algorithm:-3}"
+
+# By default mpirun binds each of up to two ranks to one core, so that its loader threads would compete with its compute.
+export OMPI_MCA_hwloc_base_binding_policy="${OMPI_MCA_hwloc_base_binding_policy:-none}"
+
+# More ranks than cores are welcome on a workstation; inside a Slurm allocation the allocation decides.
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  export OMPI_MCA_rmaps_base_oversubscribe="${OMPI_MCA_rmaps_base_oversubscribe:-1}"
+fi
+
+# HDF5 locks files by flock, which many parallel file systems refuse; shards are never written by two.
+export HDF5_USE_FILE_LOCKING="${HDF5_USE_FILE_LOCKING:-FALSE}"
+
+# One compute thread a rank: ranks share the cores. Raise it when there are more cores than ranks.
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+
+unset _multicard_root _multicard_bin

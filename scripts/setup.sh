@@ -1,0 +1,236 @@
+#!/usr/bin/env bash
+# Installs what multicard needs and is not there yet: system packages and LibTorch 2.11.0.
+#
+# usage: scripts/setup.sh [--demo] [--test] [--gpu] [--help]
+#   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
+#   --test   also what scripts/test.sh can use: Slurm, clang-format, shellcheck, Fashion-MNIST
+#   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2 GB), for a CUDA toolkit that lacks them
+#
+# Debian and Ubuntu: missing packages come through apt-get, as root or with a sudo that asks no password; otherwise the
+# line to run is printed. Elsewhere every need is looked for and the missing ones are listed with the names they have.
+# LibTorch goes to $MULTICARD_CACHE/libtorch-2.11.0 (default ~/.cache/multicard); with TORCH_ROOT set that one is used.
+# May be run any number of times, also by two at once.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=scripts/packages.sh
+. "$root/scripts/packages.sh"
+
+with_demo=no with_test=no with_gpu=no
+for argument in "$@"; do
+  case $argument in
+    --demo) with_demo=yes ;;
+    --test) with_test=yes ;;
+    --gpu) with_gpu=yes ;;
+    -h | --help) usage "$0"; exit 0 ;;
+    *) say "$program: unknown option $argument (see --help)"; exit 2 ;;
+  esac
+done
+
+# ---- system packages -------------------------------------------------------------------------------------------------
+distribution=other
+if [ -r /etc/os-release ] && have apt-get && have dpkg-query; then
+  case $(. /etc/os-release && echo " ${ID:-} ${ID_LIKE:-} ") in
+    *" ubuntu "*) distribution=ubuntu ;;
+    *" debian "*) distribution=debian ;;
+  esac
+fi
+
+# How apt-get can be run here without a question: prints the prefix, or fails.
+privilege() {
+  if [ "$(id -u)" = 0 ]; then echo env; elif have sudo && sudo -n true 2>/dev/null; then echo sudo -n env; else return 1; fi
+}
+
+apt_install() {
+  local prefix
+  prefix=$(privilege) || return 1
+  say "      installing: $*"
+  # shellcheck disable=SC2086  # the prefix is words
+  if ! { $prefix DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 update &&
+    $prefix DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 install --no-install-recommends \
+      "$@"; } >&2; then
+    die "apt-get could not install: $* (its message is above). Correct that and start again."
+  fi
+}
+
+stop_with_apt_line() {
+  say "System packages are missing, and this user may not install them. As root run:"
+  say ""
+  say "  apt-get update && apt-get install -y --no-install-recommends $*"
+  say ""
+  say "and start $program again."
+  exit 3
+}
+
+stop_with_unmet() {
+  say "Not found on this system:"
+  describe_unmet <<<"$1" >&2
+  say "Install or load them (module load, spack load; CMAKE_PREFIX_PATH and HDF5_ROOT are looked at) and start again;"
+  say "INSTALL.md has a section for each kind of system."
+  exit 3
+}
+
+require_packages() {  # the build's own needs: other sources than apt count as well
+  local missing unmet
+  mapfile -t missing < <(missing_debian_packages "$@")
+  if [ ${#missing[@]} -eq 0 ]; then return; fi
+  if apt_install "${missing[@]}"; then return; fi
+  unmet=$(unmet_needs)
+  if [ -n "$unmet" ]; then stop_with_apt_line "${missing[@]}"; fi
+  say "      not from packages, but found: ${missing[*]}"
+}
+
+system_packages() {
+  local missing unmet
+  if [ "$distribution" = other ]; then
+    step 1 3 "System: looking for compilers and libraries"
+    unmet=$(unmet_needs)
+    if [ -n "$unmet" ]; then stop_with_unmet "$unmet"; fi
+    return
+  fi
+  # shellcheck disable=SC2046  # names without spaces
+  set -- $(debian_packages "$distribution")
+  step 1 3 "System packages ($distribution): $# needed, $(missing_debian_packages "$@" | wc -l) missing"
+  require_packages "$@"
+  if [ "$with_demo" = yes ]; then
+    # shellcheck disable=SC2046
+    mapfile -t missing < <(missing_debian_packages $(debian_demo_packages))
+    [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" || stop_with_apt_line "${missing[@]}"
+  fi
+  if [ "$with_test" = yes ]; then
+    # shellcheck disable=SC2046
+    mapfile -t missing < <(missing_debian_packages $(debian_test_packages))
+    [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" ||
+      say "      WARNING: tests that need ${missing[*]} will be skipped (no right to install them)"
+  fi
+}
+
+check_tool_versions() {
+  local cmake_version gcc_version
+  cmake_version=$(cmake --version | awk 'NR == 1 {print $3}')
+  gcc_version=$(g++ -dumpfullversion)
+  printf '3.25\n%s\n' "$cmake_version" | sort -CV ||
+    die "CMake $cmake_version is too old (3.25 is needed). A newer one: pip install cmake, your modules, or Spack."
+  [ "${gcc_version%%.*}" -ge 12 ] || die "g++ $gcc_version is too old (12 is needed for C++20). Load a newer compiler."
+  say "      cmake $cmake_version, g++ $gcc_version"
+}
+
+# ---- LibTorch --------------------------------------------------------------------------------------------------------
+torch_version=2.11.0
+folder=$cache/libtorch-$torch_version
+stamp=$folder/.multicard-complete
+requirements=("$root/scripts/libtorch-requirements.txt")
+if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch-gpu-requirements.txt"); fi
+
+wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}"; }
+
+# whole: everything wanted is stamped as verified and all files still have their sizes.
+libtorch_is_whole() {
+  [ -s "$stamp" ] && ! wanted_packages | grep -qvxFf "$stamp" &&
+    python3 "$root/scripts/wheel_records.py" "$folder" >/dev/null
+}
+
+missing_wheels() {
+  local package record
+  wanted_packages | while IFS= read -r package; do
+    record=${package%%==*}
+    record=$folder/${record//-/_}-${package##*==}.dist-info/RECORD
+    [ -s "$record" ] || echo "$package"
+  done
+}
+
+# The blocks of the requirement files for the packages named on standard input.
+pinned() {
+  awk 'NR == FNR {wanted[$1]; next} /^[a-z]/ {keep = ($1 in wanted)} /^#/ {next} keep' - <(cat "${requirements[@]}")
+}
+
+find_pip() {
+  local python
+  for python in ${MULTICARD_PYTHON:-} python3 /usr/bin/python3; do
+    if "$python" -m pip --version >/dev/null 2>&1; then pip=("$python" -m pip); return; fi
+  done
+  if python3 -m venv "$staging/venv" >/dev/null 2>&1; then pip=("$staging/venv/bin/python" -m pip); return; fi
+  die "No pip was found for python3 (it fetches the LibTorch wheel). Install python3-pip or python3-venv, set" \
+    "MULTICARD_PYTHON to a Python that has pip, or set TORCH_ROOT to a LibTorch $torch_version."
+}
+
+# The wheel is fetched for this Python where there is one, so that bench/peer_image.py can import it; any Python will do.
+wheel_python() {
+  local version
+  version=$("${pip[0]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  case $version in 3.10 | 3.11 | 3.12 | 3.13 | 3.14) echo "$version" ;; *) echo 3.11 ;; esac
+}
+
+fetch_wheels() {
+  local platform free_gb arguments=()
+  free_gb=$(df -Pk "$cache" | awk 'NR == 2 {print int($4 / 1048576)}')
+  [ "$free_gb" -ge 4 ] || die "$cache has $free_gb GB free, but LibTorch needs 4 GB while it is unpacked. Set MULTICARD_CACHE."
+  find_pip
+  for platform in manylinux_2_{28,27,26,25,24,18,17} manylinux2014 manylinux2010 manylinux1; do
+    arguments+=(--platform "${platform}_x86_64")
+  done
+  mkdir -p "$staging/tmp" "$staging/part"
+  pinned <<<"$1" >"$staging/requirements.txt"
+  TMPDIR=$staging/tmp PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1 with_ticker "$staging" \
+    "${pip[@]}" --quiet --disable-pip-version-check install --no-cache-dir --no-deps --require-hashes --no-compile \
+    --only-binary=:all: --implementation cp --python-version "$(wheel_python)" "${arguments[@]}" \
+    --target "$staging/part" -r "$staging/requirements.txt" >&2 ||
+    die "pip could not fetch LibTorch (its message is above). Check the network or the package index pip uses and start again."
+}
+
+install_libtorch() {
+  local missing wrong
+  mkdir -p "$cache"
+  exec 9>"$cache/.libtorch-$torch_version.lock"
+  if ! flock -n 9; then
+    say "      another setup is installing LibTorch: waiting for it"
+    flock 9
+  fi
+  if libtorch_is_whole; then return; fi
+  find "$cache" -maxdepth 1 -name '.libtorch.*' -exec rm -rf {} +  # left over by an interrupted setup; we hold the lock
+  if [ -e "$folder" ] && ! wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash); then
+    say "      $folder is not whole (${wrong%%$'\n'*}): it is fetched anew"
+    rm -rf "$folder"
+  fi
+  missing=$(missing_wheels)
+  if [ -n "$missing" ]; then
+    say "      fetching $(echo "$missing" | paste -sd' ')"
+    if [[ $missing == *torch==* ]]; then say "      (530 MB to fetch, 1.5 GB unpacked: a minute or more)"; fi
+    staging=$(mktemp -d "$cache/.libtorch.XXXXXX")
+    trap 'rm -rf "$staging"' EXIT
+    fetch_wheels "$missing"
+    if [ -e "$folder" ]; then cp -al "$staging/part/." "$folder/"; else mv "$staging/part" "$folder"; fi
+    wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash) || die "LibTorch is damaged after its installation: $wrong"
+  fi
+  wanted_packages | cat - "$stamp" 2>/dev/null | sort -u >"$folder/.stamp" || true
+  mv "$folder/.stamp" "$stamp"
+  flock -u 9
+}
+
+check_torch_root() {
+  local header=$1/include/torch/headeronly/version.h
+  if ! [ -r "$header" ] || ! [ -r "$1/lib/libtorch_cpu.so" ]; then
+    die "$1 holds no LibTorch $torch_version (include/torch/headeronly/version.h or lib/libtorch_cpu.so is missing)."
+  fi
+  awk '/define TORCH_VERSION_(MAJOR|MINOR|PATCH) / {v = v sep $3; sep = "."} END {print v}' "$header"
+}
+
+libtorch() {
+  if [ -n "${TORCH_ROOT:-}" ]; then
+    step 2 3 "LibTorch: TORCH_ROOT=$TORCH_ROOT is used"
+    return
+  fi
+  [ "$(uname -m)" = x86_64 ] || die "The LibTorch wheel is for x86-64 only: set TORCH_ROOT to a LibTorch $torch_version for $(uname -m)."
+  if libtorch_is_whole; then
+    step 2 3 "LibTorch: there already ($folder)"
+    return
+  fi
+  step 2 3 "LibTorch: installing into $folder"
+  install_libtorch
+}
+
+system_packages
+check_tool_versions
+libtorch
+torch=${TORCH_ROOT:-$folder/torch}
+step 3 3 "Ready: LibTorch $(check_torch_root "$torch") at $torch"
