@@ -1,0 +1,99 @@
+#include "train/Optimizer.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace multicard {
+
+namespace {
+
+void check_match(const NamedTensor& parameter, const at::Tensor& gradient) {
+  const at::Tensor& tensor = parameter.tensor;
+  // The fused kernels walk the memory of all four tensors side by side.
+  if (tensor.sizes() != gradient.sizes() || tensor.strides() != gradient.strides() ||
+      tensor.scalar_type() != gradient.scalar_type() || tensor.device() != gradient.device())
+    throw std::logic_error("the gradient of " + parameter.name + " has another shape, layout, type or device");
+}
+
+std::vector<at::Tensor> zeros_beside(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& tensor : tensors)
+    zeros.push_back(at::zeros_like(tensor));
+  return zeros;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients)
+    : options_(options), gradients_(std::move(gradients)) {
+  if (parameters.empty() || parameters.size() != gradients_.size())
+    throw std::logic_error("the optimizer needs parameters and one gradient for each");
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    check_match(parameters[i], gradients_[i]);
+    names_.push_back(parameters[i].name);
+    parameters_.push_back(parameters[i].tensor.detach());
+  }
+  const bool adamw = options_.name == "adamw";
+  if (adamw || options_.momentum > 0) first_moments_ = zeros_beside(parameters_);
+  if (!adamw) return;
+  second_moments_ = zeros_beside(parameters_);
+  num_steps_ = at::zeros({}, parameters_.front().options().dtype(at::kFloat));
+}
+
+void Optimizer::step(double learning_rate) {
+  const at::NoGradGuard no_grad;
+  if (options_.name == "adamw")
+    step_adamw(learning_rate);
+  else
+    step_sgd(learning_rate);
+}
+
+void Optimizer::step_sgd(double learning_rate) {
+  // From buffers of zeros the first step needs no case of its own: momentum * 0 + gradient, without dampening.
+  at::_fused_sgd_(parameters_, gradients_, first_moments_, options_.weight_decay, options_.momentum, learning_rate,
+                  /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+}
+
+void Optimizer::step_adamw(double learning_rate) {
+  num_steps_.add_(1);
+  const std::vector<at::Tensor> num_steps(parameters_.size(), num_steps_);
+  at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{}, num_steps,
+                    learning_rate, options_.beta1, options_.beta2, options_.weight_decay, options_.eps,
+                    /*amsgrad=*/false, /*maximize=*/false);
+}
+
+at::Tensor Optimizer::gradient_norm_tensor() const {
+  const at::NoGradGuard no_grad;
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients_, 2, at::kDouble)));
+}
+
+at::Tensor Optimizer::clip_tensor(double max_norm) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor norm = gradient_norm_tensor();
+  const at::Tensor factor = norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1);
+  at::_foreach_mul_(gradients_, factor.to(gradients_.front().scalar_type()));
+  return norm;
+}
+
+NamedTensors Optimizer::state() const {
+  const bool adamw = options_.name == "adamw";
+  NamedTensors state;
+  for (std::size_t i = 0; i < first_moments_.size(); ++i) {
+    state.push_back({(adamw ? "exp_avg." : "momentum_buffer.") + names_[i], first_moments_[i]});
+    if (adamw) state.push_back({"exp_avg_sq." + names_[i], second_moments_[i]});
+  }
+  if (adamw) state.push_back({"step", num_steps_});
+  return state;
+}
+
+}  // namespace multicard

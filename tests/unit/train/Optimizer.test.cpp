@@ -1,0 +1,222 @@
+#include "train/Optimizer.hpp"
+
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/mv.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using nlohmann::json;
+
+json read_json(const std::string& name) {
+  std::ifstream in(test::source_path("tests/data/oracles/optimisation/" + name));
+  return json::parse(in);
+}
+
+/// A JSON array of numbers, nested to any depth.
+at::Tensor tensor_of(const json& values, at::ScalarType type) {
+  std::vector<std::int64_t> shape;
+  for (const json* level = &values; level->is_array(); level = &level->front())
+    shape.push_back(static_cast<std::int64_t>(level->size()));
+  std::vector<double> numbers;
+  const std::function<void(const json&)> collect = [&](const json& part) {
+    if (!part.is_array()) return numbers.push_back(part.get<double>());
+    for (const json& inner : part)
+      collect(inner);
+  };
+  collect(values);
+  return at::tensor(numbers, at::kDouble).reshape(shape).to(type);
+}
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
+}
+
+OptimizerOptions options_of(const json& one) {
+  const json& settings = one["settings"];
+  OptimizerOptions options;
+  options.name = one["class"] == "SGD" ? "sgd" : "adamw";
+  options.momentum = settings.value("momentum", 0.0);
+  options.nesterov = settings.value("nesterov", false);
+  options.weight_decay = settings.value("weight_decay", 0.0);
+  options.eps = settings.value("eps", options.eps);
+  if (settings.contains("betas")) {
+    options.beta1 = settings["betas"][0];
+    options.beta2 = settings["betas"][1];
+  }
+  return options;
+}
+
+/// The little problem of the reference values, in two parameters so that lists of tensors are exercised.
+struct Problem {
+  explicit Problem(const json& about, at::ScalarType type)
+      : A(tensor_of(about["A"], type)),
+        b(tensor_of(about["b"], type)),
+        x(tensor_of(about["x0"], type)),
+        gradient(at::zeros_like(x)) {}
+
+  NamedTensors parameters() const { return {{"head", x.slice(0, 0, 2)}, {"tail", x.slice(0, 2)}}; }
+  std::vector<at::Tensor> gradients() const { return {gradient.slice(0, 0, 2), gradient.slice(0, 2)}; }
+  /// Of 0.5 mean((A x - b)^2) + 0.05 sum(x^4).
+  void differentiate() {
+    const at::Tensor residual = at::mv(A, x).sub(b);
+    gradient.copy_(at::mv(A.t(), residual).div(A.size(0)).add(x.pow(3), 0.2));
+  }
+
+  at::Tensor A, b, x, gradient;
+};
+
+class TorchCase : public testing::TestWithParam<const char*> {};
+
+TEST_P(TorchCase, FollowsTheReferenceInFloat64) {
+  const json oracle = read_json("optimisers.json");
+  const json& one = oracle["cases"][GetParam()];
+  Problem problem(oracle["about"], at::kDouble);
+  Optimizer optimizer(options_of(one), problem.parameters(), problem.gradients());
+
+  for (std::size_t s = 0; s < 25; ++s) {
+    problem.differentiate();
+    if (one["clip"].is_number()) {
+      const double norm = optimizer.clip(one["clip"]);
+      EXPECT_NEAR(norm, one["float64"]["grad_norm_before_clip"][s].get<double>(), 1e-12) << "step " << s;
+    }
+    optimizer.step(one["settings"]["lr"]);
+
+    EXPECT_LE(largest_difference(problem.x, tensor_of(one["float64"]["x"][s + 1], at::kDouble)), 1e-12) << "step " << s;
+  }
+}
+
+TEST_P(TorchCase, EndsAtTheReferenceInFloat32) {
+  const json oracle = read_json("optimisers.json");
+  const json& one = oracle["cases"][GetParam()];
+  Problem problem(oracle["about"], at::kFloat);
+  Optimizer optimizer(options_of(one), problem.parameters(), problem.gradients());
+
+  for (int s = 0; s < 25; ++s) {
+    problem.differentiate();
+    if (one["clip"].is_number()) optimizer.clip(one["clip"]);
+    optimizer.step(one["settings"]["lr"]);
+  }
+
+  EXPECT_LE(largest_difference(problem.x, tensor_of(one["float32_last_x"], at::kDouble)), 5e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizer, TorchCase,
+                         testing::Values("sgd", "sgd_momentum", "sgd_momentum_clip0.25", "sgd_nesterov",
+                                         "sgd_momentum_wd", "sgd_nesterov_wd", "adamw", "adamw_clip0.25", "adamw_b2",
+                                         "adamw_nowd"));
+
+TEST(Optimizer, ClipsAsTorchDoes) {
+  const json oracle = read_json("clipping.json");
+  for (const json& one : oracle["cases"]) {
+    NamedTensors parameters;
+    std::vector<at::Tensor> gradients, expected;
+    for (const json& gradient : one["grads"]) {
+      gradients.push_back(tensor_of(gradient, at::kFloat));
+      parameters.push_back({"p", at::zeros_like(gradients.back())});
+    }
+    for (const json& gradient : one["max_norm_1_type_2.0"]["after"])
+      expected.push_back(tensor_of(gradient, at::kFloat));
+    Optimizer optimizer({}, parameters, gradients);
+    const double reference = one["max_norm_1_type_2.0"]["total_norm"];
+
+    EXPECT_NEAR(optimizer.gradient_norm(), reference, 1e-6 * reference);
+    EXPECT_NEAR(optimizer.clip(1.0), reference, 1e-6 * reference);
+
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_LE(largest_difference(gradients[i], expected[i]), 1e-6 * expected[i].abs().max().item<double>());
+  }
+}
+
+TEST(Optimizer, SumsTheNormInFloat64) {
+  const at::Tensor gradient = at::full({1 << 20}, 1e-3F, at::kFloat);
+  const double exact = static_cast<double>(1e-3F) * 1024;
+  const Optimizer optimizer({}, {{"p", at::zeros_like(gradient)}}, {gradient});
+
+  EXPECT_NEAR(optimizer.gradient_norm(), exact, 1e-10);
+}
+
+TEST(Optimizer, UpdatesParametersThatRequireGradientsInTheirOwnLayout) {
+  const at::Tensor parameter = at::zeros({2, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+  const at::Tensor gradient = at::empty_like(parameter);
+  gradient.copy_(at::arange(24).reshape({2, 3, 2, 2}));
+  OptimizerOptions options;
+  options.momentum = 0.5;
+  Optimizer optimizer(options, {{"w", parameter}}, {gradient});
+
+  optimizer.step(1.0);
+  optimizer.step(1.0);
+
+  EXPECT_LE(largest_difference(parameter.detach(), at::arange(24).reshape({2, 3, 2, 2}).mul(-2.5)), 0);
+  EXPECT_TRUE(parameter.is_leaf());
+}
+
+TEST(Optimizer, ContinuesBitForBitFromItsState) {
+  for (const char* name : {"sgd_nesterov_wd", "adamw_b2"}) {
+    const json oracle = read_json("optimisers.json");
+    const OptimizerOptions options = options_of(oracle["cases"][name]);
+    Problem whole(oracle["about"], at::kFloat), again(oracle["about"], at::kFloat);
+    Optimizer first(options, whole.parameters(), whole.gradients());
+    const auto advance = [](Problem& problem, Optimizer& optimizer) {
+      for (int s = 0; s < 5; ++s) {
+        problem.differentiate();
+        optimizer.step(0.05);
+      }
+    };
+    advance(whole, first);
+
+    again.x.copy_(whole.x);
+    Optimizer second(options, again.parameters(), again.gradients());
+    const NamedTensors from = first.state(), to = second.state();
+    ASSERT_EQ(from.size(), to.size());
+    for (std::size_t i = 0; i < from.size(); ++i)
+      to[i].tensor.copy_(from[i].tensor);
+    advance(whole, first);
+    advance(again, second);
+
+    EXPECT_TRUE(whole.x.equal(again.x)) << name;
+  }
+}
+
+TEST(Optimizer, NamesItsStateAfterTheParameters) {
+  const at::Tensor w = at::zeros({2});
+  const auto names_of = [&](const std::string& name, double momentum) {
+    OptimizerOptions options;
+    options.name = name;
+    options.momentum = momentum;
+    std::vector<std::string> names;
+    for (const NamedTensor& entry : Optimizer(options, {{"w", w}}, {at::ones({2})}).state())
+      names.push_back(entry.name);
+    return names;
+  };
+
+  EXPECT_EQ(names_of("sgd", 0), std::vector<std::string>{});
+  EXPECT_EQ(names_of("sgd", 0.9), std::vector<std::string>{"momentum_buffer.w"});
+  EXPECT_EQ(names_of("adamw", 0), (std::vector<std::string>{"exp_avg.w", "exp_avg_sq.w", "step"}));
+}
+
+TEST(Optimizer, RefusesGradientsThatDoNotMatch) {
+  const at::Tensor w = at::zeros({2, 3});
+
+  EXPECT_THROW(Optimizer({}, {{"w", w}}, {at::zeros({3, 2})}), std::logic_error);
+  EXPECT_THROW(Optimizer({}, {{"w", w}}, {at::zeros({3, 2}).t()}), std::logic_error);
+  EXPECT_THROW(Optimizer({}, {{"w", w}}, {at::zeros({2, 3}, at::kDouble)}), std::logic_error);
+  EXPECT_THROW(Optimizer({}, {{"w", w}}, {}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace multicard

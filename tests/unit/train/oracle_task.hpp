@@ -1,0 +1,103 @@
+#pragma once
+// The batches of the MobileNetV2 oracle as a task of the trainer, and a whole trainer around it.
+
+#include <memory>
+
+#include "device/StepClock.hpp"
+#include "dist/TensorCollectives.hpp"
+#include "train/Trainer.hpp"
+#include "unit/nn/oracle_run.hpp"
+
+namespace multicard::test {
+
+class OracleTask final : public Task {
+ public:
+  OracleTask(const Arithmetic& arithmetic, StatisticsReducer* statistics, const std::string& weights)
+      : arithmetic_(arithmetic), synchronises_(statistics), network_(oracle_network(weights, arithmetic)) {
+    network_->set_statistics_reducer(statistics);
+  }
+
+  std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
+  std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
+  std::int64_t steps_per_epoch() const override { return 10; }
+  void start_reading(const ReadPlan& plan) override { plan_ = plan; }
+  Batch next() override {
+    constexpr std::int64_t kRows = 8;
+    const std::int64_t step = plan_.first_step++, share = kRows / plan_.num_ranks, extra = kRows % plan_.num_ranks;
+    const std::int64_t first = plan_.rank * share + std::min<std::int64_t>(plan_.rank, extra);
+    const std::int64_t count = share + (plan_.rank < extra ? 1 : 0);
+    const Samples mine = oracle_batch(step, arithmetic_).rows(first, count);
+    return {step, 0, count, kRows, mine.images.contiguous(arithmetic_.layout), mine.labels};
+  }
+  Batch to_device(Batch batch) override { return batch; }
+  bool computes_empty_batches() const override { return synchronises_; }
+  void begin_step(std::int64_t) override {}
+  Loss forward(const Batch& batch) override {
+    return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows)};
+  }
+  std::optional<Evaluation> evaluate() override { return std::nullopt; }
+  std::int64_t host_to_device_bytes() const override { return 0; }
+
+  Network& network() { return *network_; }
+
+ private:
+  Arithmetic arithmetic_;
+  bool synchronises_;
+  std::unique_ptr<Network> network_;
+  ReadPlan plan_;
+};
+
+class SummedStatistics final : public StatisticsReducer {
+ public:
+  explicit SummedStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
+  void sum(at::Tensor& flat) override { collectives_.sum(flat); }
+
+ private:
+  TensorCollectives& collectives_;
+};
+
+enum class NormMode { per_replica, synchronised, frozen };
+
+// Trains the oracle's ten steps on the ranks of `communicator` with its recipe.
+class OracleTraining {
+ public:
+  OracleTraining(const Communicator& communicator, const Arithmetic& arithmetic, NormMode norm,
+                 const GradientReducer::Options& reducer = {}, std::optional<std::int64_t> micro_batch = {})
+      : collectives_(make_collectives(Backend::automatic, communicator, at::kCPU)),
+        statistics_(*collectives_),
+        task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors"),
+        clock_(at::kCPU),
+        recorder_("host") {
+    if (norm == NormMode::frozen) task_.network().set_norm_statistics(Statistics::frozen);
+    strategy_ = std::make_unique<ReplicatedStrategy>(task_, *collectives_, reducer);
+    OptimizerOptions sgd;
+    sgd.momentum = 0.9;
+    sgd.weight_decay = 4e-5;
+    optimizer_ = std::make_unique<Optimizer>(sgd, task_.parameters(), strategy_->gradients());
+    schedule_ = std::make_unique<Schedule>(ScheduleOptions{}, 0.05, 10);
+    TrainerOptions options;
+    options.num_steps = 10;
+    options.micro_batch = micro_batch;
+    Trainer trainer(task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, options);
+    while (!trainer.finished()) trainer.step();
+    strategy_->share_buffers();
+    trainer.finish();
+  }
+
+  const std::vector<double>& losses() const { return recorder_.metrics().at("train_loss").values; }
+  const std::vector<double>& norms() const { return recorder_.metrics().at("grad_norm").values; }
+  Network& network() { return task_.network(); }
+  Recorder& recorder() { return recorder_; }
+
+ private:
+  std::unique_ptr<TensorCollectives> collectives_;
+  SummedStatistics statistics_;
+  OracleTask task_;
+  StepClock clock_;
+  Recorder recorder_;
+  std::unique_ptr<ReplicatedStrategy> strategy_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+};
+
+}  // namespace multicard::test
