@@ -33,7 +33,8 @@ endforeach()
 add_library(multicard_torch INTERFACE)
 target_include_directories(multicard_torch SYSTEM INTERFACE
   ${TORCH_ROOT}/include ${TORCH_ROOT}/include/torch/csrc/api/include)
-target_compile_definitions(multicard_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+# LibTorch's include folder holds its own fmt, newer than the system's library: use it header-only.
+target_compile_definitions(multicard_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 FMT_HEADER_ONLY)
 # The wheel's libraries need CUDA libraries that are found at run time; DT_RPATH (not RUNPATH) is inherited by them.
 target_link_options(multicard_torch INTERFACE LINKER:--allow-shlib-undefined LINKER:--disable-new-dtags)
 target_link_libraries(multicard_torch INTERFACE ${MULTICARD_LIB_torch} ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10})

@@ -1,7 +1,9 @@
 #include "comm/Communicator.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -121,6 +123,16 @@ void Communicator::barrier() const {
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "barrier");
   check_mpi(MPI_Barrier(impl_->handle), "MPI_Barrier");
+}
+
+void Communicator::idle_barrier() const {
+  if (is_null()) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(impl_->handle, &request), "MPI_Ibarrier");
+  for (int done = 0; !done;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 void Communicator::broadcast_raw(void* data, std::size_t count, WireType type, int root) const {

@@ -52,11 +52,19 @@ class Communicator {
 
   /// Collective.
   void barrier() const;
+  /// Collective. A barrier for ranks that have nothing to do until the others arrive: it sleeps between looks instead
+  /// of spinning on a core, and has no time-out.
+  void idle_barrier() const;
 
   /// Collective. Everybody receives root's values.
   template <class T>
   void broadcast(std::span<T> values, int root = 0) const {
     broadcast_raw(values.data(), values.size(), wire_type<T>(), root);
+  }
+  template <class T>
+  T broadcast_value(T value, int root = 0) const {
+    broadcast(std::span<T>(&value, 1), root);
+    return value;
   }
   /// Collective. Everybody receives root's text, whatever its length.
   std::string broadcast(const std::string& text, int root = 0) const;

@@ -1,9 +1,11 @@
 #include "comm/Communicator.hpp"
 
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/Clock.hpp"
 #include "comm/Topology.hpp"
 #include "support/test_world.hpp"
 
@@ -66,6 +68,16 @@ TEST(Communicator, SplitsIntoGroups) {
   EXPECT_EQ(half.allreduce(1, ReduceOp::sum), half.size());
   EXPECT_EQ(half.rank(), world().rank() / 2);
   EXPECT_EQ(half.watchdog(), world().watchdog());
+}
+
+TEST(Communicator, IdleBarrierWaitsForTheLastRank) {
+  const TimePoint before = SteadyClock::now();
+  if (world().is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+
+  world().idle_barrier();
+
+  EXPECT_GE(seconds_since(before), 0.09);
+  Communicator::null().idle_barrier();
 }
 
 TEST(Topology, OneMachineIsOneNode) {

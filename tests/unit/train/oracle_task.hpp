@@ -79,7 +79,8 @@ class OracleTraining {
     options.num_steps = 10;
     options.micro_batch = micro_batch;
     Trainer trainer(task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, options);
-    while (!trainer.finished()) trainer.step();
+    while (!trainer.finished())
+      trainer.step();
     strategy_->share_buffers();
     trainer.finish();
   }

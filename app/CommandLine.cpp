@@ -1,0 +1,104 @@
+#include "CommandLine.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "Commands.hpp"
+#include "base/BuildInfo.hpp"
+#include "base/Text.hpp"
+
+namespace multicard {
+
+namespace {
+
+bool is_first_process() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name)) return std::atoi(value) == 0;
+  return true;
+}
+
+using DeckCommand = ExitCode (*)(const DeckArguments&, const Communicator&);
+
+void add_deck_command(CLI::App& app, Command& command, const std::string& command_line, const char* name,
+                      const char* description, DeckCommand function) {
+  auto arguments = std::make_shared<DeckArguments>();
+  arguments->command_line = command_line;
+  CLI::App* sub = app.add_subcommand(name, description);
+  sub->add_option("deck", arguments->deck, "Deck (YAML)")->required();
+  sub->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  sub->add_flag("--dry-run", arguments->dry_run, "Check the deck, the data and the world size, then stop");
+  sub->add_flag("--print-config", arguments->print_config, "Print the resolved deck to standard output, then stop");
+  sub->add_flag("--quiet", arguments->quiet, "No progress lines");
+  sub->callback([&command, arguments, function] {
+    command = [arguments, function](const Communicator& world) { return function(*arguments, world); };
+  });
+}
+
+void add_prepare(CLI::App& app, Command& command) {
+  CLI::App* prepare = app.add_subcommand("prepare", "Write input shards, all ranks together");
+  prepare->require_subcommand(1);
+  auto options = std::make_shared<PrepareOptions>();
+  CLI::App* images =
+      prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic");
+  images->add_option("--format", options->format, "idx | folder | cifar | synthetic")->required();
+  images->add_option("--images", options->images, "idx: image file (.gz or plain)");
+  images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
+  images->add_option("--dir", options->dir, "folder: one sub-folder a class; cifar: the folder of *.bin");
+  images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
+  images->add_option("--shards", options->num_shards, "Number of shards");
+  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: the size made");
+  images->add_option("--limit", options->limit, "Take only the first N images; synthetic: the number made");
+  images->add_option("--classes", options->classes,
+                     "Number of classes (labels are checked); synthetic: the number made");
+  images->add_option("--class-names", options->class_names, "Names of the classes, in label order")->delimiter(',');
+  images->add_flag("--skip-bad", options->skip_bad, "Leave out unreadable images, count and list them");
+  images->callback([&command, options] {
+    command = [options](const Communicator& world) { return prepare_images_command(*options, world); };
+  });
+}
+
+void add_info(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<InfoArguments>();
+  CLI::App* info = app.add_subcommand("info", "Build, versions, ranks, devices and topology");
+  info->add_flag("--selftest", arguments->selftest, "Also measure all-reduce and shard-read bandwidth");
+  info->add_option("--deck", arguments->deck, "Deck whose model and shards the self-test uses");
+  info->add_flag("--json", arguments->json, "Print JSON to standard output");
+  info->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return info_command(*arguments, world); };
+  });
+}
+
+std::string version_text() {
+  const BuildInfo build = build_info();
+  return fmt::format("multicard {} ({}), LibTorch {}, GPU path {}", build.version, build.git, build.torch,
+                     build.cuda_compiled_in ? "compiled in" : "not compiled in");
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
+  CLI::App app("Train image classifiers on the ranks of an MPI job and see what pays.", "multicard");
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
+  add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
+  add_deck_command(app, command, command_line, "sweep", "Run a matrix of variants into one results file",
+                   sweep_command);
+  add_prepare(app, command);
+  add_info(app, command);
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (is_first_process()) app.exit(error, std::cout, std::cerr);
+    return static_cast<int>(is_help ? ExitCode::complete : ExitCode::usage);
+  }
+}
+
+}  // namespace multicard

@@ -1,0 +1,157 @@
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "Commands.hpp"
+#include "Runs.hpp"
+#include "SelfTest.hpp"
+#include "base/BuildInfo.hpp"
+#include "base/System.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "device/Gpu.hpp"
+#include "io/Hdf5.hpp"
+
+namespace multicard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json describe_gpus() {
+  Json gpus = Json::array();
+  const std::vector<GpuInfo> visible = visible_gpus();
+  for (const GpuInfo& gpu : visible) {
+    Json peers = Json::array();
+    for (const GpuInfo& other : visible)
+      if (other.index != gpu.index && peer_access(gpu.index, other.index)) peers.push_back(other.index);
+    gpus.push_back({{"index", gpu.index},
+                    {"name", gpu.name},
+                    {"bus_id", gpu.bus_id},
+                    {"uuid", gpu.uuid},
+                    {"numa_node", gpu.numa_node},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
+                    {"peer_access", peers}});
+  }
+  return gpus;
+}
+
+Json describe_versions() {
+  const BuildInfo build = build_info();
+  const GpuSoftware software = gpu_software();
+  return {{"multicard", build.version},
+          {"git", build.git},
+          {"compiler", build.compiler},
+          {"flags", build.flags},
+          {"libtorch", build.torch},
+          {"gpu_path", gpu_path_compiled_in()},
+          {"mpi", mpi_version()},
+          {"hdf5", hdf5_version()},
+          {"cuda_runtime", software.cuda_runtime},
+          {"driver", software.driver},
+          {"cuda_driver", software.cuda_driver},
+          {"nccl", software.nccl}};
+}
+
+/// Collective.
+Json describe_ranks(const Communicator& world, const Topology& topology, const DeviceChoice& device) {
+  const Json mine = {{"rank", world.rank()},   {"host", host_name()},          {"local_rank", topology.local_rank},
+                     {"cpus", cpu_set_text()}, {"device", device.description}, {"gpus", describe_gpus()}};
+  Json ranks = Json::array();
+  for (const std::string& text : world.allgather(mine.dump()))
+    ranks.push_back(Json::parse(text));
+  return ranks;
+}
+
+/// Collective.
+Json self_test(const InfoArguments& arguments, const Communicator& world, const DeviceChoice& device) {
+  RunOptions options;
+  std::optional<std::string> shards;
+  if (!arguments.deck.empty()) {
+    const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck); });
+    options = agreed(world, [&] { return read_run_options(deck); });
+    shards = options.data.train;
+  }
+  const AllReduceMeasure reduce = measure_all_reduce(options, world, device);
+  const ShardReadMeasure read = measure_shard_read(shards, world);
+  return {{"all_reduce",
+           {{"backend", reduce.backend},
+            {"payload_bytes", reduce.payload_bytes},
+            {"median_s", reduce.median_s},
+            {"bus_gb_per_s", reduce.bus_gb_per_s},
+            {"correct", reduce.correct}}},
+          {"shard_read",
+           {{"source", read.source},
+            {"rows", read.num_rows},
+            {"bytes", read.num_bytes},
+            {"seconds", read.seconds},
+            {"gb_per_s", read.gb_per_s}}}};
+}
+
+void print_gpu(const Json& gpu) {
+  std::string peers;
+  for (const Json& peer : gpu["peer_access"])
+    peers += fmt::format(" {}", peer.get<int>());
+  std::cout << fmt::format("    gpu {}  {}  bus {}  {}  NUMA {}  {}  peers:{}\n", gpu["index"].get<int>(),
+                           gpu["name"].get<std::string>(), gpu["bus_id"].get<std::string>(),
+                           gpu["uuid"].get<std::string>(), gpu["numa_node"].get<int>(),
+                           human_bytes(gpu["memory_bytes"].get<double>()), peers.empty() ? " none" : peers);
+}
+
+void print_text(const Json& info) {
+  std::cout << "versions\n";
+  for (const auto& [name, value] : info["versions"].items())
+    std::cout << fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  std::cout << fmt::format("ranks ({} on {} {})\n", info["ranks"].size(), info["nodes"].get<int>(),
+                           info["nodes"] == 1 ? "node" : "nodes");
+  for (const Json& rank : info["ranks"]) {
+    std::cout << fmt::format("  {:<4}{}  local {}  cpus {}  {}\n", rank["rank"].get<int>(),
+                             rank["host"].get<std::string>(), rank["local_rank"].get<int>(),
+                             rank["cpus"].get<std::string>(), rank["device"].get<std::string>());
+    for (const Json& gpu : rank["gpus"])
+      print_gpu(gpu);
+  }
+  if (!info.contains("selftest")) return;
+  const Json& reduce = info["selftest"]["all_reduce"];
+  const Json& read = info["selftest"]["shard_read"];
+  std::cout << fmt::format("self-test\n  all-reduce   {} of float32 by {}: {} ms, {} GB/s bus bandwidth, sums {}\n",
+                           human_bytes(reduce["payload_bytes"].get<double>()), reduce["backend"].get<std::string>(),
+                           significant(1e3 * reduce["median_s"].get<double>(), 3),
+                           significant(reduce["bus_gb_per_s"].get<double>(), 3),
+                           reduce["correct"].get<bool>() ? "correct" : "WRONG");
+  std::cout << fmt::format("  shard read   {} rows, {} from {}: {} GB/s\n", grouped(read["rows"].get<std::int64_t>()),
+                           human_bytes(read["bytes"].get<double>()), read["source"].get<std::string>(),
+                           significant(read["gb_per_s"].get<double>(), 3));
+}
+
+}  // namespace
+
+ExitCode info_command(const InfoArguments& arguments, const Communicator& world) {
+  const Topology topology = find_topology(world);
+  const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
+  set_compute_threads(std::nullopt, topology);
+  Json info = {{"versions", describe_versions()},
+               {"nodes", topology.num_nodes},
+               {"ranks", describe_ranks(world, topology, device)}};
+  bool passed = true;
+  if (arguments.selftest) {
+    info["selftest"] = self_test(arguments, world, device);
+    passed = info["selftest"]["all_reduce"]["correct"].get<bool>();
+  }
+  if (world.is_root()) {
+    if (arguments.json)
+      std::cout << info.dump(2) << std::endl;
+    else
+      print_text(info);
+  }
+  if (!passed)
+    throw CommunicationError("the all-reduce self-test gave wrong sums", "the transport corrupts data",
+                             "Try another MPI transport or NCCL_P2P_DISABLE=1 and report it to the site.")
+        .on_all_ranks();
+  return ExitCode::complete;
+}
+
+}  // namespace multicard

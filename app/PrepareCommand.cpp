@@ -1,0 +1,10 @@
+#include "Commands.hpp"
+
+namespace multicard {
+
+ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world) {
+  prepare_images(options, world);
+  return ExitCode::complete;
+}
+
+}  // namespace multicard

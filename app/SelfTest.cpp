@@ -1,0 +1,136 @@
+#include "SelfTest.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "data/ImageShards.hpp"
+#include "data/Prepare.hpp"
+#include "dist/TensorCollectives.hpp"
+#include "io/Bytes.hpp"
+#include "nn/NetworkFactory.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr int kWarmUps = 3, kRounds = 15;
+constexpr std::int64_t kSyntheticRows = 8192, kSyntheticSize = 96;
+
+std::int64_t gradient_values(const RunOptions& options) {
+  NetworkOptions network;
+  network.width = options.model.width;
+  network.classes = options.model.classes.value_or(1000);
+  return make_network(options.model.name, network)->num_parameters();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicator& world, const DeviceChoice& device) {
+  const std::int64_t count = agreed(world, [&] { return gradient_values(options); });
+  const auto collectives = make_collectives(Backend::automatic, world, device.device);
+  const at::Tensor values = collectives->allocate_flat(count, at::kFloat);
+  AllReduceMeasure measure;
+  measure.backend = collectives->name();
+  measure.payload_bytes = count * 4;
+  measure.correct = true;
+  std::vector<double> seconds;
+  const double expected = 0.5 * world.size() * (world.size() + 1);
+  for (int round = 0; round < kWarmUps + kRounds; ++round) {
+    values.fill_(world.rank() + 1);
+    values.sum().item<float>();  // waits for the device
+    world.barrier();
+    const TimePoint start = SteadyClock::now();
+    collectives->sum(values);
+    const bool right = values[count - 1].item<float>() == expected && values[0].item<float>() == expected;
+    const double slowest = world.allreduce(seconds_since(start), ReduceOp::max);
+    measure.correct = measure.correct && world.allreduce(right ? 1 : 0, ReduceOp::min) == 1;
+    if (round >= kWarmUps) seconds.push_back(slowest);
+  }
+  measure.median_s = median(seconds);
+  measure.bus_gb_per_s =
+      2.0 * (world.size() - 1) / world.size() * static_cast<double>(measure.payload_bytes) / measure.median_s / 1e9;
+  return measure;
+}
+
+namespace {
+
+/// Shards in the working folder for as long as the object lives.
+class TemporaryShards {
+ public:
+  explicit TemporaryShards(const Communicator& world) : world_(world) {
+    prefix_ = fmt::format("multicard-selftest-{}", world.broadcast_value(static_cast<std::int64_t>(getpid())));
+    PrepareOptions options;
+    options.format = "synthetic";
+    options.size = kSyntheticSize;
+    options.limit = kSyntheticRows;
+    options.num_shards = 4;
+    options.output = prefix_;
+    options.quiet = true;
+    prepare_images(options, world);
+  }
+  ~TemporaryShards() {
+    std::error_code ignored;
+    if (!world_.is_root()) return;
+    for (int shard = 0; shard < 4; ++shard)
+      std::filesystem::remove(fmt::format("{}-{:05}-of-00004.h5", prefix_, shard), ignored);
+  }
+  TemporaryShards(const TemporaryShards&) = delete;
+  TemporaryShards& operator=(const TemporaryShards&) = delete;
+  std::string pattern() const { return prefix_ + "-*.h5"; }
+
+ private:
+  const Communicator& world_;
+  std::string prefix_;
+};
+
+ShardReadMeasure read_once(const std::string& pattern, const Communicator& world) {
+  const ImageShards shards(pattern, world);
+  const ImageSetInfo& info = shards.info();
+  const std::int64_t row_bytes = info.height * info.width * info.channels;
+  const std::int64_t first = info.num_rows * world.rank() / world.size();
+  const std::int64_t last = info.num_rows * (world.rank() + 1) / world.size();
+  const std::int64_t block = std::max<std::int64_t>(1, (std::int64_t{16} << 20) / row_bytes);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(block * row_bytes));
+  std::vector<std::int64_t> rows;
+  world.barrier();
+  const TimePoint start = SteadyClock::now();
+  agreed(world, [&] {
+    for (std::int64_t from = first; from < last; from += block) {
+      rows.clear();
+      for (std::int64_t row = from; row < std::min(last, from + block); ++row)
+        rows.push_back(row);
+      shards.read_rows(rows, std::span(bytes).first(rows.size() * static_cast<std::size_t>(row_bytes)));
+    }
+  });
+  ShardReadMeasure measure;
+  measure.seconds = world.allreduce(seconds_since(start), ReduceOp::max);
+  measure.source = pattern;
+  measure.num_rows = info.num_rows;
+  measure.num_bytes = info.num_rows * row_bytes;
+  measure.gb_per_s = static_cast<double>(measure.num_bytes) / measure.seconds / 1e9;
+  return measure;
+}
+
+}  // namespace
+
+ShardReadMeasure measure_shard_read(const std::optional<std::string>& shards, const Communicator& world) {
+  if (shards) return read_once(*shards, world);
+  const TemporaryShards temporary(world);
+  ShardReadMeasure measure = read_once(temporary.pattern(), world);
+  measure.source = "synthetic shards in the working folder";
+  world.barrier();
+  return measure;
+}
+
+}  // namespace multicard

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "Commands.hpp"
+#include "Runs.hpp"
+#include "SweepFolder.hpp"
+#include "base/Clock.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "config/SweepOptions.hpp"
+#include "results/ResultsWriter.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// The attributes by which a variant is known in the results file.
+void add_sweep_attributes(const Variant& variant, RunSummary& summary) {
+  summary.name = variant.name;
+  summary.integers["ranks"] = variant.ranks;
+  summary.integers["repeat"] = variant.repeat;
+  if (!variant.case_name.empty()) summary.text["case"] = variant.case_name;
+  for (const auto& [key, value] : variant.overrides)
+    summary.text[key] = value;
+}
+
+std::string describe(const Variant& variant) {
+  std::string text = fmt::format("ranks {}", variant.ranks);
+  if (!variant.case_name.empty()) text += "  " + variant.case_name;
+  for (const auto& [key, value] : variant.overrides)
+    text += fmt::format("  {} {}", key, value);
+  if (variant.repeat > 0) text += fmt::format("  repeat {}", variant.repeat);
+  return text;
+}
+
+/// How a variant ended.
+struct Outcome {
+  std::string words;
+  bool stopped = false;
+};
+
+/// Runs one variant on `group`, its own ranks, and stores what it left. A failure that the group finds together is an
+/// outcome; one in storing the results is not.
+Outcome run_variant(const Variant& variant, const Communicator& group, const SweepFolder& folder,
+                    const Provenance& provenance, StopMonitor& stop) {
+  SessionResult result;
+  try {
+    const RunOptions options = read_run_options(variant.deck);
+    Session session(options, with_defaults(variant.deck).to_yaml(), group, {Voice::quiet, std::nullopt});
+    result = session.run(&stop);
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks) throw;
+    if (group.is_root()) folder.record_failure(variant, error.what());
+    return {fmt::format("failed: {}", error.what())};
+  }
+  if (result.summary.status == "stopped") return {"stopped", true};
+  add_sweep_attributes(variant, result.summary);
+  write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
+  return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result)};
+}
+
+/// A sweep under way on all ranks of the world.
+class Sweep {
+ public:
+  Sweep(const DeckArguments& arguments, const Communicator& world, std::vector<Variant> variants,
+        const RunSettings& settings)
+      : arguments_(arguments),
+        world_(world),
+        variants_(std::move(variants)),
+        folder_(settings.output),
+        stop_(settings.wall_limit),
+        provenance_(full_provenance(world, arguments.command_line)) {}
+
+  ExitCode run() {
+    std::vector<const Variant*> order;
+    for (const Variant& variant : variants_)
+      order.push_back(&variant);
+    std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->execution < b->execution; });
+    for (const Variant* variant : order) {
+      ++position_;
+      if (!one(*variant)) return ExitCode::stopped;
+    }
+    assemble();
+    return ExitCode::complete;
+  }
+
+ private:
+  /// Collective. False when the sweep is to stop.
+  bool one(const Variant& variant) {
+    const std::string head =
+        fmt::format("[{}/{}] {}  {}", position_, variants_.size(), variant.name, describe(variant));
+    const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
+    const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
+    if (!is_open) {
+      log_info(head + "  " + world_.broadcast(world_.is_root() ? folder_.describe(variant) : std::string()));
+      return true;
+    }
+    const TimePoint start = SteadyClock::now();
+    const Communicator group = world_.split(world_.rank() < variant.ranks ? 0 : 1, world_.rank());
+    Outcome outcome;
+    if (world_.rank() < variant.ranks) {
+      outcome = run_guarded(variant, group);
+      if (world_.is_root()) folder_.leave(variant);
+    }
+    world_.idle_barrier();
+    log_info(fmt::format("{}  {}  ({})", head, outcome.words, human_duration(seconds_since(start))));
+    return world_.broadcast_value(outcome.stopped ? 1 : 0) == 0;
+  }
+
+  /// An error of this rank alone ends the job; the folder then says why, for the next launch. So does an error of the
+  /// whole group when other ranks of the world are waiting.
+  Outcome run_guarded(const Variant& variant, const Communicator& group) {
+    try {
+      return run_variant(variant, group, folder_, provenance_, stop_);
+    } catch (const Error& error) {
+      if (error.scope() == Scope::one_rank)
+        folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
+      if (error.scope() == Scope::all_ranks && group.size() == world_.size()) throw;
+      throw Error(error.code(), error.problem(), error.why(), error.suggestion());
+    } catch (const std::exception& error) {
+      folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
+      throw;
+    }
+  }
+
+  void assemble() {
+    const std::string results = folder_.results_file();
+    agreed(world_, [&] {
+      if (!world_.is_root()) return;
+      std::vector<std::string> files;
+      std::vector<RunSummary> failed;
+      for (const Variant& variant : variants_) {
+        if (folder_.is_finished(variant)) {
+          files.push_back(folder_.partial_file(variant));
+          continue;
+        }
+        RunSummary summary;
+        summary.status = "failed";
+        summary.error = folder_.failure(variant);
+        summary.text["deck"] = variant.deck.to_yaml();
+        add_sweep_attributes(variant, summary);
+        failed.push_back(std::move(summary));
+      }
+      assemble_results(results, files, provenance_, failed);
+      folder_.remove_partial();
+    });
+    log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  }
+
+  const DeckArguments& arguments_;
+  const Communicator& world_;
+  std::vector<Variant> variants_;
+  SweepFolder folder_;
+  StopMonitor stop_;
+  Provenance provenance_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
+  const Deck deck =
+      share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides); });
+  std::vector<Variant> variants = agreed(world, [&] { return expand(read_sweep_options(deck), world.size()); });
+  if (arguments.print_config) {
+    if (world.is_root()) std::cout << deck.to_yaml();
+    return ExitCode::complete;
+  }
+  const RunSettings settings = agreed(world, [&] { return sweep_settings(variants); });
+  log_heading("sweep", arguments.deck);
+  log_info(
+      fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
+  if (arguments.dry_run) {
+    for (const Variant& variant : variants)
+      log_info(fmt::format("{}  {}{}", variant.name, describe(variant),
+                           variant.error.empty() ? "" : "  refused: " + variant.error));
+    return ExitCode::complete;
+  }
+  const bool again = settings.resume == "never";
+  const int finished =
+      agreed(world, [&] { return world.is_root() && SweepFolder(settings.output).open(variants, again); });
+  if (world.allreduce(finished, ReduceOp::max)) {
+    log_info(fmt::format("{} holds this sweep, finished. Set run.resume=never to run it again.",
+                         SweepFolder(settings.output).results_file()));
+    return ExitCode::complete;
+  }
+  return Sweep(arguments, world, std::move(variants), settings).run();
+}
+
+}  // namespace multicard

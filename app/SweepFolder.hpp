@@ -1,0 +1,52 @@
+#pragma once
+/// \file What a sweep keeps on disk between its variants, so that a later launch goes on where an earlier one ended.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/RunOptions.hpp"
+#include "config/SweepOptions.hpp"
+
+namespace multicard {
+
+/// OUTPUT/partial/ of a sweep. NAME.h5: finished. NAME.failed: why it failed. NAME.running: it is running now; found by
+/// a later launch it means that the job ended in the middle of it. One process (rank 0) uses the folder at a time, but
+/// for record_failure.
+class SweepFolder {
+ public:
+  explicit SweepFolder(const std::string& output);
+
+  /// Before the first variant. True when results.h5 already holds exactly these variants. Throws UsageError when it, or
+  /// partial/, holds another sweep; with `again` old results and partial files are removed instead.
+  bool open(const std::vector<Variant>& variants, bool again) const;
+
+  static constexpr int kDone = 1, kOpen = 0;
+  /// kOpen: the variant is to run now, and is marked as running. kDone: it has finished or failed before, was refused,
+  /// or was running when an earlier job ended (then it counts as failed from now on).
+  int prepare(const Variant& variant) const;
+  /// The variant has ended in order.
+  void leave(const Variant& variant) const;
+  void record_failure(const Variant& variant, const std::string& why) const;
+
+  bool is_finished(const Variant& variant) const;
+  /// Why a variant failed.
+  std::string failure(const Variant& variant) const;
+  /// "already finished", or "failed: WHY".
+  std::string describe(const Variant& variant) const;
+
+  std::string results_file() const { return (output_ / "results.h5").string(); }
+  std::string partial_file(const Variant& variant) const { return path(variant, ".h5").string(); }
+  void remove_partial() const;
+
+ private:
+  std::filesystem::path path(const Variant& variant, const char* ending) const;
+
+  std::filesystem::path output_, partial_;
+};
+
+/// The run settings all variants share (output, wall limit, resume). UsageError when every variant is refused, or when
+/// run.output, run.resume or run.wall_limit is swept.
+RunSettings sweep_settings(const std::vector<Variant>& variants);
+
+}  // namespace multicard

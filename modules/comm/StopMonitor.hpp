@@ -1,0 +1,29 @@
+#pragma once
+/// \file Requests to stop or to save, from signals and the wall limit.
+
+#include <optional>
+
+namespace multicard {
+
+/// While one exists, SIGUSR1, SIGTERM and SIGINT ask for a stop and SIGUSR2 for a checkpoint; the handlers only set a
+/// flag. Flags are local: ranks must agree on them before anybody acts. At most one monitor at a time.
+class StopMonitor {
+ public:
+  /// `wall_limit_s` counts from the launch of this process.
+  explicit StopMonitor(std::optional<double> wall_limit_s);
+  ~StopMonitor();
+  StopMonitor(const StopMonitor&) = delete;
+  StopMonitor& operator=(const StopMonitor&) = delete;
+
+  /// Whether this rank was asked to stop or has reached the wall limit.
+  bool stop_requested() const;
+  /// Whether this rank was asked for a checkpoint since the last call.
+  bool take_checkpoint_request();
+  /// "signal SIGUSR1", "the wall limit of 3600 s", or "another rank's request".
+  const char* reason() const;
+
+ private:
+  std::optional<double> wall_limit_s_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,57 @@
+#pragma once
+/// \file Image classification as a task of the trainer.
+
+#include <memory>
+#include <optional>
+
+#include "comm/Communicator.hpp"
+#include "config/RunOptions.hpp"
+#include "data/ImageLoader.hpp"
+#include "data/ImageShards.hpp"
+#include "device/BatchUploader.hpp"
+#include "nn/NetworkFactory.hpp"
+#include "train/Task.hpp"
+
+namespace multicard {
+
+/// A network from nn, shards from data, cross-entropy and top-1 accuracy.
+class ImageTask final : public Task {
+ public:
+  /// Collective: opens the shards named by the deck and builds the network on `device`. `statistics` (may be null)
+  /// synchronises batch norm and must outlive the task.
+  ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
+            StatisticsReducer* statistics);
+
+  std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
+  std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
+  std::int64_t steps_per_epoch() const override { return sampler_.steps_per_epoch(); }
+  void start_reading(const ReadPlan& plan) override;
+  Batch next() override;
+  Batch to_device(Batch batch) override;
+  bool computes_empty_batches() const override { return synchronises_; }
+  void begin_step(std::int64_t step) override;
+  Loss forward(const Batch& batch) override;
+  std::optional<Evaluation> evaluate() override;
+  std::int64_t host_to_device_bytes() const override { return uploader_.bytes(); }
+
+  const Network& network() const { return *network_; }
+  const ImageSetInfo& train_info() const { return train_.info(); }
+  /// Null without a test set.
+  const ImageShards* test_set() const { return test_ ? &*test_ : nullptr; }
+  std::int64_t num_classes() const { return classes_; }
+
+ private:
+  RunOptions options_;
+  Communicator communicator_;
+  at::Device device_;
+  bool synchronises_;
+  ImageShards train_;
+  std::optional<ImageShards> test_;
+  std::int64_t classes_;
+  Sampler sampler_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<ImageLoader> loader_;
+  BatchUploader uploader_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,301 @@
+#include "tasks/Session.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "base/BuildInfo.hpp"
+#include "base/Log.hpp"
+#include "base/System.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "comm/Watchdog.hpp"
+#include "device/Memory.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Batch-norm statistics travel like any other small sum.
+class CollectiveStatistics final : public StatisticsReducer {
+ public:
+  explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
+  void sum(at::Tensor& flat) override { collectives_.sum(flat); }
+
+ private:
+  TensorCollectives& collectives_;
+};
+
+void check_world(const RunOptions& options, const Communicator& communicator) {
+  const std::int64_t batch = options.run.batch_over(communicator.size());
+  if (batch < communicator.size())
+    throw EnvironmentError(fmt::format("{} ranks cannot share a global batch of {} rows", communicator.size(), batch),
+                           "every rank needs at least one row of a full batch",
+                           "Start fewer ranks or raise run.global_batch.")
+        .on_all_ranks();
+}
+
+GradientReducer::Options reducer_options(const ParallelOptions& parallel) {
+  return {parallel.bucket_mb, parallel.overlap ? Overlap::yes : Overlap::no};
+}
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+std::string records_file(const std::string& output, std::int64_t step) {
+  return fmt::format("{}/records/step_{:08}.h5", output, step);
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& entry : named)
+    tensors.push_back(entry.tensor);
+  return tensors;
+}
+
+}  // namespace
+
+Session::Session(const RunOptions& options, const std::string& deck_yaml, const Communicator& communicator,
+                 const SessionOptions& session)
+    : options_(options),
+      deck_yaml_(deck_yaml),
+      communicator_(communicator),
+      topology_(find_topology(communicator)),
+      device_(choose_device(device_request(options.run.device),
+                            options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no, communicator, topology_)),
+      threads_(set_compute_threads(std::nullopt, topology_)),
+      checkpoints_(options.run.output, options.run.keep_checkpoints),
+      clock_(device_.device),
+      recorder_(clock_.name()),
+      progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet) {
+  check_world(options_, communicator_);
+  if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(options_.run.timeout_s);
+  set_tf32(Tf32::off);
+  set_deterministic(options_.run.deterministic);
+  collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
+  if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
+  task_ = std::make_unique<ImageTask>(options_, communicator_, device_.device, statistics_.get());
+  global_batch_ = options_.run.batch_over(communicator_.size());
+  const std::int64_t per_epoch = task_->steps_per_epoch();
+  num_steps_ = options_.run.steps.value_or(options_.run.epochs * per_epoch);
+  num_epochs_ = (num_steps_ + per_epoch - 1) / per_epoch;
+  strategy_ = std::make_unique<ReplicatedStrategy>(*task_, *collectives_, reducer_options(options_.parallel));
+  optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
+  schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
+  if (session.checkpoint) restore(*session.checkpoint);
+}
+
+void Session::restore(const std::string& checkpoint) {
+  agreed(communicator_, [&] {
+    const at::NoGradGuard no_grad;
+    first_step_ = CheckpointStore::read_state(checkpoint).step;
+    copy_into(task_->network().state(), TensorFile(CheckpointStore::model_file(checkpoint)));
+    copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
+    const std::string records = records_file(options_.run.output, first_step_);
+    if (std::filesystem::exists(records))
+      history_ = history_of(ResultsFile::open(records).run("main"), communicator_.rank(), communicator_.size());
+  });
+  recorder_.continue_metrics(history_.metrics);
+}
+
+void Session::describe() const {
+  const ImageSetInfo& set = task_->train_info();
+  const auto& model = options_.model;
+  std::string hosts =
+      fmt::format("{} on {}", communicator_.size() == 1 ? "1 rank" : fmt::format("{} ranks", communicator_.size()),
+                  topology_.num_nodes == 1 ? "1 host" : fmt::format("{} hosts", topology_.num_nodes));
+  log_info(fmt::format("{:<10}{}, {}, {}", "ranks", hosts, device_.description, mpi_version()));
+  log_info(fmt::format("{:<10}{} width {}, {} M parameters, {}, {}", "model", model.name, significant(model.width),
+                       significant(static_cast<double>(task_->network().num_parameters()) / 1e6, 3), options_.precision,
+                       options_.data.layout));
+  log_info(fmt::format("{:<10}{}, {} backend, {} buckets{}{}", "strategy", options_.parallel.strategy,
+                       collectives_->name(), strategy_->num_buckets(), options_.parallel.overlap ? ", overlap" : "",
+                       options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
+  log_info(fmt::format("{:<10}{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", "data", grouped(set.num_rows),
+                       task_->test_set() ? grouped(task_->test_set()->info().num_rows) : "no", set.height, set.width,
+                       set.channels, options_.data.image_size, options_.data.image_size, set.num_shards,
+                       human_bytes(static_cast<double>(set.num_bytes))));
+  log_info(fmt::format("{:<10}{} rows, {} steps an epoch, {} steps in all", "batch", global_batch_,
+                       task_->steps_per_epoch(), num_steps_));
+}
+
+SessionResult Session::run(StopMonitor* stop) {
+  SessionResult result;
+  try {
+    train(stop);
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks) throw;
+    result.failure = error;
+    status_ = "failed";
+  }
+  progress_.finish_line();
+  complete_record();
+  result.summary = summarise();
+  if (result.failure) result.summary.error = result.failure->what();
+  result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
+  result.record = std::move(recorder_.record());
+  return result;
+}
+
+void Session::train(StopMonitor* stop) {
+  TrainerOptions settings;
+  settings.first_step = first_step_;
+  settings.num_steps = num_steps_;
+  settings.micro_batch = options_.run.micro_batch;
+  settings.clip_norm = options_.optimizer.clip_norm;
+  settings.results_lag = device_.device.is_cuda() ? 1 : 0;
+  trainer_ = std::make_unique<Trainer>(*task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, settings);
+  if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
+  const std::int64_t per_epoch = task_->steps_per_epoch();
+  TimePoint epoch_start = SteadyClock::now();
+  while (!trainer_->finished()) {
+    if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_step(trainer_->num_completed());
+    trainer_->step({stop && stop->stop_requested(), stop && stop->take_checkpoint_request()});
+    recorder_.add_step_times(clock_.take_finished());
+    report_step();
+    const std::int64_t done = trainer_->num_completed();
+    const bool epoch_ended = done % per_epoch == 0 || trainer_->finished();
+    if (epoch_ended) recorder_.add_epoch_seconds("train", (done - 1) / per_epoch, seconds_since(epoch_start));
+    after_step(epoch_ended);
+    if (epoch_ended) epoch_start = SteadyClock::now();
+    if (trainer_->last_result() && trainer_->last_result()->requests.stop && !trainer_->finished()) {
+      status_ = "stopped";
+      break;
+    }
+  }
+  trainer_->finish();
+  save_checkpoint();
+}
+
+void Session::save_checkpoint() {
+  const std::int64_t done = trainer_->num_completed();
+  if (options_.run.keep_checkpoints == 0 || last_saved_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  trainer_->read_all_results();  // non-finite weights are never saved
+  clock_.pause();
+  recorder_.add_step_times(clock_.take_all());
+  const std::string records = records_file(options_.run.output, done);
+  write_results(records, communicator_, Provenance{}, summarise(),
+                continue_rows(history_, recorder_.record(), communicator_.rank()));
+  checkpoints_.save(communicator_, {done, done * global_batch_, deck_yaml_}, task_->network().state(),
+                    optimizer_->state());
+  remove_stale_records();
+  clock_.resume();
+  last_saved_ = done;
+  const std::int64_t epoch = std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch());
+  recorder_.add_epoch_seconds("checkpoint", epoch, seconds_since(start));
+}
+
+void Session::remove_stale_records() const {
+  if (!communicator_.is_root()) return;
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(options_.run.output);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "records", ignored))
+    if (!std::filesystem::exists(folder / "checkpoints" / entry.path().stem() / "COMPLETE"))
+      std::filesystem::remove(entry.path(), ignored);
+}
+
+void Session::after_step(bool epoch_ended) {
+  const std::int64_t done = trainer_->num_completed();
+  const std::int64_t per_epoch = task_->steps_per_epoch();
+  const EvaluateOptions& when = options_.evaluate;
+  const bool by_epoch =
+      epoch_ended && when.every_epochs > 0 && (trainer_->finished() || (done / per_epoch) % when.every_epochs == 0);
+  const bool by_step = when.every_steps > 0 && (done % when.every_steps == 0 || trainer_->finished());
+  if (by_epoch || by_step) evaluate_now();
+  const std::optional<StepResult>& last = trainer_->last_result();
+  const std::int64_t every = options_.run.checkpoint_every;
+  if ((every > 0 && done % every == 0) || (last && last->requests.checkpoint)) save_checkpoint();
+}
+
+void Session::evaluate_now() {
+  if (!task_->test_set() || last_evaluated_ == trainer_->num_completed()) return;
+  const TimePoint start = SteadyClock::now();
+  const std::optional<Evaluation> found = trainer_->evaluate();
+  last_evaluated_ = trainer_->num_completed();
+  const double seconds = seconds_since(start);
+  const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
+  recorder_.add_epoch_seconds("evaluate", epoch, seconds);
+  progress_.finish_line();
+  if (!progress_.quiet())
+    log_info(fmt::format("{:<10}accuracy {}, loss {} ({} images, {})", "test", significant(found->accuracy),
+                         significant(found->loss), grouped(found->samples), human_duration(seconds)));
+}
+
+void Session::report_step() {
+  const std::vector<StepTimes>& steps = recorder_.steps();
+  if (steps.empty() || !trainer_->last_result()) return;
+  const std::size_t recent = std::min<std::size_t>(steps.size(), 20);
+  ProgressState state;
+  for (std::size_t i = steps.size() - recent; i < steps.size(); ++i) {
+    state.step_s += steps[i].step / static_cast<double>(recent);
+    state.data_share += steps[i].phases[static_cast<std::size_t>(Phase::data_wait)];
+    state.reduce_share += steps[i].phases[static_cast<std::size_t>(Phase::reduce_wait)];
+  }
+  const double total = std::max(state.step_s * static_cast<double>(recent), 1e-12);
+  state.data_share /= total;
+  state.reduce_share /= total;
+  state.rows_per_s = static_cast<double>(global_batch_) / std::max(state.step_s, 1e-12);
+  state.step = trainer_->num_completed();
+  state.num_steps = num_steps_;
+  state.steps_per_epoch = task_->steps_per_epoch();
+  state.epoch = (state.step - 1) / state.steps_per_epoch;
+  state.num_epochs = num_epochs_;
+  state.loss = trainer_->last_result()->loss;
+  state.learning_rate = trainer_->last_result()->learning_rate;
+  progress_.step(state);
+}
+
+void Session::complete_record() {
+  RankRecord& record = recorder_.record();
+  recorder_.add_step_times(clock_.take_all());
+  record.samples.resize(record.steps.size());
+  const DeviceMemory memory = device_memory(device_.device);
+  record.memory["host_peak_bytes"] = peak_resident_bytes();
+  record.memory["device_peak_bytes"] = memory.peak_allocated;
+  record.memory["device_reserved_bytes"] = memory.peak_reserved;
+  record.memory["model/parameters"] = bytes_of(tensors_of(task_->parameters()));
+  record.memory["model/gradients"] = bytes_of(strategy_->gradients());
+  record.memory["model/optimizer"] = bytes_of(tensors_of(optimizer_->state()));
+  record.communication = collectives_->totals();
+  record.transfers["host_to_device"] = task_->host_to_device_bytes();
+}
+
+RunSummary Session::summarise() const {
+  RunSummary summary;
+  summary.name = "main";
+  summary.status = status_;
+  summary.skip_steps = options_.skip_steps;
+  summary.text = {{"task", options_.task},
+                  {"model", options_.model.name},
+                  {"strategy", options_.parallel.strategy},
+                  {"backend", collectives_->name()},
+                  {"precision", options_.precision},
+                  {"layout", options_.data.layout},
+                  {"pipeline", options_.data.pipeline},
+                  {"scaling", options_.run.batch_per_rank ? "weak" : "strong"},
+                  {"device", device_.description},
+                  {"deck", deck_yaml_}};
+  summary.integers = {{"ranks", communicator_.size()},
+                      {"threads", threads_},
+                      {"global_batch", global_batch_},
+                      {"image_size", options_.data.image_size},
+                      {"pin_memory", options_.data.pin_memory ? 1 : 0},
+                      {"repeat", 0}};
+  summary.reals = {{"width", options_.model.width}};
+  summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
+  summary.metrics = recorder_.metrics();
+  summary.segments = history_.segments;
+  summary.segments.push_back({first_step_, communicator_.size()});
+  return summary;
+}
+
+}  // namespace multicard

@@ -1,0 +1,91 @@
+#pragma once
+/// \file One training run from its deck to its record, on the ranks of one communicator.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/Error.hpp"
+#include "comm/Communicator.hpp"
+#include "comm/StopMonitor.hpp"
+#include "comm/Topology.hpp"
+#include "config/RunOptions.hpp"
+#include "device/Device.hpp"
+#include "dist/TensorCollectives.hpp"
+#include "results/Columns.hpp"
+#include "tasks/ImageTask.hpp"
+#include "train/CheckpointStore.hpp"
+#include "train/History.hpp"
+#include "train/Progress.hpp"
+#include "train/Trainer.hpp"
+
+namespace multicard {
+
+/// What a run leaves behind. With `failure` the record holds the steps up to it.
+struct SessionResult {
+  RunSummary summary;
+  RankRecord record;             ///< of this rank, since this session began
+  RankRows rows;                 ///< the whole run's rows that this rank holds, from its first step on
+  std::optional<Error> failure;  ///< an error that all ranks found together
+};
+
+/// Whether a session writes lines while it trains.
+enum class Voice { speak, quiet };
+
+struct SessionOptions {
+  Voice voice = Voice::speak;
+  std::optional<std::string> checkpoint;  ///< the folder to go on from
+};
+
+/// A training run. Construction checks and builds everything (deck against world, device, data, network); run() trains.
+/// Both are collective over the communicator. Errors that all ranks find while training end up in the result; errors of
+/// one rank alone are thrown on that rank.
+class Session {
+ public:
+  Session(const RunOptions& options, const std::string& deck_yaml, const Communicator& communicator,
+          const SessionOptions& session);
+
+  /// The block that says what will run.
+  void describe() const;
+  /// Trains, evaluates, saves checkpoints and gathers the record. `stop` (may be null) is asked every step.
+  SessionResult run(StopMonitor* stop);
+
+  std::int64_t num_steps() const { return num_steps_; }
+  const ImageTask& task() const { return *task_; }
+
+ private:
+  void restore(const std::string& checkpoint);
+  void train(StopMonitor* stop);
+  void after_step(bool epoch_ended);
+  void report_step();
+  void evaluate_now();
+  void save_checkpoint();
+  void remove_stale_records() const;
+  RunSummary summarise() const;
+  void complete_record();
+
+  RunOptions options_;
+  std::string deck_yaml_;
+  Communicator communicator_;
+  Topology topology_;
+  DeviceChoice device_;
+  int threads_;
+  CheckpointStore checkpoints_;
+  History history_;
+  std::int64_t first_step_ = 0;
+  std::unique_ptr<TensorCollectives> collectives_;
+  std::unique_ptr<StatisticsReducer> statistics_;
+  std::unique_ptr<ImageTask> task_;
+  std::int64_t global_batch_ = 0, num_steps_ = 0, num_epochs_ = 0;
+  std::unique_ptr<ReplicatedStrategy> strategy_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Schedule> schedule_;
+  StepClock clock_;
+  Recorder recorder_;
+  Progress progress_;
+  std::unique_ptr<Trainer> trainer_;
+  std::int64_t last_evaluated_ = -1, last_saved_ = -1;
+  std::string status_ = "complete";
+};
+
+}  // namespace multicard

@@ -1,0 +1,123 @@
+#include "train/CheckpointStore.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Clock.hpp"
+#include "base/Error.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "io/Bytes.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+/// Errors of the file system as the user should see them.
+template <class Body>
+void with_file_errors(const std::string& what, Body&& body) {
+  try {
+    body();
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(what, error.code().message());
+  }
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(const std::string& output, int keep)
+    : folder_(fs::path(output) / "checkpoints"), keep_(keep) {}
+
+void CheckpointStore::write_folder(const fs::path& folder, const TrainerState& state, const NamedTensors& model,
+                                   const NamedTensors& optimizer) const {
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  save_tensors(model_file(folder.string()), model);
+  save_tensors(optimizer_file(folder.string()), optimizer);
+  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},   {"schema_version", kSchemaVersion},
+                                       {"created_utc", utc_now()},           {"step", state.step},
+                                       {"samples_seen", state.samples_seen}, {"deck", state.deck}};
+  write_file((folder / "trainer.json").string(), json.dump(2) + "\n");
+  write_file((folder / "COMPLETE").string(), "");
+}
+
+void CheckpointStore::save(const Communicator& communicator, const TrainerState& state, const NamedTensors& model,
+                           const NamedTensors& optimizer) const {
+  if (keep_ == 0) return;
+  agreed(communicator, [&] {
+    if (!communicator.is_root()) return;
+    const std::string name = fmt::format("step_{:08}", state.step);
+    const fs::path pending = folder_ / ("." + name), final_name = folder_ / name;
+    with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
+      const int ticket = on_abort_remove(pending.string());
+      try {
+        write_folder(pending, state, model, optimizer);
+        fs::remove_all(final_name);
+        fs::rename(pending, final_name);
+      } catch (...) {
+        std::error_code ignored;
+        fs::remove_all(pending, ignored);
+        cancel_on_abort(ticket);
+        throw;
+      }
+      cancel_on_abort(ticket);
+      remove_old();
+    });
+  });
+}
+
+std::vector<fs::path> CheckpointStore::complete_ones() const {
+  std::vector<fs::path> found;
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, absent))
+    if (entry.path().filename().string().rfind("step_", 0) == 0 && fs::exists(entry.path() / "COMPLETE"))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void CheckpointStore::remove_old() const {
+  const std::vector<fs::path> all = complete_ones();
+  const auto keep = static_cast<std::size_t>(keep_);
+  for (std::size_t i = 0; i + keep < all.size(); ++i) {
+    fs::remove(all[i] / "COMPLETE");  // first, so that a half-removed folder is none
+    fs::remove_all(all[i]);
+  }
+}
+
+std::optional<std::string> CheckpointStore::newest() const {
+  const std::vector<fs::path> all = complete_ones();
+  if (all.empty()) return std::nullopt;
+  return all.back().string();
+}
+
+void CheckpointStore::clear() const {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
+  if (!fs::exists(fs::path(checkpoint) / "COMPLETE"))
+    throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
+                    "Name another folder, or run.resume=auto for the newest complete one.");
+  try {
+    const auto json = nlohmann::json::parse(read_file((fs::path(checkpoint) / "trainer.json").string()));
+    if (json.at("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
+    if (json.at("schema_version").get<int>() > kSchemaVersion)
+      throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
+                      fmt::format("schema version {} is not known here", json.at("schema_version").get<int>()));
+    return {json.at("step").get<std::int64_t>(), json.at("samples_seen").get<std::int64_t>(),
+            json.at("deck").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), error.what());
+  }
+}
+
+}  // namespace multicard

@@ -1,0 +1,95 @@
+#include "train/History.hpp"
+
+#include <algorithm>
+
+namespace multicard {
+
+namespace {
+
+/// Row `rank` of a run read from a file, as it was recorded.
+RankRecord row_of(const RunData& run, std::size_t rank) {
+  RankRecord record;
+  record.clock = run.clock;
+  record.first_step = run.first_step;
+  record.steps.resize(run.num_steps);
+  for (std::size_t step = 0; step < run.num_steps; ++step) {
+    record.steps[step].step = run.times.at("step").at(rank, step);
+    for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
+      record.steps[step].phases[phase] = run.times.at(kPhaseNames[phase]).at(rank, step);
+  }
+  const auto samples = run.counts.at("samples").row(rank);
+  record.samples.assign(samples.begin(), samples.end());
+  for (const auto& [name, epochs] : run.epochs) {
+    const auto row = epochs.row(rank);
+    record.epochs[name].assign(row.begin(), row.end());
+  }
+  for (const auto& [name, values] : run.transfers)
+    record.transfers[name] = values[rank];
+  for (const auto& [kind, columns] : run.communication)
+    record.communication[kind] = {columns.calls[rank], columns.payload_bytes[rank], columns.bus_bytes[rank],
+                                  columns.seconds_total[rank], columns.seconds_exposed[rank]};
+  for (const auto& [name, values] : run.memory)
+    record.memory[name] = values[rank];
+  return record;
+}
+
+void append_absent(RankRecord& record, std::size_t num_steps) {
+  record.steps.resize(num_steps, absent_step());
+  record.samples.resize(num_steps, 0);
+}
+
+/// Adds the totals of a later part: sums, but peaks of memory.
+void add_totals(RankRecord& record, const RankRecord& since) {
+  for (const auto& [name, epochs] : since.epochs) {
+    std::vector<double>& sum = record.epochs[name];
+    sum.resize(std::max(sum.size(), epochs.size()), 0.0);
+    for (std::size_t i = 0; i < epochs.size(); ++i)
+      sum[i] += epochs[i];
+  }
+  for (const auto& [name, bytes] : since.transfers)
+    record.transfers[name] += bytes;
+  for (const auto& [name, bytes] : since.memory)
+    record.memory[name] = std::max(record.memory[name], bytes);
+  for (const auto& [kind, totals] : since.communication) {
+    CommunicationTotals& sum = record.communication[kind];
+    sum.calls += totals.calls;
+    sum.payload_bytes += totals.payload_bytes;
+    sum.bus_bytes += totals.bus_bytes;
+    sum.seconds_total += totals.seconds_total;
+    sum.seconds_exposed += totals.seconds_exposed;
+  }
+}
+
+}  // namespace
+
+History history_of(const RunData& run, int rank, int num_ranks) {
+  History history;
+  history.metrics = run.summary.metrics;
+  history.segments = run.summary.segments;
+  history.first_step = run.first_step;
+  history.num_steps = static_cast<std::int64_t>(run.num_steps);
+  history.num_ranks = run.ranks;
+  if (run.num_steps == 0) return history;
+  for (int row = 0; row < run.ranks; ++row)
+    if (row == rank || (row >= num_ranks && rank == num_ranks - 1))
+      history.rows[row] = row_of(run, static_cast<std::size_t>(row));
+  return history;
+}
+
+RankRows continue_rows(const History& history, const RankRecord& since, int rank) {
+  const auto before = static_cast<std::size_t>(history.num_steps);
+  const std::size_t after = before + since.steps.size();
+  RankRows rows = history.rows;
+  RankRecord& mine = rows[rank];
+  mine.clock = since.clock;
+  mine.first_step = history.num_steps > 0 ? history.first_step : since.first_step;
+  append_absent(mine, before);
+  mine.steps.insert(mine.steps.end(), since.steps.begin(), since.steps.end());
+  mine.samples.insert(mine.samples.end(), since.samples.begin(), since.samples.end());
+  add_totals(mine, since);
+  for (auto& [row, record] : rows)
+    append_absent(record, after);
+  return rows;
+}
+
+}  // namespace multicard

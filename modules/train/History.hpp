@@ -1,0 +1,28 @@
+#pragma once
+/// \file The record of a run's earlier part, so that a resumed run's file holds it from its first step.
+
+#include <vector>
+
+#include "results/ResultsReader.hpp"
+#include "results/ResultsWriter.hpp"
+
+namespace multicard {
+
+/// What one rank carries on from an earlier part of the run.
+struct History {
+  RankRows rows;  ///< own row, and on the last rank those of ranks that no longer exist
+  std::map<std::string, MetricSeries> metrics;
+  std::vector<Segment> segments;
+  std::int64_t first_step = 0;  ///< of the whole run
+  std::int64_t num_steps = 0;   ///< recorded so far
+  int num_ranks = 0;            ///< the largest so far
+};
+
+/// The part of `run` that rank `rank` of `num_ranks` carries on.
+History history_of(const RunData& run, int rank, int num_ranks);
+
+/// Appends what this rank has recorded since, and fills the steps in which a row's rank was absent.
+/// \param since record of this rank's steps after the history; all ranks recorded equally many.
+RankRows continue_rows(const History& history, const RankRecord& since, int rank);
+
+}  // namespace multicard

@@ -1,0 +1,47 @@
+#pragma once
+/// \file The lines a person sees while a run trains.
+
+#include <cstdint>
+#include <string>
+
+#include "base/Clock.hpp"
+
+namespace multicard {
+
+/// One moment of a run.
+struct ProgressState {
+  std::int64_t step = 0;  ///< completed steps
+  std::int64_t num_steps = 0;
+  std::int64_t epoch = 0;
+  std::int64_t num_epochs = 0;
+  std::int64_t steps_per_epoch = 0;
+  double loss = 0;
+  double learning_rate = 0;
+  double rows_per_s = 0;
+  double step_s = 0;      ///< mean of the recent steps
+  double data_share = 0;  ///< of step_s
+  double reduce_share = 0;
+};
+
+/// "epoch 1/1  step  120/312  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"
+std::string progress_line(const ProgressState& state);
+
+/// Writes progress lines to standard error from rank 0: on a terminal one line that rewrites itself, elsewhere a plain
+/// line every `log_every` steps.
+class Progress {
+ public:
+  Progress(int rank, std::int64_t log_every, bool quiet);
+  bool quiet() const { return quiet_; }
+
+  void step(const ProgressState& state);
+  /// Ends the live line, so that other text can follow.
+  void finish_line();
+
+ private:
+  bool quiet_, speaks_, terminal_;
+  std::int64_t log_every_;
+  bool line_open_ = false;
+  TimePoint last_{};
+};
+
+}  // namespace multicard

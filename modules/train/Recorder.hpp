@@ -1,0 +1,35 @@
+#pragma once
+/// \file Collects what a run measures, on every rank.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/Columns.hpp"
+
+namespace multicard {
+
+/// The record of one run, filled while it trains.
+class Recorder {
+ public:
+  explicit Recorder(std::string clock) { record_.clock = std::move(clock); }
+
+  void add_step_samples(std::int64_t samples) { record_.samples.push_back(samples); }
+  void add_step_times(const std::vector<StepTimes>& times);
+  void add_metric(const std::string& name, std::int64_t step, double value);
+  /// Adds `seconds` to column `name` (train | evaluate | checkpoint) of epoch `epoch`.
+  void add_epoch_seconds(const std::string& name, std::int64_t epoch, double seconds);
+
+  /// Puts the metrics of an earlier part of the run in front.
+  void continue_metrics(std::map<std::string, MetricSeries> before) { metrics_ = std::move(before); }
+
+  RankRecord& record() { return record_; }
+  const std::map<std::string, MetricSeries>& metrics() const { return metrics_; }
+  const std::vector<StepTimes>& steps() const { return record_.steps; }
+
+ private:
+  RankRecord record_;
+  std::map<std::string, MetricSeries> metrics_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,80 @@
+#pragma once
+/// \file What the trainer asks of a kind of work (image classification, language tuning).
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "state/NamedTensor.hpp"
+
+namespace multicard {
+
+/// This rank's rows of one global batch, on the compute device.
+struct Batch {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  std::int64_t num_rows = 0;     ///< of this rank; may be 0
+  std::int64_t global_rows = 0;  ///< over all ranks
+  at::Tensor inputs;             ///< images [num_rows, C, H, W]
+  at::Tensor targets;            ///< labels int64 [num_rows]
+
+  /// Rows [first, first + count) as a micro-batch; global_rows stays.
+  Batch rows(std::int64_t first, std::int64_t count) const;
+};
+
+/// The loss of one micro-batch on one rank.
+struct Loss {
+  at::Tensor value;  ///< scalar with gradient: sum over its rows / global_rows, so that ranks and micro-batches add up
+};
+
+/// Metrics over the whole test set, equal on all ranks.
+struct Evaluation {
+  double loss = 0;      ///< mean over samples
+  double accuracy = 0;  ///< top-1, a fraction
+  std::int64_t samples = 0;
+};
+
+/// Which part of each global batch a rank reads, and which steps.
+struct ReadPlan {
+  int rank = 0;
+  int num_ranks = 1;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;  ///< one past the last
+};
+
+/// One kind of work on one device. It knows the data and the network, and nothing of how gradients meet.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// Trained parameters in a fixed order, equal on all ranks.
+  virtual std::vector<NamedTensor> parameters() const = 0;
+  /// State that is not trained by gradients (running statistics).
+  virtual std::vector<NamedTensor> buffers() const = 0;
+
+  virtual std::int64_t steps_per_epoch() const = 0;
+
+  /// Starts reading ahead for `plan`; batches then come from next() in step order.
+  virtual void start_reading(const ReadPlan& plan) = 0;
+  /// Waits for the next batch in host memory.
+  virtual Batch next() = 0;
+  /// Moves a batch to the compute device.
+  virtual Batch to_device(Batch batch) = 0;
+
+  /// Whether a rank without rows must run forward and backward all the same, because the others wait for it inside
+  /// (synchronised batch norm).
+  virtual bool computes_empty_batches() const = 0;
+  /// Prepares what depends on the step only (dropout).
+  virtual void begin_step(std::int64_t step) = 0;
+  virtual Loss forward(const Batch& batch) = 0;
+
+  /// Collective. Metrics of the test set; empty when the deck names none.
+  virtual std::optional<Evaluation> evaluate() = 0;
+
+  /// Bytes this rank has moved between host and device.
+  virtual std::int64_t host_to_device_bytes() const = 0;
+};
+
+}  // namespace multicard

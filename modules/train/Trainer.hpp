@@ -1,0 +1,92 @@
+#pragma once
+/// \file The training loop's verbs. The trainer is driven: whoever owns it decides when to step and when to evaluate.
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "device/StepClock.hpp"
+#include "train/Optimizer.hpp"
+#include "train/Recorder.hpp"
+#include "train/ReplicatedStrategy.hpp"
+#include "train/Schedule.hpp"
+#include "train/Task.hpp"
+
+namespace multicard {
+
+struct TrainerOptions {
+  std::int64_t first_step = 0;
+  std::int64_t num_steps = 0;               ///< of the whole run, counted from 0
+  std::optional<std::int64_t> micro_batch;  ///< rows a rank computes at once; default all
+  std::optional<double> clip_norm;
+  std::int64_t results_lag = 0;  ///< steps by which reading a step's loss may trail (1 on a GPU: no device sync)
+};
+
+/// What a rank has been asked to do; in a StepResult: what any rank has been asked to do.
+struct Requests {
+  bool stop = false;
+  bool checkpoint = false;
+};
+
+/// What all ranks know about a finished step.
+struct StepResult {
+  std::int64_t step = 0;
+  double loss = 0;  ///< mean over the global batch, before the update
+  double learning_rate = 0;
+  double gradient_norm = 0;  ///< before clipping
+  Requests requests;         ///< of any rank at that step
+};
+
+/// Runs steps of one task under one strategy. All ranks must make the same calls.
+class Trainer {
+ public:
+  /// Starts reading ahead. The arguments must outlive the trainer.
+  Trainer(Task& task, ReplicatedStrategy& strategy, Optimizer& optimizer, const Schedule& schedule, StepClock& clock,
+          Recorder& recorder, const TrainerOptions& options);
+
+  bool finished() const { return step_ >= options_.num_steps; }
+  /// Completed updates.
+  std::int64_t num_completed() const { return step_; }
+
+  /// Collective. One update: read, forward, backward, reduce, update. `mine` travels with the loss, so that all ranks
+  /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss of a step is
+  /// not finite.
+  void step(const Requests& mine = {});
+
+  /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of
+  /// completed updates. The step clock stands still meanwhile.
+  std::optional<Evaluation> evaluate();
+
+  /// Reads the losses that are still under way (see TrainerOptions::results_lag). Throws as step().
+  void read_all_results() { read_results(0); }
+  /// The same, and stores the remaining step times.
+  void finish();
+
+  /// The newest step whose loss has been read; empty before the first.
+  const std::optional<StepResult>& last_result() const { return last_; }
+
+ private:
+  struct Pending {
+    StepResult result;
+    at::Tensor values;  ///< [loss, stop requests, checkpoint requests] summed over ranks, then the gradient norm
+  };
+
+  void forward_and_backward(const Batch& batch);
+  at::Tensor sum_over_ranks(const Requests& mine);
+  /// Reads the results of all but the newest `leave` steps.
+  void read_results(std::int64_t leave);
+
+  Task& task_;
+  ReplicatedStrategy& strategy_;
+  Optimizer& optimizer_;
+  const Schedule& schedule_;
+  StepClock& clock_;
+  Recorder& recorder_;
+  TrainerOptions options_;
+  std::int64_t step_;
+  at::Tensor loss_sum_;  ///< of this rank, over the step's micro-batches
+  std::deque<Pending> pending_;
+  std::optional<StepResult> last_;
+};
+
+}  // namespace multicard
