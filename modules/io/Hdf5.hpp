@@ -124,6 +124,10 @@ class Hdf5File {
   static Hdf5File open_read(const std::string& path, const Communicator& communicator = Communicator::null(),
                             Hdf5Options options = {});
 
+  /// Collective. An existing file, for reading and writing.
+  static Hdf5File open_update(const std::string& path, const Communicator& communicator = Communicator::null(),
+                              Hdf5Options options = {});
+
   Hdf5File(Hdf5File&&) noexcept = default;
   Hdf5File& operator=(Hdf5File&& other) noexcept;
   /// Collective when the file is still open. Closes; an error is only logged.

@@ -66,6 +66,17 @@ void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
     body();
 }
 
+std::shared_ptr<Hdf5FileState> open_existing(const std::string& path, const Communicator& communicator,
+                                             const Hdf5Options& options, unsigned mode) {
+  auto state = new_state(path, communicator, options);
+  if (state->is_parallel())
+    agreed(communicator, [&] { require_regular_file(path); });
+  else
+    require_regular_file(path);
+  open_together(*state, "opening", [&](hid_t access) { return H5Fopen(path.c_str(), mode, access); });
+  return state;
+}
+
 herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* out) {
   static_cast<std::vector<std::string>*>(out)->push_back(name);
   return 0;
@@ -110,13 +121,11 @@ Hdf5File Hdf5File::create(const std::string& path, const Communicator& communica
 }
 
 Hdf5File Hdf5File::open_read(const std::string& path, const Communicator& communicator, Hdf5Options options) {
-  auto state = new_state(path, communicator, options);
-  if (state->is_parallel())
-    agreed(communicator, [&] { require_regular_file(path); });
-  else
-    require_regular_file(path);
-  open_together(*state, "opening", [&](hid_t access) { return H5Fopen(path.c_str(), H5F_ACC_RDONLY, access); });
-  return Hdf5File(std::move(state));
+  return Hdf5File(open_existing(path, communicator, options, H5F_ACC_RDONLY));
+}
+
+Hdf5File Hdf5File::open_update(const std::string& path, const Communicator& communicator, Hdf5Options options) {
+  return Hdf5File(open_existing(path, communicator, options, H5F_ACC_RDWR));
 }
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {

@@ -1,0 +1,26 @@
+#include "results/Provenance.hpp"
+
+#include "base/BuildInfo.hpp"
+#include "base/System.hpp"
+#include "comm/Mpi.hpp"
+#include "io/Hdf5.hpp"
+
+namespace multicard {
+
+Provenance collect_provenance(const Communicator& communicator, const std::string& command_line) {
+  const BuildInfo build = build_info();
+  Provenance found;
+  found.command_line = command_line;
+  found.hosts = communicator.allgather(host_name());
+  found.cpu = cpu_model();
+  found.mpi = mpi_version();
+  found.hdf5 = hdf5_version();
+  found.torch = build.torch;
+  found.kernel = kernel_version();
+  found.compiler = build.compiler;
+  found.build_flags = build.flags;
+  found.environment = environment_with({"SLURM_", "NCCL_", "OMPI_", "OMP_", "HDF5_", "CUDA_", "MULTICARD_"});
+  return found;
+}
+
+}  // namespace multicard

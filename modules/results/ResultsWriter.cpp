@@ -1,0 +1,101 @@
+#include "results/ResultsWriter.hpp"
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "comm/Agreement.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Hdf5.hpp"
+#include "results/RunFrame.hpp"
+#include "results/Schema.hpp"
+
+namespace multicard {
+
+namespace {
+
+void write_row(Hdf5Dataset& dataset, std::uint64_t row, const ColumnValue& value) {
+  const auto put = [&]<class T>(std::span<const T> values) {
+    const bool is_matrix = dataset.dims().size() == 2;
+    dataset.write<T>(is_matrix ? Extents{row, 0} : Extents{row}, is_matrix ? Extents{1, values.size()} : Extents{1},
+                     values);
+  };
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) put(std::span(integer, 1));
+  if (const auto* real = std::get_if<double>(&value)) put(std::span(real, 1));
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) put(std::span(*integers));
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) put(std::span(*reals));
+}
+
+/// Every rank writes its own rows, each a contiguous piece of the file. All ranks open all datasets, because that is
+/// collective; a rank whose write fails goes on opening and tells at the end.
+void write_rows(Hdf5File& file, const std::string& run, const Communicator& communicator, const RunLayout& layout,
+                const RankRows& rows) {
+  std::map<int, RankColumns> columns;
+  for (const auto& [row, record] : rows)
+    columns[row] = to_columns(record);
+  std::optional<Error> error;
+  for (const auto& [path, column] : layout.columns) {
+    Hdf5Dataset dataset = file.open_dataset(run + "/" + path);
+    for (const auto& [row, own] : columns) {
+      const auto found = own.find(path);
+      if (found == own.end() || error) continue;
+      try {
+        write_row(dataset, static_cast<std::uint64_t>(row), found->second);
+      } catch (const Error& first) {
+        error = first;
+      }
+    }
+  }
+  agree_on(communicator, error);
+}
+
+}  // namespace
+
+void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
+                   const RunSummary& summary, const RankRows& rows) {
+  const RunLayout layout = agree_on_layout(communicator, rows);
+  const std::string run = run_path(communicator.broadcast(summary.name));
+  PendingFile pending(path, communicator);
+  // Rank 0 makes the structure alone: hundreds of small collective operations would cost more and say nothing new.
+  agreed(communicator, [&] {
+    if (!communicator.is_root()) return;
+    Hdf5File file = Hdf5File::create(pending.path());
+    write_file_frame(file, provenance);
+    write_run_frame(file, summary, layout);
+    file.close();
+  });
+  Hdf5File file = Hdf5File::open_update(pending.path(), communicator);
+  write_rows(file, run, communicator, layout, rows);
+  file.close();
+  pending.commit();
+}
+
+void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
+                   const RunSummary& summary, const RankRecord& record) {
+  write_results(path, communicator, provenance, summary, RankRows{{communicator.rank(), record}});
+}
+
+void assemble_results(const std::string& path, const std::vector<std::string>& partial_files,
+                      const Provenance& provenance, const std::vector<RunSummary>& failed) {
+  PendingFile pending(path);
+  Hdf5File file = Hdf5File::create(pending.path());
+  write_file_frame(file, provenance);
+  const auto require_new = [&](const std::string& run, const std::string& source) {
+    if (file.exists(run_path(run)))
+      throw DataError(fmt::format("{}: two runs are named {}", path, run), fmt::format("the second is of {}", source));
+  };
+  for (const std::string& partial : partial_files) {
+    const Hdf5File source = Hdf5File::open_read(partial);
+    for (const std::string& run : source.children(schema::kRuns)) {
+      require_new(run, partial);
+      file.copy_from(source, run_path(run), run_path(run));
+    }
+  }
+  for (const RunSummary& summary : failed) {
+    require_new(summary.name, "the failed ones");
+    write_run_frame(file, summary, {});
+  }
+  file.close();
+  pending.commit();
+}
+
+}  // namespace multicard

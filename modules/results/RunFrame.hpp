@@ -1,0 +1,22 @@
+#pragma once
+/// \file What one process writes of a results file: everything but the ranks' rows; for modules/results only.
+
+#include <string>
+
+#include "io/Hdf5.hpp"
+#include "results/Columns.hpp"
+#include "results/Provenance.hpp"
+#include "results/RankColumns.hpp"
+
+namespace multicard {
+
+std::string run_path(const std::string& run);
+
+/// The root's attributes and /provenance.
+void write_file_frame(Hdf5File& file, const Provenance& provenance);
+
+/// /runs/<run> with its attributes, metrics, segments and tables, and datasets of the layout's shapes for the ranks'
+/// rows. A run that has begun no step has no datasets.
+void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout);
+
+}  // namespace multicard
