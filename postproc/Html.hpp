@@ -1,0 +1,44 @@
+#pragma once
+/// \file Pieces of HTML. Every text given is escaped here, never by the caller.
+
+#include <string>
+#include <vector>
+
+namespace multicard::post {
+
+/// A cell of a table: what is shown and, for numbers, what is sorted by.
+struct HtmlCell {
+  HtmlCell(std::string shown) : text(std::move(shown)) {}
+  HtmlCell(const char* shown) : text(shown) {}
+  HtmlCell(std::string shown, double value);
+
+  std::string text;
+  std::string sort_value;  ///< of a number; also aligns to the right
+};
+
+struct HtmlTable {
+  std::string caption;
+  std::vector<std::string> head;
+  std::vector<std::vector<HtmlCell>> rows;
+};
+
+/// A table that scrolls sideways by itself and sorts by a click on a column's head.
+std::string table(const HtmlTable& table);
+
+/// <p>text</p>
+std::string paragraph(const std::string& text);
+
+/// Two columns of names and values, not sortable.
+std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows);
+
+/// A folded part.
+std::string folded(const std::string& summary, const std::string& html);
+
+/// <pre> of the text.
+std::string preformatted(const std::string& text);
+
+/// A link that saves `content` under `file_name`; the content travels inside the page.
+std::string download(const std::string& label, const std::string& file_name, const std::string& mime,
+                     const std::string& content);
+
+}  // namespace multicard::post

@@ -1,0 +1,110 @@
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "postproc/Tables.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+const char* text_of(Basis basis) {
+  return basis == Basis::repeats ? "repeats" : basis == Basis::steps ? "steps" : "none";
+}
+
+Json json_of(const Estimate& estimate) {
+  Json out{{"value", number(estimate.value)}};
+  out["interval_95"] = estimate.interval
+                           ? Json::array({number(estimate.interval->low), number(estimate.interval->high)})
+                           : Json(nullptr);
+  out["interval_over"] = text_of(estimate.basis);
+  out["values"] = estimate.num_values;
+  return out;
+}
+
+Json phases_of(const std::array<double, kNumPhases>& phases) {
+  Json out = Json::object();
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    out[kPhaseNames[p]] = number(phases[p]);
+  return out;
+}
+
+Json json_of(const Study& study, const Cell& cell) {
+  Json out{{"ranks", cell.ranks}, {"status", text_of(cell.status)}, {"repeats", cell.num_repeats()}};
+  out["runs"] = Json::array();
+  for (const std::size_t run : cell.runs)
+    out["runs"].push_back(study.runs[run].name);
+  out["rate_per_s"] = json_of(cell.rate);
+  out["step_s"] = json_of(cell.step_time);
+  out["speedup"] = json_of(cell.speedup);
+  out["efficiency"] = json_of(cell.efficiency);
+  out["mean_step_s"] = number(cell.mean_step);
+  out["mean_phase_s"] = cell.measured.empty() ? Json(nullptr) : phases_of(cell.phases);
+  out["exposed_share"] = number(cell.exposed_share);
+  out["data_wait_share"] = number(cell.data_wait_share);
+  out["rank_spread"] = number(cell.rank_spread);
+  out["stragglers"] = Json::object();
+  for (const auto& [rank, repeats] : cell.stragglers)
+    out["stragglers"][std::to_string(rank)] = repeats;
+  out["memory_bytes"] = cell.memory;
+  return out;
+}
+
+Json json_of(const Study& study, const RunReport& run) {
+  Json out{{"file", study.sources[run.source].path}, {"name", run.name}, {"settings", run.settings}};
+  out["ranks"] = run.ranks;
+  out["repeat"] = run.repeat;
+  out["status"] = run.status;
+  out["error"] = run.error;
+  out["clock"] = run.clock;
+  out["steps"] = run.num_steps;
+  out["measured_steps"] = run.num_measured;
+  out["unit"] = run.unit;
+  out["rate_per_s"] = json_of(run.rate);
+  out["step_s"] = json_of(run.step_time);
+  out["mean_step_s"] = number(run.mean_step);
+  out["mean_phase_s"] = run.measured() ? phases_of(run.phases) : Json(nullptr);
+  out["rank_own_s"] = Json::array();
+  for (const RankReport& rank : run.rank_reports)
+    out["rank_own_s"].push_back(number(rank.own.value));
+  out["memory_bytes"] = run.memory;
+  return out;
+}
+
+}  // namespace
+
+std::string summary_json(const Study& study) {
+  Json out{{"format", "multicard-summary"}, {"schema_version", 1}};
+  out["scaling"] = text_of(study.scaling);
+  out["unit"] = study.unit;
+  out["sources"] = Json::array();
+  for (const Source& source : study.sources)
+    out["sources"].push_back(
+        {{"path", source.path}, {"attributes", source.attributes}, {"provenance", source.provenance}});
+  out["axes"] = Json::array();
+  for (const Axis& axis : study.axes)
+    out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
+  out["configurations"] = Json::array();
+  for (std::size_t i = 0; i < study.configurations.size(); ++i) {
+    const Configuration& configuration = study.configurations[i];
+    Json entry{{"label", configuration.full_label()}, {"settings", configuration.settings}};
+    entry["baseline_ranks"] = configuration.baseline_ranks ? Json(*configuration.baseline_ranks) : Json(nullptr);
+    entry["cells"] = Json::array();
+    for (const Cell* cell : study.cells_of(i))
+      entry["cells"].push_back(json_of(study, *cell));
+    out["configurations"].push_back(std::move(entry));
+  }
+  out["runs"] = Json::array();
+  for (const RunReport& run : study.runs)
+    out["runs"].push_back(json_of(study, run));
+  // File names and errors may hold bytes that are not UTF-8.
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,27 @@
+#pragma once
+/// \file Settings as people say them.
+
+#include <string>
+
+namespace multicard::post {
+
+/// The last component of a deck path; the one before it where that is "name": image_size, strategy, model.
+std::string short_key(const std::string& key);
+
+/// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
+/// "workers 4" for anything else.
+std::string setting_label(const std::string& key, const std::string& value);
+
+/// The name of a setting in a table's head: the last component of a deck path with blanks, "image size".
+std::string key_label(const std::string& key);
+
+/// Whether the setting changes what is computed rather than how: rates of different values do not compare.
+bool changes_work(const std::string& key);
+
+/// "1 rank", "4 ranks"
+std::string counted(long count, const std::string& noun);
+
+/// "12.3 %" of 0.123; at most `digits` significant digits.
+std::string percent(double share, int digits = 3);
+
+}  // namespace multicard::post

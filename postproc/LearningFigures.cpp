@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Figures.hpp"
+#include "postproc/Findings.hpp"
+#include "postproc/Labels.hpp"
+#include "postproc/LineChart.hpp"
+#include "postproc/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 300;
+
+const MetricSeries* metric_of(const RunReport& run, const std::string& name) {
+  const auto found = run.metrics.find(name);
+  return found == run.metrics.end() || found->second.values.empty() ? nullptr : &found->second;
+}
+
+/// The cells whose curves are worth drawing together: one configuration's on all ranks, or of several each on most.
+std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std::size_t>& configurations) {
+  std::vector<const Cell*> out;
+  for (const std::size_t configuration : configurations) {
+    const auto cells = study.cells_of(configuration);
+    for (const Cell* cell : cells) {
+      const bool last = cell == cells.back() || cell == largest(study, configuration);
+      if (!cell->measured.empty() && (configurations.size() == 1 || last)) out.push_back(cell);
+    }
+  }
+  if (out.size() > kColours.size()) out.resize(kColours.size());
+  return out;
+}
+
+/// Medians of `window` values, so that a noisy curve can be read; non-finite values are left out.
+std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
+  std::vector<Point> points;
+  const std::size_t count = std::min(metric.values.size(), metric.steps.size());
+  const std::size_t stride = std::max<std::size_t>(1, count / kMostPoints);
+  for (std::size_t i = 0; i < count; i += stride) {
+    const std::size_t from = i >= window / 2 ? i - window / 2 : 0;
+    const std::size_t to = std::min(count, i + window / 2 + 1);
+    std::vector<double> values;
+    for (std::size_t k = from; k < to; ++k)
+      if (std::isfinite(metric.values[k])) values.push_back(metric.values[k]);
+    if (!values.empty()) points.push_back({static_cast<double>(metric.steps[i]), median(values), std::nullopt});
+  }
+  return points;
+}
+
+std::string curve_label(const Study& study, const Cell& cell, bool one_configuration) {
+  return one_configuration
+             ? counted(cell.ranks, "rank")
+             : fmt::format("{}, {}", study.configurations[cell.configuration].label, counted(cell.ranks, "rank"));
+}
+
+LineChart curves(const Study& study, const std::vector<const Cell*>& cells, const std::string& metric,
+                 std::size_t window) {
+  LineChart chart;
+  chart.horizontal = Horizontal::linear;
+  const bool one = std::all_of(cells.begin(), cells.end(),
+                               [&](const Cell* cell) { return cell->configuration == cells[0]->configuration; });
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const MetricSeries* values = metric_of(representative(study, *cells[i]), metric);
+    if (!values) continue;
+    const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
+    chart.series.push_back({curve_label(study, *cells[i], one), style, smoothed(*values, window), {}});
+  }
+  return chart;
+}
+
+std::size_t longest(const LineChart& chart) {
+  std::size_t most = 0;
+  for (const Series& series : chart.series)
+    most = std::max(most, series.points.size());
+  return most;
+}
+
+void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
+              std::vector<Figure>& figures) {
+  const std::vector<const Cell*> cells = cells_to_draw(study, group);
+  std::size_t num_values = 0;
+  for (const Cell* cell : cells)
+    if (const MetricSeries* metric = metric_of(representative(study, *cell), "train_loss"))
+      num_values = std::max(num_values, metric->values.size());
+  const std::size_t window = num_values < 60 ? 1 : 2 * (num_values / 60) + 1;
+  LineChart chart = curves(study, cells, "train_loss", window);
+  if (longest(chart) < 2) return;
+  const std::vector<Point>& points = chart.series.front().points;
+  const double first = points.front().y, last = points.back().y;
+  chart.title = fmt::format("Training loss {} from {} to {} in {}",
+                            last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
+                            counted(static_cast<long>(points.back().x) + 1, "step"));
+  chart.subtitle = fmt::format("{}. {}", common_settings(study, group),
+                               window == 1 ? "One value a step" : fmt::format("Running median of {} steps", window));
+  chart.x_name = "step";
+  chart.y_name = "training loss, mean over the global batch";
+  chart.markers = Markers::off;
+  figures.push_back(
+      {"train_loss" + suffix, Section::learning, chart.title, loss_sentence(study, cells), chart.script(), {}});
+}
+
+void add_accuracy(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
+                  std::vector<Figure>& figures) {
+  LineChart chart = curves(study, cells_to_draw(study, group), "eval_accuracy", 1);
+  if (longest(chart) < 2) return;
+  double best = 0;
+  std::string name;
+  for (const Series& series : chart.series)
+    for (const Point& point : series.points)
+      if (point.y > best) {
+        best = point.y;
+        name = series.label;
+      }
+  chart.title = fmt::format("Test accuracy reaches {}", significant(best, 3));
+  chart.subtitle = common_settings(study, group);
+  chart.x_name = "completed steps";
+  chart.y_name = "share of the test set predicted right";
+  figures.push_back({"eval_accuracy" + suffix,
+                     Section::learning,
+                     chart.title,
+                     fmt::format("The highest is {} ({}).", significant(best), name),
+                     chart.script(),
+                     {}});
+}
+
+}  // namespace
+
+void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  for (const auto& group : study.comparable()) {
+    const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
+    add_loss(study, group, suffix, figures);
+    add_accuracy(study, group, suffix, figures);
+  }
+}
+
+}  // namespace multicard::post

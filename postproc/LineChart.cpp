@@ -1,0 +1,200 @@
+#include "postproc/LineChart.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Gnuplot.hpp"
+#include "postproc/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kPlotHeight = 290;
+constexpr double kLabelWidth = 150, kLineHeight = 16;
+constexpr double kSpread = 1.12;  ///< room beside the first and last count
+constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
+constexpr const char* kIdeal = "ideal";
+
+struct Range {
+  double low = 0, high = 1, step = 1;
+};
+
+template <class Visit>
+void each_point(const LineChart& chart, Visit visit) {
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points)
+      visit(point);
+    for (const Point& point : series.crosses)
+      visit(point);
+  }
+}
+
+Range x_range(const LineChart& chart) {
+  Range range;
+  if (chart.horizontal == Horizontal::log2_counts) {
+    const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
+    return {*least / kSpread, *most * kSpread, 1};
+  }
+  double largest = 0;
+  each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
+  return {0, std::max(largest, 1.0), scale_for(largest).step};
+}
+
+/// Intervals may be cut at half above the largest value: two repeats can have any.
+Range y_range(const LineChart& chart, double last_x) {
+  double largest = 0, smallest = 1e300, highest = 0;
+  each_point(chart, [&](const Point& point) {
+    largest = std::max(largest, point.y);
+    smallest = std::min(smallest, point.y);
+    highest = std::max(highest, point.interval ? point.interval->high : point.y);
+  });
+  if (chart.ideal_slope) largest = std::max(largest, *chart.ideal_slope * last_x);
+  if (chart.ideal_height) largest = std::max(largest, *chart.ideal_height);
+  largest = std::max(largest, std::min(highest, 1.5 * largest));
+  if (chart.vertical == Vertical::from_zero) {
+    const Scale scale = scale_for(largest * 1.02);
+    return {0, scale.max, scale.step};
+  }
+  const double step = scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step;
+  return {step * std::floor(smallest / step), step * std::ceil(largest / step), step};
+}
+
+struct EndLabel {
+  std::vector<std::string> lines;
+  double y = 0;                      ///< of the middle
+  std::optional<std::size_t> style;  ///< nothing: the ideal line
+
+  double half_height() const { return (static_cast<double>(lines.size()) * kLineHeight + 3) / 2; }
+};
+
+/// Moves labels apart, keeping their order, within the area's height.
+void push_apart(std::vector<EndLabel>& labels, const Area& area) {
+  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
+  for (std::size_t i = 1; i < labels.size(); ++i)
+    labels[i].y = std::max(labels[i].y, labels[i - 1].y + labels[i - 1].half_height() + labels[i].half_height());
+  double limit = area.bottom;
+  for (std::size_t i = labels.size(); i-- > 0;) {
+    labels[i].y = std::min(labels[i].y, limit - labels[i].half_height());
+    limit = labels[i].y - labels[i].half_height();
+  }
+}
+
+std::vector<std::string> label_lines(const Series& series) {
+  return wrapped(series.label, kLabelWidth, Canvas::kFontSize);
+}
+
+std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double last_x, const Area& area) {
+  const auto pixel = [&](double value) {
+    return area.bottom - (std::clamp(value, y.low, y.high) - y.low) / (y.high - y.low) * area.height();
+  };
+  std::vector<EndLabel> labels;
+  for (const Series& series : chart.series)
+    if (!series.points.empty()) labels.push_back({label_lines(series), pixel(series.points.back().y), series.style});
+  if (chart.ideal_slope) labels.push_back({{kIdeal}, pixel(*chart.ideal_slope * last_x), std::nullopt});
+  if (chart.ideal_height) labels.push_back({{kIdeal}, pixel(*chart.ideal_height), std::nullopt});
+  push_apart(labels, area);
+  return labels;
+}
+
+double label_room(const LineChart& chart) {
+  double widest = 40;
+  for (const Series& series : chart.series)
+    for (const std::string& line : label_lines(series))
+      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+  return widest + 34;
+}
+
+std::size_t style_of(const Series& series) {
+  return series.style % kColours.size();
+}
+
+void draw_labels(Canvas& canvas, const LineChart& chart, const std::vector<EndLabel>& labels, const Area& area) {
+  for (const EndLabel& label : labels) {
+    const double x = area.right + 12;
+    if (!label.style) {
+      canvas.text(x + 14, label.y, label.lines.front(), Align::left, Ink::faint);
+      continue;
+    }
+    const std::size_t style = *label.style % kColours.size();
+    if (chart.markers == Markers::on)
+      canvas.marker(x, label.y, kMarkers[style], kColours[style]);
+    else
+      canvas.line(x - 8, label.y, x + 8, label.y, kColours[style], kDashes[style]);
+    double line_y = label.y - static_cast<double>(label.lines.size() - 1) * kLineHeight / 2;
+    for (const std::string& line : label.lines) {
+      canvas.text(x + 14, line_y, line);
+      line_y += kLineHeight;
+    }
+  }
+}
+
+void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
+  canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
+  canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
+  canvas.command("set grid ytics lc rgb '#808080' dt 1");
+  canvas.command(fmt::format("set xrange [{:.8g}:{:.8g}]", x.low, x.high));
+  canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
+  std::vector<std::string> ticks;
+  for (int i = 0; y.low + i * y.step <= y.high * (1 + 1e-9) + 1e-300; ++i) {
+    const double value = y.low + i * y.step;
+    const double shown = std::abs(value) < y.step * 1e-6 ? 0 : value;
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(shown, 6), value));
+  }
+  canvas.command("set ytics (" + join(ticks, ", ") + ") scale 0");
+  if (chart.horizontal == Horizontal::linear) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
+  ticks.clear();
+  for (const double tick : chart.ticks)
+    ticks.push_back(fmt::format("'{0:.0f}' {0:.0f}", tick));
+  canvas.command("set logscale x 2");
+  canvas.command("set xtics (" + join(ticks, ", ") + ")");
+}
+
+void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Range& y) {
+  const Series& series = chart.series[index];
+  const std::size_t style = style_of(series);
+  const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
+  const double shift = chart.horizontal == Horizontal::log2_counts ? std::pow(kDodge, place) : 1;
+  std::vector<std::vector<double>> line, bars, crosses;
+  for (const Point& point : series.points) {
+    line.push_back({point.x * shift, point.y});
+    if (point.interval)
+      bars.push_back(
+          {point.x * shift, point.y, std::max(point.interval->low, y.low), std::min(point.interval->high, y.high)});
+  }
+  // On the bottom line a cross would be half hidden.
+  for (const Point& point : series.crosses)
+    crosses.push_back({point.x * shift, std::max(point.y, y.low + 0.03 * (y.high - y.low))});
+  if (!bars.empty()) canvas.plot(fmt::format("with yerrorbars pt 0 lw 1.5 lc rgb '{}'", kColours[style]), bars);
+  const std::string with = chart.markers == Markers::on
+                               ? fmt::format("with linespoints lw 2 pt {} ps 0.7", kMarkers[style])
+                               : fmt::format("with lines lw 2 dt {}", kDashes[style]);
+  if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, kColours[style]), line);
+  if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", kColours[style]), crosses);
+}
+
+}  // namespace
+
+std::string LineChart::script() const {
+  Canvas canvas(title, subtitle);
+  const Range x = x_range(*this);
+  const double last_x = horizontal == Horizontal::log2_counts ? x.high / kSpread : x.high;
+  const Range y = y_range(*this, last_x);
+  const double top = canvas.content_top() + 28;
+  const Area area{text_width(significant(y.high, 6), Canvas::kFontSize) + 16, top, Canvas::kWidth - label_room(*this),
+                  top + kPlotHeight};
+  canvas.area(area);
+  draw_axes(canvas, *this, x, y, area);
+  draw_labels(canvas, *this, end_labels(*this, y, last_x, area), area);
+  const std::string dashed = fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint);
+  if (ideal_slope) canvas.plot(fmt::format("{:.8g}*x {}", *ideal_slope, dashed), {});
+  if (ideal_height) canvas.plot(fmt::format("{:.8g} {}", *ideal_height, dashed), {});
+  for (std::size_t i = 0; i < series.size(); ++i)
+    draw_series(canvas, *this, i, y);
+  return canvas.script(area.bottom + 52);
+}
+
+}  // namespace multicard::post

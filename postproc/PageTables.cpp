@@ -1,0 +1,215 @@
+#include "postproc/PageTables.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Axes.hpp"
+#include "postproc/Findings.hpp"
+#include "postproc/Labels.hpp"
+#include "postproc/Tables.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+HtmlCell number(double value, int digits = 4) {
+  return {value == value ? significant(value, digits) : "–", value};
+}
+
+HtmlCell share(double value) {
+  return {percent(value), value};
+}
+
+HtmlCell estimate(const Estimate& value, int digits = 4) {
+  return {with_interval(value, digits), value.value};
+}
+
+std::string with_phase_blank(const char* name) {
+  std::string out = name;
+  std::replace(out.begin(), out.end(), '_', ' ');
+  return out;
+}
+
+std::string label_of(const Study& study, const Cell& cell) {
+  return study.configurations[cell.configuration].full_label();
+}
+
+/// "30 steps, the first 5 left out": the distinct ones over runs.
+std::string steps_text(const Study& study) {
+  std::set<std::pair<std::int64_t, std::int64_t>> kinds;
+  for (const RunReport& run : study.runs)
+    if (run.num_steps) kinds.emplace(run.num_steps, run.num_measured);
+  std::vector<std::string> parts;
+  for (const auto& [steps, measured] : kinds)
+    parts.push_back(fmt::format("{}, {} of them measured", counted(steps, "step"), grouped(measured)));
+  if (parts.size() > 3) parts.resize(3), parts.emplace_back("…");
+  return join(parts, "; ");
+}
+
+std::string distinct(const Study& study, const std::string& key) {
+  std::vector<std::string> values;
+  for (const RunReport& run : study.runs)
+    if (const std::string value = setting(run, key);
+        !value.empty() && std::find(values.begin(), values.end(), value) == values.end())
+      values.push_back(value);
+  return join(values, ", ");
+}
+
+std::string distinct_provenance(const Study& study, const std::string& key) {
+  std::set<std::string> values;
+  for (const Source& source : study.sources)
+    if (const auto found = source.provenance.find(key); found != source.provenance.end()) values.insert(found->second);
+  return join({values.begin(), values.end()}, "; ");
+}
+
+std::string repeats_of(const Study& study) {
+  std::set<std::size_t> numbers;
+  for (const Cell& cell : study.cells)
+    numbers.insert(cell.runs.size());
+  return *numbers.begin() == *numbers.rbegin() ? std::to_string(*numbers.begin())
+                                               : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
+}
+
+/// Names of the counters that any cell has, in order.
+std::vector<std::string> memory_names(const Study& study) {
+  std::set<std::string> names;
+  for (const Cell& cell : study.cells)
+    for (const auto& [name, bytes] : cell.memory)
+      names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+std::string memory_label(std::string name) {
+  const std::size_t suffix = name.rfind("_bytes");
+  if (suffix != std::string::npos) name.erase(suffix);
+  for (char& c : name)
+    if (c == '_' || c == '/') c = ' ';
+  return name;
+}
+
+}  // namespace
+
+std::string setup_html(const Study& study) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) rows.emplace_back(name, value);
+  };
+  for (const Axis& axis : study.axes) {
+    std::vector<std::string> labels;
+    for (const std::string& value : axis.values)
+      labels.push_back(setting_label(axis.key, value));
+    add(key_label(axis.key) + " (varied)", join(labels, ", "));
+  }
+  std::vector<std::string> ranks;
+  for (const int count : study.rank_counts)
+    ranks.push_back(std::to_string(count));
+  add("ranks", join(ranks, ", "));
+  if (study.has_scaling())
+    add("scaling", std::string(text_of(study.scaling)) +
+                       (study.scaling == Scaling::strong ? ": the global batch stays the same"
+                        : study.scaling == Scaling::weak ? ": the batch of a rank stays the same"
+                                                         : ": some runs fix the global batch, some that of a rank"));
+  add("repeats", repeats_of(study));
+  add("steps a run", steps_text(study));
+  for (const char* key : {"task", "model", "method", "dataset", "strategy", "backend", "precision", "image_size",
+                          "global_batch", "batch_per_rank", "pipeline", "layout", "pin_memory"}) {
+    const bool is_axis =
+        std::any_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) { return short_key(axis.key) == key; });
+    if (!is_axis) add(key_label(key), distinct(study, key));
+  }
+  for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
+    add(key, distinct_provenance(study, key));
+  return name_value_table(rows);
+}
+
+HtmlTable cells_table(const Study& study) {
+  HtmlTable out{"Configurations and numbers of ranks. Click a head to sort.",
+                {"configuration", "ranks", study.rate_unit(), "speedup", "efficiency", "exposed", "data wait",
+                 "step, ms", "complete"},
+                {}};
+  for (const Cell& cell : study.cells) {
+    Estimate milliseconds = cell.step_time;
+    milliseconds.value *= 1000;
+    milliseconds.interval.reset();
+    const std::size_t complete = cell.status == CellStatus::complete ? cell.measured.size() : 0;
+    out.rows.push_back({label_of(study, cell),
+                        number(cell.ranks),
+                        estimate(cell.rate),
+                        estimate(cell.speedup, 3),
+                        estimate(cell.efficiency, 3),
+                        share(cell.exposed_share),
+                        share(cell.data_wait_share),
+                        estimate(milliseconds),
+                        {fmt::format("{} of {}", complete, cell.runs.size()), static_cast<double>(complete)}});
+  }
+  return out;
+}
+
+HtmlTable phases_table(const Study& study) {
+  HtmlTable out{"Milliseconds of a step, mean over ranks and measured steps.", {"configuration", "ranks", "step"}, {}};
+  for (const char* name : kPhaseNames)
+    out.head.push_back(with_phase_blank(name));
+  for (const Cell& cell : study.cells) {
+    if (cell.measured.empty()) continue;
+    std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks), number(1000 * cell.mean_step)};
+    for (const double seconds : cell.phases)
+      row.push_back(number(1000 * seconds, 3));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::string memory_html(const Study& study) {
+  const std::vector<std::string> names = memory_names(study);
+  if (names.empty()) return paragraph("No memory was recorded.");
+  HtmlTable out{"Bytes of the rank that needs most, over repeats.", {"configuration", "ranks"}, {}};
+  for (const std::string& name : names)
+    out.head.push_back(memory_label(name));
+  for (const Cell& cell : study.cells) {
+    if (cell.memory.empty()) continue;
+    std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks)};
+    for (const std::string& name : names) {
+      const auto found = cell.memory.find(name);
+      row.push_back(found == cell.memory.end() ? HtmlCell("–", kNone)
+                                               : HtmlCell(human_bytes(static_cast<double>(found->second)),
+                                                          static_cast<double>(found->second)));
+    }
+    out.rows.push_back(std::move(row));
+  }
+  return table(out);
+}
+
+HtmlTable runs_table(const Study& study) {
+  HtmlTable out{"Every run. Click a head to sort.", {"run"}, {}};
+  if (study.sources.size() > 1) out.head.emplace_back("file");
+  for (const Axis& axis : study.axes)
+    out.head.push_back(key_label(axis.key));
+  for (const char* name : {"ranks", "repeat", "status"})
+    out.head.emplace_back(name);
+  out.head.push_back(study.rate_unit());
+  for (const char* name : {"step, ms", "exposed", "data wait", "rank spread", "steps", "error"})
+    out.head.emplace_back(name);
+  for (const RunReport& run : study.runs) {
+    std::vector<HtmlCell> row{run.name};
+    if (study.sources.size() > 1) row.emplace_back(study.sources[run.source].path);
+    for (const Axis& axis : study.axes)
+      row.emplace_back(setting(run, axis.key));
+    row.push_back(number(run.ranks));
+    row.push_back(number(static_cast<double>(run.repeat)));
+    row.emplace_back(run.status);
+    row.push_back(estimate(run.rate));
+    row.push_back(number(1000 * run.step_time.value));
+    row.push_back(share(run.exposed_share));
+    row.push_back(share(run.data_wait_share));
+    row.push_back(number(run.rank_spread, 3));
+    row.push_back(number(static_cast<double>(run.num_steps)));
+    row.emplace_back(run.error);
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace multicard::post

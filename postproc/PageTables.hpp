@@ -1,0 +1,26 @@
+#pragma once
+/// \file The tables of the report.
+
+#include <string>
+
+#include "postproc/Html.hpp"
+#include "postproc/Study.hpp"
+
+namespace multicard::post {
+
+/// What was run: axes, ranks, repeats, steps, hardware.
+std::string setup_html(const Study& study);
+
+/// A line a configuration and number of ranks: rate, speedup, efficiency, waiting.
+HtmlTable cells_table(const Study& study);
+
+/// A line a cell: milliseconds of each phase.
+HtmlTable phases_table(const Study& study);
+
+/// Peaks and the parts of the model's memory; says so when none was recorded.
+std::string memory_html(const Study& study);
+
+/// A line a run, failed and stopped ones included.
+HtmlTable runs_table(const Study& study);
+
+}  // namespace multicard::post

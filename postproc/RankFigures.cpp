@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/BoxChart.hpp"
+#include "postproc/Figures.hpp"
+#include "postproc/Findings.hpp"
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostRanks = 32;
+constexpr std::size_t kMostFigures = 6;
+
+Box in_milliseconds(Box box) {
+  for (double& value : box)
+    value *= 1000;
+  return box;
+}
+
+/// All ranks, or those with the largest median own times, by number.
+std::vector<std::size_t> shown_ranks(const RunReport& run) {
+  std::vector<std::size_t> ranks(run.rank_reports.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    ranks[i] = i;
+  if (ranks.size() <= kMostRanks) return ranks;
+  std::sort(ranks.begin(), ranks.end(), [&](std::size_t a, std::size_t b) {
+    return run.rank_reports[a].own.value > run.rank_reports[b].own.value;
+  });
+  ranks.resize(kMostRanks);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+std::string title_of(const RunReport& run) {
+  std::vector<std::string> slow;
+  for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
+    if (run.rank_reports[rank].straggler) slow.push_back(std::to_string(rank));
+  if (slow.empty()) return fmt::format("No rank falls behind the others by more than 5 %");
+  if (slow.size() == 1) return fmt::format("Rank {} is slower than the others", slow[0]);
+  if (slow.size() <= 4) return fmt::format("Ranks {} are slower than the others", join(slow, ", "));
+  return fmt::format("{} ranks are slower than the others", slow.size());
+}
+
+Figure figure_of(const Study& study, const Cell& cell, std::size_t number) {
+  const RunReport& run = representative(study, cell);
+  BoxChart chart;
+  const std::vector<std::size_t> ranks = shown_ranks(run);
+  for (const std::size_t rank : ranks) {
+    const RankReport& report = run.rank_reports[rank];
+    chart.columns.push_back(
+        {std::to_string(rank), in_milliseconds(report.step_box), in_milliseconds(report.own_box), report.straggler});
+  }
+  chart.title = title_of(run);
+  const std::string some = ranks.size() < run.rank_reports.size()
+                               ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
+                               : std::string();
+  chart.subtitle = fmt::format("{}{}. Run {}, {}. Boxes 25–75 %, whiskers 5–95 %, line: median", name_of(study, cell),
+                               some, run.name, counted(run.num_measured, "measured step"));
+  chart.x_name = "rank";
+  chart.y_name = "ms";
+  chart.outer_name = "whole step";
+  chart.inner_name = "own work (without reduce wait)";
+  chart.marked_name = "straggler";
+  return {fmt::format("ranks{}", number == 0 ? "" : fmt::format("-{}", number + 1)),
+          Section::ranks,
+          chart.title,
+          ranks_sentence(study, cell),
+          chart.script(),
+          {}};
+}
+
+}  // namespace
+
+void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
+  std::vector<const Cell*> cells;
+  for (std::size_t i = 0; i < study.configurations.size(); ++i)
+    if (const Cell* cell = largest(study, i); cell && cell->ranks > 1) cells.push_back(cell);
+  // Where there are many, those with stragglers and with the widest spread are worth a look.
+  std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
+    return std::pair(b->stragglers.size(), b->rank_spread) < std::pair(a->stragglers.size(), a->rank_spread);
+  });
+  for (std::size_t i = 0; i < std::min(cells.size(), kMostFigures); ++i)
+    figures.push_back(figure_of(study, *cells[i], i));
+}
+
+}  // namespace multicard::post

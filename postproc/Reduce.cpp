@@ -1,0 +1,318 @@
+#include "postproc/Reduce.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Times = RankMatrix<double>;
+using Steps = std::vector<std::size_t>;
+
+const Times* find_times(const RunData& run, const std::string& column) {
+  const auto found = run.times.find(column);
+  return found == run.times.end() ? nullptr : &found->second;
+}
+
+bool after_warm_up(const RunData& run, std::size_t index) {
+  const auto skip = run.summary.skip_steps;
+  const auto at = static_cast<std::int64_t>(index);
+  if (at < skip) return false;
+  return std::none_of(run.summary.segments.begin(), run.summary.segments.end(), [&](const Segment& segment) {
+    const std::int64_t start = segment.first_step - run.first_step;
+    return start > 0 && at >= start && at < start + skip;
+  });
+}
+
+/// Texts, whole and real numbers of a summary or a file's root, as text.
+std::string as_text(double value) {
+  return significant(value, 6);
+}
+std::string as_text(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string as_text(const std::string& value) {
+  return value;
+}
+template <class T>
+std::string as_text(const std::vector<T>& values) {
+  std::vector<std::string> parts;
+  for (const T& value : values)
+    parts.push_back(as_text(value));
+  return join(parts, ", ");
+}
+
+/// "node1 ×4, node2 ×4" of a name a rank.
+std::string with_counts(const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < names.size();) {
+    std::size_t end = i;
+    while (end < names.size() && names[end] == names[i])
+      ++end;
+    if (!names[i].empty()) parts.push_back(end - i == 1 ? names[i] : fmt::format("{} ×{}", names[i], end - i));
+    i = end;
+  }
+  return join(parts, ", ");
+}
+
+/// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
+std::string batch_per_rank(const std::string& deck) {
+  static const std::string kKey = "batch_per_rank:";
+  std::size_t at = deck.find(kKey);
+  if (at == std::string::npos) return {};
+  at = deck.find_first_not_of(" \"'", at + kKey.size());
+  std::size_t end = at;
+  while (end < deck.size() && std::isdigit(static_cast<unsigned char>(deck[end])))
+    ++end;
+  return at == std::string::npos ? std::string() : deck.substr(at, end - at);
+}
+
+void copy_settings(const RunSummary& summary, RunReport& report) {
+  for (const auto& [key, value] : summary.text)
+    report.settings[key] = value;
+  for (const auto& [key, value] : summary.integers)
+    report.settings[key] = as_text(value);
+  for (const auto& [key, value] : summary.reals)
+    report.settings[key] = as_text(value);
+  if (const auto deck = report.settings.find("deck"); deck != report.settings.end()) {
+    report.deck = deck->second;
+    report.settings.erase(deck);
+  }
+  if (const std::string rows = batch_per_rank(report.deck); !rows.empty())
+    report.settings.emplace("batch_per_rank", rows);
+  if (const auto repeat = summary.integers.find("repeat"); repeat != summary.integers.end())
+    report.repeat = repeat->second;
+}
+
+/// Seconds of each measured step, of the slowest rank.
+std::vector<double> slowest(const Times& step, const Steps& measured) {
+  std::vector<double> out;
+  for (const std::size_t i : measured) {
+    double longest = 0;
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      longest = std::max(longest, step.at(rank, i));
+    out.push_back(longest);
+  }
+  return out;
+}
+
+std::vector<double> totals(const RankMatrix<std::int64_t>& counts, const Steps& measured) {
+  std::vector<double> out;
+  for (const std::size_t i : measured) {
+    double sum = 0;
+    for (std::size_t rank = 0; rank < counts.ranks; ++rank)
+      sum += static_cast<double>(counts.at(rank, i));
+    out.push_back(sum);
+  }
+  return out;
+}
+
+/// Tokens where they are counted, else images or rows.
+std::string counted_column(const RunData& run, RunReport& report) {
+  const auto task = report.settings.find("task");
+  if (run.counts.contains("tokens")) {
+    report.unit = "tokens";
+    return "tokens";
+  }
+  if (task != report.settings.end() && task->second == "image") report.unit = "images";
+  return "samples";
+}
+
+void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
+  const std::vector<double> seconds = slowest(run.times.at("step"), measured);
+  report.step_time = estimate_of_steps(seconds);
+  const std::string column = counted_column(run, report);
+  const auto counts = run.counts.find(column);
+  if (counts == run.counts.end()) return;
+  std::vector<double> rates = totals(counts->second, measured);
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    rates[i] /= seconds[i];
+  report.rate = estimate_of_steps(rates);
+}
+
+void reduce_phases(const RunData& run, const Steps& measured, RunReport& report) {
+  const auto mean_of = [&](const Times& times) {
+    std::vector<double> values;
+    for (std::size_t rank = 0; rank < times.ranks; ++rank)
+      for (const std::size_t i : measured)
+        values.push_back(times.at(rank, i));
+    return mean(values);
+  };
+  report.mean_step = mean_of(run.times.at("step"));
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    if (const Times* times = find_times(run, kPhaseNames[p])) report.phases[p] = mean_of(*times);
+  report.exposed_share = report.phase(Phase::reduce_wait) / report.mean_step;
+  report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
+}
+
+Box box_of(const std::vector<double>& values) {
+  return {percentile(values, 0.05), percentile(values, 0.25), percentile(values, 0.5), percentile(values, 0.75),
+          percentile(values, 0.95)};
+}
+
+/// [rank][measured step] of step - reduce_wait.
+std::vector<std::vector<double>> own_times(const RunData& run, const Steps& measured) {
+  const Times& step = run.times.at("step");
+  const Times* wait = find_times(run, "reduce_wait");
+  std::vector<std::vector<double>> own(step.ranks);
+  for (std::size_t rank = 0; rank < step.ranks; ++rank)
+    for (const std::size_t i : measured)
+      own[rank].push_back(step.at(rank, i) - (wait ? wait->at(rank, i) : 0.0));
+  return own;
+}
+
+/// Own time over the median of the other ranks in the same step, [rank][measured step]: a machine that slows down as a
+/// whole cancels.
+std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>& own) {
+  std::vector<std::vector<double>> ratios(own.size());
+  const std::size_t others = own.size() - 1;
+  for (std::size_t i = 0; i < own[0].size(); ++i) {
+    std::vector<std::pair<double, std::size_t>> sorted;
+    for (std::size_t rank = 0; rank < own.size(); ++rank)
+      sorted.emplace_back(own[rank][i], rank);
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t at = 0; at < sorted.size(); ++at) {
+      const auto other = [&](std::size_t k) { return sorted[k < at ? k : k + 1].first; };
+      const double middle = (other((others - 1) / 2) + other(others / 2)) / 2;
+      ratios[sorted[at].second].push_back(sorted[at].first / middle);
+    }
+  }
+  return ratios;
+}
+
+void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
+  constexpr double kTolerated = 1.05;
+  if (own.size() < 2) return;
+  const std::vector<std::vector<double>> ratios = slowness(own);
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    const Estimate estimate = estimate_of_steps(ratios[rank]);
+    report.rank_reports[rank].straggler =
+        estimate.value > kTolerated && estimate.interval && estimate.interval->low > 1;
+  }
+}
+
+void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
+  const Times& step = run.times.at("step");
+  const std::vector<std::vector<double>> own = own_times(run, measured);
+  std::vector<double> medians;
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    std::vector<double> steps;
+    for (const std::size_t i : measured)
+      steps.push_back(step.at(rank, i));
+    const RankReport entry{estimate_of_steps(own[rank]), box_of(steps), box_of(own[rank])};
+    medians.push_back(entry.own.value);
+    report.rank_reports.push_back(entry);
+  }
+  const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
+  report.rank_spread = *most / *least;
+  mark_stragglers(own, report);
+}
+
+void reduce_totals(const RunData& run, RunReport& report) {
+  for (const auto& [name, bytes] : run.memory)
+    if (!bytes.empty()) report.memory[name] = *std::max_element(bytes.begin(), bytes.end());
+  for (const auto& [kind, columns] : run.communication) {
+    CommunicationReport& totals = report.communication[kind];
+    if (!columns.calls.empty()) totals.calls = *std::max_element(columns.calls.begin(), columns.calls.end());
+    for (const std::int64_t bytes : columns.payload_bytes)
+      totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(bytes));
+    totals.seconds_total = mean(columns.seconds_total);
+    totals.seconds_exposed = mean(columns.seconds_exposed);
+  }
+  for (const auto& [name, matrix] : run.epochs)
+    for (std::size_t epoch = 0; epoch < matrix.length; ++epoch) {
+      double longest = 0;
+      for (std::size_t rank = 0; rank < matrix.ranks; ++rank)
+        if (matrix.at(rank, epoch) > longest) longest = matrix.at(rank, epoch);
+      report.epoch_seconds[name] += longest;
+    }
+}
+
+}  // namespace
+
+std::vector<std::size_t> measured_steps(const RunData& run) {
+  const Times* step = find_times(run, "step");
+  std::vector<std::size_t> out;
+  if (!step) return out;
+  for (std::size_t i = 0; i < step->length; ++i) {
+    bool whole = after_warm_up(run, i);
+    for (std::size_t rank = 0; rank < step->ranks && whole; ++rank)
+      whole = std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0;
+    if (whole) out.push_back(i);
+  }
+  return out;
+}
+
+RunReport reduce_run(const RunData& run) {
+  RunReport report;
+  report.name = run.summary.name;
+  report.status = run.summary.status;
+  report.error = run.summary.error;
+  report.ranks = run.ranks;
+  report.clock = run.clock;
+  report.num_steps = static_cast<std::int64_t>(run.num_steps);
+  report.metrics = run.summary.metrics;
+  copy_settings(run.summary, report);
+  if (!report.ranks)
+    if (const auto ranks = run.summary.integers.find("ranks"); ranks != run.summary.integers.end())
+      report.ranks = static_cast<int>(ranks->second);
+  counted_column(run, report);
+  reduce_totals(run, report);
+  const Steps measured = measured_steps(run);
+  report.num_measured = static_cast<std::int64_t>(measured.size());
+  if (measured.empty()) return report;
+  reduce_rate(run, measured, report);
+  reduce_phases(run, measured, report);
+  reduce_ranks(run, measured, report);
+  return report;
+}
+
+Source source_of(const ResultsFile& file) {
+  Source source;
+  source.path = file.path();
+  for (const auto& [name, value] : file.attributes())
+    source.attributes[name] = std::visit([](const auto& v) { return as_text(v); }, value);
+  const Provenance from = file.provenance();
+  source.attributes["command_line"] = from.command_line;
+  source.provenance = {{"hosts", with_counts(from.hosts)},
+                       {"cpu", from.cpu},
+                       {"gpus", with_counts(from.gpus)},
+                       {"driver", from.driver},
+                       {"cuda", from.cuda},
+                       {"nccl", from.nccl},
+                       {"mpi", from.mpi},
+                       {"hdf5", from.hdf5},
+                       {"torch", from.torch},
+                       {"kernel", from.kernel},
+                       {"compiler", from.compiler},
+                       {"build flags", from.build_flags}};
+  std::erase_if(source.provenance, [](const auto& entry) { return entry.second.empty(); });
+  source.environment = from.environment;
+  return source;
+}
+
+Study read_study(const std::vector<std::string>& paths) {
+  std::vector<Source> sources;
+  std::vector<RunReport> runs;
+  for (const std::string& path : paths) {
+    const ResultsFile file = ResultsFile::open(path);
+    const std::size_t before = runs.size();
+    for (const std::string& name : file.run_names()) {
+      runs.push_back(reduce_run(file.run(name)));
+      runs.back().source = sources.size();
+    }
+    if (runs.size() == before)
+      throw DataError(fmt::format("'{}' holds no run", path), "its group /runs is empty", "Run multicard again.");
+    sources.push_back(source_of(file));
+  }
+  return make_study(std::move(sources), std::move(runs));
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,68 @@
+#pragma once
+/// \file One run, reduced to the numbers of the report. docs/report.md defines each.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "postproc/Statistics.hpp"
+#include "results/Columns.hpp"
+
+namespace multicard::post {
+
+inline constexpr std::size_t kNumPhases = kPhaseNames.size();
+
+/// 5th, 25th, 50th, 75th and 95th percentile.
+using Box = std::array<double, 5>;
+
+/// One rank of one run; times in seconds, over the measured steps.
+struct RankReport {
+  Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)
+  Box step_box{};
+  Box own_box{};
+  bool straggler = false;
+};
+
+/// Communication of all ranks together.
+struct CommunicationReport {
+  std::int64_t calls = 0;          ///< of one rank
+  double payload_bytes = 0;        ///< of one rank
+  double seconds_total = kNone;    ///< mean over ranks
+  double seconds_exposed = kNone;  ///< mean over ranks
+};
+
+struct RunReport {
+  std::size_t source = 0;  ///< index of the file in Study::sources
+  std::string name;
+  std::map<std::string, std::string> settings;  ///< every attribute but deck, status and error, as text
+  std::string deck;
+  int ranks = 0;
+  std::int64_t repeat = 0;
+  std::string status;
+  std::string error;
+  std::string clock;
+
+  std::int64_t num_steps = 0;     ///< recorded
+  std::int64_t num_measured = 0;  ///< after skip_steps and with all ranks present
+  std::string unit = "rows";      ///< what `rate` counts: images, tokens or rows
+  Estimate rate;                  ///< per second, over all ranks
+  Estimate step_time;             ///< seconds, of the slowest rank
+  double mean_step = kNone;       ///< seconds, over ranks and measured steps; the sum of `phases`
+  std::array<double, kNumPhases> phases{};
+  double exposed_share = kNone;    ///< reduce_wait / step
+  double data_wait_share = kNone;  ///< data_wait / step
+  double rank_spread = kNone;      ///< largest over smallest median own time
+
+  std::vector<RankReport> rank_reports;
+  std::map<std::string, std::int64_t> memory;                ///< bytes, largest over ranks
+  std::map<std::string, CommunicationReport> communication;  ///< by kind
+  std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
+  std::map<std::string, MetricSeries> metrics;
+
+  bool measured() const { return rate.known(); }
+  double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
+};
+
+}  // namespace multicard::post

@@ -1,0 +1,123 @@
+#include "postproc/Statistics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kConfidence = 0.95;
+/// Student's t at 0.975 for 1 to 4 degrees of freedom.
+constexpr std::array<double, 4> kStudent{12.7062, 4.30265, 3.18245, 2.77645};
+
+/// log P(Bin(n, 1/2) = i)
+double log_binomial(double n, double i) {
+  return std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) - n * std::log(2.0);
+}
+
+/// The largest k with 1 - 2 P(Bin(n, 1/2) <= k - 1) >= 0.95, 0 when there is none.
+std::size_t interval_rank(std::size_t n) {
+  double tail = 0;
+  std::size_t k = 0;
+  while (k < n / 2) {
+    tail += std::exp(log_binomial(static_cast<double>(n), static_cast<double>(k)));
+    if (1 - 2 * tail < kConfidence) break;
+    ++k;
+  }
+  return k;
+}
+
+/// The relative distance from a to b on the logarithmic scale.
+double log_distance(double a, double b) {
+  return std::log(b / a);
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  return percentile(std::move(values), 0.5);
+}
+
+double percentile(std::vector<double> values, double p) {
+  if (values.empty()) return kNone;
+  std::sort(values.begin(), values.end());
+  const double position = p * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+double mean(const std::vector<double>& values) {
+  if (values.empty()) return kNone;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<Interval> median_interval(std::vector<double> values) {
+  const std::size_t k = interval_rank(values.size());
+  if (k == 0) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  return Interval{values[k - 1], values[values.size() - k]};
+}
+
+std::optional<Interval> mean_interval(const std::vector<double>& values) {
+  const std::size_t n = values.size();
+  if (n < 2 || n > kStudent.size() + 1) return std::nullopt;
+  const double centre = mean(values);
+  double squares = 0;
+  for (const double value : values)
+    squares += (value - centre) * (value - centre);
+  const double deviation = std::sqrt(squares / static_cast<double>(n - 1));
+  const double half = kStudent[n - 2] * deviation / std::sqrt(static_cast<double>(n));
+  return Interval{centre - half, centre + half};
+}
+
+Estimate estimate_of_steps(const std::vector<double>& values) {
+  Estimate estimate;
+  estimate.value = median(values);
+  estimate.interval = median_interval(values);
+  estimate.basis = estimate.interval ? Basis::steps : Basis::none;
+  estimate.num_values = static_cast<int>(values.size());
+  return estimate;
+}
+
+Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
+  if (repeats.empty()) return {};
+  if (repeats.size() == 1) return repeats[0];
+  std::vector<double> values;
+  for (const Estimate& repeat : repeats)
+    values.push_back(repeat.value);
+  Estimate estimate;
+  estimate.value = median(values);
+  estimate.interval = values.size() <= kStudent.size() + 1 ? mean_interval(values) : median_interval(values);
+  estimate.basis = Basis::repeats;
+  estimate.num_values = static_cast<int>(values.size());
+  return estimate;
+}
+
+Estimate ratio(const Estimate& numerator, const Estimate& denominator, double factor) {
+  Estimate result;
+  if (!numerator.known() || !denominator.known() || denominator.value == 0) return result;
+  result.value = factor * numerator.value / denominator.value;
+  result.num_values = std::min(numerator.num_values, denominator.num_values);
+  if (!numerator.interval || !denominator.interval) return result;
+  const Interval& above = *numerator.interval;
+  const Interval& below = *denominator.interval;
+  // A lower end at or under zero (two repeats far apart) has no logarithm; the data then bound nothing.
+  if (above.low <= 0 || below.low <= 0) return result;
+  const double down = std::hypot(log_distance(above.low, numerator.value), log_distance(denominator.value, below.high));
+  const double up = std::hypot(log_distance(numerator.value, above.high), log_distance(below.low, denominator.value));
+  result.interval = Interval{result.value * std::exp(-down), result.value * std::exp(up)};
+  const bool repeated = numerator.basis == Basis::repeats && denominator.basis == Basis::repeats;
+  result.basis = repeated ? Basis::repeats : Basis::steps;
+  return result;
+}
+
+bool differ(const Estimate& a, const Estimate& b) {
+  if (!a.interval || !b.interval) return false;
+  return a.interval->low > b.interval->high || b.interval->low > a.interval->high;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,66 @@
+#pragma once
+/// \file The arithmetic of the report (docs/report.md): medians, intervals that assume no distribution, ratios of
+/// estimates. Nothing here knows what a run is. Values that are not finite must be left out by the caller.
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace multicard::post {
+
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// A two-sided 95 % interval.
+struct Interval {
+  double low = kNone, high = kNone;
+};
+
+/// What the interval of an estimate speaks about.
+enum class Basis {
+  none,    ///< no interval: too few values
+  steps,   ///< the steps of one run: says nothing about how the next run would turn out
+  repeats  ///< the runs of one configuration
+};
+
+/// A number with its interval, if the data allow one.
+struct Estimate {
+  double value = kNone;
+  std::optional<Interval> interval;
+  Basis basis = Basis::none;
+  int num_values = 0;  ///< steps or repeats behind it
+
+  bool known() const { return value == value; }
+};
+
+/// The middle value, or the mean of the two in the middle; NaN of nothing.
+double median(std::vector<double> values);
+
+/// The value below which the share `p` (0 to 1) lies, linear between neighbours: at position p (n - 1) of the sorted
+/// values, counted from 0. NaN of nothing.
+double percentile(std::vector<double> values, double p);
+
+double mean(const std::vector<double>& values);
+
+/// The 95 % interval of the median that assumes no distribution: from the k-th smallest to the k-th largest value, with
+/// the largest k for which 1 - 2 P(Bin(n, 1/2) <= k - 1) >= 0.95. Nothing below 6 values, where even the extremes
+/// cover less.
+std::optional<Interval> median_interval(std::vector<double> values);
+
+/// The 95 % interval of the mean by Student's t, for 2 to 5 values (few repeats, where median_interval has none).
+std::optional<Interval> mean_interval(const std::vector<double>& values);
+
+/// Median and interval of the steps of one run.
+Estimate estimate_of_steps(const std::vector<double>& values);
+
+/// One estimate from one estimate a repeat. One repeat keeps its own interval (Basis::steps). More: the median of the
+/// repeats' values, with mean_interval for 2 to 5 repeats and median_interval from 6.
+Estimate estimate_of_repeats(const std::vector<Estimate>& repeats);
+
+/// numerator / denominator times `factor`; the interval adds the relative half-widths of both in squares, on the
+/// logarithmic scale and for each side. Without an interval on either side there is none.
+Estimate ratio(const Estimate& numerator, const Estimate& denominator, double factor = 1);
+
+/// Whether two estimates differ by more than their intervals: both are known and the intervals do not overlap.
+bool differ(const Estimate& a, const Estimate& b);
+
+}  // namespace multicard::post

@@ -1,0 +1,199 @@
+#include "postproc/Study.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/Text.hpp"
+#include "postproc/Axes.hpp"
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string label_of(const std::map<std::string, std::string>& settings, const std::vector<Axis>& axes, bool of_work) {
+  std::vector<std::string> parts;
+  for (const Axis& axis : axes)
+    if (axis.is_work == of_work) parts.push_back(setting_label(axis.key, settings.at(axis.key)));
+  return join(parts, ", ");
+}
+
+/// What a configuration is called when no option differs: what its runs have in common.
+std::string plain_label(const RunReport& run) {
+  std::vector<std::string> parts;
+  for (const char* key : {"model", "method", "strategy", "precision"})
+    if (const std::string value = setting(run, key); !value.empty()) parts.push_back(value);
+  return parts.empty() ? run.name : join(parts, ", ");
+}
+
+std::size_t configuration_of(Study& study, const RunReport& run) {
+  std::map<std::string, std::string> settings;
+  for (const Axis& axis : study.axes)
+    settings[axis.key] = setting(run, axis.key);
+  auto& known = study.configurations;
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const Configuration& c) { return c.settings == settings; });
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  Configuration configuration;
+  configuration.settings = settings;
+  configuration.label = label_of(settings, study.axes, false);
+  configuration.work_label = label_of(settings, study.axes, true);
+  if (configuration.label.empty()) configuration.label = plain_label(run);
+  known.push_back(std::move(configuration));
+  return known.size() - 1;
+}
+
+Cell& cell_for(Study& study, std::size_t configuration, int ranks) {
+  for (Cell& cell : study.cells)
+    if (cell.configuration == configuration && cell.ranks == ranks) return cell;
+  Cell cell;
+  cell.configuration = configuration;
+  cell.ranks = ranks;
+  study.cells.push_back(cell);
+  return study.cells.back();
+}
+
+void choose_measured(const std::vector<RunReport>& runs, Cell& cell) {
+  bool any_complete = false, any_stopped = false;
+  for (const std::size_t run : cell.runs) {
+    any_complete = any_complete || runs[run].status == "complete";
+    any_stopped = any_stopped || runs[run].status == "stopped";
+  }
+  cell.status = any_complete ? CellStatus::complete : any_stopped ? CellStatus::stopped : CellStatus::failed;
+  const std::string wanted = any_complete ? "complete" : "stopped";
+  for (const std::size_t run : cell.runs)
+    if (runs[run].status == wanted && runs[run].measured()) cell.measured.push_back(run);
+}
+
+double mean_over(const std::vector<RunReport>& runs, const Cell& cell, double RunReport::*member) {
+  std::vector<double> values;
+  for (const std::size_t run : cell.measured)
+    values.push_back(runs[run].*member);
+  return mean(values);
+}
+
+void reduce(const std::vector<RunReport>& runs, Cell& cell) {
+  std::vector<Estimate> rates, times;
+  for (const std::size_t index : cell.measured) {
+    const RunReport& run = runs[index];
+    rates.push_back(run.rate);
+    times.push_back(run.step_time);
+    for (std::size_t p = 0; p < kNumPhases; ++p)
+      cell.phases[p] += run.phases[p] / static_cast<double>(cell.measured.size());
+    for (const auto& [name, bytes] : run.memory)
+      cell.memory[name] = std::max(cell.memory[name], bytes);
+    for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
+      if (run.rank_reports[rank].straggler) ++cell.stragglers[static_cast<int>(rank)];
+  }
+  cell.rate = estimate_of_repeats(rates);
+  cell.step_time = estimate_of_repeats(times);
+  cell.mean_step = mean_over(runs, cell, &RunReport::mean_step);
+  cell.exposed_share = mean_over(runs, cell, &RunReport::exposed_share);
+  cell.data_wait_share = mean_over(runs, cell, &RunReport::data_wait_share);
+  cell.rank_spread = mean_over(runs, cell, &RunReport::rank_spread);
+}
+
+/// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition.
+void compare_with_baseline(Study& study) {
+  for (Cell& cell : study.cells) {
+    if (cell.status != CellStatus::complete || !cell.rate.known()) continue;
+    Configuration& configuration = study.configurations[cell.configuration];
+    if (!configuration.baseline_ranks) configuration.baseline_ranks = cell.ranks;
+    const int baseline_ranks = *configuration.baseline_ranks;
+    if (baseline_ranks == cell.ranks) {
+      cell.speedup.value = baseline_ranks;
+      cell.efficiency.value = 1;
+      continue;
+    }
+    const Estimate& baseline = study.cell(cell.configuration, baseline_ranks)->rate;
+    cell.speedup = ratio(cell.rate, baseline, baseline_ranks);
+    cell.efficiency = ratio(cell.rate, baseline, static_cast<double>(baseline_ranks) / cell.ranks);
+  }
+}
+
+void add_machine_where_it_differs(Study& study) {
+  std::vector<std::string> machines;
+  for (const Source& source : study.sources) {
+    std::vector<std::string> parts;
+    for (const char* key : {"gpus", "cpu"})
+      if (const auto found = source.provenance.find(key); found != source.provenance.end() && !found->second.empty())
+        parts.push_back(found->second);
+    machines.push_back(parts.empty() ? std::string("unknown machine") : parts.front());
+  }
+  if (std::set<std::string>(machines.begin(), machines.end()).size() < 2) return;
+  for (RunReport& run : study.runs)
+    run.settings["machine"] = machines[run.source];
+}
+
+}  // namespace
+
+std::string Configuration::full_label() const {
+  return work_label.empty() ? label : label + ", " + work_label;
+}
+
+const Cell* Study::cell(std::size_t configuration, int ranks) const {
+  for (const Cell& candidate : cells)
+    if (candidate.configuration == configuration && candidate.ranks == ranks) return &candidate;
+  return nullptr;
+}
+
+std::vector<const Cell*> Study::cells_of(std::size_t configuration) const {
+  std::vector<const Cell*> out;
+  for (const Cell& candidate : cells)
+    if (candidate.configuration == configuration) out.push_back(&candidate);
+  return out;
+}
+
+std::vector<std::vector<std::size_t>> Study::comparable() const {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    const auto same_work = [&](const std::vector<std::size_t>& group) {
+      return configurations[group.front()].work_label == configurations[i].work_label;
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same_work);
+    if (found != groups.end())
+      found->push_back(i);
+    else
+      groups.push_back({i});
+  }
+  return groups;
+}
+
+Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
+  Study study;
+  study.sources = std::move(sources);
+  study.runs = std::move(runs);
+  add_machine_where_it_differs(study);
+  study.axes = find_axes(study.runs);
+  study.scaling = find_scaling(study.runs);
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const RunReport& run = study.runs[i];
+    cell_for(study, configuration_of(study, run), run.ranks).runs.push_back(i);
+  }
+  std::stable_sort(study.cells.begin(), study.cells.end(), [](const Cell& a, const Cell& b) {
+    return std::pair(a.configuration, a.ranks) < std::pair(b.configuration, b.ranks);
+  });
+  std::set<int> counts;
+  for (Cell& cell : study.cells) {
+    choose_measured(study.runs, cell);
+    reduce(study.runs, cell);
+    counts.insert(cell.ranks);
+  }
+  study.rank_counts.assign(counts.begin(), counts.end());
+  compare_with_baseline(study);
+  std::set<std::string> units;
+  for (const RunReport& run : study.runs)
+    units.insert(run.unit);
+  study.unit = join({units.begin(), units.end()}, " or ");
+  return study;
+}
+
+const char* text_of(Scaling scaling) {
+  return scaling == Scaling::strong ? "strong" : scaling == Scaling::weak ? "weak" : "mixed";
+}
+
+const char* text_of(CellStatus status) {
+  return status == CellStatus::complete ? "complete" : status == CellStatus::stopped ? "stopped" : "failed";
+}
+
+}  // namespace multicard::post

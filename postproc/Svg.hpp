@@ -1,0 +1,17 @@
+#pragma once
+/// \file gnuplot's SVG made fit for a page with light and dark themes.
+
+#include <string>
+
+namespace multicard::post {
+
+/// What gnuplot's svg terminal wrote, without fixed size and background, black as currentColor (kFaint as a fainter
+/// one), grid lines faint, names of its definitions made unique by `id` (several figures share a page), font left to
+/// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError for what is not an SVG.
+std::string themed(std::string svg, const std::string& id, const std::string& title);
+
+/// `text` for HTML and XML content and attributes: & < > " ' as entities, other control characters than tab and line
+/// break as blanks.
+std::string escaped(const std::string& text);
+
+}  // namespace multicard::post

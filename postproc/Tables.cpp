@@ -1,0 +1,101 @@
+#include "postproc/Tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Axes.hpp"
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Characters a terminal shows: UTF-8 continuation bytes take no place.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// The first column to the left, the others to the right.
+std::string aligned(const Rows& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], width_of(row[column]));
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      const std::string padding(widths[column] - width_of(row[column]), ' ');
+      line += column == 0 ? row[column] + padding : "  " + padding + row[column];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::vector<std::string> terminal_row(const Study& study, const Cell& cell) {
+  return {study.configurations[cell.configuration].full_label(),
+          std::to_string(cell.ranks),
+          with_interval(cell.rate),
+          with_interval(cell.speedup, 3),
+          with_interval(cell.efficiency, 3),
+          percent(cell.exposed_share),
+          percent(cell.data_wait_share),
+          fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
+}
+
+}  // namespace
+
+std::string with_interval(const Estimate& estimate, int digits) {
+  if (!estimate.known()) return "–";
+  const std::string value = significant(estimate.value, digits);
+  if (!estimate.interval) return value;
+  return fmt::format("{} ({}–{})", value, significant(estimate.interval->low, digits),
+                     significant(estimate.interval->high, digits));
+}
+
+std::string interval_note(const Study& study) {
+  bool steps = false, repeats = false, none = false;
+  for (const Cell& cell : study.cells) {
+    if (!cell.rate.known()) continue;
+    steps = steps || cell.rate.basis == Basis::steps;
+    repeats = repeats || cell.rate.basis == Basis::repeats;
+    none = none || cell.rate.basis == Basis::none;
+  }
+  std::vector<std::string> parts;
+  if (repeats) parts.emplace_back("in parentheses the 95 % interval over repeats");
+  if (steps)
+    parts.emplace_back(repeats
+                           ? "with one repeat over the steps of that run"
+                           : "in parentheses the 95 % interval over the steps of one run, which leaves out how runs "
+                             "differ");
+  if (none) parts.emplace_back("no interval under 6 measured steps");
+  return join(parts, "; ");
+}
+
+std::string terminal_table(const Study& study) {
+  Rows rows{{"configuration", "ranks", study.rate_unit() + " (95 %)", "speedup", "efficiency", "exposed", "data wait",
+             "repeats"}};
+  for (const Cell& cell : study.cells)
+    rows.push_back(terminal_row(study, cell));
+  std::string out = aligned(rows);
+  for (const RunReport& run : study.runs)
+    if (run.status != "complete")
+      out += fmt::format("{} on {} {}{}{}\n", run.name, counted(run.ranks, "rank"), run.status,
+                         run.error.empty() ? "" : ": ", first_line(run.error));
+  const std::string note = interval_note(study);
+  return note.empty() ? out : out + note + "\n";
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,161 @@
+#include "postproc/Statistics.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace multicard::post {
+namespace {
+
+Estimate estimate(double value, double low, double high, Basis basis = Basis::repeats) {
+  return {value, Interval{low, high}, basis, 3};
+}
+
+TEST(Statistics, MedianOfAnEvenNumberIsTheMeanOfTheTwoInTheMiddle) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_DOUBLE_EQ(median({7}), 7);
+  EXPECT_TRUE(std::isnan(median({})));
+}
+
+TEST(Statistics, PercentilesAreLinearBetweenNeighbours) {
+  // Positions 0.25 * 4 = 1 and 0.9 * 4 = 3.6: the second value, and 40 + 0.6 * (50 - 40).
+  EXPECT_DOUBLE_EQ(percentile({50, 10, 40, 20, 30}, 0.25), 20);
+  EXPECT_DOUBLE_EQ(percentile({50, 10, 40, 20, 30}, 0.9), 46);
+  EXPECT_DOUBLE_EQ(percentile({5, 6}, 0), 5);
+  EXPECT_DOUBLE_EQ(percentile({5, 6}, 1), 6);
+}
+
+TEST(Statistics, FiveValuesBoundNoMedianAndSixDoByTheirExtremes) {
+  // 1 - 2 / 2^5 = 0.9375 is too little; 1 - 2 / 2^6 = 0.96875 is enough.
+  EXPECT_FALSE(median_interval({1, 2, 3, 4, 5}));
+
+  const auto six = median_interval({6, 5, 4, 3, 2, 1});
+
+  ASSERT_TRUE(six);
+  EXPECT_DOUBLE_EQ(six->low, 1);
+  EXPECT_DOUBLE_EQ(six->high, 6);
+}
+
+TEST(Statistics, NineValuesUseTheSecondFromEachEnd) {
+  // P(Bin(9, 1/2) <= 1) = 10 / 512: 1 - 2 * 0.01953 = 0.961. One more, (10 + 36) / 512, would cover 0.82 only.
+  const auto nine = median_interval({9, 8, 7, 6, 5, 4, 3, 2, 1});
+
+  ASSERT_TRUE(nine);
+  EXPECT_DOUBLE_EQ(nine->low, 2);
+  EXPECT_DOUBLE_EQ(nine->high, 8);
+}
+
+TEST(Statistics, AHundredValuesUseTheFortiethAndTheSixtyFirst) {
+  // The tables' entry for n = 100: order statistics 40 and 61, coverage 0.965.
+  std::vector<double> values;
+  for (int i = 1; i <= 100; ++i)
+    values.push_back(i);
+
+  const auto interval = median_interval(values);
+
+  ASSERT_TRUE(interval);
+  EXPECT_DOUBLE_EQ(interval->low, 40);
+  EXPECT_DOUBLE_EQ(interval->high, 61);
+}
+
+TEST(Statistics, AMillionValuesAreNoProblem) {
+  // Normal approximation: k = n/2 - 0.98 sqrt(n) = 500000 - 980.
+  std::vector<double> values(1000000);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(i + 1);
+
+  const auto interval = median_interval(values);
+
+  ASSERT_TRUE(interval);
+  EXPECT_NEAR(interval->low, 499020, 3);
+  EXPECT_NEAR(interval->high, 500981, 3);
+}
+
+TEST(Statistics, FewRepeatsUseStudentsT) {
+  // Values 99, 100, 101: deviation 1, t(2) = 4.30265, half = 4.30265 / sqrt(3) = 2.48414.
+  const auto three = mean_interval({99, 100, 101});
+
+  ASSERT_TRUE(three);
+  EXPECT_NEAR(three->low, 97.51586, 1e-4);
+  EXPECT_NEAR(three->high, 102.48414, 1e-4);
+  EXPECT_FALSE(mean_interval({100}));
+  EXPECT_FALSE(mean_interval({1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Statistics, StepsOfOneRunSayThatTheyAreSteps) {
+  const Estimate few = estimate_of_steps({1, 2, 3});
+  const Estimate enough = estimate_of_steps({1, 2, 3, 4, 5, 6, 7});
+
+  EXPECT_EQ(few.basis, Basis::none);
+  EXPECT_FALSE(few.interval);
+  EXPECT_DOUBLE_EQ(few.value, 2);
+  EXPECT_EQ(enough.basis, Basis::steps);
+  EXPECT_EQ(enough.num_values, 7);
+}
+
+TEST(Statistics, RepeatsReplaceTheIntervalsOfTheirSteps) {
+  const Estimate one = estimate_of_repeats({estimate(100, 90, 110, Basis::steps)});
+  const Estimate three = estimate_of_repeats({estimate(99, 1, 1000, Basis::steps), estimate(101, 1, 1000, Basis::steps),
+                                              estimate(100, 1, 1000, Basis::steps)});
+
+  EXPECT_EQ(one.basis, Basis::steps);
+  EXPECT_DOUBLE_EQ(one.interval->low, 90);
+  EXPECT_EQ(three.basis, Basis::repeats);
+  EXPECT_DOUBLE_EQ(three.value, 100);
+  EXPECT_NEAR(three.interval->low, 97.51586, 1e-4);
+}
+
+TEST(Statistics, SixRepeatsNeedNoDistribution) {
+  std::vector<Estimate> repeats;
+  for (const double value : {10.0, 11.0, 12.0, 13.0, 14.0, 90.0})
+    repeats.push_back(estimate(value, value, value, Basis::steps));
+
+  const Estimate pooled = estimate_of_repeats(repeats);
+
+  EXPECT_DOUBLE_EQ(pooled.value, 12.5);
+  EXPECT_DOUBLE_EQ(pooled.interval->low, 10);
+  EXPECT_DOUBLE_EQ(pooled.interval->high, 90);
+}
+
+TEST(Statistics, RatiosAddRelativeWidthsInSquares) {
+  // ln(200/100) = 0.6931 down and ln(800/400) = 0.6931 for the denominator: sqrt(2) * 0.6931 = 0.98026.
+  const Estimate quotient = ratio(estimate(200, 100, 400), estimate(400, 200, 800), 3);
+
+  EXPECT_DOUBLE_EQ(quotient.value, 1.5);
+  ASSERT_TRUE(quotient.interval);
+  EXPECT_NEAR(quotient.interval->low, 1.5 * std::exp(-0.98026), 1e-4);
+  EXPECT_NEAR(quotient.interval->high, 1.5 * std::exp(0.98026), 1e-4);
+  EXPECT_EQ(quotient.basis, Basis::repeats);
+}
+
+TEST(Statistics, ARatioOverAnExactDenominatorKeepsTheNumeratorsInterval) {
+  const Estimate quotient = ratio(estimate(200, 190, 220, Basis::steps), estimate(100, 100, 100));
+
+  EXPECT_NEAR(quotient.interval->low, 1.9, 1e-12);
+  EXPECT_NEAR(quotient.interval->high, 2.2, 1e-12);
+  EXPECT_EQ(quotient.basis, Basis::steps);
+}
+
+TEST(Statistics, ARatioWithoutBothIntervalsHasNone) {
+  Estimate bare;
+  bare.value = 100;
+
+  EXPECT_FALSE(ratio(estimate(200, 190, 210), bare).interval);
+  EXPECT_DOUBLE_EQ(ratio(estimate(200, 190, 210), bare).value, 2);
+  EXPECT_FALSE(ratio(Estimate{}, bare).known());
+  // Two repeats far apart reach below zero and bound nothing.
+  EXPECT_FALSE(ratio(estimate(200, -50, 450), estimate(100, 90, 110)).interval);
+}
+
+TEST(Statistics, EstimatesDifferOnlyWhenTheirIntervalsAreApart) {
+  EXPECT_TRUE(differ(estimate(10, 9, 11), estimate(12, 11.5, 13)));
+  EXPECT_TRUE(differ(estimate(12, 11.5, 13), estimate(10, 9, 11)));
+  EXPECT_FALSE(differ(estimate(10, 9, 11), estimate(12, 10.5, 13)));
+  Estimate bare;
+  bare.value = 1000;
+  EXPECT_FALSE(differ(estimate(10, 9, 11), bare));
+}
+
+}  // namespace
+}  // namespace multicard::post

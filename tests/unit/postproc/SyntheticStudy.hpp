@@ -1,0 +1,44 @@
+#pragma once
+// Results files with known content, written by the project's own writer in one process.
+
+#include <string>
+
+#include "results/ResultsWriter.hpp"
+
+namespace multicard::test {
+
+/// What one run of the synthetic machine does. A rank computes `row_seconds` a row; collectives are waited for until
+/// the slowest rank is there, plus `collective_seconds`.
+struct SyntheticRun {
+  std::string name = "main";
+  std::string strategy = "ddp-ds";
+  int ranks = 2;
+  int repeat = 0;
+  int num_steps = 40;
+  int skip_steps = 5;
+  int global_batch = 64;
+  double row_seconds = 0.004;
+  double collective_seconds = 0.006;
+  double noise = 0.02;  ///< relative, uniform in [-noise, noise]
+  int slow_rank = -1;   ///< computes `slow_factor` times as long
+  double slow_factor = 1.1;
+  std::string status = "complete";
+  std::string error;
+};
+
+/// The attributes and metrics of `run`; its error is kept.
+RunSummary summary_of(const SyntheticRun& run);
+
+/// The rows of all ranks. The same run gives the same numbers.
+RankRows rows_of(const SyntheticRun& run);
+
+Provenance synthetic_provenance(int ranks);
+
+/// A results file with this run alone.
+void write_run(const std::string& path, const SyntheticRun& run);
+
+/// A sweep: ddp and ddp-ds on 1, 2 and 4 ranks, three repeats each, rank 3 slow in ddp, one repeat of ddp on 4 ranks
+/// failed. Partial files are left beside `path`.
+void write_sweep(const std::string& path);
+
+}  // namespace multicard::test

@@ -1,0 +1,26 @@
+// sample_results FOLDER: writes a synthetic sweep and a synthetic single run, to look at the report of.
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "SyntheticStudy.hpp"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: sample_results FOLDER\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  try {
+    multicard::test::write_sweep(folder + "/sweep/results.h5");
+    multicard::test::SyntheticRun plain;
+    plain.num_steps = 312;
+    plain.skip_steps = 0;
+    multicard::test::write_run(folder + "/run/results.h5", plain);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
