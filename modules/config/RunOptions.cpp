@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kManySteps = std::numeric_limits<std::int64_t>::max();
 constexpr double kAnyNumber = std::numeric_limits<double>::max();
-/// Stands for "more than zero" where both ends of a range are included.
-constexpr double kPositive = std::numeric_limits<double>::min();
-/// The largest double below 1.
-constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 
 ModelOptions read_model(Section section) {
   ModelOptions model;
@@ -77,12 +73,12 @@ ParallelOptions read_parallel(Section section) {
 OptimizerOptions read_optimizer(Section section) {
   OptimizerOptions optimizer;
   optimizer.name = section.choice("name", optimizer.name, {"sgd", "adamw"});
-  optimizer.learning_rate = section.get_in_range("learning_rate", optimizer.learning_rate, kPositive, kAnyNumber);
+  optimizer.learning_rate = section.get_in_range("learning_rate", optimizer.learning_rate, kAboveZero, kAnyNumber);
   optimizer.momentum = section.get_in_range("momentum", optimizer.momentum, 0.0, kBelowOne);
   optimizer.weight_decay = section.get_in_range("weight_decay", optimizer.weight_decay, 0.0, kAnyNumber);
   optimizer.eps = section.get_in_range("eps", optimizer.eps, 0.0, kAnyNumber);
   optimizer.nesterov = section.get("nesterov", optimizer.nesterov);
-  optimizer.clip_norm = section.optional_in_range("clip_norm", kPositive, kAnyNumber);
+  optimizer.clip_norm = section.optional_in_range("clip_norm", kAboveZero, kAnyNumber);
   const std::vector<double> betas = section.list<double>("betas", {optimizer.beta1, optimizer.beta2});
   if (betas.size() == 2 && betas[0] >= 0 && betas[0] < 1 && betas[1] >= 0 && betas[1] < 1) {
     optimizer.beta1 = betas[0];
@@ -143,7 +139,7 @@ RunSettings read_run(Section section) {
   run.keep_checkpoints = section.get_in_range("keep_checkpoints", run.keep_checkpoints, 0, 1'000'000);
   run.resume = section.path("resume", run.resume);
   run.wall_limit = section.duration("wall_limit");
-  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kPositive, kAnyNumber);
+  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, kAnyNumber);
   return run;
 }
 
@@ -176,7 +172,6 @@ RunOptions read(Section& root, const Deck& deck) {
   if (options.task != "image")
     throw UsageError(fmt::format("deck {}, task: {} is not available in this version", deck.name(), options.task),
                      "available: image");
-  refuse_unavailable(root, deck);
   options.model = read_model(root.section("model"));
   options.data = read_data(root.section("data"));
   options.parallel = read_parallel(root.section("parallel"));
@@ -186,6 +181,7 @@ RunOptions read(Section& root, const Deck& deck) {
   options.run = read_run(root.section("run"));
   options.evaluate = read_evaluate(root.section("evaluate"), options.data);
   options.skip_steps = read_skip_steps(root.section("profile"), options.skip_steps);
+  refuse_unavailable(root, deck);
   root.finish();
   return options;
 }

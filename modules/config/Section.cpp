@@ -1,7 +1,6 @@
 #include "config/Section.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -28,6 +27,16 @@ namespace {
 
 std::string did_you_mean(const std::optional<std::string>& word) {
   return word ? fmt::format("Did you mean {}?", *word) : "";
+}
+
+template <class T>
+std::string range_text(T low, T high) {
+  const bool above_zero = static_cast<double>(low) == kAboveZero;
+  const bool below_one = static_cast<double>(high) == kBelowOne;
+  const std::string from = above_zero ? "more than 0" : fmt::format("at least {}", low);
+  if (high == std::numeric_limits<T>::max()) return from;
+  if (above_zero || below_one) return from + (below_one ? " and below 1" : fmt::format(" and at most {}", high));
+  return fmt::format("{} to {}", low, high);
 }
 
 }  // namespace
@@ -94,9 +103,7 @@ template <class T>
 std::optional<T> Section::read_in_range(const std::string& key, T low, T high) {
   const std::optional<T> value = read<T>(key);
   if (!value || (*value >= low && *value <= high)) return value;
-  const std::string expected =
-      high == std::numeric_limits<T>::max() ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);
-  reject(key, fmt::format("expected {}, got {}", expected, *value));
+  reject(key, fmt::format("expected {}, got {}", range_text(low, high), *value));
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 /// \file Typed reading of decks that notices keys nobody asked for.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,12 @@
 #include "config/Deck.hpp"
 
 namespace multicard {
+
+/// \name Ends of ranges that are not included themselves
+/// @{
+inline constexpr double kAboveZero = std::numeric_limits<double>::min();
+inline constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
+/// @}
 
 /// A key that no reader asked for.
 struct UnknownKeyError : UsageError {

@@ -55,17 +55,26 @@ Extent read_extent(const Deck& sweep) {
   return extent;
 }
 
+/// Axes are written with dots (data.image_size: [...]); overrides of them arrive as maps in maps.
+void collect_axes(const Deck& sweep, const Value& map, const std::string& prefix, std::vector<SweepAxis>& axes) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const Value& values = map.items[i];
+    const std::string key = prefix + map.keys[i];
+    if (values.is_map())
+      collect_axes(sweep, values, key + ".", axes);
+    else if (values.kind == Value::Kind::list && !values.items.empty())
+      axes.push_back({key, values.items});
+    else if (!values.is_null())
+      refuse(sweep, "sweep." + key, fmt::format("expected a list of values, got '{}'", emit_inline(values)));
+  }
+}
+
 std::vector<SweepAxis> read_axes(const Deck& sweep) {
   std::vector<SweepAxis> axes;
   const Value* map = sweep.root().find("sweep");
   if (map == nullptr || map->is_null()) return axes;
   if (!map->is_map()) refuse(sweep, "sweep", "expected keys with lists of values");
-  for (std::size_t i = 0; i < map->keys.size(); ++i) {
-    const Value& values = map->items[i];
-    if (values.kind != Value::Kind::list || values.items.empty())
-      refuse(sweep, "sweep." + map->keys[i], fmt::format("expected a list of values, got '{}'", emit_inline(values)));
-    axes.push_back({map->keys[i], values.items});
-  }
+  collect_axes(sweep, *map, "", axes);
   return axes;
 }
 

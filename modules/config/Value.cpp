@@ -5,6 +5,15 @@
 
 namespace multicard {
 
+namespace {
+
+/// Where the first key of `path` ends. A key of the map may hold dots itself, as the axes of sweeps do.
+std::size_t first_dot(const Value& map, std::string_view path) {
+  return map.find(path) != nullptr ? std::string_view::npos : path.find('.');
+}
+
+}  // namespace
+
 Value Value::scalar(std::string text, Quoting quoting) {
   Value value;
   value.kind = Kind::scalar;
@@ -25,7 +34,7 @@ const Value* Value::find(std::string_view key) const {
 }
 
 const Value* Value::find_path(std::string_view path) const {
-  const std::size_t dot = path.find('.');
+  const std::size_t dot = first_dot(*this, path);
   const Value* child = find(path.substr(0, dot));
   return child == nullptr || dot == std::string_view::npos ? child : child->find_path(path.substr(dot + 1));
 }
@@ -33,7 +42,7 @@ const Value* Value::find_path(std::string_view path) const {
 bool Value::set_path(std::string_view path, Value value) {
   if (is_null()) *this = map();
   if (!is_map()) return false;
-  const std::size_t dot = path.find('.');
+  const std::size_t dot = first_dot(*this, path);
   const std::string key(path.substr(0, dot));
   Value* child = const_cast<Value*>(find(key));
   Value fresh;
@@ -50,7 +59,7 @@ bool Value::set_path(std::string_view path, Value value) {
 }
 
 void Value::erase_path(std::string_view path) {
-  const std::size_t dot = path.find('.');
+  const std::size_t dot = first_dot(*this, path);
   const auto key = std::find(keys.begin(), keys.end(), path.substr(0, dot));
   if (key == keys.end()) return;
   const auto item = items.begin() + (key - keys.begin());

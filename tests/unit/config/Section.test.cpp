@@ -108,6 +108,10 @@ TEST(Section, ChecksRanges) {
   const auto open = [](Section& root) { root.get_in_range("x", 1.0, 0.5, std::numeric_limits<double>::max()); };
 
   EXPECT_EQ(complaint("x: 5000", bounded), "deck x.yaml, x: expected 1 to 4096, got 5000");
+  EXPECT_EQ(complaint("x: 0", [](Section& root) { root.optional_in_range("x", kAboveZero, 5.0); }),
+            "deck x.yaml, x: expected more than 0 and at most 5, got 0");
+  EXPECT_EQ(complaint("x: 1", [](Section& root) { root.get_in_range("x", 0.5, 0.0, kBelowOne); }),
+            "deck x.yaml, x: expected at least 0 and below 1, got 1");
   EXPECT_EQ(complaint("x: 0", bounded), "deck x.yaml, x: expected 1 to 4096, got 0");
   EXPECT_EQ(complaint("x: 0.25", open), "deck x.yaml, x: expected at least 0.5, got 0.25");
 }

@@ -154,6 +154,18 @@ TEST(Sweep, PutsTheBaseDeckInItsPlaceSoThatTheTextIsWhole) {
   EXPECT_EQ(options.data.image_size, 48);
 }
 
+TEST(Sweep, LetsOverridesReplaceAddAndRemoveAxes) {
+  Deck deck = Deck::parse("base: {}\nsweep: {data.image_size: [32, 64], ranks: [1, 2]}\n", "s.yaml");
+
+  deck.apply(parse_overrides({"sweep.data.image_size=[48]", "sweep.data.layout=[nhwc, nchw]", "sweep.ranks=null"}));
+  const SweepOptions sweep = read_sweep_options(deck);
+
+  ASSERT_EQ(sweep.axes.size(), 2U);
+  EXPECT_EQ(sweep.axes[0].key, "data.image_size");
+  EXPECT_EQ(sweep.axes[0].values.size(), 1U);
+  EXPECT_EQ(sweep.axes[1].key, "data.layout");
+}
+
 TEST(Sweep, NamesABaseDeckThatIsMissing) {
   const test::ScratchFolder folder;
   std::ofstream(folder / "s.yaml") << "base: nowhere.yaml\n";
