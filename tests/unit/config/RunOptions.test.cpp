@@ -1,9 +1,15 @@
 #include "config/RunOptions.hpp"
 
+#include <fstream>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
+#include "base/Text.hpp"
 #include "config/Section.hpp"
+#include "config/Yaml.hpp"
 #include "expect_error.hpp"
+#include "support/test_world.hpp"
 
 namespace multicard {
 namespace {
@@ -16,6 +22,13 @@ RunOptions options_of(const std::string& text) {
 
 std::string complaint(const std::string& text) {
   return message_of<UsageError>([&] { options_of(text); });
+}
+
+/// The third cell of a table row, without backticks.
+std::string default_of(const std::string& row) {
+  std::string cell = split(row, '|').at(3);
+  std::erase(cell, '`');
+  return cell;
 }
 
 TEST(RunOptions, HasTheDocumentedDefaults) {
@@ -164,6 +177,25 @@ TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
       options_of("precision: fp32\nrun: {keep_best: false, tensorboard: false, cuda_graph: false}\n"
                  "data: {cache: none, augment: null}\nprofile: {enabled: false}\n"
                  "parallel: {shard: none}\noptimizer: {decay_norms: true, label_smoothing: 0}\n"));
+}
+
+TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {
+  std::ifstream in(test::source_path("docs/decks.md"));
+  const std::string docs{std::istreambuf_iterator<char>(in), {}};
+  const Deck whole = with_defaults(Deck::parse("", "x.yaml"));
+
+  for (const char* key : {"classes", "weights", "normalize", "limit", "clip_norm", "total_steps", "step_size", "gamma",
+                          "steps", "batch_per_rank", "micro_batch", "wall_limit"})
+    EXPECT_NE(docs.find("\n| `" + std::string(key) + "` |"), std::string::npos) << key;
+  for (std::size_t i = 0; i < whole.root().keys.size(); ++i) {
+    const Value& section = whole.root().items[i];
+    for (const std::string& key : section.keys) {
+      const std::size_t row = docs.find("\n| `" + key + "` |", docs.find("\n### " + whole.root().keys[i]));
+      ASSERT_NE(row, std::string::npos) << whole.root().keys[i] << "." << key;
+      const std::string line = docs.substr(row + 1, docs.find('\n', row + 1) - row - 1);
+      EXPECT_NE(default_of(line).find(emit_inline(*section.find(key))), std::string::npos) << line;
+    }
+  }
 }
 
 TEST(RunOptions, WritesADeckWithItsDefaultsThatReadsBackTheSame) {
