@@ -207,12 +207,15 @@ install_libtorch() {
   flock -u 9
 }
 
-check_torch_root() {
+check_torch_root() {  # sets `found` to the version
   local header=$1/include/torch/headeronly/version.h
   if ! [ -r "$header" ] || ! [ -r "$1/lib/libtorch_cpu.so" ]; then
     die "$1 holds no LibTorch $torch_version (include/torch/headeronly/version.h or lib/libtorch_cpu.so is missing)."
   fi
-  awk '/define TORCH_VERSION_(MAJOR|MINOR|PATCH) / {v = v sep $3; sep = "."} END {print v}' "$header"
+  found=$(awk '/define TORCH_VERSION_(MAJOR|MINOR|PATCH) / {v = v sep $3; sep = "."} END {print v}' "$header")
+  if [ "$found" != "$torch_version" ]; then
+    say "      WARNING: multicard is tested with LibTorch $torch_version; this is $found"
+  fi
 }
 
 libtorch() {
@@ -233,4 +236,5 @@ system_packages
 check_tool_versions
 libtorch
 torch=${TORCH_ROOT:-$folder/torch}
-step 3 3 "Ready: LibTorch $(check_torch_root "$torch") at $torch"
+check_torch_root "$torch"
+step 3 3 "Ready: LibTorch $found at $torch"

@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# Example environment of a cluster of nodes with H100 GPUs. Copy it, adapt it, and name yours in MULTICARD_ENV_FILE.
+# It is sourced by the batch scripts on the first node; srun and mpirun carry what is exported to all ranks.
+
+# Modules: the compiler, Open MPI, parallel HDF5 and CUDA 13 that multicard was built with, nothing else.
+# module purge
+# module load gcc/12 openmpi/4.1 hdf5/1.14-openmpi cuda/13.0 nccl/2.28
+
+# ---- NCCL ----------------------------------------------------------------------------------------------------------
+# The network of NCCL's rendezvous. NCCL picks the first interface that is up, which on a login or management network
+# is the wrong one: name the fabric's (ip -br addr shows them). A leading ^ excludes instead.
+export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-^lo,docker,virbr}"
+# The InfiniBand adapters, one for each GPU; without it NCCL also takes a storage or Ethernet adapter it finds.
+# export NCCL_IB_HCA=mlx5_0,mlx5_3,mlx5_4,mlx5_5
+# Warnings name the reason when a transport falls back to sockets. INFO prints the rings and trees: once, to look.
+export NCCL_DEBUG="${NCCL_DEBUG:-WARN}"
+# Leave NCCL_ALGO and NCCL_PROTO alone: set wide for one message size they slow down the others.
+
+# ---- Open MPI and UCX ------------------------------------------------------------------------------------------------
+# MPI carries control messages, checkpoints and HDF5; gradients travel in NCCL. On InfiniBand UCX is the transport,
+# without its GPU part, because multicard gives MPI host memory only.
+# export OMPI_MCA_pml=ucx
+# export UCX_TLS=rc,self,sm
+# On Ethernet name the interface, or Open MPI tries them all, docker's too:
+# export OMPI_MCA_btl_tcp_if_include=eth0
+
+# ---- Threads and memory ------------------------------------------------------------------------------------------------
+# Compute threads of a rank outside the GPU. Loader threads are chosen by the program from the cores it may use.
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+# Grow GPU memory segments in place instead of adding new ones: fewer failures from fragmentation when shapes change.
+export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}"
