@@ -108,7 +108,6 @@ TEST(Sweep, ReplacesEpochsByItsLimitsAndMeasuresOnly) {
   EXPECT_EQ(options.run.steps, 30);
   EXPECT_EQ(options.skip_steps, 4);
   EXPECT_EQ(options.run.keep_checkpoints, 0);
-  EXPECT_EQ(options.run.resume, "never");
   EXPECT_EQ(options.evaluate.every_epochs, 0);
 }
 
