@@ -2,12 +2,12 @@
 """The plain PyTorch peer of multicard's image task: MobileNetV2 on Fashion-MNIST, DistributedDataParallel on CPU ranks.
 
 Written as a practised PyTorch user writes it: torchrun, gloo, DistributedSampler, DataLoader with worker processes,
-torchvision's mobilenet_v2, SGD with momentum. bench/image_cpu.sh installs what it needs and starts it beside multicard:
+torchvision's mobilenet_v2, SGD with momentum. bench/image_cpu.sh installs what it needs and starts it:
 
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_image.py --size 100 --layout nhwc
 
 Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up), the share of the step spent waiting
-for data, the sum of all step times and the largest resident memory of a rank and of its loader processes.
+for data, the sum of all step times and the largest resident memory of a rank.
 """
 import argparse
 import gzip
@@ -25,7 +25,7 @@ import torchvision
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="folder of the train-*.gz idx files")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="folder of the train-*.gz files")
     parser.add_argument("--size", type=int, default=100, help="height and width images are resized to")
     parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nhwc", help="memory format of activations")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
@@ -47,8 +47,10 @@ class FashionMnist(torch.utils.data.Dataset):
     """Images of 28 x 28 grey bytes, resized bilinearly, normalised and repeated to three channels."""
 
     def __init__(self, folder, size, limit):
-        self.images = torch.from_numpy(read_idx(f"{folder}/train-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)[:limit].copy())
-        self.labels = torch.from_numpy(read_idx(f"{folder}/train-labels-idx1-ubyte.gz", 8)[:limit].astype(numpy.int64))
+        images = read_idx(f"{folder}/train-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)[:limit]
+        labels = read_idx(f"{folder}/train-labels-idx1-ubyte.gz", 8)[:limit]
+        self.images = torch.from_numpy(images.copy())
+        self.labels = torch.from_numpy(labels.astype(numpy.int64))
         self.size = size
 
     def __len__(self):
@@ -115,17 +117,18 @@ def main():
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     step_seconds, wait_seconds, loss = train(options, make_loader(options, rank, ranks), make_model(options))
 
-    peak = torch.tensor([resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)])
+    peak = torch.tensor(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     torch.distributed.all_reduce(peak, op=torch.distributed.ReduceOp.MAX)
     if rank == 0:
         measured = step_seconds[options.warmup:]
         print(json.dumps({
             "size": options.size, "layout": options.layout, "precision": options.precision, "ranks": ranks,
-            "threads": torch.get_num_threads(), "batch": options.batch, "compile": options.compile, "torch": torch.__version__,
+            "threads": torch.get_num_threads(), "batch": options.batch, "compile": options.compile,
+            "torch": torch.__version__,
             "images_per_s": ranks * options.batch / statistics.median(measured),
             "slowest_step_s": max(measured), "data_wait_share": sum(wait_seconds[options.warmup:]) / sum(measured),
             "steps_total_s": sum(step_seconds), "first_step_s": step_seconds[0], "last_loss": loss,
-            "peak_rank_bytes": int(peak[0]),
+            "peak_rank_bytes": int(peak),
         }), flush=True)
     torch.distributed.destroy_process_group()
 

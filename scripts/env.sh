@@ -16,7 +16,7 @@ fi
 # Open MPI before 4.1.7 can lose data in collective writes with gaps unless it locks whole ranges (its issue 12718).
 export OMPI_MCA_fs_ufs_lock_algorithm="${OMPI_MCA_fs_ufs_lock_algorithm:-3}"
 
-# By default mpirun binds each of up to two ranks to one core, so that its loader threads would compete with its compute.
+# By default mpirun binds each of up to two ranks to one core, where loader threads would compete with its compute.
 export OMPI_MCA_hwloc_base_binding_policy="${OMPI_MCA_hwloc_base_binding_policy:-none}"
 
 # More ranks than cores are welcome on a workstation; inside a Slurm allocation the allocation decides.

@@ -30,7 +30,11 @@ build_jobs() {
 with_ticker() {
   local folder=$1 ticker status=0
   shift
-  ( while sleep 10; do say "      ... $(du -sm "$folder" 2>/dev/null | cut -f1) MB so far, ${SECONDS} s since start"; done ) &
+  (
+    while sleep 10; do
+      say "      ... $(du -sm "$folder" 2>/dev/null | cut -f1) MB so far, ${SECONDS} s since start"
+    done
+  ) &
   ticker=$!
   "$@" || status=$?
   kill "$ticker" 2>/dev/null || true

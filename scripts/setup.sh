@@ -38,7 +38,13 @@ fi
 
 # How apt-get can be run here without a question: prints the prefix, or fails.
 privilege() {
-  if [ "$(id -u)" = 0 ]; then echo env; elif have sudo && sudo -n true 2>/dev/null; then echo sudo -n env; else return 1; fi
+  if [ "$(id -u)" = 0 ]; then
+    echo env
+  elif have sudo && sudo -n true 2>/dev/null; then
+    echo sudo -n env
+  else
+    return 1
+  fi
 }
 
 apt_install() {
@@ -141,7 +147,7 @@ missing_wheels() {
 
 # The blocks of the requirement files for the packages named on standard input.
 pinned() {
-  awk 'NR == FNR {wanted[$1]; next} /^[a-z]/ {keep = ($1 in wanted)} /^#/ {next} keep' - <(cat "${requirements[@]}")
+  awk 'NR == FNR {wanted[$1]; next} /^#/ {next} /^[a-z]/ {keep = ($1 in wanted)} keep' - <(cat "${requirements[@]}")
 }
 
 find_pip() {
@@ -154,7 +160,7 @@ find_pip() {
     "MULTICARD_PYTHON to a Python that has pip, or set TORCH_ROOT to a LibTorch $torch_version."
 }
 
-# The wheel is fetched for this Python where there is one, so that bench/peer_image.py can import it; any Python will do.
+# The wheel is fetched for this Python where there is one, so that bench/peer_image.py can import it.
 wheel_python() {
   local version
   version=$("${pip[0]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -164,7 +170,8 @@ wheel_python() {
 fetch_wheels() {
   local platform free_gb arguments=()
   free_gb=$(df -Pk "$cache" | awk 'NR == 2 {print int($4 / 1048576)}')
-  [ "$free_gb" -ge 4 ] || die "$cache has $free_gb GB free, but LibTorch needs 4 GB while it is unpacked. Set MULTICARD_CACHE."
+  [ "$free_gb" -ge 4 ] ||
+    die "$cache has $free_gb GB free, but LibTorch needs 4 GB while it is unpacked. Set MULTICARD_CACHE."
   find_pip
   for platform in manylinux_2_{28,27,26,25,24,18,17} manylinux2014 manylinux2010 manylinux1; do
     arguments+=(--platform "${platform}_x86_64")
@@ -175,7 +182,7 @@ fetch_wheels() {
     "${pip[@]}" --quiet --disable-pip-version-check install --no-cache-dir --no-deps --require-hashes --no-compile \
     --only-binary=:all: --implementation cp --python-version "$(wheel_python)" "${arguments[@]}" \
     --target "$staging/part" -r "$staging/requirements.txt" >&2 ||
-    die "pip could not fetch LibTorch (its message is above). Check the network or the package index pip uses and start again."
+    die "pip could not fetch LibTorch (its message is above). Check the network and pip's settings and start again."
 }
 
 install_libtorch() {
@@ -200,7 +207,8 @@ install_libtorch() {
     trap 'rm -rf "$staging"' EXIT
     fetch_wheels "$missing"
     if [ -e "$folder" ]; then cp -al "$staging/part/." "$folder/"; else mv "$staging/part" "$folder"; fi
-    wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash) || die "LibTorch is damaged after its installation: $wrong"
+    wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash) ||
+      die "LibTorch is damaged after its installation: $wrong"
   fi
   wanted_packages | cat - "$stamp" 2>/dev/null | sort -u >"$folder/.stamp" || true
   mv "$folder/.stamp" "$stamp"
@@ -223,7 +231,8 @@ libtorch() {
     step 2 3 "LibTorch: TORCH_ROOT=$TORCH_ROOT is used"
     return
   fi
-  [ "$(uname -m)" = x86_64 ] || die "The LibTorch wheel is for x86-64 only: set TORCH_ROOT to a LibTorch $torch_version for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] ||
+    die "The LibTorch wheel is for x86-64 only: set TORCH_ROOT to a LibTorch $torch_version for $(uname -m)."
   if libtorch_is_whole; then
     step 2 3 "LibTorch: there already ($folder)"
     return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Submits one of the shipped batch scripts, unchanged, to a two-node Slurm cluster started for it, and checks the outcome.
+# Submits one of the shipped batch scripts, unchanged, to a two-node Slurm started for it, and checks the outcome.
 #
 # usage: run_case.sh CASE      srun | mpirun | one_node | sweep | requeue_srun | requeue_mpirun | failure
 # Reads MULTICARD_SOURCE and MULTICARD_BUILD, the source and build folders. Ends with 77 where Slurm cannot be tested.

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Holds the source tree against the rules of CONTRIBUTING.md that a compiler does not check.
+
+usage: check_style.py [RULE ...] [--root FOLDER]
+
+RULE is one of modules, third-party, conditionals, format, shell, words, length (default: all). Prints violations as
+FILE:LINE: MESSAGE and ends with 1 if there is one; a rule whose tool is not installed says so and ends with 77.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CLANG_FORMAT_MAJOR = "14"  # other versions lay the same settings out differently
+
+# header pattern -> modules whose own files may include it. A header that does is private to its module.
+THIRD_PARTY = {
+    r"mpi\.h$": {"comm"},
+    r"hdf5(_hl)?\.h$|H5\w+\.h$": {"io"},
+    r"yaml-cpp/": {"config"},
+    r"spdlog/": {"base"},
+    r"openssl/|zlib\.h$": {"base", "io"},
+    r"(png|jpeglib|turbojpeg)\.h$": {"data"},
+}
+GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
+TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
+FIRST_TORCH_MODULE = "device"
+PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
+POSTPROC_MODULES = {"base", "io", "results"}
+
+
+def run_tool(command, root):
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+class Tree:
+    """The files of the project: what git tracks or would track, or everything outside build/ where there is no git."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+        self.files = sorted(path for path in self._names() if (self.root / path).is_file())
+        self._texts = {}
+
+    def _names(self):
+        git = ["git", "-c", f"safe.directory={self.root}", "-C", str(self.root)]
+        listed = run_tool([*git, "ls-files", "-co", "--exclude-standard", "-z"], self.root)
+        if listed.returncode == 0:
+            return {pathlib.Path(name) for name in listed.stdout.split("\0") if name}
+        found = (path.relative_to(self.root) for path in self.root.rglob("*"))
+        return {path for path in found if path.parts[0] not in (".git", "build", "data", "results", "models")}
+
+    def lines(self, path):
+        if path not in self._texts:
+            try:
+                self._texts[path] = (self.root / path).read_text(encoding="utf-8").splitlines()
+            except UnicodeDecodeError:
+                self._texts[path] = []
+        return self._texts[path]
+
+    def cpp(self, *folders):
+        return [path for path in self.files if path.suffix in (".cpp", ".hpp") and path.parts[0] in folders]
+
+    def includes(self, path):
+        for number, line in enumerate(self.lines(path), 1):
+            match = INCLUDE.match(line)
+            if match:
+                yield number, match[1], match[2]
+
+
+class Modules:
+    """The module table: the order in CMakeLists.txt and what each module's CMakeLists.txt says it depends on."""
+
+    def __init__(self, tree):
+        text = "\n".join(tree.lines(pathlib.Path("CMakeLists.txt")))
+        listed = re.search(r"foreach\(module IN ITEMS ([^)]*)\)", text)
+        self.order = listed[1].split() if listed else []
+        self.public, self.private = {}, {}
+        for module in self.order:
+            lines = [re.sub("#.*", "", line) for line in tree.lines(pathlib.Path("modules", module, "CMakeLists.txt"))]
+            self.public[module], self.private[module] = self._dependencies("\n".join(lines))
+
+    @staticmethod
+    def _dependencies(text):
+        call = re.search(r"multicard_add_module\(([^)]*)\)", text)
+        public, private, into = set(), set(), None
+        for word in (call[1].split() if call else []):
+            if word in ("SOURCES", "PUBLIC", "PRIVATE"):
+                into = {"PUBLIC": public, "PRIVATE": private}.get(word)
+            elif into is not None and word.startswith("multicard::"):
+                into.add(word.partition("::")[2])
+        return public, private
+
+    def reach(self, modules):
+        """These modules and all that come with them publicly."""
+        seen, waiting = set(), list(modules)
+        while waiting:
+            module = waiting.pop()
+            if module not in seen:
+                seen.add(module)
+                waiting += self.public.get(module, ())
+        return seen
+
+
+def own_module(path):
+    return path.parts[1] if path.parts[0] == "modules" else path.parts[0]
+
+
+def included_module(modules, name):
+    first = name.split("/")[0]
+    return first if "/" in name and first in modules.order else None
+
+
+def check_modules(tree):
+    modules = Modules(tree)
+    if not modules.order:
+        yield "CMakeLists.txt:1: no module table (foreach(module IN ITEMS ...)) found"
+    for path in tree.cpp("modules", "app", "postproc"):
+        own = own_module(path)
+        if path.parts[0] == "modules" and own not in modules.order:
+            yield f"{path}:1: folder modules/{own} is not in the module table of CMakeLists.txt"
+            continue
+        for number, quote, name in tree.includes(path):
+            other = included_module(modules, name)
+            if quote != '"' or other is None or other == own:
+                continue
+            where = f"{path}:{number}: {name}"
+            if path.parts[0] == "postproc" and other not in POSTPROC_MODULES:
+                yield f"{where}: postproc may use only {', '.join(sorted(POSTPROC_MODULES))}"
+            elif path.parts[0] == "modules":
+                yield from check_module_include(modules, where, own, other, path.suffix == ".hpp")
+
+
+def check_module_include(modules, where, own, other, in_header):
+    if modules.order.index(other) > modules.order.index(own):
+        yield f"{where}: module {other} stands after {own} in the module table"
+        return
+    public = modules.reach(modules.public[own])
+    if other not in public | modules.reach(modules.private[own]):
+        yield f"{where}: modules/{own}/CMakeLists.txt does not declare multicard::{other}"
+    elif in_header and other not in public:
+        yield f"{where}: a header shows {other}, which modules/{own}/CMakeLists.txt declares PRIVATE"
+
+
+def is_gpu_backend(tree, path):
+    """A .cpp file with a twin NAME_disabled.cpp, which stands in where the build has no CUDA."""
+    stem = path.stem.rpartition("_")[0] or path.stem
+    twins = (path.with_name(f"{one}_disabled.cpp") for one in (stem, path.stem))
+    return path.suffix == ".cpp" and any(twin in tree.files for twin in twins)
+
+
+def check_third_party(tree):
+    modules = Modules(tree)
+    private = {}  # headers that show a third-party header -> their module
+    for path in tree.cpp("modules", "app", "postproc"):
+        own = own_module(path)
+        for number, _, name in tree.includes(path):
+            where = f"{path}:{number}: {name}"
+            for pattern, allowed in THIRD_PARTY.items():
+                if re.match(pattern, name):
+                    if own not in allowed:
+                        yield f"{where}: only {', '.join(sorted(allowed))} may include this"
+                    elif path.suffix == ".hpp":
+                        private[str(path.relative_to("modules"))] = own
+            if name == "torch/torch.h":
+                yield f"{where}: costs 16 s a file; include the narrow headers (ATen/ops/..., ATen/core/Tensor.h)"
+            elif TORCH_HEADER.match(name) and not may_use_torch(modules, path, own):
+                yield f"{where}: torch begins with module {FIRST_TORCH_MODULE}"
+            if GPU_HEADER.match(name) and not is_gpu_backend(tree, path):
+                yield f"{where}: only a .cpp file with a twin NAME_disabled.cpp may include GPU headers"
+    for path in tree.cpp("modules", "app", "postproc"):
+        for number, _, name in tree.includes(path):
+            yield from check_private(path, f"{path}:{number}: {name}", name, private)
+
+
+def may_use_torch(modules, path, own):
+    if path.parts[0] == "app":
+        return True
+    return own in modules.order and modules.order.index(own) >= modules.order.index(FIRST_TORCH_MODULE)
+
+
+def check_private(path, where, name, private):
+    own = own_module(path)
+    if name in PRIVATE_BRIDGES:
+        if own not in PRIVATE_BRIDGES[name]:
+            yield f"{where}: only {', '.join(sorted(PRIVATE_BRIDGES[name]))} may include this"
+        elif path.suffix == ".hpp":
+            yield f"{where}: only .cpp files may include this"
+    elif name in private and private[name] != own:
+        yield f"{where}: shows a third-party library and is private to {private[name]}"
+
+
+def without_comments_and_strings(lines):
+    """The same lines with comments, strings and character constants blanked; raw strings are taken as far as )"."""
+    text = "\n".join(lines)
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+    return pattern.sub(lambda match: "\n" * match[0].count("\n") or " ", text).splitlines()
+
+
+def check_conditionals(tree):
+    declares_scope = re.compile(r'\b(namespace|class|struct|union|enum)\b[^;=()]*$|\bextern\s*$')
+    for path in tree.cpp("modules", "app", "postproc", "tests"):
+        scopes, before = [], ""
+        for number, line in enumerate(without_comments_and_strings(tree.lines(path)), 1):
+            if re.match(r"\s*#", line):
+                if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b", line) and "function" in scopes:
+                    yield f"{path}:{number}: #if inside a function: make it two .cpp files that CMake chooses from"
+                continue
+            for character in line:
+                if character == "{":
+                    scopes.append("scope" if declares_scope.search(before) else "function")
+                    before = ""
+                elif character == "}":
+                    scopes = scopes[:-1]
+                    before = ""
+                else:
+                    before = "" if character == ";" else before + character
+            before += " "
+
+
+def check_format(tree):
+    if not shutil.which("clang-format"):
+        print("SKIPPED: clang-format is not installed")
+        return SKIPPED
+    version = re.search(r"version (\d+)", run_tool(["clang-format", "--version"], tree.root).stdout)
+    if not version or version[1] != CLANG_FORMAT_MAJOR:
+        print(f"SKIPPED: clang-format is not version {CLANG_FORMAT_MAJOR}")
+        return SKIPPED
+    files = [str(path) for path in tree.cpp("modules", "app", "postproc", "tests", "bench")]
+    result = run_tool(["clang-format", "--dry-run", *files], tree.root)
+    wrong = sorted({line.split(":")[0] for line in result.stderr.splitlines() if "clang-format-violations" in line})
+    return [f"{name}:1: clang-format would change this file" for name in wrong]
+
+
+def shell_scripts(tree):
+    for path in tree.files:
+        first = tree.lines(path)[0] if tree.lines(path) else ""
+        if path.suffix in (".sh", ".sbatch") or re.match(r"#!.*\b(ba)?sh$", first):
+            yield str(path)
+
+
+def check_shell(tree):
+    scripts = list(shell_scripts(tree))
+    wrong = []
+    for script in scripts:
+        syntax = run_tool(["bash", "-n", script], tree.root)
+        if syntax.returncode:
+            wrong.append(f"{script}:1: {syntax.stderr.strip()}")
+    if wrong or not scripts:
+        return wrong
+    if not shutil.which("shellcheck"):
+        print("SKIPPED: shellcheck is not installed")
+        return SKIPPED
+    return run_tool(["shellcheck", "-x", "-f", "gcc", *scripts], tree.root).stdout.splitlines()
+
+
+def check_words(tree):
+    home = re.compile(r"(?<![\w.$}~-])/(?:root|home|work|Users)/[\w.]+")
+    unfinished = re.compile(r"\b(TODO|FIXME|XXX)\b")
+    for path in tree.files:
+        if path.parts[:2] == ("tests", "style") or path.name == "LICENSE":
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            if home.search(line) and path.parts[:2] != ("tests", "unit"):
+                yield f"{path}:{number}: absolute path of one machine: {home.search(line)[0]}"
+            if unfinished.search(line):
+                yield f"{path}:{number}: {unfinished.search(line)[0]}: finish it or document the limit"
+
+
+def check_length(tree, columns=120, limit=400, notable=250):
+    code = {".cpp", ".hpp", ".py", ".sh", ".sbatch", ".cmake"}
+    for path in tree.files:
+        if path.suffix not in code and path.name != "CMakeLists.txt":
+            continue
+        lines = tree.lines(path)
+        for number, line in enumerate(lines, 1):
+            if len(line) > columns and path.suffix in (".py", ".sh", ".sbatch"):  # clang-format sees to C++
+                yield f"{path}:{number}: {len(line)} columns, more than {columns}"
+        if len(lines) > limit:
+            yield f"{path}:1: {len(lines)} lines, more than {limit}: split it"
+        elif len(lines) > notable:
+            print(f"note: {path} has {len(lines)} lines")
+
+
+RULES = {"modules": check_modules, "third-party": check_third_party, "conditionals": check_conditionals,
+         "format": check_format, "shell": check_shell, "words": check_words, "length": check_length}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="what to check (default: all)")
+    parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2], help="folder of the source tree")
+    options = parser.parse_args()
+    unknown = set(options.rules) - set(RULES)
+    if unknown:
+        parser.error(f"unknown rule {', '.join(sorted(unknown))}; there are {', '.join(RULES)}")
+    tree = Tree(options.root)
+    if not tree.files:
+        sys.exit(f"no files under {options.root}")
+    status = 0
+    for rule in options.rules or RULES:
+        found = RULES[rule](tree)
+        if found == SKIPPED:
+            status = status or SKIPPED
+            continue
+        found = list(found)
+        for line in found:
+            print(line)
+        print(f"{rule}: {len(found)} violations")
+        status = 1 if found else status
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Plants one violation of each kind in a small tree and expects check_style.py to name exactly that line."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECKER = pathlib.Path(__file__).with_name("check_style.py")
+CLEAN = {
+    "CMakeLists.txt": "foreach(module IN ITEMS base comm io device nn)\nendforeach()\n",
+    "modules/base/CMakeLists.txt": "multicard_add_module(base SOURCES Error.cpp)\n",
+    "modules/comm/CMakeLists.txt": "multicard_add_module(comm PUBLIC multicard::base PRIVATE multicard_mpi)\n",
+    "modules/io/CMakeLists.txt": "multicard_add_module(io SOURCES File.cpp PRIVATE multicard::comm)\n",
+    "modules/device/CMakeLists.txt": "multicard_add_module(device SOURCES Gpu_cuda.cpp PUBLIC multicard::base)\n",
+    "modules/nn/CMakeLists.txt": "multicard_add_module(nn SOURCES Net.cpp PUBLIC multicard::device)\n",
+    "modules/comm/Native.hpp": "#include <mpi.h>\n",
+    "modules/comm/Impl.hpp": "#include <mpi.h>\n",
+    "modules/io/File.cpp": '#include <hdf5.h>\n#include "comm/Native.hpp"\n',
+    "modules/device/Gpu_cuda.cpp": "#include <cuda_runtime_api.h>\n",
+    "modules/device/Gpu_disabled.cpp": "int gpu() { return 0; }\n",
+    "modules/nn/Net.cpp": '#include <ATen/core/Tensor.h>\n#include "base/Error.hpp"\n'
+                          "#if defined(__AVX512F__)\nnamespace a {\n#if defined(B)\nint b();\n#endif\n}\n#endif\n",
+}
+
+
+def violations(rule, changes):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**CLEAN, **changes}.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        command = [sys.executable, str(CHECKER), rule, "--root", folder]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = [line for line in run.stdout.splitlines() if not line.startswith((rule + ":", "note:"))]
+        assert run.returncode == (1 if lines else 0), run
+        return lines
+
+
+class CheckStyle(unittest.TestCase):
+    def finds(self, rule, name, text, line, message):
+        found = violations(rule, {name: text})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(f"{name}:{line}:"), found)
+        self.assertIn(message, found[0])
+
+    def test_a_clean_tree_has_no_violations(self):
+        for rule in ("modules", "third-party", "conditionals", "words", "length", "shell"):
+            self.assertEqual(violations(rule, {}), [])
+
+    def test_a_module_may_not_include_one_after_it(self):
+        self.finds("modules", "modules/base/Error.cpp", '\n#include "nn/Net.hpp"\n', 2, "stands after")
+
+    def test_a_module_must_declare_what_it_includes(self):
+        self.finds("modules", "modules/nn/Other.cpp", '#include "io/File.hpp"\n', 1, "does not declare")
+
+    def test_a_private_dependency_stays_out_of_headers(self):
+        self.finds("modules", "modules/io/File.hpp", '#include "comm/Mpi.hpp"\n', 1, "PRIVATE")
+
+    def test_a_dependency_does_not_hand_on_its_private_ones(self):
+        found = violations("modules", {"modules/nn/CMakeLists.txt": "multicard_add_module(nn PUBLIC multicard::io)\n",
+                                       "modules/nn/Net.cpp": '#include "comm/Mpi.hpp"\n'})
+        self.assertEqual(len(found), 1, found)
+
+    def test_postproc_uses_three_modules_only(self):
+        self.finds("modules", "postproc/Page.cpp", '#include "comm/Mpi.hpp"\n', 1, "postproc")
+
+    def test_mpi_stays_in_comm(self):
+        self.finds("third-party", "modules/nn/Other.cpp", "#include <mpi.h>\n", 1, "only comm")
+
+    def test_a_header_that_shows_mpi_is_private(self):
+        self.finds("third-party", "modules/io/Other.cpp", '#include "comm/Impl.hpp"\n', 1, "private to comm")
+
+    def test_the_bridge_to_mpi_stays_out_of_headers(self):
+        self.finds("third-party", "modules/io/Other.hpp", '#include "comm/Native.hpp"\n', 1, "only .cpp")
+
+    def test_torch_begins_with_device(self):
+        self.finds("third-party", "modules/comm/Other.cpp", "#include <ATen/ops/add.h>\n", 1, "begins with module")
+
+    def test_the_whole_torch_header_is_refused(self):
+        self.finds("third-party", "modules/nn/Other.cpp", "#include <torch/torch.h>\n", 1, "16 s")
+
+    def test_gpu_headers_need_a_twin(self):
+        self.finds("third-party", "modules/device/Other.cpp", "#include <nccl.h>\n", 1, "twin")
+
+    def test_conditionals_stay_out_of_functions(self):
+        text = "namespace a {\nclass B {\n  int c() {\n#ifdef D\n    return 1;\n#endif\n    return 0;\n  }\n};\n}\n"
+        self.finds("conditionals", "modules/nn/Other.cpp", text, 4, "inside a function")
+
+    def test_absolute_paths_of_a_machine_are_found(self):
+        self.finds("words", "docs/page.md", "one\nsee /ho" + "me/somebody/multicard\n", 2, "absolute path")
+
+    def test_long_files_are_found(self):
+        self.finds("length", "modules/nn/Other.cpp", "\n" * 401, 1, "401 lines")
+
+    def test_wrong_shell_syntax_is_found(self):
+        self.assertTrue(violations("shell", {"scripts/x.sh": "#!/bin/bash\nif true; then\n"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
