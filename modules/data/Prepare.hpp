@@ -1,0 +1,44 @@
+#pragma once
+/// \file Writing input shards (docs/data.md).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+
+namespace multicard {
+
+/// What `multicard prepare images` was asked for.
+struct PrepareOptions {
+  std::string format;                    ///< idx | folder | cifar | synthetic
+  std::string images;                    ///< idx: image file, gzip or plain; cifar: a *.bin file or a glob of them
+  std::string labels;                    ///< idx: label file, gzip or plain
+  std::string dir;                       ///< folder: one sub-folder a class; cifar: the folder of the *.bin files
+  std::string output;                    ///< prefix of the shards, PREFIX-00000-of-0000K.h5
+  std::int64_t num_shards = 1;           ///< K
+  std::optional<std::int64_t> size;      ///< height and width of the stored images; needed when sizes differ
+  std::optional<std::int64_t> limit;     ///< only the first images of the input order; synthetic: the number made
+  std::optional<std::int64_t> classes;   ///< number of classes; labels are checked against it
+  std::vector<std::string> class_names;  ///< in label order; empty: the format's own
+  bool skip_bad = false;                 ///< leave out unreadable images instead of giving up
+  bool quiet = false;                    ///< no progress lines and no summary
+  std::optional<double> split;           ///< put this fraction into PREFIX-test-*, the rest into PREFIX-train-*
+  std::uint64_t split_seed = 1;          ///< which images those are
+};
+
+/// What was written.
+struct PrepareResult {
+  std::int64_t num_images = 0;
+  std::int64_t num_skipped = 0;
+  std::vector<std::string> files;
+};
+
+/// Collective. Writes the shards, all ranks together; each decodes an even part of every shard. The contents do not
+/// depend on the number of ranks. Shards get their names when all of them are whole; after an error none is left.
+/// \throws UsageError (options that contradict each other) and DataError (input, existing output, full disk), on all
+/// ranks.
+PrepareResult prepare_images(const PrepareOptions& options, const Communicator& communicator);
+
+}  // namespace multicard

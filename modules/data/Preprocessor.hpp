@@ -1,0 +1,57 @@
+#pragma once
+/// \file From stored bytes to the network's input, on the CPU.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace multicard {
+
+/// The memory order of a batch of images.
+enum class Layout { nhwc, nchw };
+
+/// What input processing does to an image of height x width x channels bytes.
+struct PreprocessOptions {
+  std::int64_t height = 0, width = 0;
+  std::int64_t channels = 1;      ///< 1 or 3; one channel is replicated to three
+  std::int64_t image_size = 0;    ///< height and width of the result
+  std::vector<double> mean, std;  ///< of pixel / 255; one value for all channels or three; a std of 0 counts as 1
+  Layout layout = Layout::nhwc;
+};
+
+/// Resizes bilinearly (half-pixel centres, no antialiasing: torch's upsample_bilinear2d with align_corners false; an
+/// image that has the size already is left as it is), then computes (v / 255 - mean) / std in T, float or double. Every
+/// image is computed by itself, so results do not depend on batches or threads.
+template <class T>
+class Preprocessor {
+ public:
+  static constexpr std::int64_t kChannels = 3;
+
+  /// \throws DataError for channels other than 1 and 3, UsageError for the wrong number of mean or std values.
+  explicit Preprocessor(const PreprocessOptions& options);
+
+  /// Values of one resulting image.
+  std::int64_t num_values() const { return kChannels * options_.image_size * options_.image_size; }
+  /// `num_images` images after each other, from `pixels` to `out`.
+  void run(const std::uint8_t* pixels, std::int64_t num_images, T* out) const;
+
+ private:
+  /// Where an output coordinate lies between two input coordinates.
+  struct Tap {
+    std::int64_t low, high;
+    T low_weight, high_weight;
+  };
+  static std::vector<Tap> taps(std::int64_t from, std::int64_t to);
+  void normalise_only(const std::uint8_t* pixels, T* out) const;
+  void resize(const std::uint8_t* pixels, T* out, std::vector<T>& scratch) const;
+  void stretch_row(const std::uint8_t* row, T* out) const;
+
+  PreprocessOptions options_;
+  std::array<std::array<T, 256>, kChannels> normalised_;  ///< of every byte, per output channel
+  std::vector<Tap> rows_, columns_;
+};
+
+extern template class Preprocessor<float>;
+extern template class Preprocessor<double>;
+
+}  // namespace multicard

@@ -1,0 +1,57 @@
+#pragma once
+/// \file Which rows make up which batch.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace multicard {
+
+enum class RowOrder {
+  shuffled,   ///< a new order in every epoch
+  sequential  ///< the order of the shards
+};
+enum class LastBatch {
+  keep,  ///< the last batch of an epoch may be short
+  drop   ///< rows that fill no batch are left out of the epoch
+};
+
+struct SamplerOptions {
+  std::int64_t num_rows = 0;
+  std::int64_t global_batch = 1;  ///< rows of a step over all ranks
+  std::uint64_t seed = 1;
+  RowOrder order = RowOrder::shuffled;
+  LastBatch last_batch = LastBatch::keep;
+};
+
+/// The order of rows as a function of the options and the step alone: nothing is carried along, so any step can be
+/// asked for first, on any number of ranks. Epoch e is a Fisher-Yates shuffle: for i = num_rows - 1 down to 1, row i
+/// changes places with row floor(h(i) * (i + 1) / 2^64), where h(i) is SplitMix64's output function (Steele, Lea and
+/// Flood, OOPSLA 2014) of a key made of seed and epoch, plus i times its increment. Integers only: the same on every
+/// machine. Any thread may use it.
+class Sampler {
+ public:
+  /// \throws UsageError for no rows, a batch below 1, or last_batch drop with fewer rows than a batch.
+  explicit Sampler(const SamplerOptions& options);
+
+  const SamplerOptions& options() const { return options_; }
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  std::int64_t epoch_of(std::int64_t step) const { return step / steps_per_epoch_; }
+  /// Rows of the global batch of `step`.
+  std::int64_t rows_in(std::int64_t step) const;
+
+  /// Row numbers of the global batch of `step`.
+  std::vector<std::int64_t> rows(std::int64_t step) const;
+  /// The rank-th consecutive block of rows(step) (see block_of); may be empty.
+  std::vector<std::int64_t> part(std::int64_t step, int rank, int num_ranks) const;
+
+ private:
+  struct LastOrder;
+  std::shared_ptr<const std::vector<std::int64_t>> order_of(std::int64_t epoch) const;
+
+  SamplerOptions options_;
+  std::int64_t steps_per_epoch_;
+  std::shared_ptr<LastOrder> last_order_;  ///< an epoch's order is kept until another is asked for
+};
+
+}  // namespace multicard
