@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The plain PyTorch peer of multicard's image task: MobileNetV2 on Fashion-MNIST, DistributedDataParallel on CPU ranks.
+"""The plain PyTorch peer of multicard's image task: MobileNetV2 on Fashion-MNIST, DistributedDataParallel on CPUs.
 
 Written as a practised PyTorch user writes it: torchrun, gloo, DistributedSampler, DataLoader with worker processes,
 torchvision's mobilenet_v2, SGD with momentum. bench/image_cpu.sh installs what it needs and starts it:
 
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_image.py --size 100 --layout nhwc
 
-Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up), the share of the step spent waiting
-for data, the sum of all step times and the largest resident memory of a rank.
+Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up), the share of the steps spent
+waiting for data, the sum of all step times and the largest resident memory of a rank.
 """
 import argparse
 import gzip

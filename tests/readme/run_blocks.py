@@ -86,8 +86,8 @@ def main():
         copy_tree(tree)
         add_cmake_stand_in(pathlib.Path(scratch, "bin"))
         environment = {**os.environ, "MULTICARD_BUILD": str(build), "PATH": f"{scratch}/bin:{os.environ['PATH']}"}
-        script = script_of(document.name, blocks)
-        result = subprocess.run(["bash", "-c", script], cwd=tree, env=environment, stdin=subprocess.DEVNULL, check=False)
+        command = ["bash", "-c", script_of(document.name, blocks)]
+        result = subprocess.run(command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, check=False)
     print(f"{len(blocks)} blocks of {document.name}: {'failed' if result.returncode else 'all ran'}")
     sys.exit(1 if result.returncode else 0)
 
