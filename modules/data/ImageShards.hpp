@@ -16,8 +16,7 @@ struct ImageSetInfo {
   std::int64_t num_rows = 0;
   std::int64_t height = 0, width = 0, channels = 0;
   std::vector<std::string> class_names;  ///< in label order
-  std::int64_t num_classes = 0;
-  std::vector<double> mean, std;  ///< per channel, of pixel / 255; over all shards, weighted by their rows
+  std::vector<double> mean, std;         ///< per channel, of pixel / 255; over all shards, weighted by their rows
   std::int64_t num_shards = 0;
   std::int64_t num_bytes = 0;  ///< of the pixels of all rows
 };

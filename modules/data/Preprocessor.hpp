@@ -8,15 +8,15 @@
 namespace multicard {
 
 /// The memory order of a batch of images.
-enum class Layout { nhwc, nchw };
+enum class ImageLayout { nhwc, nchw };
 
 /// What input processing does to an image of height x width x channels bytes.
 struct PreprocessOptions {
   std::int64_t height = 0, width = 0;
   std::int64_t channels = 1;      ///< 1 or 3; one channel is replicated to three
-  std::int64_t image_size = 0;    ///< height and width of the result
+  std::int64_t size = 0;          ///< height and width of the result
   std::vector<double> mean, std;  ///< of pixel / 255; one value for all channels or three; a std of 0 counts as 1
-  Layout layout = Layout::nhwc;
+  ImageLayout layout = ImageLayout::nhwc;
 };
 
 /// Resizes bilinearly (half-pixel centres, no antialiasing: torch's upsample_bilinear2d with align_corners false; an
@@ -31,7 +31,7 @@ class Preprocessor {
   explicit Preprocessor(const PreprocessOptions& options);
 
   /// Values of one resulting image.
-  std::int64_t num_values() const { return kChannels * options_.image_size * options_.image_size; }
+  std::int64_t num_values() const { return kChannels * options_.size * options_.size; }
   /// `num_images` images after each other, from `pixels` to `out`.
   void run(const std::uint8_t* pixels, std::int64_t num_images, T* out) const;
 

@@ -7,21 +7,12 @@
 
 namespace multicard {
 
-enum class RowOrder {
-  shuffled,   ///< a new order in every epoch
-  sequential  ///< the order of the shards
-};
-enum class LastBatch {
-  keep,  ///< the last batch of an epoch may be short
-  drop   ///< rows that fill no batch are left out of the epoch
-};
-
 struct SamplerOptions {
   std::int64_t num_rows = 0;
   std::int64_t global_batch = 1;  ///< rows of a step over all ranks
   std::uint64_t seed = 1;
-  RowOrder order = RowOrder::shuffled;
-  LastBatch last_batch = LastBatch::keep;
+  bool shuffle = true;     ///< a new order in every epoch; false: the order of the shards
+  bool drop_last = false;  ///< leave out the rows of an epoch that fill no whole batch
 };
 
 /// The order of rows as a function of the options and the step alone: nothing is carried along, so any step can be
@@ -31,7 +22,7 @@ struct SamplerOptions {
 /// machine. Any thread may use it.
 class Sampler {
  public:
-  /// \throws UsageError for no rows, a batch below 1, or last_batch drop with fewer rows than a batch.
+  /// \throws UsageError for no rows, a batch below 1, or drop_last with fewer rows than a batch.
   explicit Sampler(const SamplerOptions& options);
 
   const SamplerOptions& options() const { return options_; }
