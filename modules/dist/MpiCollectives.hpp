@@ -1,0 +1,50 @@
+#pragma once
+/// \file Collectives on host tensors over MPI and shared memory; for modules/dist and its tests only.
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "dist/CommThread.hpp"
+#include "dist/Ledger.hpp"
+#include "dist/NodeSum.hpp"
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+/// Sums started run one after the other on a communication thread; small sums and the other operations run on the
+/// caller's, over communicators and buffers of their own, so that they pass those under way.
+class MpiCollectives : public TensorCollectives {
+ public:
+  /// Collective. `node`: the ranks that share memory with this one, in rank order.
+  MpiCollectives(const Communicator& communicator, const Communicator& node);
+  /// Not collective. Sums nobody waited for are given up, on the other ranks of the node too.
+  ~MpiCollectives() override;
+
+  int rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  const char* name() const override { return "mpi"; }
+  at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override;
+  void sum(const at::Tensor& flat) override;
+  void reduce(const at::Tensor& flat, int root) override;
+  void broadcast(const at::Tensor& tensor, int root) override;
+  void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
+                    int root) override;
+  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+
+ private:
+  class HostWork;
+  SumOperand operand(const at::Tensor& flat) const;
+  std::unique_ptr<Work> submit(const at::Tensor& flat, std::optional<int> root);
+
+  Communicator communicator_;
+  NodeSum large_;
+  QuickSum small_;
+  std::vector<std::weak_ptr<SharedMemory>> memories_;
+  Ledger ledger_;
+  CommThread thread_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,50 @@
+#pragma once
+/// \file What the ranks of a node need to work on shared memory together; for modules/dist only.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "comm/Communicator.hpp"
+#include "dist/NodeBarrier.hpp"
+#include "dist/SharedMemory.hpp"
+
+namespace multicard {
+
+/// What a rank is about to do; equal on all ranks, or the program has gone wrong.
+struct Announcement {
+  std::uint64_t operation = 0;  ///< kind, element type, root
+  std::uint64_t count = 0;      ///< elements
+  std::uint64_t place = 0;      ///< where in shared memory
+  bool operator==(const Announcement&) const = default;
+};
+
+/// A barrier and a buffer for each rank, for one thread of each rank.
+class NodeChannel {
+ public:
+  /// Collective over `node`. Null, on all ranks, without shared memory.
+  static std::unique_ptr<NodeChannel> create(const Communicator& node, std::size_t buffer_bytes, Patience patience);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::byte* buffer(int rank) const;
+
+  /// Collective. Barrier; throws CommunicationError when a rank has given up or announces something else.
+  void meet(const Announcement& announcement);
+  /// Collective. Barrier; throws CommunicationError when a rank has given up.
+  void meet();
+  /// Ends all waiting, here and on the other ranks, with an error. Not collective.
+  void give_up();
+
+ private:
+  struct Header;
+  NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, Patience patience);
+  Header& header(int rank) const;
+
+  std::shared_ptr<SharedMemory> memory_;
+  int rank_, size_;
+  Patience patience_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace multicard

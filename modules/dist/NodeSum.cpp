@@ -1,0 +1,128 @@
+#include "dist/NodeSum.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/Log.hpp"
+#include "comm/Native.hpp"
+#include "dist/RankOrderSum.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::size_t kStageBytes = std::size_t{4} << 20;
+/// Slices meet on cache lines, whatever the element type.
+constexpr std::size_t kSliceElements = 16;
+
+void all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
+  const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
+  const std::size_t width = c10::elementSize(type), most = kMaxTransferBytes / width;
+  for (std::size_t first = 0; first < count; first += most)
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + first * width, static_cast<int>(std::min(most, count - first)),
+                            datatype, MPI_SUM, native(communicator)),
+              "MPI_Allreduce");
+}
+
+std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, Patience patience) {
+  return node.size() > 1 ? NodeChannel::create(node, bytes, patience) : nullptr;
+}
+
+Announcement announce(const SumOperand& operand, std::size_t place) {
+  const auto root = static_cast<std::uint64_t>(operand.root.value_or(-1) + 1);
+  return {root << 8 | static_cast<std::uint64_t>(operand.type), operand.count, place};
+}
+
+}  // namespace
+
+NodeSum::NodeSum(const Communicator& all, const Communicator& node) : node_(node), across_(Communicator::null()) {
+  channel_ = open_channel(node, kStageBytes, Patience::sleep);
+  const bool works = channel_ || node.size() == 1;
+  if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
+    log_warning("the ranks of a node found no shared memory to meet in (is /dev/shm full?): sums go through MPI");
+    channel_.reset();
+    node_ = node.split(node.rank(), 0);
+  }
+  num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
+  num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
+  across_ = all.split(std::min(node_.rank(), num_slices_), all.rank());
+  node_ranks_ = node_.allgather(all.rank());
+}
+
+void NodeSum::give_up() {
+  if (channel_) channel_->give_up();
+}
+
+void NodeSum::sum(const SumOperand& operand) {
+  const std::size_t width = c10::elementSize(operand.type);
+  // Between nodes the pieces must agree, and one node may share memory where another does not.
+  const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
+  std::size_t first = 0;
+  do {
+    const std::size_t count = std::min(most, operand.count - first);
+    sum_piece(operand, first, count);
+    first += count;
+  } while (first < operand.count);
+}
+
+void NodeSum::sum_piece(const SumOperand& operand, std::size_t first, std::size_t count) {
+  const std::size_t width = c10::elementSize(operand.type);
+  std::byte* mine = operand.data + first * width;
+  if (!channel_) return sum_arrays({mine}, count, operand);
+  const bool staged = !operand.memory;
+  const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
+  std::vector<std::byte*> arrays;
+  for (int r = 0; r < node_.size(); ++r)
+    arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
+  if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
+  channel_->meet(announce(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+  sum_arrays(arrays, count, operand);
+  channel_->meet();
+  if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
+}
+
+void NodeSum::sum_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const SumOperand& operand) {
+  const auto slice = static_cast<std::size_t>(node_.rank()), slices = static_cast<std::size_t>(num_slices_);
+  if (slice >= slices) return;
+  const auto bound = [&](std::size_t s) {
+    return s == slices ? count : count * s / slices / kSliceElements * kSliceElements;
+  };
+  const std::size_t begin = bound(slice), end = bound(slice + 1);
+  const std::vector<std::byte*> to = targets(arrays, operand.root);
+  if (num_nodes_ == 1) return sum_in_rank_order(arrays, to, begin, end, operand.type);
+  std::byte* mine = arrays[slice];
+  const std::array<std::byte*, 1> here{mine};
+  sum_in_rank_order(arrays, here, begin, end, operand.type);
+  all_reduce(mine + begin * c10::elementSize(operand.type), end - begin, operand.type, across_);
+  sum_in_rank_order(here, to, begin, end, operand.type);
+}
+
+std::vector<std::byte*> NodeSum::targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const {
+  if (!root) return arrays;
+  std::vector<std::byte*> only;
+  for (std::size_t r = 0; r < arrays.size(); ++r)
+    if (node_ranks_[r] == *root) only.push_back(arrays[r]);
+  return only;
+}
+
+QuickSum::QuickSum(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
+  // With several nodes MPI knows the way.
+  if (all.allreduce(node.size(), ReduceOp::min) == all.size())
+    channel_ = open_channel(node, 2 * kMaxBytes, Patience::spin);
+}
+
+void QuickSum::sum(std::byte* data, std::size_t count, at::ScalarType type) {
+  if (!channel_) return all_reduce(data, count, type, all_);
+  // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
+  const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);
+  std::vector<std::byte*> arrays;
+  for (int r = 0; r < channel_->size(); ++r)
+    arrays.push_back(channel_->buffer(r) + offset);
+  std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);
+  channel_->meet({static_cast<std::uint64_t>(type), count, turn_});
+  const std::array<std::byte*, 1> here{data};
+  sum_in_rank_order(arrays, here, 0, count, type);
+}
+
+}  // namespace multicard

@@ -1,0 +1,75 @@
+#pragma once
+/// \file Sums over ranks through the shared memory of nodes; for modules/dist only.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+#include "comm/Communicator.hpp"
+#include "dist/NodeChannel.hpp"
+#include "dist/SharedMemory.hpp"
+
+namespace multicard {
+
+/// Memory of this rank to be summed, and where the other ranks of the node have theirs, if this rank can see it.
+struct SumOperand {
+  std::byte* data = nullptr;
+  std::size_t count = 0;  ///< elements
+  at::ScalarType type = at::kFloat;
+  std::shared_ptr<SharedMemory> memory;  ///< that holds the data, or null
+  std::size_t memory_number = 0;         ///< of the memory, equal on all ranks
+  std::optional<int> root;               ///< the one rank that gets the sum; by default all
+};
+
+/// Sums large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the result to
+/// all of them; between nodes the ranks that have the same slice all-reduce it with MPI first. Everybody gets the same
+/// bits. Arrays outside shared memory pass through a buffer.
+class NodeSum {
+ public:
+  /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
+  /// shared memory.
+  NodeSum(const Communicator& all, const Communicator& node);
+
+  /// Collective over all. In place.
+  void sum(const SumOperand& operand);
+
+  /// The ranks that share memory.
+  const Communicator& node() const { return node_; }
+  /// Not collective: ends waiting here and on the other ranks of the node with an error.
+  void give_up();
+
+ private:
+  void sum_piece(const SumOperand& operand, std::size_t first, std::size_t count);
+  void sum_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const SumOperand& operand);
+  std::vector<std::byte*> targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const;
+
+  Communicator node_;
+  std::unique_ptr<NodeChannel> channel_;  ///< null for one rank
+  int num_nodes_ = 1;
+  int num_slices_ = 1;           ///< the ranks of the smallest node
+  Communicator across_;          ///< the ranks of other nodes that have this rank's slice
+  std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
+};
+
+/// Sums small arrays with little latency, on the calling thread: every rank reads all ranks' values.
+class QuickSum {
+ public:
+  /// Larger arrays than this are NodeSum's.
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+
+  /// Collective.
+  QuickSum(const Communicator& all, const Communicator& node);
+
+  /// Collective over all. In place; count elements of at most kMaxBytes together.
+  void sum(std::byte* data, std::size_t count, at::ScalarType type);
+
+ private:
+  Communicator all_;
+  std::unique_ptr<NodeChannel> channel_;  ///< null with several nodes: MPI then
+  std::size_t turn_ = 0;
+};
+
+}  // namespace multicard

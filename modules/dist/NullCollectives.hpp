@@ -1,0 +1,31 @@
+#pragma once
+/// \file Collectives of one rank; for modules/dist only.
+
+#include "dist/Ledger.hpp"
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+/// One rank has the sum already. Needs no MPI.
+class NullCollectives : public TensorCollectives {
+ public:
+  explicit NullCollectives(at::Device device) : device_(device) {}
+
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  const char* name() const override { return "null"; }
+  at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override;
+  void sum(const at::Tensor& flat) override;
+  void reduce(const at::Tensor& flat, int root) override;
+  void broadcast(const at::Tensor& tensor, int root) override;
+  void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
+                    int root) override;
+  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+
+ private:
+  at::Device device_;
+  Ledger ledger_{1};
+};
+
+}  // namespace multicard

@@ -1,0 +1,16 @@
+#pragma once
+/// \file The arithmetic of sums in rank order; for modules/dist only.
+
+#include <cstddef>
+#include <span>
+
+#include <c10/core/ScalarType.h>
+
+namespace multicard {
+
+/// Elements [begin, end) of sources[0] + sources[1] + ... in this order, written to all targets. Targets may be
+/// sources. \param type float32 or float64
+void sum_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
+                       std::size_t end, at::ScalarType type);
+
+}  // namespace multicard

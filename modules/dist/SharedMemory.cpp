@@ -1,0 +1,86 @@
+#include "dist/SharedMemory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "comm/Mpi.hpp"
+
+namespace multicard {
+
+namespace {
+
+class FileHandle {
+ public:
+  explicit FileHandle(int number) : number_(number) {}
+  ~FileHandle() {
+    if (number_ >= 0) close(number_);
+  }
+  FileHandle(const FileHandle&) = delete;
+  FileHandle& operator=(const FileHandle&) = delete;
+  int number() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+/// A name nobody uses, in the form of shm_open; the object exists then. Empty when that fails.
+std::string make_object(std::size_t bytes) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::string name = fmt::format("/multicard-{}-{}", getpid(), attempt);
+    const FileHandle file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
+    if (!file.is_open() && errno == EEXIST) continue;
+    if (!file.is_open()) return {};
+    if (ftruncate(file.number(), static_cast<off_t>(bytes)) == 0) return name;
+    shm_unlink(name.c_str());
+    return {};
+  }
+  return {};
+}
+
+/// Maps the object and takes the memory of the own part, from this rank so that it lies in the memory near it. Null
+/// when there is no room (a plain mapping would be killed at the first touch).
+std::byte* map_object(const std::string& name, std::size_t total, std::size_t own_offset, std::size_t own_bytes) {
+  const FileHandle file(name.empty() ? -1 : shm_open(name.c_str(), O_RDWR, 0));
+  if (!file.is_open()) return nullptr;
+  if (posix_fallocate(file.number(), static_cast<off_t>(own_offset), static_cast<off_t>(own_bytes)) != 0)
+    return nullptr;
+  void* address = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  return address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address);
+}
+
+}  // namespace
+
+std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std::size_t bytes_per_rank) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t stride = std::max<std::size_t>(1, (bytes_per_rank + page - 1) / page) * page;
+  const std::size_t total = stride * static_cast<std::size_t>(node.size());
+  const std::string name = node.broadcast(node.is_root() ? make_object(total) : std::string());
+  const int ticket = on_abort_remove("/dev/shm" + name);
+  std::byte* base = map_object(name, total, stride * static_cast<std::size_t>(node.rank()), stride);
+  const bool everywhere = node.allreduce(base ? 1 : 0, ReduceOp::min) == 1;
+  // All have it mapped (or nobody needs it): without a name nothing is left behind, however the job ends.
+  if (node.is_root() && !name.empty()) shm_unlink(name.c_str());
+  cancel_on_abort(ticket);
+  if (!everywhere && base) munmap(base, total);
+  if (!everywhere) return nullptr;
+  return std::shared_ptr<SharedMemory>(new SharedMemory(base, stride, total, node.rank()));
+}
+
+SharedMemory::~SharedMemory() {
+  munmap(base_, total_);
+}
+
+bool SharedMemory::owns(const void* address, std::size_t bytes) const {
+  const auto* first = static_cast<const std::byte*>(address);
+  const std::byte* mine = part(own_rank_);
+  return first >= mine && first + bytes <= mine + stride_;
+}
+
+}  // namespace multicard

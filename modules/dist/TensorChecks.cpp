@@ -1,0 +1,47 @@
+#include "dist/TensorChecks.hpp"
+
+#include <numeric>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace multicard {
+
+namespace {
+
+void demand(bool met, const char* operation, const std::string& wants) {
+  if (!met) throw std::invalid_argument(fmt::format("{} wants {}", operation, wants));
+}
+
+}  // namespace
+
+void check_contiguous(const at::Tensor& tensor, at::Device device, const char* operation) {
+  demand(tensor.defined() && tensor.is_contiguous(), operation, "a contiguous tensor");
+  demand(tensor.device().type() == device.type(), operation, fmt::format("a tensor on {}", device.str()));
+}
+
+void check_flat(const at::Tensor& flat, at::Device device, const char* operation) {
+  check_contiguous(flat, device, operation);
+  demand(flat.dim() == 1, operation, "a 1-D tensor");
+  demand(flat.scalar_type() == at::kFloat || flat.scalar_type() == at::kDouble, operation, "float32 or float64");
+}
+
+void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int rank,
+                   int root) {
+  constexpr const char* kName = "scatter_rows";
+  demand(mine.defined() && mine.is_contiguous() && mine.dim() > 0, kName, "a contiguous tensor to receive into");
+  demand(rows.at(static_cast<std::size_t>(rank)) == mine.size(0), kName, "the announced number of rows");
+  if (rank != root) return;
+  demand(all.defined() && all.is_contiguous(), kName, "a contiguous tensor to send");
+  demand(all.scalar_type() == mine.scalar_type() && row_bytes(all) == row_bytes(mine), kName, "rows of equal shape");
+  demand(all.size(0) == std::accumulate(rows.begin(), rows.end(), std::int64_t{0}), kName, "one block for each rank");
+}
+
+std::int64_t row_bytes(const at::Tensor& tensor) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : tensor.sizes().slice(1))
+    elements *= size;
+  return elements * static_cast<std::int64_t>(tensor.element_size());
+}
+
+}  // namespace multicard

@@ -1,0 +1,256 @@
+#include "dist/TensorCollectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "dist/MpiCollectives.hpp"
+#include "support/test_world.hpp"
+#include "values.hpp"
+
+namespace multicard {
+namespace {
+
+using test::fill;
+using test::first_wrong;
+using test::values;
+using test::world;
+
+std::unique_ptr<TensorCollectives> mpi() {
+  return make_collectives(Backend::mpi, world(), at::kCPU);
+}
+
+const std::vector<std::int64_t> kSizes{0, 1, 2, 15, 17, 1000, 16384, 16385, 100003, 1048577, 2500001};
+
+TEST(MakeCollectives, PicksTheBackendAndRefusesWhatDoesNotFit) {
+  EXPECT_STREQ(make_collectives(Backend::automatic, Communicator::null(), at::kCPU)->name(), "null");
+  EXPECT_STREQ(make_collectives(Backend::automatic, world(), at::kCPU)->name(), world().size() > 1 ? "mpi" : "null");
+  EXPECT_STREQ(mpi()->name(), "mpi");
+  EXPECT_THROW(make_collectives(Backend::nccl, world(), at::kCPU), UsageError);
+  EXPECT_THROW(make_collectives(Backend::mpi, world(), at::kCUDA), UsageError);
+  EXPECT_THROW(backend_from("gloo"), UsageError);
+}
+
+template <class T>
+void expect_rank_order_sums(TensorCollectives& collectives, bool in_shared_memory) {
+  for (const std::int64_t numel : kSizes) {
+    const at::Tensor flat = in_shared_memory ? collectives.allocate_flat(numel, test::type_of<T>) : values<T>(numel, 0);
+    fill<T>(flat, collectives.rank());
+
+    collectives.start_sum(flat)->wait();
+
+    EXPECT_EQ(first_wrong<T>(flat, collectives.size()), -1) << numel << " elements, shared " << in_shared_memory;
+  }
+}
+
+TEST(Sum, IsMadeInRankOrderBitForBitForEverySizeAndType) {
+  const auto collectives = mpi();
+
+  for (const bool shared : {false, true}) {
+    expect_rank_order_sums<float>(*collectives, shared);
+    expect_rank_order_sums<double>(*collectives, shared);
+  }
+}
+
+TEST(Sum, ReachesPartsOfASharedBuffer) {
+  const auto collectives = mpi();
+  const at::Tensor flat = collectives->allocate_flat(300000, at::kFloat);
+  EXPECT_EQ(flat.abs().sum().item<float>(), 0);
+  const at::Tensor part = flat.narrow(0, 12345, 200000);
+  fill<float>(part, world().rank());
+
+  collectives->start_sum(part)->wait();
+
+  EXPECT_EQ(first_wrong<float>(part, world().size()), -1);
+  EXPECT_EQ(flat.narrow(0, 0, 12345).abs().sum().item<float>(), 0);
+  EXPECT_EQ(flat.narrow(0, 212345, 300000 - 212345).abs().sum().item<float>(), 0);
+}
+
+TEST(Sum, SmallOnesGoTheShortWayWithTheSameResult) {
+  const auto collectives = mpi();
+
+  for (int turn = 0; turn < 200; ++turn) {
+    const at::Tensor flat = values<float>(1 + turn, world().rank(), turn);
+    collectives->sum(flat);
+    ASSERT_EQ(first_wrong<float>(flat, world().size(), turn), -1) << turn;
+    const at::Tensor twice = values<double>(8192, world().rank(), turn);
+    collectives->sum(twice);
+    ASSERT_EQ(first_wrong<double>(twice, world().size(), turn), -1) << turn;
+  }
+}
+
+TEST(Sum, ManyMayBeUnderWayWithSmallOnesBetween) {
+  const auto collectives = mpi();
+  constexpr int kBuckets = 60;
+  const at::Tensor flat = collectives->allocate_flat(kBuckets * 30001, at::kFloat);
+  std::vector<at::Tensor> buckets;
+  std::vector<std::unique_ptr<Work>> works;
+
+  for (int b = 0; b < kBuckets; ++b) {
+    // Every third lies outside the shared buffer.
+    buckets.push_back(b % 3 == 2 ? values<float>(30001, 0) : flat.narrow(0, b * 30001, 30001));
+    fill<float>(buckets.back(), world().rank(), b);
+    works.push_back(collectives->start_sum(buckets.back()));
+    const at::Tensor small = values<float>(33, world().rank(), 1000 + b);
+    collectives->sum(small);
+    ASSERT_EQ(first_wrong<float>(small, world().size(), 1000 + b), -1);
+  }
+  for (auto& work : works)
+    work->wait();
+
+  for (int b = 0; b < kBuckets; ++b)
+    EXPECT_EQ(first_wrong<float>(buckets[static_cast<std::size_t>(b)], world().size(), b), -1) << b;
+}
+
+TEST(Sum, RefusesTensorsItCannotSum) {
+  const auto collectives = mpi();
+
+  EXPECT_THROW(collectives->start_sum(at::arange(4)), std::invalid_argument);
+  EXPECT_THROW(collectives->start_sum(values<float>(4, 0).view({2, 2})), std::invalid_argument);
+  EXPECT_THROW(collectives->sum(values<float>(4, 0).slice(0, 0, 4, 2)), std::invalid_argument);
+}
+
+TEST(Sum, OverSeveralNodesHasTheSameBitsOnAllRanks) {
+  // Nodes of unequal size: {0, 2}, {1}, ... Several ranks of one machine play them.
+  const int num_nodes = std::min(2, world().size());
+  const Communicator node = world().split(world().rank() % num_nodes, world().rank());
+  MpiCollectives collectives(world(), node);
+  for (const std::int64_t numel : kSizes) {
+    const at::Tensor flat = numel % 2 ? collectives.allocate_flat(numel, at::kFloat) : values<float>(numel, 0);
+    fill<float>(flat, world().rank());
+    const at::Tensor quick = values<double>(std::min<std::int64_t>(numel, 5000), world().rank());
+
+    collectives.start_sum(flat)->wait();
+    collectives.sum(quick);
+
+    std::vector<unsigned char> mine(flat.nbytes());
+    std::memcpy(mine.data(), flat.const_data_ptr(), mine.size());
+    const auto all = world().allgather(std::span<const unsigned char>(mine));
+    for (int r = 0; r < world().size(); ++r)
+      ASSERT_TRUE(std::equal(mine.begin(), mine.end(), all.begin() + r * static_cast<std::ptrdiff_t>(mine.size())));
+    for (std::int64_t i = 0; i < numel; ++i)
+      ASSERT_NEAR(flat.const_data_ptr<float>()[i], test::sum_in_order<float>(world().size(), i), 0.02);
+    for (std::int64_t i = 0; i < quick.numel(); ++i)
+      ASSERT_NEAR(quick.const_data_ptr<double>()[i], test::sum_in_order<double>(world().size(), i), 1e-9);
+  }
+}
+
+TEST(Reduce, GivesTheRootTheSum) {
+  const auto collectives = mpi();
+  for (int root = 0; root < world().size(); ++root) {
+    const at::Tensor flat = collectives->allocate_flat(70001, at::kFloat), loose = values<float>(70001, world().rank());
+    fill<float>(flat, world().rank(), root);
+
+    collectives->reduce(flat, root);
+    collectives->reduce(loose, root);
+
+    if (world().rank() != root) continue;
+    EXPECT_EQ(first_wrong<float>(flat, world().size(), root), -1);
+    EXPECT_EQ(first_wrong<float>(loose, world().size()), -1);
+  }
+}
+
+TEST(Broadcast, CopiesAnyTypeFromTheRoot) {
+  const auto collectives = mpi();
+  const int root = world().size() - 1;
+  const at::Tensor bytes = at::full({3, 5}, world().rank(), at::kByte);
+  const at::Tensor none = at::empty({0}, at::kLong);
+
+  collectives->broadcast(bytes, root);
+  collectives->broadcast(none, root);
+
+  EXPECT_TRUE(at::equal(bytes, at::full({3, 5}, root, at::kByte)));
+}
+
+TEST(BroadcastTensors, CoversManyTypesAndStrides) {
+  const auto collectives = mpi();
+  const double mine = world().rank() + 1;
+  std::vector<at::Tensor> tensors;
+  for (int i = 0; i < 20; ++i)
+    tensors.push_back(
+        at::full({i % 4, 3, 2, 2}, mine, i % 2 ? at::kFloat : at::kLong).contiguous(at::MemoryFormat::ChannelsLast));
+  tensors.push_back(at::full({}, mine, at::kBool));
+  tensors.push_back(at::full({4, 4}, mine).t().requires_grad_());
+
+  broadcast_tensors(tensors, *collectives, 0);
+
+  for (const at::Tensor& tensor : tensors)
+    EXPECT_TRUE(at::equal(tensor, at::full(tensor.sizes(), 1, tensor.scalar_type())));
+}
+
+TEST(ScatterRows, GivesEachRankItsBlockThoughSomeAreEmpty) {
+  const auto collectives = mpi();
+  const int root = world().size() / 2;
+  std::vector<std::int64_t> rows;
+  for (int r = 0; r < world().size(); ++r)
+    rows.push_back(r % 3 == 1 ? 0 : r + 2);
+  const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  const auto me = static_cast<std::size_t>(world().rank());
+  const std::int64_t before = std::accumulate(rows.begin(), rows.begin() + world().rank(), std::int64_t{0});
+  const at::Tensor all = at::arange(num_rows * 6).view({num_rows, 2, 3});
+  const at::Tensor mine = at::full({rows[me], 2, 3}, -1, at::kLong);
+
+  collectives->scatter_rows(world().rank() == root ? all : at::Tensor(), mine, rows, root);
+
+  EXPECT_TRUE(at::equal(mine, all.narrow(0, before, rows[me])));
+}
+
+TEST(Totals, CountCallsPayloadAndBusBytes) {
+  const auto collectives = mpi();
+  const double n = world().size();
+
+  collectives->sum(values<float>(100, 0));
+  collectives->start_sum(values<float>(100000, 0))->wait();
+  collectives->broadcast(values<float>(10, 0), 0);
+
+  const auto totals = collectives->totals();
+  EXPECT_EQ(totals.at("all_reduce").calls, 2);
+  EXPECT_EQ(totals.at("all_reduce").payload_bytes, 400400);
+  EXPECT_DOUBLE_EQ(totals.at("all_reduce").bus_bytes, 2 * (n - 1) / n * 400400);
+  EXPECT_GT(totals.at("all_reduce").seconds_total, 0);
+  EXPECT_GT(totals.at("all_reduce").seconds_exposed, 0);
+  EXPECT_EQ(totals.at("broadcast").payload_bytes, 40);
+}
+
+TEST(NullCollectives, EqualMpiOnOneRank) {
+  if (world().size() > 1) GTEST_SKIP() << "about one rank";
+  const auto null = make_collectives(Backend::automatic, Communicator::null(), at::kCPU);
+  const auto one = mpi();
+  for (TensorCollectives* collectives : {null.get(), one.get()}) {
+    const at::Tensor flat = collectives->allocate_flat(1001, at::kDouble);
+    fill<double>(flat, 0);
+    const at::Tensor rows = at::empty({2, 3}, at::kLong);
+
+    collectives->start_sum(flat)->wait();
+    collectives->reduce(flat, 0);
+    collectives->broadcast(flat, 0);
+    collectives->scatter_rows(at::arange(6).view({2, 3}), rows, {2}, 0);
+
+    EXPECT_EQ(first_wrong<double>(flat, 1), -1) << collectives->name();
+    EXPECT_TRUE(at::equal(rows, at::arange(6).view({2, 3}))) << collectives->name();
+    EXPECT_EQ(collectives->totals().at("all_reduce").bus_bytes, 0) << collectives->name();
+  }
+}
+
+TEST(AllocateFlat, MemoryOutlivesItsCollectives) {
+  at::Tensor flat;
+  {
+    const auto collectives = mpi();
+    flat = collectives->allocate_flat(100000, at::kFloat);
+    collectives->start_sum(flat)->wait();
+  }
+
+  flat.fill_(world().rank());
+
+  EXPECT_EQ(flat.sum().item<float>(), 100000.0F * static_cast<float>(world().rank()));
+}
+
+}  // namespace
+}  // namespace multicard
