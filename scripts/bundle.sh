@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# Packs a build into one folder that runs elsewhere, without packages of the system it was built on.
+#
+# usage: scripts/bundle.sh [-o FOLDER|FILE.tar.gz] [--build BUILD-FOLDER]
+#   -o       what to write (default build/multicard-linux-x86_64.tar.gz); a FOLDER must be new or an earlier bundle
+#   --build  the build to pack (default build/release)
+#
+# In it: multicard, multicard-post, GPU tests, Open MPI (launcher, daemons, plugins, help), PMIx, parallel HDF5 and every
+# other shared library they load, decks, batch scripts and benchmarks. Not in it: LibTorch and CUDA (env.sh is told
+# where they are), the C and C++ runtime (glibc 2.36 or newer and libstdc++ of g++ 12 must be there), gnuplot, and the
+# plugins of InfiniBand and Omni-Path: a bundle talks through shared memory and TCP, and NCCL through what it finds.
+# On the target:  TORCH_ROOT=... MULTICARD_CUDA_LIB=... source FOLDER/env.sh; scripts/check_bundle.sh tries it out.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+output=$root/build/multicard-linux-$(uname -m).tar.gz
+build=$root/build/release
+while [ $# -gt 0 ]; do
+  case $1 in
+    -o) output=$(realpath -m "$2"); shift ;;
+    --build) build=$(realpath -m "$2"); shift ;;
+    -h | --help) usage "$0"; exit 0 ;;
+    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
+  esac
+  shift
+done
+for needed in multicard multicard-post; do
+  [ -x "$build/bin/$needed" ] || die "$build/bin/$needed is missing: scripts/build.sh"
+done
+ompi_info --version 2>/dev/null | grep -q 'Open MPI' || die "the MPI here is not Open MPI (no ompi_info)"
+
+case $output in
+  *.tar.gz | *.tgz)
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    bundle=$work/multicard
+    ;;
+  *)
+    bundle=$output
+    if [ -e "$bundle" ]; then
+      [ -e "$bundle/.multicard-bundle" ] || die "$bundle exists and is no bundle of multicard: name another folder"
+      rm -rf "$bundle"
+    fi
+    ;;
+esac
+mkdir -p "$bundle"/{bin,lib/openmpi,share,etc,tests}
+touch "$bundle/.multicard-bundle"
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+# Searches libraries beside itself first. The path is DT_RPATH, which the libraries it loads inherit.
+set_rpath() {  # FILE PATH
+  local old
+  old=$(readelf -d "$1" | sed -n 's/.*R\(UN\)\{0,1\}PATH).*\[\(.*\)\].*/\2/p' | head -1)
+  [ -n "$old" ] || return 0
+  printf 'file(RPATH_CHANGE FILE "%s" OLD_RPATH "%s" NEW_RPATH "%s")\n' "$1" "$old" "$2" >"$bundle/.rpath.cmake"
+  cmake -P "$bundle/.rpath.cmake"
+  rm "$bundle/.rpath.cmake"
+}
+
+copy_programs() {
+  local name
+  for name in multicard multicard-post; do
+    cp -L "$build/bin/$name" "$bundle/bin/"
+    # shellcheck disable=SC2016  # $ORIGIN is the loader's
+    set_rpath "$bundle/bin/$name" '$ORIGIN/../lib'
+  done
+}
+
+# The tests with the label gpu, with a CTestTestfile.cmake that names everything relative to itself.
+copy_gpu_tests() {
+  ctest --test-dir "$build" --show-only=json-v1 2>/dev/null | python3 "$root/scripts/bundle_tests.py" "$bundle/tests"
+  local file
+  for file in "$bundle"/tests/test_*; do
+    # shellcheck disable=SC2016
+    if [ -e "$file" ]; then set_rpath "$file" '$ORIGIN/../lib'; fi
+  done
+  if [ -d "$root/tests/data" ]; then cp -r "$root/tests/data" "$bundle/tests/"; fi
+}
+
+# ---- Open MPI and PMIx -----------------------------------------------------------------------------------------------
+mpi_path() { ompi_info --path "$1" --parsable | sed -n "s/^path:$1://p" | head -1; }
+
+# Plugins of fabrics would bring their whole driver stack along.
+needs_fabric() {
+  ldd "$1" | grep -qE 'lib(psm|fabric|uc[tpsm]\.|ibverbs|rdmacm|infinipath|mca_common_(ucx|ofi|verbs))'
+}
+
+copy_mpi() {
+  local name plugin pmix
+  for name in mpirun orted; do cp -L "$(readlink -f "$(command -v "$name")")" "$bundle/bin/$name"; done
+  for plugin in "$(mpi_path pkglibdir)"/*.so; do
+    needs_fabric "$plugin" || cp -L "$plugin" "$bundle/lib/openmpi/"
+  done
+  cp -rL "$(mpi_path pkgdatadir)" "$bundle/share/openmpi"
+  cp -L "$(mpi_path sysconfdir)"/*.conf "$bundle/etc/"
+  # The PMIx library of the system, if Open MPI uses one; its plugins lie in a folder beside it.
+  pmix=$(ldd "$bundle"/lib/openmpi/mca_pmix_*.so | awk '/libpmix\.so/ {print $3; exit}')
+  if [ -n "$pmix" ]; then
+    pmix=$(dirname "$(readlink -f "$pmix")")
+    mkdir -p "$bundle/pmix/lib"
+    cp -rL "$pmix/pmix" "$bundle/pmix/lib/"
+    if [ -d "$pmix/../share" ]; then cp -rL "$pmix/../share" "$bundle/pmix/"; fi
+  fi
+}
+
+# ---- the shared libraries all of these load --------------------------------------------------------------------------
+belongs_to_target() {
+  case $1 in
+    libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libutil.so.* | libresolv.so.* | ld-linux*) ;;
+    libstdc++.so.* | libgcc_s.so.* | libtorch* | libc10* | libgomp* | libcu* | libnccl* | libnv*) ;;
+    *) return 1 ;;
+  esac
+}
+
+copy_libraries() {
+  local library
+  find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' -o -name 'test_*' \) -exec ldd {} + 2>/dev/null |
+    awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
+    while IFS= read -r library; do
+      belongs_to_target "$(basename "$library")" || cp -nL "$library" "$bundle/lib/"
+    done
+}
+
+# ---- everything else -------------------------------------------------------------------------------------------------
+write_environment() {
+  cat >"$bundle/env.sh" <<'ENV'
+# shellcheck shell=bash
+# What a shell needs to run this bundle of multicard:   TORCH_ROOT=... source env.sh
+#   TORCH_ROOT          LibTorch 2.11 (the folder with lib/; default $MULTICARD_CACHE/libtorch-2.11.0/torch)
+#   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not beside LibTorch
+# lib/ goes on LD_LIBRARY_PATH, where other programs of this shell see it too: use a shell of its own.
+_bundle=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
+export TORCH_ROOT="${TORCH_ROOT:-${MULTICARD_CACHE:-$HOME/.cache/multicard}/libtorch-2.11.0/torch}"
+if [ ! -e "$TORCH_ROOT/lib/libtorch_cpu.so" ]; then
+  echo "env.sh: no LibTorch at TORCH_ROOT=$TORCH_ROOT (lib/libtorch_cpu.so)" >&2
+fi
+if [ -z "${MULTICARD_CUDA_LIB:-}" ] && [ -d "${CUDA_HOME:-/usr/local/cuda}/lib64" ]; then
+  MULTICARD_CUDA_LIB=${CUDA_HOME:-/usr/local/cuda}/lib64
+fi
+export PATH="$_bundle/bin:$PATH"
+_libraries=$_bundle/lib:$TORCH_ROOT/lib${MULTICARD_CUDA_LIB:+:$MULTICARD_CUDA_LIB}
+export LD_LIBRARY_PATH="$_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+# Where Open MPI and PMIx find their plugins and texts, instead of where they were built for.
+export OPAL_PREFIX="$_bundle" OPAL_LIBDIR="$_bundle/lib" OPAL_PKGLIBDIR="$_bundle/lib/openmpi"
+export OPAL_DATADIR="$_bundle/share" OPAL_PKGDATADIR="$_bundle/share/openmpi" OPAL_SYSCONFDIR="$_bundle/etc"
+export PMIX_INSTALL_PREFIX="$_bundle/pmix" PMIX_MCA_gds="${PMIX_MCA_gds:-hash}"
+export PMIX_MCA_pcompress_base_silence_warning=1
+export MULTICARD_ROOT="${MULTICARD_ROOT:-$_bundle}" MULTICARD_BUILD="$_bundle" MULTICARD_SOURCE="$_bundle"
+. "$_bundle/scripts/settings.sh"
+unset _bundle _libraries
+ENV
+  # The batch scripts source scripts/env.sh of MULTICARD_ROOT.
+  mkdir -p "$bundle/scripts"
+  cp "$root/scripts/env.sh" "$bundle/scripts/settings.sh"
+  # shellcheck disable=SC2016
+  printf '%s\n' '# shellcheck shell=bash' '. "$(dirname "${BASH_SOURCE[0]}")/../env.sh"' >"$bundle/scripts/env.sh"
+}
+
+step 1 4 "Programs and GPU tests from $build"
+copy_programs
+copy_gpu_tests
+step 2 4 "Open MPI and PMIx"
+copy_mpi
+step 3 4 "Shared libraries"
+copy_libraries
+write_environment
+cp -r "$root/inputs" "$root/slurm" "$bundle/"
+mkdir -p "$bundle/bench"
+find "$root/bench" -maxdepth 1 -type f \( -name '*.sh' -o -name '*.py' \) -exec cp {} "$bundle/bench/" \;
+for name in LICENSE README.md INSTALL.md; do if [ -e "$root/$name" ]; then cp "$root/$name" "$bundle/"; fi; done
+case $output in
+  *.tar.gz | *.tgz)
+    step 4 4 "Packing"
+    mkdir -p "$(dirname "$output")"
+    tar -C "$work" -czf "$output.part" multicard
+    mv "$output.part" "$output"
+    ;;
+  *) step 4 4 "Not packed: -o names a folder" ;;
+esac
+say "      $(find "$bundle/lib" -type f | wc -l) libraries and plugins, $(du -sh "$bundle" | cut -f1) unpacked"
+echo "$output"
