@@ -5,8 +5,8 @@
 #   -o       what to write (default build/multicard-linux-x86_64.tar.gz); a FOLDER must be new or an earlier bundle
 #   --build  the build to pack (default build/release)
 #
-# In it: multicard, multicard-post, GPU tests, Open MPI (launcher, daemons, plugins, help), PMIx, parallel HDF5 and every
-# other shared library they load, decks, batch scripts and benchmarks. Not in it: LibTorch and CUDA (env.sh is told
+# In it: multicard, multicard-post, GPU tests, Open MPI (launcher, daemons, plugins, help), PMIx, parallel HDF5 and all
+# other shared libraries they load, decks, batch scripts and benchmarks. Not in it: LibTorch and CUDA (env.sh is told
 # where they are), the C and C++ runtime (glibc 2.36 or newer and libstdc++ of g++ 12 must be there), gnuplot, and the
 # plugins of InfiniBand and Omni-Path: a bundle talks through shared memory and TCP, and NCCL through what it finds.
 # On the target:  TORCH_ROOT=... MULTICARD_CUDA_LIB=... source FOLDER/env.sh; scripts/check_bundle.sh tries it out.

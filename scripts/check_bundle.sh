@@ -33,7 +33,6 @@ hide() { if [ -d "$1" ]; then mount -t tmpfs hidden "$1"; elif [ -e "$1" ]; then
 
 hide_the_system() {
   local folder file
-  mkdir -p "$work/hidden"
   for folder in /usr/lib/*/openmpi /usr/lib/*/pmix2 /usr/lib/*/hdf5 /usr/share/openmpi /etc/openmpi; do
     hide "$folder"
   done
