@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "data/BatchPool.hpp"
 #include "data/ImageShards.hpp"
 #include "data/Preprocessor.hpp"
 #include "data/Sampler.hpp"
@@ -22,8 +23,6 @@ struct ImageBatch {
   std::int64_t num_rows = 0;     ///< of this rank; may be 0
   std::int64_t global_rows = 0;  ///< over all ranks
 };
-
-enum class HostMemory { pageable, pinned };
 
 struct LoaderOptions {
   PreprocessOptions preprocess;       ///< height, width and channels as the shards have them

@@ -40,7 +40,7 @@ class ImageShards {
   std::span<const std::int32_t> labels() const { return labels_; }
 
   /// Reads the pixels of `rows` (any order, repeats allowed), each height x width x channels bytes, in the order given.
-  /// Runs of consecutive rows are read in one piece. Not collective; any thread.
+  /// Rows that stand near each other are read in one piece. Not collective; any thread.
   /// \throws DataError also when a shard has been cut short since it was opened.
   void read_rows(std::span<const std::int64_t> rows, std::span<std::uint8_t> pixels) const;
 
@@ -55,6 +55,9 @@ class ImageShards {
   void open_shard(const std::string& path, const Communicator& communicator);
   void check_fits_first(const std::string& path, const ImageSetInfo& found) const;
   std::size_t shard_of(std::int64_t row) const;
+  void read_run(const Shard& shard, std::span<const std::int64_t> rows, std::span<const std::size_t> positions,
+                std::span<std::uint8_t> pixels) const;
+  void check_whole(const Shard& shard) const;
   void apply_limit(std::int64_t limit);
 
   std::vector<std::string> files_;

@@ -1,94 +1,82 @@
 #include "data/Sampler.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "data/Blocks.hpp"
+#include "data/SplitMix64.hpp"
 
 namespace multicard {
 
-namespace {
-
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t state) : state_(state) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  /// Uniform in [0, bound): values that would make it uneven are drawn again.
-  std::uint64_t below(std::uint64_t bound) {
-    const std::uint64_t threshold = -bound % bound;
-    for (;;)
-      if (const std::uint64_t value = next(); value >= threshold) return value % bound;
-  }
-
- private:
-  std::uint64_t state_;
+struct Sampler::LastOrder {
+  std::mutex mutex;
+  std::int64_t epoch = -1;
+  std::shared_ptr<const std::vector<std::int64_t>> rows;
 };
 
+namespace {
+
 std::int64_t count_steps(const SamplerOptions& options) {
-  if (options.num_rows < 1) throw UsageError("there are no rows to sample");
+  if (options.num_rows < 1) throw UsageError("there are no rows to make batches of");
   if (options.global_batch < 1)
-    throw UsageError(fmt::format("a batch of {} rows is not possible", options.global_batch));
+    throw UsageError(fmt::format("a batch of {} rows is asked for", options.global_batch), "", "Use 1 or more.");
   const std::int64_t whole = options.num_rows / options.global_batch;
-  const bool has_rest = options.num_rows % options.global_batch != 0;
-  const std::int64_t steps = whole + (has_rest && !options.drop_last ? 1 : 0);
-  if (steps == 0)
-    throw UsageError(fmt::format("data.drop_last leaves no batch of {} rows", options.global_batch),
-                     fmt::format("there are only {} rows", options.num_rows), "Lower run.global_batch.");
-  return steps;
+  if (!options.drop_last) return whole + (options.num_rows % options.global_batch != 0 ? 1 : 0);
+  if (whole == 0)
+    throw UsageError(
+        fmt::format("an epoch of {} rows has no whole batch of {}", options.num_rows, options.global_batch),
+        "the short last batch is left out", "Set data.drop_last=false or use smaller batches.");
+  return whole;
+}
+
+std::vector<std::int64_t> shuffled(std::int64_t num_rows, std::uint64_t key) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(num_rows));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  for (std::size_t i = rows.size() - 1; i > 0; --i)
+    std::swap(rows[i], rows[below(splitmix64(key, i), i + 1)]);
+  return rows;
 }
 
 }  // namespace
 
-Block block_of(std::int64_t count, int rank, int num_ranks) {
-  const std::int64_t share = count / num_ranks, extra = count % num_ranks;
-  return {rank * share + std::min<std::int64_t>(rank, extra), share + (rank < extra ? 1 : 0)};
-}
+Sampler::Sampler(const SamplerOptions& options)
+    : options_(options), steps_per_epoch_(count_steps(options)), last_order_(std::make_shared<LastOrder>()) {}
 
-Sampler::Sampler(const SamplerOptions& options) : options_(options), steps_per_epoch_(count_steps(options)) {}
-
-std::int64_t Sampler::batch_size(std::int64_t step) const {
+std::int64_t Sampler::rows_in(std::int64_t step) const {
   const std::int64_t first = step % steps_per_epoch_ * options_.global_batch;
   return std::min(options_.global_batch, options_.num_rows - first);
 }
 
-std::vector<std::int64_t> Sampler::batch(std::int64_t step) const {
-  return slice(step, {0, batch_size(step)});
+std::vector<std::int64_t> Sampler::rows(std::int64_t step) const {
+  return part(step, 0, 1);
 }
 
 std::vector<std::int64_t> Sampler::part(std::int64_t step, int rank, int num_ranks) const {
-  return slice(step, block_of(batch_size(step), rank, num_ranks));
-}
-
-std::vector<std::int64_t> Sampler::slice(std::int64_t step, const Block& block) const {
+  const Block block = block_of(rows_in(step), rank, num_ranks);
   const std::int64_t first = step % steps_per_epoch_ * options_.global_batch + block.first;
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(block.count));
+  std::vector<std::int64_t> mine(static_cast<std::size_t>(block.count));
   if (!options_.shuffle) {
-    std::iota(rows.begin(), rows.end(), first);
-  } else {
-    const auto all = order(epoch_of(step));
-    std::copy_n(all->begin() + first, block.count, rows.begin());
+    std::iota(mine.begin(), mine.end(), first);
+  } else if (!mine.empty()) {
+    const auto order = order_of(epoch_of(step));
+    std::copy_n(order->begin() + first, block.count, mine.begin());
   }
-  return rows;
+  return mine;
 }
 
-std::shared_ptr<const std::vector<std::int64_t>> Sampler::order(std::int64_t epoch) const {
-  const std::lock_guard lock(mutex_);
-  if (cached_epoch_ == epoch) return cached_order_;
-  auto rows = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(options_.num_rows));
-  std::iota(rows->begin(), rows->end(), std::int64_t{0});
-  SplitMix64 random(SplitMix64(options_.seed).next() ^ static_cast<std::uint64_t>(epoch));
-  for (std::size_t i = rows->size() - 1; i > 0; --i)
-    std::swap((*rows)[i], (*rows)[random.below(i + 1)]);
-  cached_epoch_ = epoch;
-  cached_order_ = rows;
-  return rows;
+std::shared_ptr<const std::vector<std::int64_t>> Sampler::order_of(std::int64_t epoch) const {
+  const std::lock_guard lock(last_order_->mutex);
+  if (last_order_->epoch != epoch) {
+    const std::uint64_t key = splitmix64(splitmix64(options_.seed, 0), static_cast<std::uint64_t>(epoch));
+    last_order_->rows = std::make_shared<const std::vector<std::int64_t>>(shuffled(options_.num_rows, key));
+    last_order_->epoch = epoch;
+  }
+  return last_order_->rows;
 }
 
 }  // namespace multicard

@@ -17,9 +17,8 @@ struct SamplerOptions {
 
 /// The order of rows as a function of the options and the step alone: nothing is carried along, so any step can be
 /// asked for first, on any number of ranks. Epoch e is a Fisher-Yates shuffle: for i = num_rows - 1 down to 1, row i
-/// changes places with row floor(h(i) * (i + 1) / 2^64), where h(i) is SplitMix64's output function (Steele, Lea and
-/// Flood, OOPSLA 2014) of a key made of seed and epoch, plus i times its increment. Integers only: the same on every
-/// machine. Any thread may use it.
+/// changes places with row below(splitmix64(key, i), i + 1), where key = splitmix64(splitmix64(seed, 0), e) (see
+/// SplitMix64.hpp). Integers only: the same on every machine. Any thread may use it.
 class Sampler {
  public:
   /// \throws UsageError for no rows, a batch below 1, or drop_last with fewer rows than a batch.
