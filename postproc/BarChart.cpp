@@ -12,7 +12,7 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kLabelWidth = 200, kLineHeight = 16, kNoteWidth = 200;
+constexpr double kLabelWidth = 170, kLineHeight = 16, kNoteWidth = 150;
 
 struct Row {
   std::vector<std::string> label, note;
@@ -122,7 +122,7 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
 
 }  // namespace
 
-std::string BarChart::script() const {
+Drawing BarChart::drawing() const {
   Canvas canvas(title, subtitle);
   const std::vector<Row> rows = rows_of(*this);
   const double top = legend.empty() ? canvas.content_top() : canvas.legend(2, canvas.content_top(), legend);
@@ -136,7 +136,7 @@ std::string BarChart::script() const {
       fmt::format("set yrange [{:.2f}:0]\nunset ytics\nset grid xtics lc rgb '#808080' dt 1", area.height()));
   draw_bars(canvas, *this, rows);
   draw_texts(canvas, *this, rows, area, area.width() / ticks.max);
-  return canvas.script(area.bottom + 52);
+  return canvas.finished(area.bottom + 52);
 }
 
 }  // namespace multicard::post

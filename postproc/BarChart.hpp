@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "postproc/Canvas.hpp"
 #include "postproc/Statistics.hpp"
 
 namespace multicard::post {
@@ -32,8 +33,8 @@ struct BarChart {
   std::vector<Bar> bars;
   std::vector<std::pair<std::string, std::string>> legend;  ///< colour and name
 
-  /// The gnuplot script. The axis starts at zero; a failed bar is a cross.
-  std::string script() const;
+  /// The axis starts at zero; a failed bar is a cross.
+  Drawing drawing() const;
 };
 
 }  // namespace multicard::post

@@ -80,8 +80,8 @@ Bar phase_bar(const Study& study, const Cell& cell, const std::string& label) {
   Bar bar;
   bar.label = label;
   for (std::size_t p = 0; p < kNumPhases; ++p)
-    bar.segments.push_back(
-        {1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p], percent(cell.phases[p] / cell.mean_step, 2)});
+    bar.segments.push_back({1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p],
+                            fmt::format("{:.0f} %", 100 * cell.phases[p] / cell.mean_step)});
   bar.note = significant(1000 * cell.mean_step, 3) + " ms";
   if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
   return bar;
@@ -94,9 +94,9 @@ std::string phase_title(const Study& study, const std::vector<const Cell*>& cell
   if (!waiting) return "No step was measured";
   if (waiting->ranks == 1 || waiting->exposed_share < 0.005)
     return fmt::format("{} waits {} of a step for data", study.configurations[waiting->configuration].label,
-                       percent(waiting->data_wait_share, 2));
+                       percent(waiting->data_wait_share));
   return fmt::format("{} on {} waits {} of a step for collectives", study.configurations[waiting->configuration].label,
-                     counted(waiting->ranks, "rank"), percent(waiting->exposed_share, 2));
+                     counted(waiting->ranks, "rank"), percent(waiting->exposed_share));
 }
 
 /// The counter to show: of the device where there is one.
@@ -136,7 +136,7 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
       chart.x_name = study.rate_unit();
       const Cell* second = runner_up(study, group, *best);
       const std::string caption = second ? comparison_sentence(study, *best, *second, "the second") : std::string();
-      figures.push_back({numbered("comparison", number++), Section::study, chart.title, caption, chart.script(), {}});
+      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption));
     }
   }
 }
@@ -159,12 +159,8 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
           fmt::format("{}. Mean over ranks and measured steps, {}", common_settings(study, group), repeats_text(cells));
       chart.x_name = "ms of a step";
       const Cell* best = fastest(study, group);
-      figures.push_back({numbered("phases", number++),
-                         Section::phases,
-                         chart.title,
-                         best ? limit_sentence(study, *best) : std::string(),
-                         chart.script(),
-                         {}});
+      figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
+                                  best ? limit_sentence(study, *best) : std::string()));
     }
 }
 
@@ -186,12 +182,8 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
                                 counter == "device_peak_bytes" ? "device" : "host");
       chart.subtitle = fmt::format("{}. Peak of the rank that needs most", common_settings(study, group));
       chart.x_name = "GB";
-      figures.push_back({numbered("memory", number++),
-                         Section::memory,
-                         chart.title,
-                         "The largest peak over ranks and repeats.",
-                         chart.script(),
-                         {}});
+      figures.push_back(
+          figure_of(numbered("memory", number++), Section::memory, chart, "The largest peak over ranks and repeats."));
     }
 }
 

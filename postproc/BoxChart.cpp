@@ -1,6 +1,7 @@
 #include "postproc/BoxChart.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,41 +15,46 @@ namespace multicard::post {
 namespace {
 
 constexpr double kPlotHeight = 260;
-constexpr const char* kOuterColour = "#999999";
-constexpr const char* kInnerColour = "#0072B2";
-constexpr const char* kMarkedColour = "#D55E00";
+constexpr double kHalfBox = 0.3;  ///< columns
+constexpr const char* kColour = "#56B4E9";
+constexpr const char* kMarkedColour = "#E69F00";
 
-/// x and half the width of a box, in columns.
-struct Place {
-  double x = 0, half = 0;
+struct Range {
+  double low = 0, high = 1, step = 1;
 };
 
-/// Box, whiskers and median of one kind of box.
-void draw(Canvas& canvas, const std::vector<std::pair<Place, Box>>& boxes, const std::string& colour) {
-  if (boxes.empty()) return;
-  std::vector<std::vector<double>> body, whiskers, medians;
-  for (const auto& [place, box] : boxes) {
-    body.push_back({place.x, box[2], place.x - place.half, place.x + place.half, box[1], box[3]});
-    whiskers.push_back({place.x, box[2], box[0], box[4]});
-    medians.push_back({place.x, box[2], place.half});
+Range range_of(const BoxChart& chart) {
+  double low = chart.limit, high = chart.limit;
+  for (const BoxColumn& column : chart.columns) {
+    low = std::min(low, column.box.front());
+    high = std::max(high, column.box.back());
   }
-  canvas.plot(fmt::format("with yerrorbars pt 0 lw 1.5 lc rgb '{}'", colour), whiskers);
-  canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), body);
-  canvas.plot("with xerrorbars pt 0 lw 2 lc rgb 'black'", medians);
+  const double step = scale_for(std::max(high - low, 0.01)).step;
+  return {step * std::floor(low / step), step * std::ceil(high / step + 0.2), step};
 }
 
-Scale scale_of(const BoxChart& chart) {
-  double highest = 0;
-  for (const BoxColumn& column : chart.columns)
-    highest = std::max({highest, column.outer[4], column.inner[4]});
-  return scale_for(highest);
+void draw(Canvas& canvas, const BoxChart& chart, Mark mark, const char* colour) {
+  std::vector<std::vector<double>> bodies, whiskers, medians;
+  for (std::size_t i = 0; i < chart.columns.size(); ++i) {
+    if (chart.columns[i].mark != mark) continue;
+    const Box& box = chart.columns[i].box;
+    const auto x = static_cast<double>(i);
+    bodies.push_back({x, box[2], x - kHalfBox, x + kHalfBox, box[1], box[3]});
+    whiskers.push_back({x, box[2], box[0], box[4]});
+    medians.push_back({x, box[2], kHalfBox});
+  }
+  if (bodies.empty()) return;
+  canvas.plot("with yerrorbars pt 0 lw 1.5 lc rgb 'black'", whiskers);
+  canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), bodies);
+  canvas.plot("with xerrorbars pt 0 lw 2 lc rgb '#111111'", medians);
 }
 
-void draw_axes(Canvas& canvas, const BoxChart& chart, const Scale& scale, const Area& area) {
+void draw_axes(Canvas& canvas, const BoxChart& chart, const Range& y, const Area& area) {
   canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
   canvas.command(fmt::format("set xrange [-0.6:{}]", static_cast<double>(chart.columns.size()) - 0.4));
-  canvas.command(fmt::format("set yrange [0:{:.8g}]\nset ytics 0,{:.8g} scale 0", scale.max, scale.step));
+  canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
+  canvas.command(fmt::format("set ytics {:.8g} scale 0", y.step));
   canvas.command("set grid ytics lc rgb '#808080' dt 1\nset bars 0");
   std::vector<std::string> ticks;
   for (std::size_t i = 0; i < chart.columns.size(); ++i)
@@ -58,26 +64,19 @@ void draw_axes(Canvas& canvas, const BoxChart& chart, const Scale& scale, const 
 
 }  // namespace
 
-std::string BoxChart::script() const {
+Drawing BoxChart::drawing() const {
   Canvas canvas(title, subtitle);
-  std::vector<std::pair<Place, Box>> outer, inner, marked;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto x = static_cast<double>(i);
-    outer.emplace_back(Place{x - 0.19, 0.16}, columns[i].outer);
-    (columns[i].marked ? marked : inner).emplace_back(Place{x + 0.19, 0.16}, columns[i].inner);
-  }
-  std::vector<std::pair<std::string, std::string>> legend{{kOuterColour, outer_name}, {kInnerColour, inner_name}};
-  if (!marked.empty()) legend.emplace_back(kMarkedColour, marked_name);
-  const double top = canvas.legend(2, canvas.content_top(), legend) + 24;
-  const Scale scale = scale_of(*this);
-  const Area area{text_width(significant(scale.max, 6), Canvas::kFontSize) + 24, top, Canvas::kWidth - 8,
-                  top + kPlotHeight};
+  const Range y = range_of(*this);
+  const double top = canvas.content_top() + 28;
+  const Area area{56, top, Canvas::kWidth - text_width(limit_name, Canvas::kFontSize) - 20, top + kPlotHeight};
   canvas.area(area);
-  draw_axes(canvas, *this, scale, area);
-  draw(canvas, outer, kOuterColour);
-  draw(canvas, inner, kInnerColour);
-  draw(canvas, marked, kMarkedColour);
-  return canvas.script(area.bottom + 52);
+  draw_axes(canvas, *this, y, area);
+  const double right = static_cast<double>(columns.size()) - 0.4;
+  canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), {{-0.6, limit}, {right, limit}});
+  canvas.text(area.right + 10, area.bottom - (limit - y.low) / (y.high - y.low) * area.height(), limit_name);
+  draw(canvas, *this, Mark::none, kColour);
+  draw(canvas, *this, Mark::marked, kMarkedColour);
+  return canvas.finished(area.bottom + 52);
 }
 
 }  // namespace multicard::post

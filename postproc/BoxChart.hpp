@@ -1,26 +1,32 @@
 #pragma once
-/// \file Boxes beside each other: the spread of a time on each rank.
+/// \file Boxes beside each other: the spread of a ratio on each rank.
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "postproc/Canvas.hpp"
 #include "postproc/RunReport.hpp"
 
 namespace multicard::post {
 
+enum class Mark { none, marked };
+
 struct BoxColumn {
   std::string label;
-  Box outer{};  ///< drawn as an outline behind
-  Box inner{};  ///< drawn filled
-  bool marked = false;
+  Box box{};
+  Mark mark = Mark::none;
 };
 
 struct BoxChart {
-  std::string title, subtitle, x_name, y_name, outer_name, inner_name, marked_name;
+  std::string title, subtitle, x_name, y_name;
   std::vector<BoxColumn> columns;
+  double limit = 1;  ///< a dashed line
+  std::string limit_name;
 
-  /// The gnuplot script: boxes from the 25th to the 75th percentile with the median, whiskers from the 5th to the 95th.
-  std::string script() const;
+  /// Boxes from the 25th to the 75th percentile with the median, whiskers from the 5th to the 95th.
+  /// The axis shows what there is: it is of a ratio.
+  Drawing drawing() const;
 };
 
 }  // namespace multicard::post

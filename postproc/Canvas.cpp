@@ -66,7 +66,7 @@ Scale scale_for(double largest, int about_ticks) {
   return {step * std::ceil(largest / step - 1e-9), step};
 }
 
-Canvas::Canvas(const std::string& title, const std::string& subtitle) : title_(title) {
+Canvas::Canvas(const std::string& title, const std::string& subtitle) {
   const double width = kWidth - 8;
   double y = 6;
   for (const std::string& part : wrapped(title, width / 1.06, kTitleSize)) {
@@ -110,13 +110,13 @@ void Canvas::line(double x0, double y0, double x1, double y1, const std::string&
 double Canvas::legend(double x, double y, const std::vector<std::pair<std::string, std::string>>& colours_and_names) {
   double at = x;
   for (const auto& [colour, name] : colours_and_names) {
-    const double width = 18 + text_width(name, kFontSize) + 16;
+    const double width = 17 + text_width(name, kFontSize) + 12;
     if (at > x && at + width > kWidth) {
       at = x;
       y += 20;
     }
     rectangle(at, y, 12, 12, colour);
-    text(at + 18, y + 6, name);
+    text(at + 17, y + 6, name);
     at += width;
   }
   return y + 26;
@@ -143,7 +143,7 @@ void Canvas::plot(const std::string& element, const std::vector<std::vector<doub
   elements_.push_back(name + " " + element);
 }
 
-std::string Canvas::script(double height) const {
+Drawing Canvas::finished(double height) const {
   std::string out =
       fmt::format("set terminal svg noenhanced size {},{:.0f} font 'Sans,{}'\n", kWidth, height, kFontSize);
   out += "set key off\nset border 1 lw 1\nset tics nomirror scale 0.5\nset xtics offset 0,0.2\n";
@@ -161,7 +161,8 @@ std::string Canvas::script(double height) const {
     }
     out += line + "\n";
   }
-  return out + blocks_ + "plot " + join(elements_, ", \\\n     ") + "\n";
+  out += blocks_ + "plot " + join(elements_, ", \\\n     ") + "\n";
+  return {out, content_top_ - 8};
 }
 
 }  // namespace multicard::post

@@ -28,15 +28,20 @@ struct Area {
   double width() const { return right - left; }
 };
 
+/// A figure for gnuplot.
+struct Drawing {
+  std::string script;
+  double head_height = 0;  ///< pixels that title and subtitle take on top
+};
+
 class Canvas {
  public:
-  static constexpr double kWidth = 640;
+  static constexpr double kWidth = 560;
   static constexpr double kFontSize = 14;
 
   /// Puts the title (bold) and the smaller subtitle on top, broken into lines where they are long.
   Canvas(const std::string& title, const std::string& subtitle);
 
-  const std::string& title() const { return title_; }
   /// Where the content may begin.
   double content_top() const { return content_top_; }
   void text(double x, double y, const std::string& text, Align align = Align::left, Ink ink = Ink::normal);
@@ -53,12 +58,11 @@ class Canvas {
   /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` become its data block.
   void plot(const std::string& element, const std::vector<std::vector<double>>& data);
 
-  /// The whole script for a figure of this height.
-  std::string script(double height) const;
+  /// The whole figure, of this height.
+  Drawing finished(double height) const;
 
  private:
   std::string place(double x, double y) const;
-  std::string title_;
   double content_top_ = 0;
   std::vector<std::string> commands_;
   std::vector<std::string> elements_;

@@ -23,8 +23,10 @@ std::vector<Figure> plan_figures(const Study& study) {
 }
 
 void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures) {
-  for (Figure& figure : figures)
-    figure.svg = themed(gnuplot.run(figure.script), figure.id, figure.title);
+  for (Figure& figure : figures) {
+    figure.svg = themed(gnuplot.run(figure.drawing.script), figure.id, figure.title);
+    figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
+  }
 }
 
 std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/Canvas.hpp"
 #include "postproc/Gnuplot.hpp"
 #include "postproc/Study.hpp"
 
@@ -15,16 +16,23 @@ enum class Section { study, phases, memory, ranks, learning };
 struct Figure {
   std::string id;  ///< file name without .svg
   Section section = Section::study;
-  std::string title;    ///< a statement computed from the data
-  std::string caption;  ///< one or two sentences computed from the data
-  std::string script;   ///< for gnuplot
-  std::string svg;      ///< after draw()
+  std::string title;     ///< a statement computed from the data
+  std::string subtitle;  ///< of what
+  std::string caption;   ///< one or two sentences computed from the data
+  Drawing drawing;
+  std::string svg;          ///< after draw()
+  std::string svg_on_page;  ///< without title and subtitle, which the page has as text
 };
+
+template <class Chart>
+Figure figure_of(const std::string& id, Section section, const Chart& chart, const std::string& caption) {
+  return {id, section, chart.title, chart.subtitle, caption, chart.drawing(), {}, {}};
+}
 
 /// All figures that the data support, not yet drawn.
 std::vector<Figure> plan_figures(const Study& study);
 
-/// Fills in `svg` of each. Throws EnvironmentError when gnuplot fails.
+/// Fills in the SVGs of each. Throws EnvironmentError when gnuplot fails.
 void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures);
 
 /// \name One kind each; used by plan_figures()

@@ -127,8 +127,7 @@ std::string comparison_sentence(const Study& study, const Cell& best, const Cell
   const std::string factor = significant(quotient.value, 3);
   if (!quotient.interval)
     return fmt::format("It does {} times the rate of {}, {}, with too few values for an interval.", factor, role, name);
-  const std::string range =
-      fmt::format("{}–{}", significant(quotient.interval->low, 3), significant(quotient.interval->high, 3));
+  const std::string range = range_text(quotient, 3);
   if (!differ(best.rate, other.rate))
     return fmt::format(
         "Against {}, {}, it measures {} times the rate ({}), but the intervals overlap: the data do not "
@@ -153,10 +152,10 @@ std::string scaling_sentence(const Study& study, const Cell& cell) {
 
 std::string limit_sentence(const Study& study, const Cell& cell) {
   const double computing = cell.share(Phase::forward) + cell.share(Phase::backward) + cell.share(Phase::update);
-  return fmt::format("A step of {} ms spends {} computing, {} waiting for collectives and {} on data: {}.{}",
-                     significant(1000 * cell.mean_step, 3), percent(computing), percent(cell.exposed_share),
-                     percent(cell.data_wait_share + cell.share(Phase::transfer)), culprit(cell),
-                     computing_growth(study, cell));
+  return fmt::format("A step of {} ms ({}) spends {} computing, {} waiting for collectives and {} on data: {}.{}",
+                     significant(1000 * cell.mean_step, 3), name_of(study, cell), percent(computing),
+                     percent(cell.exposed_share), percent(cell.data_wait_share + cell.share(Phase::transfer)),
+                     culprit(cell), computing_growth(study, cell));
 }
 
 std::string ranks_sentence(const Study& study, const Cell& cell) {
@@ -191,6 +190,9 @@ std::string loss_sentence(const Study& study, const std::vector<const Cell*>& ce
   if (!same_steps)
     return fmt::format("The last training losses lie between {} and {}, after different numbers of steps.",
                        significant(least), significant(most));
+  if (most == least)
+    return fmt::format("At step {} the training losses of {} are equal: {}.", steps, counted(num_runs, "run"),
+                       significant(most));
   return fmt::format("At step {} the training losses of {} lie between {} and {} ({} apart).", steps,
                      counted(num_runs, "run"), significant(least), significant(most), percent((most - least) / most));
 }
@@ -200,10 +202,10 @@ std::string failures_sentence(const Study& study) {
   for (const char* status : {"failed", "stopped"}) {
     const auto number =
         std::count_if(study.runs.begin(), study.runs.end(), [&](const RunReport& run) { return run.status == status; });
-    if (number) parts.push_back(fmt::format("{} {}", counted(number, "run"), status));
+    if (number) parts.push_back(fmt::format("{} {}", number, status));
   }
   if (parts.empty()) return {};
-  return fmt::format("Of {}, {}; they are in the tables and drawn as crosses.",
+  return fmt::format("Of {}, {}: see the table of runs; figures show a cross in their place.",
                      counted(static_cast<long>(study.runs.size()), "run"), join(parts, " and "));
 }
 
@@ -218,8 +220,7 @@ std::string interval_text(const Estimate& estimate, int digits) {
   }
   const std::string over = estimate.basis == Basis::repeats ? counted(estimate.num_values, "repeat")
                                                             : counted(estimate.num_values, "step") + " of one run";
-  return fmt::format(" (95 % interval {}–{} over {})", significant(estimate.interval->low, digits),
-                     significant(estimate.interval->high, digits), over);
+  return fmt::format(" (95 % interval {} over {})", range_text(estimate, digits), over);
 }
 
 double compute_cost(const Cell& cell) {

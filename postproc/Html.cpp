@@ -24,7 +24,9 @@ std::string percent_encoded(const std::string& text) {
 }
 
 std::string html_of(const HtmlCell& cell) {
-  if (cell.sort_value.empty()) return fmt::format("<td>{}</td>", escaped(cell.text));
+  constexpr std::size_t kLong = 40;  // would make a tall, thin column
+  if (cell.sort_value.empty())
+    return fmt::format("<td{}>{}</td>", cell.text.size() > kLong ? " class=\"long\"" : "", escaped(cell.text));
   return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", cell.sort_value, escaped(cell.text));
 }
 
@@ -39,8 +41,8 @@ HtmlCell::HtmlCell(std::string shown, double value)
 
 std::string table(const HtmlTable& table) {
   std::string out = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"{0}\"><table>\n<caption>{0}</caption>\n<thead><tr>",
+      "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
+      "<thead><tr>",
       escaped(table.caption));
   for (std::size_t column = 0; column < table.head.size(); ++column)
     out += fmt::format("<th{}><button type=\"button\">{}</button></th>",

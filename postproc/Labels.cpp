@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "base/Text.hpp"
 
 namespace multicard::post {
@@ -54,11 +56,27 @@ std::string counted(long count, const std::string& noun) {
   return grouped(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-std::string percent(double share, int digits) {
+std::string alike(double value, double reference, int digits) {
+  const int magnitude = reference == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(reference))));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));
+}
+
+std::string range_text(const Estimate& estimate, int digits) {
+  return fmt::format("{}–{}", alike(estimate.interval->low, estimate.value, digits),
+                     alike(estimate.interval->high, estimate.value, digits));
+}
+
+std::string with_interval(const Estimate& estimate, int digits) {
+  if (!estimate.known()) return "–";
+  if (!estimate.interval) return significant(estimate.value, digits);
+  return fmt::format("{} ({})", alike(estimate.value, estimate.value, digits), range_text(estimate, digits));
+}
+
+std::string percent(double share) {
   if (!std::isfinite(share)) return "–";
   const double value = 100 * share;
   if (value != 0 && std::abs(value) < 0.1) return "< 0.1 %";
-  return significant(value, std::abs(value) < 1 ? std::min(digits, 1) : digits) + " %";
+  return fmt::format("{:.1f} %", value);
 }
 
 }  // namespace multicard::post

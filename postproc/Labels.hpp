@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "postproc/Statistics.hpp"
+
 namespace multicard::post {
 
 /// The last component of a deck path; the one before it where that is "name": image_size, strategy, model.
@@ -21,7 +23,17 @@ bool changes_work(const std::string& key);
 /// "1 rank", "4 ranks"
 std::string counted(long count, const std::string& noun);
 
-/// "12.3 %" of 0.123; at most `digits` significant digits.
-std::string percent(double share, int digits = 3);
+/// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
+/// read alike: 421.0 beside 413.4.
+std::string alike(double value, double reference, int digits);
+
+/// "413.4 (408.5–421.0)", the value alone without an interval, "–" when unknown.
+std::string with_interval(const Estimate& estimate, int digits = 4);
+
+/// "408.5–421.0"
+std::string range_text(const Estimate& estimate, int digits = 4);
+
+/// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.
+std::string percent(double share);
 
 }  // namespace multicard::post

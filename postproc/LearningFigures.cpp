@@ -99,8 +99,7 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
-  figures.push_back(
-      {"train_loss" + suffix, Section::learning, chart.title, loss_sentence(study, cells), chart.script(), {}});
+  figures.push_back(figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells)));
 }
 
 void add_accuracy(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
@@ -119,12 +118,8 @@ void add_accuracy(const Study& study, const std::vector<std::size_t>& group, con
   chart.subtitle = common_settings(study, group);
   chart.x_name = "completed steps";
   chart.y_name = "share of the test set predicted right";
-  figures.push_back({"eval_accuracy" + suffix,
-                     Section::learning,
-                     chart.title,
-                     fmt::format("The highest is {} ({}).", significant(best), name),
-                     chart.script(),
-                     {}});
+  figures.push_back(figure_of("eval_accuracy" + suffix, Section::learning, chart,
+                              fmt::format("The highest is {} ({}).", significant(best), name)));
 }
 
 }  // namespace

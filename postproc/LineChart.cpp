@@ -105,7 +105,7 @@ double label_room(const LineChart& chart) {
   for (const Series& series : chart.series)
     for (const std::string& line : label_lines(series))
       widest = std::max(widest, text_width(line, Canvas::kFontSize));
-  return widest + 34;
+  return widest + 42;
 }
 
 std::size_t style_of(const Series& series) {
@@ -114,8 +114,9 @@ std::size_t style_of(const Series& series) {
 
 void draw_labels(Canvas& canvas, const LineChart& chart, const std::vector<EndLabel>& labels, const Area& area) {
   for (const EndLabel& label : labels) {
-    const double x = area.right + 12;
+    const double x = area.right + 20;
     if (!label.style) {
+      canvas.line(x - 8, label.y, x + 8, label.y, kFaint, "(6,5)");
       canvas.text(x + 14, label.y, label.lines.front(), Align::left, Ink::faint);
       continue;
     }
@@ -132,6 +133,35 @@ void draw_labels(Canvas& canvas, const LineChart& chart, const std::vector<EndLa
   }
 }
 
+std::vector<double> y_ticks(const Range& y) {
+  std::vector<double> ticks;
+  const double first = std::ceil(y.low / y.step - 1e-9), last = std::floor(y.high / y.step + 1e-9);
+  for (double i = first; i <= last; ++i)
+    ticks.push_back(i == 0 ? 0 : i * y.step);
+  return ticks;
+}
+
+double tick_room(const Range& y) {
+  double widest = 0;
+  for (const double tick : y_ticks(y))
+    widest = std::max(widest, text_width(significant(tick, 6), Canvas::kFontSize));
+  return widest + 16;
+}
+
+/// The dashed line of what would be perfect, between the first and the last count.
+void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
+  if (!chart.ideal_slope && !chart.ideal_height) return;
+  constexpr int kPieces = 64;
+  const double first = chart.ticks.front(), last = chart.ticks.back();
+  std::vector<std::vector<double>> line;
+  for (int i = 0; i <= kPieces; ++i) {
+    const double x = first * std::pow(last / first, static_cast<double>(i) / kPieces);
+    const double value = chart.ideal_height ? *chart.ideal_height : *chart.ideal_slope * x;
+    if (value <= y.high) line.push_back({x, value});
+  }
+  canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
+}
+
 void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
   canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
@@ -139,11 +169,8 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   canvas.command(fmt::format("set xrange [{:.8g}:{:.8g}]", x.low, x.high));
   canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
   std::vector<std::string> ticks;
-  for (int i = 0; y.low + i * y.step <= y.high * (1 + 1e-9) + 1e-300; ++i) {
-    const double value = y.low + i * y.step;
-    const double shown = std::abs(value) < y.step * 1e-6 ? 0 : value;
-    ticks.push_back(fmt::format("'{}' {:.8g}", significant(shown, 6), value));
-  }
+  for (const double value : y_ticks(y))
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(value, 6), value));
   canvas.command("set ytics (" + join(ticks, ", ") + ") scale 0");
   if (chart.horizontal == Horizontal::linear) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
   ticks.clear();
@@ -169,32 +196,31 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   for (const Point& point : series.crosses)
     crosses.push_back({point.x * shift, std::max(point.y, y.low + 0.03 * (y.high - y.low))});
   if (!bars.empty()) canvas.plot(fmt::format("with yerrorbars pt 0 lw 1.5 lc rgb '{}'", kColours[style]), bars);
-  const std::string with = chart.markers == Markers::on
-                               ? fmt::format("with linespoints lw 2 pt {} ps 0.7", kMarkers[style])
-                               : fmt::format("with lines lw 2 dt {}", kDashes[style]);
+  const std::string with =
+      chart.markers == Markers::on
+          ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
+                        chart.horizontal == Horizontal::linear ? kDashes[style] : "1", kMarkers[style])
+          : fmt::format("with lines lw 2 dt {}", kDashes[style]);
   if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, kColours[style]), line);
   if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", kColours[style]), crosses);
 }
 
 }  // namespace
 
-std::string LineChart::script() const {
+Drawing LineChart::drawing() const {
   Canvas canvas(title, subtitle);
   const Range x = x_range(*this);
   const double last_x = horizontal == Horizontal::log2_counts ? x.high / kSpread : x.high;
   const Range y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
-  const Area area{text_width(significant(y.high, 6), Canvas::kFontSize) + 16, top, Canvas::kWidth - label_room(*this),
-                  top + kPlotHeight};
+  const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + kPlotHeight};
   canvas.area(area);
   draw_axes(canvas, *this, x, y, area);
   draw_labels(canvas, *this, end_labels(*this, y, last_x, area), area);
-  const std::string dashed = fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint);
-  if (ideal_slope) canvas.plot(fmt::format("{:.8g}*x {}", *ideal_slope, dashed), {});
-  if (ideal_height) canvas.plot(fmt::format("{:.8g} {}", *ideal_height, dashed), {});
+  draw_ideal(canvas, *this, y);
   for (std::size_t i = 0; i < series.size(); ++i)
     draw_series(canvas, *this, i, y);
-  return canvas.script(area.bottom + 52);
+  return canvas.finished(area.bottom + 52);
 }
 
 }  // namespace multicard::post

@@ -36,8 +36,8 @@ struct LineChart {
   std::optional<double> ideal_slope;   ///< y = slope x, dashed
   std::optional<double> ideal_height;  ///< y = height, dashed
 
-  /// The gnuplot script. Names stand at the line ends, pushed apart where they would touch.
-  std::string script() const;
+  /// Names stand at the line ends, pushed apart where they would touch.
+  Drawing drawing() const;
 };
 
 }  // namespace multicard::post

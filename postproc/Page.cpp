@@ -39,9 +39,12 @@ std::string figures_of(const Study& study, const std::vector<Figure>& figures, S
   const std::string command = made_with(study);
   std::string out;
   for (const Figure& figure : figures) {
-    if (figure.section != section || figure.svg.empty()) continue;
-    out += fmt::format("<figure id=\"{}\">\n{}<figcaption>{} {}</figcaption></figure>\n", figure.id, figure.svg,
-                       escaped(figure.caption), command);
+    if (figure.section != section || figure.svg_on_page.empty()) continue;
+    out += fmt::format(
+        "<figure id=\"{0}\">\n<h3>{1}</h3>\n<p class=\"note\">{2}</p>\n{3}<figcaption>{4} <span class=\"made\">{5}"
+        "</span></figcaption></figure>\n",
+        figure.id, escaped(figure.title), escaped(figure.subtitle), figure.svg_on_page, escaped(figure.caption),
+        command);
   }
   return out;
 }
@@ -63,7 +66,7 @@ std::string answer_part(const Study& study) {
 std::string study_part(const Study& study, const std::vector<Figure>& figures) {
   std::string out = table(cells_table(study));
   if (const std::string note = interval_note(study); !note.empty())
-    out += fmt::format("<p class=\"note\">{}.</p>\n", escaped(note));
+    out += fmt::format("<p class=\"note\">Rates, speedups and efficiencies: {}.</p>\n", escaped(note));
   return out + figures_of(study, figures, Section::study) + figures_of(study, figures, Section::learning);
 }
 
@@ -165,9 +168,10 @@ std::string report_page(const Study& study, const std::vector<Figure>& figures, 
   const std::string warning =
       notes.warning.empty() ? std::string() : fmt::format("<p class=\"warning\">{}</p>\n", escaped(notes.warning));
   return fmt::format(
-      "{}<body>\n<div class=\"frame\">\n<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n"
-      "<h1>{}</h1>\n{}{}{}</main>\n</div>\n<script>{}</script>\n</body>\n</html>\n",
-      head_of("multicard: " + title), contents, escaped(title), meta_line(study, notes), warning, body, kScript);
+      "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n{}{}</header>\n"
+      "<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n{}</main>\n</div>\n<script>{}</script>\n</body>\n"
+      "</html>\n",
+      head_of("multicard: " + title), escaped(title), meta_line(study, notes), warning, contents, body, kScript);
 }
 
 }  // namespace multicard::post

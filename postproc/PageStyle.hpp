@@ -13,31 +13,39 @@ html { scroll-behavior: smooth; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--text);
   font: 1rem/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 a { color: var(--link); }
-.frame { display: grid; grid-template-columns: minmax(0, 1fr); max-width: 46rem; margin: 0 auto; padding: 0 1rem 4rem; }
-main { min-width: 0; }
+.frame { display: grid; grid-template-columns: minmax(0, 1fr); max-width: 58rem; margin: 0 auto; padding: 0 1rem 4rem; }
+main, header { min-width: 0; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 1.6rem 0 .3rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .6rem; padding-top: .5rem; border-top: 1px solid var(--rule); }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .6rem; padding-top: .5rem;
+  border-top: 1px solid var(--rule); }
 h3 { font-size: 1.02rem; margin: 1.4rem 0 .3rem; }
 h2 a.anchor, h3 a.anchor { color: inherit; text-decoration: none; }
 h2 a.anchor:hover::after { content: " #"; color: var(--faint); }
 p { margin: .6rem 0; max-width: 70ch; overflow-wrap: break-word; }
-.meta, figcaption, caption, .note { color: var(--faint); font-size: .88rem; line-height: 1.45; }
+.meta, figcaption, .note { color: var(--faint); font-size: .88rem; line-height: 1.45; }
 .answer p:first-of-type { font-size: 1.12rem; line-height: 1.5; }
 nav { font-size: .9rem; margin: 1rem 0 0; padding: .6rem 1rem; background: var(--tint); border-radius: 6px; }
 nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }
-figure { margin: 1.4rem 0 1.8rem; }
+figure { margin: 1.6rem 0 2.2rem; max-width: 40rem; }
+figure h3 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
+figure .note { margin: .1rem 0 .3rem; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { margin-top: .3rem; max-width: 70ch; }
 code, pre { font: .84em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code { overflow-wrap: anywhere; }
 pre { overflow-x: auto; background: var(--tint); padding: .8rem 1rem; border-radius: 6px; }
-.scroll { overflow-x: auto; margin: .8rem 0; }
+.made { display: block; }
+.scroll { overflow-x: auto; margin: .8rem 0;
+  background: linear-gradient(to right, var(--page) 1.5rem, transparent) 0 0 / 3rem 100% no-repeat local,
+    linear-gradient(to left, var(--page) 1.5rem, transparent) 100% 0 / 3rem 100% no-repeat local,
+    linear-gradient(to right, var(--rule), transparent) 0 0 / .8rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--rule), transparent) 100% 0 / .8rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
-caption { text-align: left; padding-bottom: .3rem; }
 th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 th.n, td.n { text-align: right; white-space: nowrap; }
-td { max-width: 22rem; }
+td { max-width: 26rem; }
+td.long { min-width: 18rem; }
 th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
@@ -51,19 +59,22 @@ dd { margin: 0; overflow-wrap: anywhere; }
 details { margin: .8rem 0; }
 summary { cursor: pointer; }
 .warning { border-left: 4px solid #E69F00; padding: .2rem 0 .2rem .9rem; }
-@media (max-width: 30rem) { nav ol { columns: 1; } dl div { grid-template-columns: minmax(0, 1fr); gap: 0; }
+@media (max-width: 30rem) { nav ol { columns: 1; } dl div { grid-template-columns: 7rem minmax(0, 1fr); }
   h1 { font-size: 1.35rem; } }
-@media screen and (min-width: 70rem) {
-  .frame { grid-template-columns: 13rem minmax(0, 46rem); column-gap: 3rem; max-width: 64rem; }
+@media screen and (min-width: 78rem) {
+  .frame { grid-template: "nav header" auto "nav main" 1fr / 12rem minmax(0, 58rem); column-gap: 3rem;
+    max-width: 75rem; }
+  header { grid-area: header; } main { grid-area: main; } nav { grid-area: nav; }
   nav { position: sticky; top: 1.6rem; align-self: start; margin-top: 1.8rem; background: none; padding: 0; }
   nav ol { columns: 1; } nav li { margin: .3rem 0; } }
 @media print {
   @page { size: A4; margin: 18mm 16mm; }
   :root { color-scheme: light; --page: #fff; --text: #000; --faint: #444; --rule: #bbb; --tint: #f4f4f4; --link: #000; }
   body { font-size: 10pt; } nav { display: none; } .frame { display: block; max-width: none; padding: 0; }
-  figure, tr, dl div { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
-  figure svg { max-height: 105mm; } .scroll { overflow: visible; } table { font-size: 7.5pt; }
-  th, td { padding-right: .35rem; white-space: normal !important; overflow-wrap: anywhere; } pre { white-space: pre-wrap; }
+  figure, tr, dl div { break-inside: avoid; } h2, h3, .note { break-after: avoid; }
+  figure svg { width: 130mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
+  th, td { padding-right: .3rem; white-space: normal !important; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
+  pre { white-space: pre-wrap; }
   .screen { display: none; } }
 )css";
 

@@ -15,10 +15,18 @@ namespace {
 constexpr std::size_t kMostRanks = 32;
 constexpr std::size_t kMostFigures = 6;
 
-Box in_milliseconds(Box box) {
+/// Relative to `unit`.
+Box in_units_of(double unit, Box box) {
   for (double& value : box)
-    value *= 1000;
+    value /= unit;
   return box;
+}
+
+double typical_own_time(const RunReport& run) {
+  std::vector<double> medians;
+  for (const RankReport& rank : run.rank_reports)
+    medians.push_back(rank.own.value);
+  return median(medians);
 }
 
 /// All ranks, or those with the largest median own times, by number.
@@ -45,32 +53,28 @@ std::string title_of(const RunReport& run) {
   return fmt::format("{} ranks are slower than the others", slow.size());
 }
 
-Figure figure_of(const Study& study, const Cell& cell, std::size_t number) {
+Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
   const RunReport& run = representative(study, cell);
   BoxChart chart;
   const std::vector<std::size_t> ranks = shown_ranks(run);
+  const double typical = typical_own_time(run);
   for (const std::size_t rank : ranks) {
     const RankReport& report = run.rank_reports[rank];
     chart.columns.push_back(
-        {std::to_string(rank), in_milliseconds(report.step_box), in_milliseconds(report.own_box), report.straggler});
+        {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
   chart.title = title_of(run);
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
                                : std::string();
-  chart.subtitle = fmt::format("{}{}. Run {}, {}. Boxes 25–75 %, whiskers 5–95 %, line: median", name_of(study, cell),
+  chart.subtitle = fmt::format("{}{}: run {}, {}. Boxes 25–75 %, whiskers 5–95 %, line: median", name_of(study, cell),
                                some, run.name, counted(run.num_measured, "measured step"));
   chart.x_name = "rank";
-  chart.y_name = "ms";
-  chart.outer_name = "whole step";
-  chart.inner_name = "own work (without reduce wait)";
-  chart.marked_name = "straggler";
-  return {fmt::format("ranks{}", number == 0 ? "" : fmt::format("-{}", number + 1)),
-          Section::ranks,
-          chart.title,
-          ranks_sentence(study, cell),
-          chart.script(),
-          {}};
+  chart.y_name = fmt::format("own work of a step, relative to the median rank ({} ms)", significant(1000 * typical, 3));
+  chart.limit = 1.05;
+  chart.limit_name = "+5 %";
+  const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
+  return figure_of(id, Section::ranks, chart, ranks_sentence(study, cell));
 }
 
 }  // namespace
@@ -84,7 +88,7 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
     return std::pair(b->stragglers.size(), b->rank_spread) < std::pair(a->stragglers.size(), a->rank_spread);
   });
   for (std::size_t i = 0; i < std::min(cells.size(), kMostFigures); ++i)
-    figures.push_back(figure_of(study, *cells[i], i));
+    figures.push_back(rank_figure(study, *cells[i], i));
 }
 
 }  // namespace multicard::post

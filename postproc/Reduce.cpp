@@ -199,14 +199,10 @@ void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& rep
 }
 
 void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
-  const Times& step = run.times.at("step");
   const std::vector<std::vector<double>> own = own_times(run, measured);
   std::vector<double> medians;
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    std::vector<double> steps;
-    for (const std::size_t i : measured)
-      steps.push_back(step.at(rank, i));
-    const RankReport entry{estimate_of_steps(own[rank]), box_of(steps), box_of(own[rank])};
+    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};
     medians.push_back(entry.own.value);
     report.rank_reports.push_back(entry);
   }

@@ -20,7 +20,6 @@ using Box = std::array<double, 5>;
 /// One rank of one run; times in seconds, over the measured steps.
 struct RankReport {
   Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)
-  Box step_box{};
   Box own_box{};
   bool straggler = false;
 };

@@ -64,15 +64,19 @@ LineChart chart_of(const Study& study, const std::vector<std::size_t>& configura
 }
 
 std::string subtitle(const Study& study, const std::vector<std::size_t>& configurations) {
-  return fmt::format("{} scaling: {}. {}, 95 % intervals", text_of(study.scaling),
-                     common_settings(study, configurations), repeats_text(all_cells(study, configurations)));
+  const std::vector<const Cell*> cells = all_cells(study, configurations);
+  const bool crosses =
+      std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+  return fmt::format("{} scaling: {}. {}, 95 % intervals{}", text_of(study.scaling),
+                     common_settings(study, configurations), repeats_text(cells),
+                     crosses ? ", × failed or stopped" : "");
 }
 
 void add(const Study& study, const LineChart& chart, const std::vector<std::size_t>& configurations,
          const std::string& id, const std::string& caption, std::vector<Figure>& figures) {
   LineChart finished = chart;
   finished.subtitle = subtitle(study, configurations);
-  figures.push_back({id, Section::study, chart.title, caption, finished.script(), {}});
+  figures.push_back(figure_of(id, Section::study, finished, caption));
 }
 
 void add_rate(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best,

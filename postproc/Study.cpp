@@ -93,13 +93,21 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
   cell.rank_spread = mean_over(runs, cell, &RunReport::rank_spread);
 }
 
-/// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition.
+bool has_several_counts(const Study& study, std::size_t configuration) {
+  const auto cells = study.cells_of(configuration);
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const Cell* cell) { return cell->status == CellStatus::complete && cell->rate.known(); }) > 1;
+}
+
+/// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition; measured on one
+/// number of ranks only there are none.
 void compare_with_baseline(Study& study) {
   for (Cell& cell : study.cells) {
     if (cell.status != CellStatus::complete || !cell.rate.known()) continue;
     Configuration& configuration = study.configurations[cell.configuration];
     if (!configuration.baseline_ranks) configuration.baseline_ranks = cell.ranks;
     const int baseline_ranks = *configuration.baseline_ranks;
+    if (!has_several_counts(study, cell.configuration)) continue;
     if (baseline_ranks == cell.ranks) {
       cell.speedup.value = baseline_ranks;
       cell.efficiency.value = 1;

@@ -45,7 +45,7 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
   replace_all(svg, "id=\"gnuplot_canvas\"", "");
   replace_all(svg, "gpPt", id + "-pt");
   replace_all(svg, "gpDot", id + "-dot");
-  static const std::array<std::pair<const char*, const char*>, 10> kReplacements{
+  static const std::array<std::pair<const char*, const char*>, 12> kReplacements{
       {{"fill=\"black\"", "fill=\"currentColor\""},
        {"stroke='black'", "stroke='currentColor'"},
        {"stroke=\"black\"", "stroke=\"currentColor\""},
@@ -53,14 +53,29 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
        {"color=\"gray\"", ""},
        {"color=\"white\"", ""},
        {" font-family=\"Sans\"", ""},
-       {"fill=\"rgb(1, 2, 3)\"", "fill=\"currentColor\" fill-opacity=\"0.72\""},
-       {"stroke='rgb(1, 2, 3)'", "stroke='currentColor' stroke-opacity='0.5'"},
+       {" font-family=\"Sans:Bold\"", " font-weight=\"600\""},
+       {"rgb(  0,   0,   0)", "currentColor"},
+       {"fill=\"rgb(1,2,3)\"", "fill=\"currentColor\" fill-opacity=\"0.7\""},
+       {"stroke='rgb(  1,   2,   3)'", "stroke='currentColor' stroke-opacity='0.5'"},
        {"stroke='rgb(128, 128, 128)' stroke-dasharray='2,4' class=\"gridline\"",
         "stroke='currentColor' stroke-opacity='0.15'"}}};
   for (const auto& [what, by] : kReplacements)
     replace_all(svg, what, by);
+  // gnuplot whites out the line under error bars.
+  svg = std::regex_replace(svg, std::regex("<use [^>]*color='white'/>\\s*"), "");
+  // The cross of failed runs must be as heavy as a line.
+  svg = std::regex_replace(svg, std::regex("stroke-width='[0-9.]+'( stroke='currentColor' d='M-1,-1 L1,1 M1,-1 )"),
+                           "stroke-width='0.45'$1");
   svg = std::regex_replace(svg, std::regex("<g [^>]*>\\s*</g>\\s*"), "");
   return head + svg;
+}
+
+std::string without_head(std::string svg, double height) {
+  std::smatch box;
+  if (!std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\""))) return svg;
+  const std::string rest =
+      fmt::format("viewBox=\"0 {:.0f} {} {:.0f}\"", height, box[1].str(), std::stod(box[2].str()) - height);
+  return svg.replace(static_cast<std::size_t>(box.position()), static_cast<std::size_t>(box.length()), rest);
 }
 
 std::string escaped(const std::string& text) {

@@ -10,6 +10,9 @@ namespace multicard::post {
 /// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError for what is not an SVG.
 std::string themed(std::string svg, const std::string& id, const std::string& title);
 
+/// A themed SVG with the top `height` pixels cut off.
+std::string without_head(std::string svg, double height);
+
 /// `text` for HTML and XML content and attributes: & < > " ' as entities, other control characters than tab and line
 /// break as blanks.
 std::string escaped(const std::string& text);

@@ -57,14 +57,6 @@ std::vector<std::string> terminal_row(const Study& study, const Cell& cell) {
 
 }  // namespace
 
-std::string with_interval(const Estimate& estimate, int digits) {
-  if (!estimate.known()) return "–";
-  const std::string value = significant(estimate.value, digits);
-  if (!estimate.interval) return value;
-  return fmt::format("{} ({}–{})", value, significant(estimate.interval->low, digits),
-                     significant(estimate.interval->high, digits));
-}
-
 std::string interval_note(const Study& study) {
   bool steps = false, repeats = false, none = false;
   for (const Cell& cell : study.cells) {

@@ -18,9 +18,6 @@ std::string summary_json(const Study& study);
 /// Cells that did not complete say so with the first line of their error.
 std::string terminal_table(const Study& study);
 
-/// "812.3 (801–823)", the value alone without an interval, "–" when unknown.
-std::string with_interval(const Estimate& estimate, int digits = 4);
-
 /// What the intervals of this study are, in one line: over steps, over repeats, or none.
 std::string interval_note(const Study& study);
 
