@@ -35,6 +35,15 @@ Encoded encode(const Hdf5Value& value, const Hdf5Operation& operation) {
   return plain(H5T_IEEE_F64LE, reals.size(), reals.data());
 }
 
+/// At least what an attribute takes in the file.
+std::uint64_t encoded_bytes(const Hdf5Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return packed_bytes({*text});
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return texts->size() * packed_bytes(*texts);
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return integers->size() * sizeof(double);
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return reals->size() * sizeof(double);
+  return sizeof(double);
+}
+
 hid_t memory_type_of(const Encoded& encoded) {
   switch (H5Tget_class(encoded.type)) {
     case H5T_INTEGER:
@@ -113,6 +122,7 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* out) {
 }  // namespace
 
 void Hdf5File::write_attribute(const std::string& object, const std::string& name, const Hdf5Value& value) {
+  state_->reserve_more(encoded_bytes(value));
   state_->together("writing", [&] {
     const std::string full = full_name(object, name);
     const Hdf5Operation operation = state_->operation("writing", full);

@@ -97,7 +97,7 @@ void run_pieces(const Request& request, const HyperslabPieces& pieces, std::uint
     } catch (const Error& found) {
       if (!error) error = found;
     }
-    if (!is_empty) memory += piece.num_elements() * H5Tget_size(memory_type(request.type));
+    if (!is_empty) memory += piece.num_elements() * element_bytes(request.type);
   }
   if (error) throw Error(*error);
 }
@@ -106,8 +106,7 @@ void run(const Request& request, Transfer transfer) {
   Hdf5FileState& file = *request.dataset.file;
   const auto cut = [&] {
     request.check();
-    const Hdf5Lock lock;
-    return HyperslabPieces(request.block, H5Tget_size(memory_type(request.type)), file.options.piece_bytes);
+    return HyperslabPieces(request.block, element_bytes(request.type), file.options.piece_bytes);
   };
   if (transfer == Transfer::independent || !file.is_parallel()) {
     const HyperslabPieces pieces = cut();

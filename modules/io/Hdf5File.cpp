@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "comm/Native.hpp"
 #include "io/Hdf5State.hpp"
+#include "io/Hyperslab.hpp"
 
 namespace multicard {
 
@@ -55,26 +56,28 @@ std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communic
 template <class Open>
 void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
   const Watchdog::Guard guard(state.communicator.watchdog(), verb);
-  const auto body = [&] {
+  state.agree([&] {
     const Hdf5Lock lock;
     const Hdf5Id access = access_properties(state.communicator);
     state.id = checked(open(access), state.operation(verb, kNothing));
-  };
-  if (state.is_parallel())
-    agreed(state.communicator, body);
-  else
-    body();
+  });
 }
 
 std::shared_ptr<Hdf5FileState> open_existing(const std::string& path, const Communicator& communicator,
                                              const Hdf5Options& options, unsigned mode) {
   auto state = new_state(path, communicator, options);
-  if (state->is_parallel())
-    agreed(communicator, [&] { require_regular_file(path); });
-  else
-    require_regular_file(path);
+  state->agree([&] { require_regular_file(path); });
   open_together(*state, "opening", [&](hid_t access) { return H5Fopen(path.c_str(), mode, access); });
   return state;
+}
+
+void begin_writing(Hdf5FileState& state) {
+  state.agree([&] {
+    if (!state.communicator.is_root()) return;
+    state.space = std::make_unique<ReservedSpace>(state.path);
+    state.end = std::filesystem::file_size(state.path);
+  });
+  state.reserve_more(0);
 }
 
 herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* out) {
@@ -117,7 +120,9 @@ Hdf5File Hdf5File::create(const std::string& path, const Communicator& communica
   auto state = new_state(path, communicator, options);
   open_together(*state, "creating",
                 [&](hid_t access) { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access); });
-  return Hdf5File(std::move(state));
+  Hdf5File file(std::move(state));
+  begin_writing(*file.state_);
+  return file;
 }
 
 Hdf5File Hdf5File::open_read(const std::string& path, const Communicator& communicator, Hdf5Options options) {
@@ -125,7 +130,9 @@ Hdf5File Hdf5File::open_read(const std::string& path, const Communicator& commun
 }
 
 Hdf5File Hdf5File::open_update(const std::string& path, const Communicator& communicator, Hdf5Options options) {
-  return Hdf5File(open_existing(path, communicator, options, H5F_ACC_RDWR));
+  Hdf5File file(open_existing(path, communicator, options, H5F_ACC_RDWR));
+  begin_writing(*file.state_);
+  return file;
 }
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
@@ -158,12 +165,14 @@ void Hdf5File::close() {
   const auto body = [&] {
     const hid_t id = std::exchange(state_->id, -1);
     checked(H5Fclose(id), state_->operation("closing", kNothing));
+    if (state_->space) state_->space->release();
   };
   state_->together("closing", body);
 }
 
 void Hdf5File::create_group(const std::string& group) {
   if (exists(group)) return;
+  state_->reserve_more(0);
   state_->together("creating", [&] {
     const Hdf5Id made(H5Gcreate2(state_->id, group.c_str(), creation_with_groups(), H5P_DEFAULT, H5P_DEFAULT),
                       H5Gclose);
@@ -220,7 +229,11 @@ std::vector<std::string> Hdf5File::datasets_below(const std::string& group) cons
 void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_object, const std::string& object) {
   if (state_->is_parallel() || source.state_->is_parallel())
     throw DataError(fmt::format("{}: copying into a file that several ranks hold is not possible", path()));
-  source.state_->require_open();
+  state_->reserve_more(source.state_->locked("reading", [&] {
+    hsize_t bytes = 0;
+    checked(H5Fget_filesize(source.state_->id, &bytes), source.state_->operation("reading", source_object));
+    return bytes;
+  }));
   state_->locked("writing", [&] {
     checked(H5Ocopy(source.state_->id, source_object.c_str(), state_->id, object.c_str(), H5P_DEFAULT,
                     creation_with_groups()),
@@ -229,6 +242,7 @@ void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_objec
 }
 
 Hdf5Dataset Hdf5File::create_dataset(const std::string& dataset, ElementType type, const Extents& dims, Fill fill) {
+  state_->reserve_more(Hyperslab{{}, dims}.num_elements() * element_bytes(type) + kAlignment);
   return state_->together("creating", [&] {
     const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     set_fill(properties, fill, type, state_->operation("creating", dataset));
@@ -246,6 +260,7 @@ Hdf5Dataset Hdf5File::open_dataset(const std::string& dataset) const {
 
 void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
   const std::size_t bytes = packed_bytes(texts);
+  state_->reserve_more(texts.size() * bytes + kAlignment);
   state_->together("writing", [&] {
     const Hdf5Operation operation = state_->operation("writing", dataset);
     const std::string packed = pack_texts(texts, bytes, operation);

@@ -80,6 +80,34 @@ void Hdf5FileState::require_open() const {
   if (id < 0) throw DataError(path + " has been closed");
 }
 
+void Hdf5FileState::reserve_more(std::uint64_t bytes) {
+  // The parallel driver does not tell how long the file is, so these are upper bounds of what one operation adds.
+  constexpr std::uint64_t kRecords = 16 << 10, kHeadroom = 1 << 20;
+  agree([&] {
+    if (!space) return;
+    space->reserve(end + bytes + kRecords + kHeadroom);
+    end += bytes + kRecords;
+  });
+}
+
+std::uint64_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+      return 1;
+    case ElementType::int32:
+    case ElementType::uint32:
+    case ElementType::float32:
+      return 4;
+    case ElementType::int64:
+    case ElementType::uint64:
+    case ElementType::float64:
+      return 8;
+    case ElementType::text:
+      break;
+  }
+  throw DataError("a text dataset has no numeric type");
+}
+
 hid_t memory_type(ElementType type) {
   switch (type) {
     case ElementType::uint8:

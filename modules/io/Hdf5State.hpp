@@ -11,6 +11,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/Hdf5.hpp"
+#include "io/ReservedSpace.hpp"
 
 namespace multicard {
 
@@ -61,7 +62,9 @@ struct Hdf5FileState {
   std::string path;
   Communicator communicator = Communicator::null();  ///< null for a file of this process alone
   Hdf5Options options;
-  hid_t id = -1;  ///< -1 once closed
+  hid_t id = -1;                         ///< -1 once closed
+  std::unique_ptr<ReservedSpace> space;  ///< on the writing rank of a file open for writing
+  std::uint64_t end = 0;                 ///< the file is at most this long
   int exceptions_at_open = 0;
   bool failed_together = false;  ///< all ranks know of an error
 
@@ -81,14 +84,23 @@ struct Hdf5FileState {
   /// The same; an error of one rank is thrown on all ranks of the file.
   template <class Body>
   auto together(const char* verb, Body&& body) {
-    if (!is_parallel()) return locked(verb, body);
+    return agree([&] { return locked(verb, body); });
+  }
+  /// Runs `body`; an error of one rank is thrown on all ranks of the file.
+  template <class Body>
+  auto agree(Body&& body) {
+    if (!is_parallel()) return body();
     try {
-      return agreed(communicator, [&] { return locked(verb, body); });
+      return agreed(communicator, body);
     } catch (const Error& error) {
       failed_together = error.scope() == Scope::all_ranks;
       throw;
     }
   }
+
+  /// Collective. To be called before an operation that lets the file grow by `bytes` and the library's own records of
+  /// it: a full disk then shows before any rank has begun, so that the file can still be closed.
+  void reserve_more(std::uint64_t bytes);
 };
 
 struct Hdf5DatasetState {
@@ -106,6 +118,7 @@ struct Hdf5DatasetState {
 
 /// \name Types
 /// @{
+std::uint64_t element_bytes(ElementType type);
 hid_t memory_type(ElementType type);
 hid_t file_type(ElementType type);
 /// Fixed-length UTF-8 of `bytes` bytes, the closing NUL included.
