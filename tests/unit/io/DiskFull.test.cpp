@@ -1,5 +1,5 @@
-// What happens when the disk is full, on a tiny file system that the test mounts. That takes root; without it, and where
-// mounting is forbidden, the tests are skipped and say so.
+// What happens when the disk is full, on a tiny file system that the test mounts. That takes root; without it, and
+// where mounting is forbidden, the tests are skipped and say so.
 #include <cstring>
 #include <filesystem>
 
@@ -62,8 +62,7 @@ TEST_F(DiskFull, IsADataErrorOfACollectiveWrite) {
   const std::string error = disk_error([&] {
     PendingFile pending(scratch_ / "x.h5", world());
     Hdf5File file = Hdf5File::create(pending.path(), world());
-    Hdf5Dataset dataset =
-        file.create_dataset<std::uint8_t>("/x", {each * static_cast<std::uint64_t>(world().size())});
+    Hdf5Dataset dataset = file.create_dataset<std::uint8_t>("/x", {each * static_cast<std::uint64_t>(world().size())});
     dataset.write<std::uint8_t>({each * static_cast<std::uint64_t>(world().rank())}, {each}, values,
                                 Transfer::collective);
     file.close();

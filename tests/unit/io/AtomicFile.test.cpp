@@ -1,0 +1,93 @@
+#include "io/AtomicFile.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ScratchFolder;
+using test::world;
+
+void put(const std::string& path, const std::string& text) {
+  if (world().is_root()) std::ofstream(path) << text;
+  world().barrier();
+}
+
+TEST(PendingFile, GetsItsNameOnlyWhenCommitted) {
+  const ScratchFolder scratch;
+  put(scratch / "x", "old");
+  PendingFile pending(scratch / "x", world());
+  put(pending.path(), "new");
+
+  EXPECT_EQ(fs::path(pending.path()).parent_path(), scratch.path());
+  EXPECT_TRUE(fs::path(pending.path()).filename().string().starts_with("."));
+  EXPECT_EQ(world().broadcast(pending.path()), pending.path());
+  EXPECT_EQ(read_file(scratch / "x"), "old");
+  world().barrier();
+
+  pending.commit();
+
+  EXPECT_EQ(read_file(scratch / "x"), "new");
+  EXPECT_FALSE(fs::exists(pending.path()));
+}
+
+TEST(PendingFile, IsRemovedWithoutCommit) {
+  const ScratchFolder scratch;
+  {
+    const PendingFile pending(scratch / "x", world());
+    put(pending.path(), "half");
+  }
+  world().barrier();
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+TEST(PendingFile, StaysAfterCommit) {
+  const ScratchFolder scratch;
+  {
+    PendingFile pending(scratch / "a/b/x", world());
+    put(pending.path(), "whole");
+    pending.commit();
+  }
+  world().barrier();
+  EXPECT_EQ(read_file(scratch / "a/b/x"), "whole");
+}
+
+TEST(PendingFile, OfTheSameNameMayBeWrittenTwiceAtOnce) {
+  const ScratchFolder scratch;
+  const PendingFile one(scratch / "x", world()), two(scratch / "x", world());
+
+  EXPECT_NE(one.path(), two.path());
+}
+
+TEST(PendingFile, ThatWasNeverWrittenIsADataErrorOnAllRanks) {
+  const ScratchFolder scratch;
+  PendingFile pending(scratch / "x", world());
+  try {
+    pending.commit();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    EXPECT_EQ(error.scope(), Scope::all_ranks);
+  }
+}
+
+TEST(PendingFile, OfAFolderThatCannotBeMadeIsADataError) {
+  try {
+    const PendingFile pending("/dev/null/x/y", world());
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    EXPECT_NE(std::string(error.what()).find("/dev/null/x"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace multicard

@@ -1,0 +1,135 @@
+#include "io/Bytes.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::ScratchFolder;
+
+template <class Body>
+std::string data_error_of(Body&& body) {
+  try {
+    body();
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string compressed(const std::string& bytes) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string some_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<char>(i * i / 7);
+  return bytes;
+}
+
+TEST(Bytes, AreReadAsTheyWereWritten) {
+  const ScratchFolder scratch;
+  const std::string bytes = some_bytes(100'003);
+
+  write_file(scratch / "new/folder/x", bytes);
+  write_file(scratch / "new/folder/empty", "");
+
+  EXPECT_EQ(read_file(scratch / "new/folder/x"), bytes);
+  EXPECT_EQ(read_file_maybe_gzip(scratch / "new/folder/x"), bytes);
+  EXPECT_EQ(read_file(scratch / "new/folder/empty"), "");
+  EXPECT_EQ(read_file_maybe_gzip(scratch / "new/folder/empty"), "");
+}
+
+TEST(Bytes, OfFilesWithoutASizeAreRead) {
+  EXPECT_TRUE(contains(read_file("/proc/self/status"), "VmRSS"));
+}
+
+TEST(Bytes, OfAMissingFileAreADataErrorThatNamesIt) {
+  EXPECT_EQ(data_error_of([] { read_file("/no/such/file"); }),
+            "/no/such/file cannot be read (No such file or directory)");
+  EXPECT_TRUE(contains(data_error_of([] { sha256_of_file("/no/such/file"); }), "/no/such/file cannot be read"));
+  EXPECT_TRUE(contains(data_error_of([] { read_file("/tmp"); }), "/tmp cannot be read"));
+}
+
+TEST(Gzip, IsDecompressedAlsoInSeveralMembers) {
+  const ScratchFolder scratch;
+  const std::string bytes = some_bytes(300'000);
+  write_file(scratch / "x.gz", compressed(bytes) + compressed("tail"));
+
+  EXPECT_EQ(read_file_maybe_gzip(scratch / "x.gz"), bytes + "tail");
+}
+
+TEST(Gzip, ThatIsCutOrDamagedIsADataError) {
+  const ScratchFolder scratch;
+  const std::string whole = compressed(some_bytes(300'000));
+  for (const std::size_t length :
+       {std::size_t{2}, std::size_t{9}, std::size_t{11}, whole.size() / 2, whole.size() - 1}) {
+    write_file(scratch / "x.gz", whole.substr(0, length));
+    EXPECT_TRUE(contains(data_error_of([&] { read_file_maybe_gzip(scratch / "x.gz"); }),
+                         "x.gz cannot be decompressed (it ends too early)"))
+        << length;
+  }
+  std::string damaged = whole;
+  damaged[whole.size() / 2] = static_cast<char>(damaged[whole.size() / 2] ^ 0x10);
+  write_file(scratch / "x.gz", damaged);
+  EXPECT_TRUE(contains(data_error_of([&] { read_file_maybe_gzip(scratch / "x.gz"); }), "x.gz cannot be decompressed"));
+}
+
+TEST(Sha256, IsTheOneOfTheStandard) {
+  const ScratchFolder scratch;
+  write_file(scratch / "abc", "abc");
+  const std::string large = some_bytes(3'000'000);
+  write_file(scratch / "large", large);
+
+  // FIPS 180-2, appendix B.1
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_of_file(scratch / "abc"), sha256("abc"));
+  EXPECT_EQ(sha256_of_file(scratch / "large"), sha256(large));
+}
+
+TEST(Glob, ListsSortedPathsWithoutHiddenOnes) {
+  const ScratchFolder scratch;
+  for (const char* name : {"train-00001.h5", "train-00000.h5", ".train-00002.h5.part", "test.h5", "Train.h5"})
+    write_file(scratch / name, "");
+
+  EXPECT_EQ(expand_glob(scratch / "*.h5"),
+            (std::vector<std::string>{scratch / "Train.h5", scratch / "test.h5", scratch / "train-00000.h5",
+                                      scratch / "train-00001.h5"}));
+  EXPECT_EQ(expand_glob(scratch / "test.h5"), std::vector<std::string>{scratch / "test.h5"});
+  EXPECT_TRUE(contains(data_error_of([&] { expand_glob(scratch / "none*.h5"); }), "no file matches "));
+  EXPECT_TRUE(contains(data_error_of([&] { expand_glob(scratch / "none*.h5"); }), "none*.h5"));
+}
+
+TEST(OutputFile, TellsThatADeviceIsFull) {
+  const std::string error = data_error_of([] {
+    OutputFile file("/dev/full");
+    file.write(std::string(10'000, 'x'));
+    file.close();
+  });
+
+  EXPECT_EQ(error, "/dev/full cannot be written (No space left on device) Free some space or choose another folder.");
+}
+
+}  // namespace
+}  // namespace multicard
