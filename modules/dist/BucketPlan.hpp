@@ -1,0 +1,34 @@
+#pragma once
+/// \file Which gradient lies where; for modules/dist only.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace multicard {
+
+/// Gradients in reverse parameter order, one buffer for each element type, cut into buckets of whole gradients.
+struct BucketPlan {
+  struct Bucket {
+    at::ScalarType type;
+    std::int64_t offset = 0;  ///< elements from the start of its type's buffer
+    std::int64_t numel = 0;
+    int num_members = 0;
+  };
+  struct Place {
+    std::size_t bucket = 0;
+    std::int64_t offset = 0;  ///< elements from the start of its type's buffer
+  };
+
+  std::vector<Bucket> buckets;                      ///< in the order in which backward fills them
+  std::vector<Place> places;                        ///< of each parameter
+  std::map<at::ScalarType, std::int64_t> capacity;  ///< elements of each buffer
+
+  /// \param bucket_mb bytes / 1e6 at which a bucket is closed; see GradientReducer::Options
+  static BucketPlan make(const std::vector<at::Tensor>& parameters, std::optional<double> bucket_mb);
+};
+
+}  // namespace multicard

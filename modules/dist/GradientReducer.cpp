@@ -1,0 +1,169 @@
+#include "dist/GradientReducer.hpp"
+
+#include <map>
+#include <stdexcept>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "base/Clock.hpp"
+#include "dist/BucketPlan.hpp"
+
+namespace multicard {
+
+namespace {
+
+void check_parameter(const at::Tensor& parameter) {
+  const bool summable = parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble;
+  if (!parameter.is_leaf() || !parameter.requires_grad() || !summable)
+    throw std::invalid_argument("GradientReducer wants leaves of float32 or float64 that require gradients");
+}
+
+/// The strides that autograd wants a gradient to have (torch/csrc/autograd/utils/grad_layout_contract.h): then it adds
+/// into it instead of replacing it.
+std::vector<std::int64_t> gradient_strides(const at::Tensor& parameter) {
+  if (parameter.is_non_overlapping_and_dense()) return parameter.strides().vec();
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(parameter.dim()), 1);
+  for (std::size_t d = strides.size(); d-- > 1;)
+    strides[d - 1] = strides[d] * parameter.size(static_cast<std::int64_t>(d));
+  return strides;
+}
+
+}  // namespace
+
+struct GradientReducer::Impl {
+  struct Bucket {
+    at::Tensor flat;
+    int num_members = 0;
+    int num_missing = 0;
+    std::unique_ptr<Work> work;
+  };
+
+  struct Hook : torch::autograd::PostAccumulateGradHook {
+    Hook(Impl& reducer, std::size_t number) : owner(reducer), parameter(number) {}
+    void operator()(const at::Tensor&) override { owner.gradient_ready(parameter); }
+    Impl& owner;
+    std::size_t parameter;
+  };
+
+  Impl(std::vector<at::Tensor> all, TensorCollectives& with, const Options& options)
+      : parameters(std::move(all)), collectives(with), plan(BucketPlan::make(parameters, options.bucket_mb)) {
+    const at::NoGradGuard no_grad;
+    make_buffers();
+    make_gradients();
+    if (options.overlap == Overlap::no) return;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameters[i], std::make_unique<Hook>(*this, i));
+  }
+
+  ~Impl() {
+    for (const at::Tensor& parameter : parameters)
+      torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void make_buffers() {
+    std::map<at::ScalarType, at::Tensor> by_type;
+    for (const auto& [type, numel] : plan.capacity) {
+      by_type[type] = collectives.allocate_flat(numel, type);
+      flats.push_back(by_type[type]);
+    }
+    for (const BucketPlan::Bucket& bucket : plan.buckets)
+      buckets.push_back({by_type[bucket.type].narrow(0, bucket.offset, bucket.numel), bucket.num_members, 0, nullptr});
+  }
+
+  void make_gradients() {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const BucketPlan::Place place = plan.places[i];
+      // Offsets of as_strided count from the start of the storage, which is that of the whole buffer.
+      gradients.push_back(
+          buckets[place.bucket].flat.as_strided(parameters[i].sizes(), gradient_strides(parameters[i]), place.offset));
+      parameters[i].mutable_grad() = gradients[i];
+    }
+  }
+
+  void arm() {
+    if (num_started > 0) throw std::logic_error("GradientReducer::arm without finish of the step before");
+    arrived.assign(parameters.size(), false);
+    for (Bucket& bucket : buckets)
+      bucket.num_missing = bucket.num_members;
+    armed = true;
+  }
+
+  void gradient_ready(std::size_t parameter) {
+    if (!armed) return;
+    const std::size_t bucket = plan.places[parameter].bucket;
+    if (bucket < num_started)
+      throw std::logic_error(fmt::format("gradient {} changed after its sum had started", parameter));
+    if (arrived[parameter]) return;
+    arrived[parameter] = true;
+    buckets[bucket].num_missing -= 1;
+    // Never out of turn: the order must not depend on the order of backward, which may differ between ranks.
+    while (num_started < buckets.size() && buckets[num_started].num_missing == 0)
+      start_next();
+  }
+
+  void start_next() {
+    Bucket& bucket = buckets[num_started++];
+    bucket.work = collectives.start_sum(bucket.flat);
+  }
+
+  double finish() {
+    armed = false;
+    while (num_started < buckets.size())
+      start_next();
+    const TimePoint start = SteadyClock::now();
+    for (Bucket& bucket : buckets) {
+      bucket.work->wait();
+      bucket.work.reset();
+    }
+    num_started = 0;
+    return seconds_since(start);
+  }
+
+  std::vector<at::Tensor> parameters, gradients, flats;
+  TensorCollectives& collectives;
+  BucketPlan plan;
+  std::vector<Bucket> buckets;
+  std::vector<bool> arrived;
+  std::size_t num_started = 0;
+  bool armed = false;
+};
+
+GradientReducer::GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options) {
+  for (const at::Tensor& parameter : parameters)
+    check_parameter(parameter);
+  impl_ = std::make_unique<Impl>(std::move(parameters), collectives, options);
+}
+
+GradientReducer::~GradientReducer() = default;
+
+void GradientReducer::zero() {
+  for (const at::Tensor& flat : impl_->flats)
+    flat.zero_();
+}
+
+void GradientReducer::arm() {
+  impl_->arm();
+}
+
+double GradientReducer::finish() {
+  return impl_->finish();
+}
+
+const std::vector<at::Tensor>& GradientReducer::gradients() const {
+  return impl_->gradients;
+}
+
+const std::vector<at::Tensor>& GradientReducer::flats() const {
+  return impl_->flats;
+}
+
+std::size_t GradientReducer::num_buckets() const {
+  return impl_->buckets.size();
+}
+
+}  // namespace multicard

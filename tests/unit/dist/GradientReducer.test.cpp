@@ -1,0 +1,252 @@
+#include "dist/GradientReducer.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include "dist/BucketPlan.hpp"
+#include "support/test_world.hpp"
+#include "values.hpp"
+
+namespace multicard {
+namespace {
+
+using test::world;
+
+/// Numbers equal on all ranks.
+at::Tensor made(at::IntArrayRef sizes, int salt, at::ScalarType type) {
+  std::int64_t numel = 1;
+  for (const std::int64_t size : sizes)
+    numel *= size;
+  at::Tensor flat = test::values<double>(numel, 0, salt);
+  return flat.sin_().mul_(0.2).view(sizes).to(type);
+}
+
+/// A small network of convolutions and linear layers; its first weight is channels_last, one parameter is unused.
+struct Net {
+  explicit Net(at::ScalarType type) {
+    add(made({8, 3, 3, 3}, 1, type).contiguous(at::MemoryFormat::ChannelsLast));
+    add(made({8}, 2, type));
+    add(made({16, 8, 3, 3}, 3, type).contiguous(at::MemoryFormat::ChannelsLast));
+    add(made({16}, 4, type));
+    add(made({40, 16 * 4 * 4}, 5, type));
+    add(made({40}, 6, type));
+    add(made({7, 5}, 7, type));  // unused
+    add(made({10, 40}, 8, type).t().contiguous().t());
+    add(made({10}, 9, type));
+  }
+  void add(at::Tensor value) { parameters.push_back(value.requires_grad_()); }
+
+  /// Mean over the rows of the global batch of this rank's rows [first, first + count).
+  at::Tensor loss(std::int64_t first, std::int64_t count, std::int64_t of) const {
+    const auto type = parameters[0].scalar_type();
+    const at::Tensor x = made({of, 3, 8, 8}, 20, type).narrow(0, first, count);
+    const at::Tensor target = made({of, 10}, 21, type).narrow(0, first, count);
+    at::Tensor y = at::relu(at::conv2d(x, parameters[0], parameters[1]));
+    y = at::relu(at::conv2d(y, parameters[2], parameters[3])).reshape({count, -1});
+    y = at::relu(at::linear(y, parameters[4], parameters[5]));
+    y = at::linear(y, parameters[7], parameters[8]) - target;
+    return (y * y).sum() / static_cast<double>(of);
+  }
+
+  std::vector<at::Tensor> parameters;
+};
+
+/// Gradients of the whole batch, without buckets and ranks.
+std::vector<at::Tensor> reference(at::ScalarType type, std::int64_t rows) {
+  Net net(type);
+  net.loss(0, rows, rows).backward();
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : net.parameters)
+    gradients.push_back(parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter));
+  return gradients;
+}
+
+void expect_near(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_TRUE(at::allclose(found[i], expected[i], tolerance, tolerance))
+        << "gradient " << i << " differs by " << (found[i] - expected[i]).abs().max().item<double>();
+}
+
+struct Case {
+  std::optional<double> bucket_mb;
+  Overlap overlap;
+  at::ScalarType type;
+};
+
+class GradientSums : public testing::TestWithParam<Case> {};
+
+TEST_P(GradientSums, EqualTheGradientOfTheWholeBatch) {
+  const Case& with = GetParam();
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Net net(with.type);
+  GradientReducer reducer(net.parameters, *collectives, {with.bucket_mb, with.overlap});
+  const std::int64_t rows = 3 * world().size();
+
+  for (int step = 0; step < 3; ++step) {
+    reducer.zero();
+    // Two micro-batches of 1 and 2 rows; only the last one is armed.
+    net.loss(3 * world().rank(), 1, rows).backward();
+    reducer.arm();
+    net.loss(3 * world().rank() + 1, 2, rows).backward();
+    reducer.finish();
+
+    expect_near(reducer.gradients(), reference(with.type, rows), with.type == at::kDouble ? 1e-13 : 2e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BucketSizes, GradientSums,
+                         testing::Values(Case{std::nullopt, Overlap::yes, at::kFloat},
+                                         Case{0.000001, Overlap::yes, at::kFloat},
+                                         Case{0.002, Overlap::yes, at::kFloat}, Case{0.002, Overlap::no, at::kFloat},
+                                         Case{0.02, Overlap::yes, at::kDouble}, Case{1e6, Overlap::no, at::kDouble}));
+
+TEST(GradientReducer, KeepsGradientsViewsOfItsBuffersWithTheParametersStrides) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Net net(at::kFloat);
+  GradientReducer reducer(net.parameters, *collectives, {0.002, Overlap::yes});
+
+  reducer.zero();
+  reducer.arm();
+  net.loss(0, 2, 2).backward();
+  reducer.finish();
+
+  ASSERT_EQ(reducer.flats().size(), 1U);
+  EXPECT_GT(reducer.num_buckets(), 2U);
+  for (std::size_t i = 0; i < net.parameters.size(); ++i) {
+    EXPECT_TRUE(net.parameters[i].grad().is_alias_of(reducer.flats()[0])) << i;
+    EXPECT_EQ(net.parameters[i].grad().data_ptr(), reducer.gradients()[i].data_ptr()) << i;
+    EXPECT_EQ(net.parameters[i].grad().strides(), net.parameters[i].strides()) << i;
+  }
+  double squares = 0;
+  for (const at::Tensor& gradient : reducer.gradients())
+    squares += (gradient * gradient).sum().item<double>();
+  EXPECT_NEAR((reducer.flats()[0] * reducer.flats()[0]).sum().item<double>(), squares, 1e-5 * squares);
+}
+
+TEST(GradientReducer, GivesAllRanksTheSameBits) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Net net(at::kFloat);
+  GradientReducer reducer(net.parameters, *collectives, {0.01, Overlap::yes});
+  const std::int64_t rows = 2 * world().size();
+
+  reducer.zero();
+  reducer.arm();
+  net.loss(2 * world().rank(), 2, rows).backward();
+  reducer.finish();
+
+  const at::Tensor flat = reducer.flats()[0].clone();
+  collectives->broadcast(flat, 0);
+  EXPECT_TRUE(at::equal(flat, reducer.flats()[0]));
+}
+
+TEST(GradientReducer, RanksWithoutRowsJoin) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Net net(at::kFloat);
+  GradientReducer reducer(net.parameters, *collectives, {0.002, Overlap::yes});
+
+  for (int step = 0; step < 3; ++step) {
+    reducer.zero();
+    reducer.arm();
+    if (world().rank() == step % world().size()) net.loss(0, 4, 4).backward();
+    reducer.finish();
+
+    expect_near(reducer.gradients(), reference(at::kFloat, 4), 1e-6);
+  }
+}
+
+TEST(GradientReducer, OrderOfBackwardMayDifferBetweenRanks) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  std::vector<at::Tensor> parameters;
+  for (int i = 0; i < 6; ++i)
+    parameters.push_back(made({50 + i}, i, at::kFloat).requires_grad_());
+  GradientReducer reducer(parameters, *collectives, {0.0003, Overlap::yes});
+  ASSERT_EQ(reducer.num_buckets(), 6U);
+
+  reducer.zero();
+  reducer.arm();
+  // A chain: the gradient of the last factor multiplied comes first. Each rank starts it elsewhere.
+  at::Tensor product = made({1}, 30, at::kFloat);
+  for (int i = 0; i < 6; ++i)
+    product = product * parameters[static_cast<std::size_t>((i + world().rank()) % 6)].sum();
+  product.backward();
+  reducer.finish();
+
+  for (std::size_t i = 0; i < 6; ++i) {
+    float expected = made({1}, 30, at::kFloat).item<float>() * static_cast<float>(world().size());
+    for (std::size_t j = 0; j < 6; ++j)
+      if (j != i) expected *= parameters[j].sum().item<float>();
+    EXPECT_NEAR(parameters[i].grad()[0].item<float>(), expected, 1e-4 * std::abs(expected) + 1e-7) << i;
+  }
+}
+
+TEST(GradientReducer, TakesMixedTypes) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  const at::Tensor single = made({100}, 1, at::kFloat).requires_grad_();
+  const at::Tensor twice = made({100}, 2, at::kDouble).requires_grad_();
+  GradientReducer reducer({single, twice}, *collectives, {std::nullopt, Overlap::yes});
+
+  reducer.zero();
+  reducer.arm();
+  (single.to(at::kDouble) * twice).sum().backward();
+  reducer.finish();
+
+  EXPECT_EQ(reducer.flats().size(), 2U);
+  EXPECT_TRUE(at::allclose(single.grad(), twice.detach().to(at::kFloat) * world().size()));
+  EXPECT_TRUE(at::allclose(twice.grad(), single.detach().to(at::kDouble) * world().size()));
+}
+
+TEST(GradientReducer, LeavesParametersAloneAfterItsEnd) {
+  const at::Tensor parameter = made({10}, 1, at::kFloat).requires_grad_();
+  {
+    const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+    GradientReducer reducer({parameter}, *collectives, {std::nullopt, Overlap::yes});
+    reducer.arm();
+    reducer.finish();
+  }
+
+  parameter.sum().backward();
+
+  EXPECT_EQ(parameter.grad().sum().item<float>(), 10);
+}
+
+TEST(GradientReducer, RefusesToArmTwiceWithSumsUnderWayAndBadParameters) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  const at::Tensor parameter = made({10}, 1, at::kFloat).requires_grad_();
+  EXPECT_THROW(GradientReducer({at::rand({2})}, *collectives, {std::nullopt, Overlap::no}), std::invalid_argument);
+  GradientReducer reducer({parameter}, *collectives, {std::nullopt, Overlap::yes});
+
+  reducer.arm();
+  parameter.sum().backward();
+
+  EXPECT_THROW(reducer.arm(), std::logic_error);
+  EXPECT_THROW(parameter.sum().backward(), std::logic_error);
+  reducer.finish();
+}
+
+TEST(BucketPlan, CutsInReverseOrderAtTheLimit) {
+  std::vector<at::Tensor> parameters;
+  for (int i = 0; i < 5; ++i)
+    parameters.push_back(at::rand({1000}));  // 1024 with its alignment: 4096 bytes
+
+  const BucketPlan plan = BucketPlan::make(parameters, 0.0085);
+
+  ASSERT_EQ(plan.buckets.size(), 3U);
+  EXPECT_EQ(plan.places[4].bucket, 0U);
+  EXPECT_EQ(plan.places[3].bucket, 0U);
+  EXPECT_EQ(plan.places[0].bucket, 2U);
+  EXPECT_EQ(plan.places[4].offset, 0);
+  EXPECT_EQ(plan.places[0].offset, 4096);
+  EXPECT_EQ(plan.buckets[2].num_members, 1);
+  EXPECT_EQ(plan.capacity.at(at::kFloat), 5120);
+}
+
+}  // namespace
+}  // namespace multicard
