@@ -2,9 +2,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/clamp.h>
+#include <ATen/ops/hardtanh.h>
 
 #include "nn/SynchronisedNorm.hpp"
+#include "nn/cpu/CpuNorm.hpp"
 
 namespace multicard {
 namespace {
@@ -27,9 +28,10 @@ at::Tensor plain_norm(const at::Tensor& x, const NormTensors& norm, const NormCo
 
 at::Tensor normalise(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
                      const at::Tensor& residual) {
+  if (can_use_cpu_norm(x, norm, context)) return cpu_norm(x, norm, context, activation, residual);
   if (context.uses_batch() && context.reducer) return synchronised_norm(x, norm, context, activation, residual);
   const at::Tensor z = plain_norm(x, norm, context);
-  const at::Tensor y = activation == Activation::relu6 ? at::clamp(z, 0.0, 6.0) : z;
+  const at::Tensor y = activation == Activation::relu6 ? at::hardtanh(z, 0.0, 6.0) : z;
   return residual.defined() ? y + residual : y;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/Activation.hpp"
 #include "nn/StatisticsReducer.hpp"
 
 namespace multicard {
@@ -10,16 +11,18 @@ namespace multicard {
 /// Training uses the statistics of the batch and dropout; evaluation uses the running statistics.
 enum class Mode { train, evaluate };
 
-enum class Activation { none, relu6 };
-
 /// Whether batch normalisation learns statistics, or keeps the running ones while weight and bias are still trained.
 enum class Statistics { of_batch, frozen };
+
+/// Whose CPU kernels compute: the fastest known ones, or ATen's alone (to compare with).
+enum class Kernels { automatic, aten };
 
 /// What all normalisation layers of a network share.
 struct NormContext {
   Mode mode = Mode::train;
   Statistics statistics = Statistics::of_batch;
   StatisticsReducer* reducer = nullptr;  ///< null: statistics per replica. Not owned.
+  Kernels kernels = Kernels::automatic;
 
   bool uses_batch() const { return mode == Mode::train && statistics == Statistics::of_batch; }
 };

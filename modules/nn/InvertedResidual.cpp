@@ -1,5 +1,7 @@
 #include "nn/InvertedResidual.hpp"
 
+#include "nn/cpu/FusedInvertedResidual.hpp"
+
 namespace multicard {
 
 bool InvertedResidual::adds_input() const {
@@ -8,6 +10,7 @@ bool InvertedResidual::adds_input() const {
 }
 
 at::Tensor InvertedResidual::forward(const at::Tensor& x, const NormContext& context) const {
+  if (can_fuse(x, *this, context)) return fused_inverted_residual(x, *this, context);
   const at::Tensor expanded = expand ? expand->forward(x, context, Activation::relu6) : x;
   const at::Tensor filtered = depthwise.forward(expanded, context, Activation::relu6);
   return adds_input() ? project.forward_add(filtered, context, x)

@@ -1,7 +1,7 @@
 #include "nn/Losses.hpp"
 
-#include <ATen/core/Reduction.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/zeros.h>

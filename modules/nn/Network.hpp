@@ -41,6 +41,8 @@ class Network {
   /// Statistics over all replicas; null (the start) makes them per replica. `reducer` must outlive its use.
   void set_statistics_reducer(StatisticsReducer* reducer) { norm_context_.reducer = reducer; }
 
+  void set_kernels(Kernels kernels) { norm_context_.kernels = kernels; }
+
   /// Moves all tensors; 4-D weights take `layout` (at::MemoryFormat::Contiguous or ChannelsLast), num_batches_tracked
   /// stays int64. The tensors that parameters() and buffers() gave stay the same objects. Gradients are dropped: call
   /// it before training.

@@ -1,0 +1,128 @@
+#include "nn/cpu/CpuNorm.hpp"
+
+#include <optional>
+
+#include <ATen/Dispatch.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/cpu/NormPlanes.hpp"
+#include "nn/cpu/NormRows.hpp"
+
+namespace multicard {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Images in one of the two memory formats, without gaps.
+template <typename T>
+class Images {
+ public:
+  explicit Images(const at::Tensor& x)
+      : has_rows_(x.is_contiguous(at::MemoryFormat::ChannelsLast)),
+        planes_{x.size(0), x.size(1), x.size(2) * x.size(3)} {}
+
+  ChannelMoments moments(const T* x) const {
+    return has_rows_ ? channel_moments(x, rows(), planes_.channels) : plane_moments(x, planes_);
+  }
+  void normalise(const T* x, const NormCoefficients<T>& norm, const T* residual, T* y) const {
+    has_rows_ ? normalise_rows(x, rows(), norm, residual, y) : normalise_planes(x, planes_, norm, residual, y);
+  }
+  GradientSums gradient_sums(const T* dy, const T* x, const NormCoefficients<T>& norm) const {
+    return has_rows_ ? norm_gradient_sums(dy, x, rows(), norm) : plane_gradient_sums(dy, x, planes_, norm);
+  }
+  void input_gradient(const T* dy, const T* x, const NormCoefficients<T>& norm, const NormGradient<T>& gradient,
+                      T* dx) const {
+    has_rows_ ? norm_input_gradient(dy, x, rows(), norm, gradient, dx)
+              : plane_input_gradient(dy, x, planes_, norm, gradient, dx);
+  }
+
+ private:
+  std::int64_t rows() const { return planes_.images * planes_.size; }
+  bool has_rows_;
+  PlaneShape planes_;
+};
+
+template <typename T>
+at::Tensor forward_of(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
+                      const T* residual, at::Tensor& statistics) {
+  const Images<T> images(x);
+  const T* values = x.const_data_ptr<T>();
+  const ChannelMoments moments = context.uses_batch() ? images.moments(values) : ChannelMoments(0);
+  const NormStatistics used = NormStatistics::of(context, moments, norm);
+  at::Tensor y = at::empty_like(x);
+  images.normalise(values, NormCoefficients<T>(used, norm.weight, norm.bias, activation), residual,
+                   y.mutable_data_ptr<T>());
+  statistics = used.saved();
+  return y;
+}
+
+template <typename T>
+variable_list backward_of(const at::Tensor& dy, const variable_list& saved, Activation activation,
+                          StatisticsReducer* reducer) {
+  const at::Tensor &x = saved[0], &weight = saved[1];
+  const NormStatistics statistics(saved[3]);
+  const NormCoefficients<T> norm(statistics, weight, saved[2], activation);
+  const Images<T> images(x);
+  const T *dvalues = dy.const_data_ptr<T>(), *values = x.const_data_ptr<T>();
+  const NormGradient<T> gradient(images.gradient_sums(dvalues, values, norm), statistics, weight, reducer);
+  at::Tensor dx = at::empty_like(x);
+  images.input_gradient(dvalues, values, norm, gradient, dx.mutable_data_ptr<T>());
+  return {dx, gradient.weight, gradient.bias};
+}
+
+at::MemoryFormat format_of(const at::Tensor& x) {
+  return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? at::MemoryFormat::ChannelsLast
+                                                         : at::MemoryFormat::Contiguous;
+}
+
+class CpuNorm : public torch::autograd::Function<CpuNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& images, const at::Tensor& weight,
+                            const at::Tensor& bias, const std::optional<at::Tensor>& residual, const NormTensors& norm,
+                            const NormContext* norm_context, Activation activation) {
+    const at::MemoryFormat format = format_of(images);
+    const at::Tensor x = images.contiguous(format);
+    const at::Tensor added = residual ? residual->contiguous(format) : at::Tensor();
+    at::Tensor y, statistics;
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "cpu_norm", [&] {
+      y = forward_of<scalar_t>(x, norm, *norm_context, activation,
+                               residual ? added.const_data_ptr<scalar_t>() : nullptr, statistics);
+    });
+    context->save_for_backward({x, weight, bias, statistics});
+    context->saved_data["activation"] = static_cast<std::int64_t>(activation);
+    context->saved_data["reducer"] = reinterpret_cast<std::int64_t>(norm_context->reducer);
+    context->saved_data["adds"] = residual.has_value();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
+    const at::Tensor dy = gradients[0].contiguous(format_of(saved[0]));
+    variable_list result;
+    AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "cpu_norm_backward",
+                               [&] { result = backward_of<scalar_t>(dy, saved, activation, reducer); });
+    if (context->saved_data["adds"].toBool()) result.push_back(dy);
+    result.resize(7);  // norm, norm_context and activation have none
+    return result;
+  }
+};
+
+}  // namespace
+
+bool can_use_cpu_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context) {
+  const at::ScalarType dtype = x.scalar_type();
+  return context.kernels == Kernels::automatic && x.device().is_cpu() &&
+         (dtype == at::kFloat || dtype == at::kDouble) && norm.weight.scalar_type() == dtype;
+}
+
+at::Tensor cpu_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
+                    const at::Tensor& residual) {
+  const auto added = residual.defined() ? std::optional<at::Tensor>(residual) : std::nullopt;
+  return CpuNorm::apply(x, norm.weight, norm.bias, added, norm, &context, activation);
+}
+
+}  // namespace multicard

@@ -1,0 +1,236 @@
+#include "nn/cpu/DepthwiseRows.hpp"
+
+#include <ATen/ops/empty_like.h>
+
+#include "nn/cpu/NormRows.hpp"
+#include "nn/cpu/Partition.hpp"
+#include "nn/cpu/Scratch.hpp"
+
+namespace multicard {
+namespace {
+
+constexpr std::int64_t kFilterSize = 9;
+// Output values are looked at again (moments, masks) in bands of this many pixels, while they are in the cache.
+constexpr std::int64_t kBandPixels = 64;
+
+// The last three rows of an image, with zero pixels at both ends and zero rows above and below.
+template <typename T>
+class RowRing {
+ public:
+  RowRing(std::int64_t height, std::int64_t width, std::int64_t channels)
+      : height_(height),
+        channels_(channels),
+        row_size_((width + 2) * channels),
+        slots_(Scratch<T>::zeros(4 * row_size_)) {}
+
+  /// Where the pixels of `row` go; forgets row - 3.
+  T* pixels(std::int64_t row) { return slots_.data() + row % 3 * row_size_ + channels_; }
+  /// The padded row; zeros outside the image.
+  const T* padded(std::int64_t row) const {
+    const std::int64_t slot = row < 0 || row >= height_ ? 3 : row % 3;
+    return slots_.data() + slot * row_size_;
+  }
+
+ private:
+  std::int64_t height_, channels_, row_size_;
+  Scratch<T> slots_;
+};
+
+// Fills a ring of activated input rows, each once.
+template <typename T>
+class InputRows {
+ public:
+  explicit InputRows(const Depthwise<T>& layer) : layer_(layer), ring_(layer.height, layer.width, layer.channels) {}
+
+  void start(const T* image) {
+    image_ = image;
+    next_ = 0;
+  }
+  /// The three rows the filter sees for output row `row_out`.
+  FilterRows<T> around(std::int64_t row_out) {
+    const std::int64_t centre = row_out * layer_.stride;
+    for (; next_ <= std::min(layer_.height - 1, centre + 1); ++next_)
+      fill(next_);
+    return {{ring_.padded(centre - 1), ring_.padded(centre), ring_.padded(centre + 1)}};
+  }
+
+ private:
+  void fill(std::int64_t row) {
+    const std::int64_t size = layer_.width * layer_.channels;
+    const T* x = image_ + row * size;
+    if (layer_.before)
+      row_kernels<T>().normalise(x, layer_.width, layer_.channels, layer_.before->view(), nullptr, ring_.pixels(row));
+    else
+      std::memcpy(ring_.pixels(row), x, static_cast<std::size_t>(size) * sizeof(T));
+  }
+
+  const Depthwise<T>& layer_;
+  RowRing<T> ring_;
+  const T* image_ = nullptr;
+  std::int64_t next_ = 0;
+};
+
+// Rows of an image gather until they make a band.
+class Band {
+ public:
+  Band(std::int64_t width, std::int64_t height) : width_(width), height_(height) {}
+  /// Calls body(first pixel, number of pixels) when `row`, now complete, ends a band.
+  template <typename Body>
+  void end_row(std::int64_t row, const Body& body) {
+    const std::int64_t pixels = (row + 1) * width_ - first_;
+    if (pixels < kBandPixels && row + 1 < height_) return;
+    body(first_, pixels);
+    first_ += pixels;
+  }
+
+ private:
+  std::int64_t width_, height_, first_ = 0;
+};
+
+// [channels, 9] -> [9, channels]
+template <typename T>
+at::Tensor filter_of(const Depthwise<T>& layer) {
+  return layer.weight.view({layer.channels, kFilterSize}).t().contiguous();
+}
+
+template <typename T>
+void forward_image(const Depthwise<T>& layer, const T* filter, InputRows<T>& input, T* y, ChannelMoments* moments) {
+  const std::int64_t width_out = layer.width_out(), channels = layer.channels;
+  Band band(width_out, layer.height_out());
+  for (std::int64_t row = 0; row < layer.height_out(); ++row) {
+    row_kernels<T>().filter_row(input.around(row), filter, width_out, channels, layer.stride,
+                                y + row * width_out * channels);
+    band.end_row(row, [&](std::int64_t first, std::int64_t pixels) {
+      join_block(y + first * channels, pixels, channels, moments);
+    });
+  }
+}
+
+// The backward pass of some of the images.
+template <typename T>
+class BackwardPart {
+ public:
+  BackwardPart(const Depthwise<T>& layer, const NormGradient<T>& gradient, const T* filter, GradientSums& sums)
+      : layer_(layer),
+        gradient_(gradient),
+        filter_(filter),
+        sums_(sums),
+        input_(layer),
+        doutput_(layer.height_out(), layer.width_out(), layer.channels),
+        dfilter_(Scratch<T>::zeros(kFilterSize * layer.channels)) {}
+
+  void run(std::int64_t image, const T* g, const T* y, T* dx) {
+    const std::int64_t size_in = layer_.height * layer_.width * layer_.channels;
+    const std::int64_t size_out = layer_.height_out() * layer_.width_out() * layer_.channels;
+    input_.start(layer_.x + image * size_in);
+    next_ = 0;
+    Band band(layer_.width, layer_.height);
+    for (std::int64_t row = 0; row < layer_.height_out(); ++row) {
+      fill_gradients(row + 1, g + image * size_out, y + image * size_out);
+      const FilterRows<T> rows = input_.around(row);
+      row_kernels<T>().filter_gradient_row(rows, doutput_.pixels(row), layer_.width_out(), layer_.channels,
+                                           layer_.stride, dfilter_.data());
+      const std::int64_t end = std::min((row + 1) * layer_.stride, layer_.height);
+      for (std::int64_t row_in = row * layer_.stride; row_in < end; ++row_in)
+        input_row(row_in, image, dx + image * size_in, band);
+    }
+  }
+  const T* dfilter() const { return dfilter_.data(); }
+
+ private:
+  void fill_gradients(std::int64_t last, const T* g, const T* y) {
+    const AffineView<T> linear{nullptr, nullptr, nullptr, Activation::none};
+    const std::int64_t size = layer_.width_out() * layer_.channels;
+    for (; next_ <= std::min(last, layer_.height_out() - 1); ++next_)
+      row_kernels<T>().input_gradient(g + next_ * size, y + next_ * size, layer_.width_out(), layer_.channels, linear,
+                                      gradient_.view(), doutput_.pixels(next_));
+  }
+
+  // Input row i meets filter row k at output row (i + 1 - k) / stride.
+  GradientRows<T> gradients_of(std::int64_t row_in) const {
+    const auto filter_row = [&](int k) { return filter_ + 3 * k * layer_.channels; };
+    if (layer_.stride == 1)
+      return {{doutput_.padded(row_in + 1), doutput_.padded(row_in), doutput_.padded(row_in - 1)},
+              {filter_row(0), filter_row(1), filter_row(2)},
+              3};
+    const std::int64_t half = row_in / 2;
+    if (row_in % 2 == 0) return {{doutput_.padded(half)}, {filter_row(1)}, 1};
+    return {{doutput_.padded(half + 1), doutput_.padded(half)}, {filter_row(0), filter_row(2)}, 2};
+  }
+
+  void input_row(std::int64_t row_in, std::int64_t image, T* dimage, Band& band) {
+    const std::int64_t channels = layer_.channels;
+    row_kernels<T>().filter_input_row(gradients_of(row_in), layer_.width, channels, layer_.stride,
+                                      dimage + row_in * layer_.width * channels);
+    if (!layer_.before) return;
+    const T* x = layer_.x + image * layer_.height * layer_.width * channels;
+    band.end_row(row_in, [&](std::int64_t first, std::int64_t pixels) {
+      T* band_gradient = dimage + first * channels;
+      row_kernels<T>().gradient_sums(band_gradient, x + first * channels, pixels, channels, layer_.before->view(),
+                                     sums_.g.data(), sums_.g_deviation.data(), band_gradient);
+    });
+  }
+
+  const Depthwise<T>& layer_;
+  const NormGradient<T>& gradient_;
+  const T* filter_;
+  GradientSums& sums_;
+  InputRows<T> input_;
+  RowRing<T> doutput_;
+  Scratch<T> dfilter_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace
+
+template <typename T>
+void depthwise_forward(const Depthwise<T>& layer, T* y, ChannelMoments* moments) {
+  const at::Tensor filter = filter_of(layer);
+  const std::int64_t size_in = layer.height * layer.width * layer.channels;
+  const std::int64_t size_out = layer.height_out() * layer.width_out() * layer.channels;
+  const Partition partition(layer.images, 1);
+  std::vector<ChannelMoments> parts(partition.num_parts(), ChannelMoments(moments ? layer.channels : 0));
+  partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
+    InputRows<T> input(layer);
+    for (std::int64_t image = first; image < end; ++image) {
+      input.start(layer.x + image * size_in);
+      forward_image(layer, filter.const_data_ptr<T>(), input, y + image * size_out, moments ? &parts[part] : nullptr);
+    }
+  });
+  if (moments)
+    for (const ChannelMoments& part : parts)
+      moments->join(part);
+}
+
+template <typename T>
+DepthwiseGradients<T> depthwise_backward(const Depthwise<T>& layer, const T* g, const T* y,
+                                         const NormGradient<T>& gradient, T* dx) {
+  const at::Tensor filter = filter_of(layer);
+  const Partition partition(layer.images, 1);
+  const std::int64_t size = kFilterSize * layer.channels, num_parts = std::max<std::int64_t>(1, partition.num_parts());
+  const std::int64_t num_sums = layer.before ? layer.channels : 0;
+  auto dfilters = Scratch<T>::zeros(num_parts * size);
+  std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
+  partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
+    BackwardPart<T> worker(layer, gradient, filter.const_data_ptr<T>(), sums[part]);
+    for (std::int64_t image = first; image < end; ++image)
+      worker.run(image, g, y, dx);
+    std::memcpy(dfilters.data() + part * size, worker.dfilter(), static_cast<std::size_t>(size) * sizeof(T));
+  });
+  DepthwiseGradients<T> result{at::empty_like(layer.weight), GradientSums(num_sums)};
+  at::Tensor dfilter = at::empty_like(filter);
+  sum_parts(dfilters.data(), num_parts, size, dfilter.mutable_data_ptr<T>());
+  result.weight.view({layer.channels, kFilterSize}).copy_(dfilter.t());
+  for (const GradientSums& part : sums)
+    result.before.add(part);
+  return result;
+}
+
+#define MULTICARD_INSTANTIATE(T)                                             \
+  template void depthwise_forward(const Depthwise<T>&, T*, ChannelMoments*); \
+  template DepthwiseGradients<T> depthwise_backward(const Depthwise<T>&, const T*, const T*, const NormGradient<T>&, T*)
+MULTICARD_INSTANTIATE(float);
+MULTICARD_INSTANTIATE(double);
+#undef MULTICARD_INSTANTIATE
+
+}  // namespace multicard

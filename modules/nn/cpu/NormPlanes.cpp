@@ -1,0 +1,87 @@
+#include "nn/cpu/NormPlanes.hpp"
+
+#include "nn/cpu/Partition.hpp"
+#include "nn/cpu/PlaneKernels.hpp"
+
+namespace multicard {
+namespace {
+
+// Calls body(channel, offset of its plane), image by image so that memory is read in order.
+template <typename Body>
+void for_planes(const PlaneShape& shape, const Body& body) {
+  Partition(shape.channels, 1).for_each([&](std::int64_t, std::int64_t first, std::int64_t end) {
+    for (std::int64_t image = 0; image < shape.images; ++image)
+      for (std::int64_t channel = first; channel < end; ++channel)
+        body(channel, (image * shape.channels + channel) * shape.size);
+  });
+}
+
+template <typename T>
+PlaneAffine<T> affine_of(const NormCoefficients<T>& norm, std::int64_t channel) {
+  return {norm.scale[channel], norm.mean[channel], norm.bias[channel], norm.activation};
+}
+
+// Moments of one more plane of a channel (Chan, Golub and LeVeque 1979).
+void join_plane(ChannelMoments& moments, std::int64_t channel, double planes_before, double size, double mean,
+                double squares) {
+  const double difference = mean - moments.mean[channel], share = 1.0 / (planes_before + 1.0);
+  moments.mean[channel] += difference * share;
+  moments.deviation_squares[channel] += squares + difference * difference * planes_before * size * share;
+}
+
+}  // namespace
+
+template <typename T>
+ChannelMoments plane_moments(const T* x, const PlaneShape& shape) {
+  ChannelMoments moments(shape.channels);
+  if (shape.images * shape.size == 0) return moments;
+  const std::int64_t image_size = shape.channels * shape.size;
+  for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
+    double mean = 0, squares = 0;
+    plane_kernels<T>().moments(x + offset, shape.size, &mean, &squares);
+    join_plane(moments, channel, static_cast<double>(offset / image_size), static_cast<double>(shape.size), mean,
+               squares);
+  });
+  moments.count = static_cast<double>(shape.images * shape.size);
+  return moments;
+}
+
+template <typename T>
+void normalise_planes(const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm, const T* residual, T* y) {
+  for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
+    plane_kernels<T>().normalise(x + offset, shape.size, affine_of(norm, channel),
+                                 residual ? residual + offset : nullptr, y + offset);
+  });
+}
+
+template <typename T>
+GradientSums plane_gradient_sums(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm) {
+  GradientSums sums(shape.channels);
+  for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
+    plane_kernels<T>().gradient_sums(dy + offset, x + offset, shape.size, affine_of(norm, channel), &sums.g[channel],
+                                     &sums.g_deviation[channel]);
+  });
+  return sums;
+}
+
+template <typename T>
+void plane_input_gradient(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm,
+                          const NormGradient<T>& gradient, T* dx) {
+  for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
+    const PlaneGradient<T> coefficients{gradient.scale[channel], gradient.slope[channel], gradient.offset[channel]};
+    plane_kernels<T>().input_gradient(dy + offset, x + offset, shape.size, affine_of(norm, channel), coefficients,
+                                      dx + offset);
+  });
+}
+
+#define MULTICARD_INSTANTIATE(T)                                                                                \
+  template ChannelMoments plane_moments(const T*, const PlaneShape&);                                           \
+  template void normalise_planes(const T*, const PlaneShape&, const NormCoefficients<T>&, const T*, T*);        \
+  template GradientSums plane_gradient_sums(const T*, const T*, const PlaneShape&, const NormCoefficients<T>&); \
+  template void plane_input_gradient(const T*, const T*, const PlaneShape&, const NormCoefficients<T>&,         \
+                                     const NormGradient<T>&, T*)
+MULTICARD_INSTANTIATE(float);
+MULTICARD_INSTANTIATE(double);
+#undef MULTICARD_INSTANTIATE
+
+}  // namespace multicard

@@ -1,0 +1,37 @@
+#pragma once
+/// \file A 1x1 convolution on matrices [rows, channels] with the normalisation of its input applied on the way, so that
+/// the activated input exists only in blocks that stay in the cache, and so does the gradient of its own output.
+
+#include "nn/cpu/NormStep.hpp"
+
+namespace multicard {
+
+template <typename T>
+struct Pointwise {
+  std::int64_t rows;
+  at::Tensor weight;                  ///< [out, in, 1, 1]
+  const T* x;                         ///< [rows, in], before the normalisation
+  const NormCoefficients<T>* before;  ///< of x; null: x is the input itself
+
+  std::int64_t in() const { return weight.size(1); }
+  std::int64_t out() const { return weight.size(0); }
+};
+
+/// y [rows, out] = act(norm(x)) weight^T; the moments of y if wanted.
+template <typename T>
+void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments);
+
+template <typename T>
+struct PointwiseGradients {
+  at::Tensor weight;
+  GradientSums before;  ///< of the normalisation of x; zeros if there is none
+};
+
+/// The gradients of the layer, from `dy` behind the (linear or already masked) normalisation `gradient` of its output
+/// y. dx [rows, in] receives the gradient of norm(x), zero where the activation was closed, plus `residual` (may be
+/// null; only without `before`).
+template <typename T>
+PointwiseGradients<T> pointwise_backward(const Pointwise<T>& layer, const T* dy, const T* y,
+                                         const NormGradient<T>& gradient, const T* residual, T* dx);
+
+}  // namespace multicard

@@ -1,0 +1,249 @@
+#pragma once
+// The loops behind RowKernels; see Vectors.hpp for who may include this.
+
+#include "nn/cpu/RowKernels.hpp"
+#include "nn/cpu/Vectors.hpp"
+
+namespace multicard {
+namespace {
+
+// Calls body<Lanes>(channel) over all channels in blocks of 64 bytes, then smaller ones.
+template <typename T, typename Body>
+MULTICARD_INLINE void for_channels(std::int64_t channels, Body body) {
+  constexpr int kWide = 64 / sizeof(T);
+  std::int64_t c = 0;
+  for (; c + kWide <= channels; c += kWide)
+    body.template operator()<kWide>(c);
+  if constexpr (kWide > 8)
+    for (; c + 8 <= channels; c += 8)
+      body.template operator()<8>(c);
+  for (; c < channels; ++c)
+    body.template operator()<1>(c);
+}
+
+template <typename T>
+void moments(const T* x, std::int64_t rows, std::int64_t channels, double* mean, double* deviation_squares) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    const V origin = load<V>(x + c);
+    V sum[4]{}, squares[4]{};
+    const auto add = [&](std::int64_t row, int k) MULTICARD_INLINE_BODY {
+      const V deviation = load<V>(x + row * channels + c) - origin;
+      sum[k] += deviation;
+      squares[k] += deviation * deviation;
+    };
+    std::int64_t row = 1;
+    for (; row + 4 <= rows; row += 4)
+      for (int k = 0; k < 4; ++k)
+        add(row + k, k);
+    for (; row < rows; ++row)
+      add(row, 0);
+    const V all = (sum[0] + sum[1]) + (sum[2] + sum[3]),
+            all_squares = (squares[0] + squares[1]) + (squares[2] + squares[3]);
+    for (int i = 0; i < Lanes; ++i) {
+      const double mean_deviation = lane<Lanes>(all, i) / static_cast<double>(rows);
+      mean[c + i] = lane<Lanes>(origin, i) + mean_deviation;
+      const double left = lane<Lanes>(all_squares, i) - lane<Lanes>(all, i) * mean_deviation;
+      deviation_squares[c + i] = left > 0 ? left : 0;
+    }
+  });
+}
+
+template <typename T, Activation Act, bool Adds>
+void normalise_as(const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine, const T* residual,
+                  T* y) {
+  const T *scale = affine.scale, *mean = affine.mean, *bias = affine.bias;
+  for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels) {
+    for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+      using V = typename Vector<T, Lanes>::Type;
+      V value = activated<Act>((load<V>(x + c) - load<V>(mean + c)) * load<V>(scale + c) + load<V>(bias + c), T());
+      if constexpr (Adds) value += load<V>(residual + c);
+      store(y + c, value);
+    });
+    if constexpr (Adds) residual += channels;
+  }
+}
+
+template <typename T>
+void normalise(const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine, const T* residual,
+               T* y) {
+  if (affine.activation == Activation::relu6)
+    normalise_as<T, Activation::relu6, false>(x, rows, channels, affine, nullptr, y);
+  else if (residual)
+    normalise_as<T, Activation::none, true>(x, rows, channels, affine, residual, y);
+  else
+    normalise_as<T, Activation::none, false>(x, rows, channels, affine, nullptr, y);
+}
+
+template <typename T, Activation Act, bool Writes>
+void gradient_sums_as(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
+                      double* sum, double* deviation_sum, T* g_out) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    const V scale = load<V>(affine.scale + c), mean = load<V>(affine.mean + c), bias = load<V>(affine.bias + c);
+    V sums[4]{}, products[4]{};
+    const auto add = [&](std::int64_t row, int k) MULTICARD_INLINE_BODY {
+      const V deviation = load<V>(x + row * channels + c) - mean;
+      const V g = open_gradient<Act>(load<V>(dy + row * channels + c), deviation * scale + bias, T());
+      if constexpr (Writes) store(g_out + row * channels + c, g);
+      sums[k] += g;
+      products[k] += g * deviation;
+    };
+    std::int64_t row = 0;
+    for (; row + 4 <= rows; row += 4)
+      for (int k = 0; k < 4; ++k)
+        add(row + k, k);
+    for (; row < rows; ++row)
+      add(row, 0);
+    const V all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    const V all_products = (products[0] + products[1]) + (products[2] + products[3]);
+    for (int i = 0; i < Lanes; ++i) {
+      sum[c + i] += lane<Lanes>(all, i);
+      deviation_sum[c + i] += lane<Lanes>(all_products, i);
+    }
+  });
+}
+
+template <typename T>
+void gradient_sums(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
+                   double* sum, double* deviation_sum, T* g_out) {
+  if (affine.activation == Activation::none)
+    gradient_sums_as<T, Activation::none, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
+  else if (g_out)
+    gradient_sums_as<T, Activation::relu6, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+  else
+    gradient_sums_as<T, Activation::relu6, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
+}
+
+template <typename T, Activation Act>
+void input_gradient_as(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
+                       const GradientView<T>& gradient, T* dx) {
+  const T *scale = gradient.scale, *slope = gradient.slope, *offset = gradient.offset, *bias = affine.bias,
+          *mean = gradient.mean;
+  for (std::int64_t row = 0; row < rows; ++row, dy += channels, x += channels, dx += channels)
+    for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+      using V = typename Vector<T, Lanes>::Type;
+      const V deviation = load<V>(x + c) - load<V>(mean + c), factor = load<V>(scale + c);
+      V g = load<V>(dy + c);
+      if constexpr (Act != Activation::none) g = open_gradient<Act>(g, deviation * factor + load<V>(bias + c), T());
+      store(dx + c, g * factor + (deviation * load<V>(slope + c) + load<V>(offset + c)));
+    });
+}
+
+template <typename T>
+void input_gradient(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
+                    const GradientView<T>& gradient, T* dx) {
+  if (affine.activation == Activation::relu6)
+    input_gradient_as<T, Activation::relu6>(dy, x, rows, channels, affine, gradient, dx);
+  else
+    input_gradient_as<T, Activation::none>(dy, x, rows, channels, affine, gradient, dx);
+}
+
+template <typename T>
+void filter_row(const FilterRows<T>& in, const T* filter, std::int64_t width_out, std::int64_t channels,
+                std::int64_t stride, T* out) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    V taps[9];
+    for (int k = 0; k < 9; ++k)
+      taps[k] = load<V>(filter + k * channels + c);
+    const T *row0 = in.rows[0] + c, *row1 = in.rows[1] + c, *row2 = in.rows[2] + c;
+    for (std::int64_t pixel = 0; pixel < width_out; ++pixel) {
+      V first{}, second{}, third{};
+      for (int k = 0; k < 3; ++k) {
+        first += taps[k] * load<V>(row0 + k * channels);
+        second += taps[3 + k] * load<V>(row1 + k * channels);
+        third += taps[6 + k] * load<V>(row2 + k * channels);
+      }
+      store(out + pixel * channels + c, first + second + third);
+      row0 += stride * channels;
+      row1 += stride * channels;
+      row2 += stride * channels;
+    }
+  });
+}
+
+template <typename T>
+void filter_gradient_row(const FilterRows<T>& in, const T* dout, std::int64_t width_out, std::int64_t channels,
+                         std::int64_t stride, T* dfilter) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    V sums[9];
+    for (int k = 0; k < 9; ++k)
+      sums[k] = load<V>(dfilter + k * channels + c);
+    const T *row0 = in.rows[0] + c, *row1 = in.rows[1] + c, *row2 = in.rows[2] + c;
+    for (std::int64_t pixel = 0; pixel < width_out; ++pixel) {
+      const V gradient = load<V>(dout + pixel * channels + c);
+      for (int k = 0; k < 3; ++k) {
+        sums[k] += gradient * load<V>(row0 + k * channels);
+        sums[3 + k] += gradient * load<V>(row1 + k * channels);
+        sums[6 + k] += gradient * load<V>(row2 + k * channels);
+      }
+      row0 += stride * channels;
+      row1 += stride * channels;
+      row2 += stride * channels;
+    }
+    for (int k = 0; k < 9; ++k)
+      store(dfilter + k * channels + c, sums[k]);
+  });
+}
+
+// Input pixel i of a row meets filter column k at output pixel (i + 1 - k) / stride; dout rows start at output pixel
+// -1.
+template <typename T, int Count>
+void filter_input_row_1(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, T* dx) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    V taps[3 * Count];
+    for (int k = 0; k < 3 * Count; ++k)
+      taps[k] = load<V>(dout.filters[k / 3] + (k % 3) * channels + c);
+    for (std::int64_t pixel = 0; pixel < width; ++pixel) {
+      V sums[Count]{};
+      for (int r = 0; r < Count; ++r)
+        for (int k = 0; k < 3; ++k)
+          sums[r] += taps[3 * r + k] * load<V>(dout.rows[r] + (pixel + 2 - k) * channels + c);
+      for (int r = 1; r < Count; ++r)
+        sums[0] += sums[r];
+      store(dx + pixel * channels + c, sums[0]);
+    }
+  });
+}
+
+template <typename T, int Count>
+void filter_input_row_2(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, T* dx) {
+  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<T, Lanes>::Type;
+    V taps[3 * Count];
+    for (int k = 0; k < 3 * Count; ++k)
+      taps[k] = load<V>(dout.filters[k / 3] + (k % 3) * channels + c);
+    for (std::int64_t pixel = 0; pixel < width; pixel += 2) {
+      V even{}, odd{};
+      for (int r = 0; r < Count; ++r) {
+        const T* near = dout.rows[r] + (pixel / 2 + 1) * channels + c;
+        const V left = load<V>(near);
+        even += taps[3 * r + 1] * left;
+        odd += taps[3 * r + 2] * left + taps[3 * r] * load<V>(near + channels);
+      }
+      store(dx + pixel * channels + c, even);
+      if (pixel + 1 < width) store(dx + (pixel + 1) * channels + c, odd);
+    }
+  });
+}
+
+template <typename T>
+void filter_input_row(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, std::int64_t stride,
+                      T* dx) {
+  if (stride == 1)
+    filter_input_row_1<T, 3>(dout, width, channels, dx);
+  else if (dout.count == 1)
+    filter_input_row_2<T, 1>(dout, width, channels, dx);
+  else
+    filter_input_row_2<T, 2>(dout, width, channels, dx);
+}
+
+template <typename T>
+constexpr RowKernels<T> kRowKernels{moments<T>,    normalise<T>,           gradient_sums<T>,   input_gradient<T>,
+                                    filter_row<T>, filter_gradient_row<T>, filter_input_row<T>};
+
+}  // namespace
+}  // namespace multicard

@@ -1,0 +1,78 @@
+#pragma once
+// GCC's vector types for the kernels: one vector is 64 bytes, which the compiler splits where the instruction set has
+// shorter ones. Everything is internal to the including source, which is compiled for one instruction set: no function
+// compiled for one set can then stand in for that of another (hence no library templates here either).
+
+#include <cstdint>
+
+#include "nn/Activation.hpp"
+
+namespace multicard {
+namespace {
+
+template <typename T, int Lanes>
+struct Vector;
+template <>
+struct Vector<float, 16> {
+  typedef float Type __attribute__((vector_size(64)));
+};
+template <>
+struct Vector<float, 8> {
+  typedef float Type __attribute__((vector_size(32)));
+};
+template <>
+struct Vector<double, 8> {
+  typedef double Type __attribute__((vector_size(64)));
+};
+template <typename T>
+struct Vector<T, 1> {
+  typedef T Type;
+};
+
+#define MULTICARD_INLINE_BODY __attribute__((always_inline))
+#define MULTICARD_INLINE inline MULTICARD_INLINE_BODY
+
+template <typename V, typename T>
+MULTICARD_INLINE V load(const T* from) {
+  V value;
+  __builtin_memcpy(&value, from, sizeof(V));
+  return value;
+}
+
+template <typename V, typename T>
+MULTICARD_INLINE void store(T* to, V value) {
+  __builtin_memcpy(to, &value, sizeof(V));
+}
+
+template <int Lanes, typename V>
+MULTICARD_INLINE double lane(const V& value, int i) {
+  if constexpr (Lanes == 1)
+    return value;
+  else
+    return value[i];
+}
+
+template <Activation Act, typename V, typename T>
+MULTICARD_INLINE V activated(V z, T) {
+  if constexpr (Act == Activation::relu6) {
+    const V zero{}, six = zero + T(6);
+    z = z < zero ? zero : z;
+    return z > six ? six : z;
+  } else {
+    return z;
+  }
+}
+
+template <Activation Act, typename V, typename T>
+MULTICARD_INLINE V open_gradient(V dy, V z, T) {
+  if constexpr (Act == Activation::relu6) {
+    const V zero{}, six = zero + T(6);
+    const V above = z > zero ? dy : zero;
+    return z < six ? above : zero;
+  } else {
+    return dy;
+  }
+}
+
+}  // namespace
+}  // namespace multicard
