@@ -29,10 +29,15 @@ herr_t collect(unsigned depth, const H5E_error2_t* entry, void* out) {
   return 0;
 }
 
-std::string last_message() {
+Innermost take_innermost() {
   Innermost found;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &found);
   H5Eclear2(H5E_DEFAULT);
+  return found;
+}
+
+/// What is worth reading: MPI's text, or the system's text when the library quotes it.
+std::string shortened(const Innermost& found) {
   if (found.first.starts_with("MPI_")) return found.first + ": " + found.second;
   static const std::string kSystem = "error message = '";
   const std::size_t system = found.first.find(kSystem);
@@ -62,10 +67,11 @@ Hdf5Lock::Hdf5Lock() : lock_(library_mutex()) {
 }
 
 void throw_hdf5_error(const Hdf5Operation& operation) {
-  const std::string message = last_message();
+  const Innermost innermost = take_innermost();
+  const std::string message = shortened(innermost);
   const bool writes = contains(operation.verb, "writing") || contains(operation.verb, "creating");
   std::string why = message, suggestion;
-  if (contains(message, "unable to lock file")) {
+  if (contains(innermost.first, "unable to lock file") || contains(innermost.first, "locking disabled")) {
     suggestion = "Set HDF5_USE_FILE_LOCKING=FALSE, or end the program that holds the file.";
   } else if (writes && is_full(operation.file, message)) {
     why = "the disk is full" + (message.empty() ? "" : ": " + message);

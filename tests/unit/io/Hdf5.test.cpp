@@ -3,8 +3,10 @@
 #include <cmath>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/Error.hpp"
 #include "support/test_world.hpp"
@@ -296,6 +298,44 @@ TEST(Hdf5, EndsDatasetsWithTheirFile) {
   file.close();
 
   EXPECT_TRUE(contains(error_of([&] { dataset.read_all<double>(); }), "x.h5 has been closed"));
+}
+
+TEST(Hdf5, IsUsedByTwoThreadsAtOnce) {
+  const ScratchFolder scratch;
+  constexpr std::uint64_t kRows = 200;
+  if (world().is_root()) Hdf5File::create(scratch / "in.h5").write_values("/x", numbers<double>(0, kRows));
+  world().barrier();
+  const Hdf5File input_file = Hdf5File::open_read(scratch / "in.h5");
+  const Hdf5Dataset input = input_file.open_dataset("/x");
+  std::uint64_t num_wrong = 0;
+
+  std::thread loader([&] {
+    for (std::uint64_t row = 0; row < kRows; ++row) {
+      double value = -1;
+      input.read<double>({row}, {1}, std::span(&value, 1));
+      num_wrong += value != static_cast<double>(row);
+    }
+  });
+  Hdf5File file = Hdf5File::create(scratch / "out.h5", world());
+  for (int i = 0; i < 50; ++i)
+    file.write_attribute("/", "a" + std::to_string(i), i);
+  file.close();
+  loader.join();
+
+  EXPECT_EQ(num_wrong, 0U);
+  EXPECT_EQ(Hdf5File::open_read(scratch / "out.h5").attributes("/").size(), 50U);
+}
+
+TEST(Hdf5, LeavesNoUnusedBlocksBehind) {
+  const ScratchFolder scratch;
+  Hdf5File file = Hdf5File::create(scratch / "x.h5", world());
+  file.write_values<double>("/x", {1, 2});
+  file.close();
+  world().barrier();
+
+  struct stat status {};
+  ASSERT_EQ(stat((scratch / "x.h5").c_str(), &status), 0);
+  EXPECT_LT(status.st_blocks * 512, 64 * 1024);
 }
 
 TEST(Hdf5, CopiesObjectsBetweenFiles) {
