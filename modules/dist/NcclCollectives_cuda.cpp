@@ -1,0 +1,230 @@
+#include <deque>
+#include <functional>
+#include <numeric>
+
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "comm/Watchdog.hpp"
+#include "device/StepClock.hpp"
+#include "dist/DeviceMonitor.hpp"
+#include "dist/Ledger.hpp"
+#include "dist/NcclCollectives.hpp"
+#include "dist/NcclComm.hpp"
+#include "dist/TensorChecks.hpp"
+
+namespace multicard {
+
+namespace {
+
+ncclDataType_t nccl_type(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? ncclDouble : ncclFloat;
+}
+
+std::size_t numel_of(const at::Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.numel());
+}
+
+bool is_capturing() {
+  return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
+}
+
+/// Turns intervals between marks on streams into the account, once the GPU has passed them.
+class DeviceAccount {
+ public:
+  DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), ledger_(num_ranks) {}
+
+  struct Entry {
+    CollectiveKind kind;
+    std::int64_t bytes;
+    TimeMarks::Mark started, ended;          ///< on the communication stream
+    TimeMarks::Mark wait_began, wait_ended;  ///< on the stream that waited
+  };
+
+  /// A mark on the current stream.
+  TimeMarks::Mark mark() { return marks_->set(); }
+  void add(const Entry& entry) {
+    entries_.push_back(entry);
+    resolve();
+  }
+  std::map<std::string, CommunicationTotals> totals() {
+    if (!entries_.empty()) marks_->wait_for(entries_.back().wait_ended);
+    resolve();
+    return ledger_.totals();
+  }
+
+ private:
+  void resolve() {
+    while (!entries_.empty() && marks_->reached(entries_.front().wait_ended)) {
+      const Entry& entry = entries_.front();
+      ledger_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
+                  marks_->seconds(entry.wait_began, entry.wait_ended));
+      for (const TimeMarks::Mark mark : {entry.started, entry.ended, entry.wait_began, entry.wait_ended})
+        marks_->release(mark);
+      entries_.pop_front();
+    }
+  }
+
+  std::unique_ptr<TimeMarks> marks_;
+  Ledger ledger_;
+  std::deque<Entry> entries_;
+};
+
+/// A collective on the communication stream. Keeps its tensors alive until a stream has waited for it.
+class DeviceWork : public Work {
+ public:
+  DeviceWork(std::vector<at::Tensor> tensors, DeviceAccount* account, const DeviceAccount::Entry& entry)
+      : tensors_(std::move(tensors)), account_(account), entry_(entry) {}
+
+  void record(const c10::cuda::CUDAStream& stream) { done_.record(stream); }
+
+  void wait() override {
+    if (tensors_.empty()) return;
+    if (account_) entry_.wait_began = account_->mark();
+    done_.block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
+    tensors_.clear();
+    if (!account_) return;
+    entry_.wait_ended = account_->mark();
+    account_->add(entry_);
+  }
+
+ private:
+  std::vector<at::Tensor> tensors_;
+  DeviceAccount* account_;  ///< null inside a graph, whose events have no time of their own
+  DeviceAccount::Entry entry_;
+  at::cuda::CUDAEvent done_;
+};
+
+class NcclCollectives : public TensorCollectives {
+ public:
+  NcclCollectives(const Communicator& communicator, at::Device device)
+      : communicator_(communicator.duplicate()),
+        device_(device),
+        nccl_(communicator_),
+        stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
+        account_(device, communicator.size()),
+        monitor_(device, communicator_.watchdog(), [this] { nccl_.check_background(); }) {
+    // Connections are made by the first collective; it must not be one inside a graph.
+    warm_up();
+  }
+
+  ~NcclCollectives() override {
+    if (!monitor_.is_idle()) nccl_.abandon();
+  }
+
+  int rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  const char* name() const override { return "nccl"; }
+
+  at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override {
+    return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
+  }
+
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override {
+    check_flat(flat, device_, "start_sum");
+    return enqueue(CollectiveKind::all_reduce, "all-reduce", flat, [&](cudaStream_t stream) {
+      return ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum, nccl_.handle(),
+                           stream);
+    });
+  }
+
+  void sum(const at::Tensor& flat) override { start_sum(flat)->wait(); }
+
+  void reduce(const at::Tensor& flat, int root) override {
+    check_flat(flat, device_, "reduce");
+    enqueue(CollectiveKind::reduce, "reduce", flat, [&](cudaStream_t stream) {
+      return ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum, root,
+                        nccl_.handle(), stream);
+    })->wait();
+  }
+
+  void broadcast(const at::Tensor& tensor, int root) override {
+    check_contiguous(tensor, device_, "broadcast");
+    enqueue(CollectiveKind::broadcast, "broadcast", tensor, [&](cudaStream_t stream) {
+      return ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclChar, root, nccl_.handle(),
+                           stream);
+    })->wait();
+  }
+
+  void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
+                    int root) override {
+    check_scatter(all, mine, rows, rank(), root);
+    const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+    enqueue(CollectiveKind::scatter, "scatter", {mine, all}, num_rows * row_bytes(mine), [&](cudaStream_t stream) {
+      return send_rows(all, mine, rows, root, stream);
+    })->wait();
+  }
+
+  std::map<std::string, CommunicationTotals> totals() override { return account_.totals(); }
+
+ private:
+  using Call = std::function<ncclResult_t(cudaStream_t)>;
+
+  /// Puts a collective on the communication stream, behind what the current stream has been given so far.
+  std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, const at::Tensor& tensor,
+                                      const Call& call) {
+    return enqueue(kind, operation, {tensor}, static_cast<std::int64_t>(tensor.nbytes()), call);
+  }
+  std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, std::vector<at::Tensor> tensors,
+                                      std::int64_t bytes, const Call& call) {
+    const bool captured = is_capturing();
+    at::cuda::CUDAEvent ready;
+    ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
+    const c10::cuda::CUDAStreamGuard on(stream_);
+    ready.block(stream_);
+    DeviceAccount::Entry entry{kind, bytes, 0, 0, 0, 0};
+    if (!captured) entry.started = account_.mark();
+    // Only when the call is over is its kernel on the stream, for the events behind it.
+    nccl_.finish_call(call(stream_.stream()), operation);
+    if (!captured) entry.ended = account_.mark();
+    auto work = std::make_unique<DeviceWork>(std::move(tensors), captured ? nullptr : &account_, entry);
+    work->record(stream_);
+    if (!captured) monitor_.watch(stream_, operation);
+    return work;
+  }
+
+  ncclResult_t send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
+                         cudaStream_t stream) {
+    const auto width = static_cast<std::size_t>(row_bytes(mine));
+    ncclGroupStart();
+    if (rank() == root) {
+      const auto* from = static_cast<const std::byte*>(all.const_data_ptr());
+      for (int r = 0; r < size(); ++r) {
+        const std::size_t bytes = static_cast<std::size_t>(rows[static_cast<std::size_t>(r)]) * width;
+        if (bytes > 0) ncclSend(from, bytes, ncclChar, r, nccl_.handle(), stream);
+        from += bytes;
+      }
+    }
+    if (mine.nbytes() > 0) ncclRecv(mine.data_ptr(), mine.nbytes(), ncclChar, root, nccl_.handle(), stream);
+    return ncclGroupEnd();  // reports what went wrong inside the group
+  }
+
+  void warm_up() {
+    const at::Tensor one = allocate_flat(1, at::kFloat);
+    enqueue(CollectiveKind::all_reduce, "first all-reduce", one, [&](cudaStream_t stream) {
+      return ncclAllReduce(one.data_ptr(), one.data_ptr(), 1, ncclFloat, ncclSum, nccl_.handle(), stream);
+    });
+    stream_.synchronize();
+  }
+
+  Communicator communicator_;
+  at::Device device_;
+  NcclComm nccl_;
+  c10::cuda::CUDAStream stream_;
+  DeviceAccount account_;
+  DeviceMonitor monitor_;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorCollectives> make_nccl_collectives(const Communicator& communicator, at::Device device) {
+  const at::DeviceIndex index = device.has_index() ? device.index() : c10::cuda::current_device();
+  c10::cuda::set_device(index);
+  return std::make_unique<NcclCollectives>(communicator, at::Device(at::kCUDA, index));
+}
+
+}  // namespace multicard
