@@ -56,7 +56,7 @@ Range y_range(const LineChart& chart, double last_x) {
   if (chart.ideal_height) largest = std::max(largest, *chart.ideal_height);
   largest = std::max(largest, std::min(highest, 1.5 * largest));
   if (chart.vertical == Vertical::from_zero) {
-    const Scale scale = scale_for(largest * 1.02);
+    const Scale scale = scale_for(largest);
     return {0, scale.max, scale.step};
   }
   const double step = scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step;

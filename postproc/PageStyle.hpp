@@ -72,8 +72,8 @@ summary { cursor: pointer; }
   :root { color-scheme: light; --page: #fff; --text: #000; --faint: #444; --rule: #bbb; --tint: #f4f4f4; --link: #000; }
   body { font-size: 10pt; } nav { display: none; } .frame { display: block; max-width: none; padding: 0; }
   figure, tr, dl div { break-inside: avoid; } h2, h3, .note { break-after: avoid; }
-  figure svg { width: 130mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
-  th, td { padding-right: .3rem; white-space: normal !important; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
+  figure svg { width: 112mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
+  th, td { padding-right: .3rem; } th { white-space: normal; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; }
   .screen { display: none; } }
 )css";

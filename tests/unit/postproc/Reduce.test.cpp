@@ -1,0 +1,168 @@
+#include "postproc/Reduce.hpp"
+
+#include <gtest/gtest.h>
+
+#include "SyntheticStudy.hpp"
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard::post {
+namespace {
+
+/// A run of `ranks` ranks: column name to [rank][step].
+RunData run_with(int ranks, std::size_t steps, const std::map<std::string, std::vector<double>>& times,
+                 const std::vector<std::int64_t>& samples) {
+  RunData run;
+  run.summary.name = "main";
+  run.summary.text["task"] = "image";
+  run.ranks = ranks;
+  run.num_steps = steps;
+  for (const auto& [column, values] : times)
+    run.times[column] = {static_cast<std::size_t>(ranks), steps, values};
+  run.counts["samples"] = {static_cast<std::size_t>(ranks), steps, samples};
+  return run;
+}
+
+TEST(Reduce, RateIsRowsOfAllRanksOverTheSlowestRanksTime) {
+  // Steps of rank 0: 1 s, 2 s, 4 s; of rank 1: 2 s, 1 s, 5 s. Rows 10 and 30 each step.
+  // Rates: 40/2 = 20, 40/2 = 20, 40/5 = 8; median 20. Slowest: 2, 2, 5; median 2.
+  const RunData run = run_with(2, 3, {{"step", {1, 2, 4, 2, 1, 5}}}, {10, 10, 10, 30, 30, 30});
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_DOUBLE_EQ(report.rate.value, 20);
+  EXPECT_DOUBLE_EQ(report.step_time.value, 2);
+  EXPECT_FALSE(report.rate.interval);  // 3 steps are too few
+  EXPECT_EQ(report.unit, "images");
+  EXPECT_EQ(report.num_measured, 3);
+}
+
+TEST(Reduce, SharesAreSumsOverRanksAndSteps) {
+  // reduce_wait 1 + 0 + 3 + 0 = 4 of step 2 + 2 + 4 + 2 = 10; data_wait 1 of 10. Mean step 2.5.
+  const RunData run = run_with(
+      2, 2, {{"step", {2, 2, 4, 2}}, {"reduce_wait", {1, 0, 3, 0}}, {"data_wait", {0, 1, 0, 0}}}, {1, 1, 1, 1});
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_DOUBLE_EQ(report.exposed_share, 0.4);
+  EXPECT_DOUBLE_EQ(report.data_wait_share, 0.1);
+  EXPECT_DOUBLE_EQ(report.mean_step, 2.5);
+  EXPECT_DOUBLE_EQ(report.phase(Phase::reduce_wait), 1);
+}
+
+TEST(Reduce, WarmUpAndStepsWithoutAllRanksDoNotCount) {
+  // 8 steps, numbered from 100; skip 2; a second segment starts at step 104: 102, 103 and 106, 107 remain; in 107 rank
+  // 1 is absent.
+  const double gone = absent_step().step;
+  RunData run =
+      run_with(2, 8, {{"step", {9, 9, 1, 1, 9, 9, 3, 1, 9, 9, 1, 1, 9, 9, 3, gone}}}, std::vector<std::int64_t>(16, 1));
+  run.first_step = 100;
+  run.summary.skip_steps = 2;
+  run.summary.segments = {{100, 2}, {104, 2}};
+
+  EXPECT_EQ(measured_steps(run), (std::vector<std::size_t>{2, 3, 6}));
+  EXPECT_DOUBLE_EQ(reduce_run(run).step_time.value, 1);  // of 1, 1, 3
+}
+
+TEST(Reduce, OwnTimeLeavesOutWaitingAndTheSpreadIsItsRatio) {
+  // Own times: rank 0 always 4 - 2 = 2, rank 1 always 4 - 1 = 3. Spread 3/2.
+  const std::vector<double> wait{2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1};
+  const RunData run =
+      run_with(2, 6, {{"step", std::vector<double>(12, 4)}, {"reduce_wait", wait}}, std::vector<std::int64_t>(12, 1));
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_DOUBLE_EQ(report.rank_reports[0].own.value, 2);
+  EXPECT_DOUBLE_EQ(report.rank_reports[1].own.value, 3);
+  EXPECT_DOUBLE_EQ(report.rank_spread, 1.5);
+  EXPECT_FALSE(report.rank_reports[0].straggler);
+  EXPECT_TRUE(report.rank_reports[1].straggler);
+}
+
+TEST(Reduce, AStragglerIsMoreThanFivePercentSlowerAndSignificantly) {
+  const test::ScratchFolder folder;
+  const auto stragglers = [&](double factor, int steps) {
+    test::SyntheticRun run;
+    run.ranks = 4;
+    run.slow_rank = 2;
+    run.slow_factor = factor;
+    run.num_steps = steps;
+    test::write_run(folder / "results.h5", run);
+    const RunReport report = reduce_run(ResultsFile::open(folder / "results.h5").run("main"));
+    std::vector<std::size_t> found;
+    for (std::size_t rank = 0; rank < report.rank_reports.size(); ++rank)
+      if (report.rank_reports[rank].straggler) found.push_back(rank);
+    return found;
+  };
+
+  EXPECT_EQ(stragglers(1.12, 40), std::vector<std::size_t>{2});
+  EXPECT_TRUE(stragglers(1.03, 40).empty());
+  EXPECT_TRUE(stragglers(1.12, 9).empty());  // 4 measured steps prove nothing
+}
+
+TEST(Reduce, TextIsCountedInTokens) {
+  RunData run = run_with(1, 6, {{"step", std::vector<double>(6, 2)}}, std::vector<std::int64_t>(6, 4));
+  run.summary.text["task"] = "llm";
+  run.counts["tokens"] = {1, 6, std::vector<std::int64_t>(6, 1000)};
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_EQ(report.unit, "tokens");
+  EXPECT_DOUBLE_EQ(report.rate.value, 500);
+}
+
+TEST(Reduce, AFailedRunKeepsItsSettingsAndItsError) {
+  RunData run;
+  run.summary.name = "0007";
+  run.summary.status = "failed";
+  run.summary.error = "out of memory";
+  run.summary.integers["ranks"] = 4;
+  run.summary.text["strategy"] = "dp";
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_FALSE(report.measured());
+  EXPECT_EQ(report.ranks, 4);
+  EXPECT_EQ(report.error, "out of memory");
+  EXPECT_EQ(report.settings.at("strategy"), "dp");
+}
+
+TEST(Reduce, TheDeckTellsWeakScalingAndIsNoSetting) {
+  RunData run;
+  run.summary.text["deck"] = "run: {global_batch: null, batch_per_rank: 32}\n";
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_EQ(report.settings.at("batch_per_rank"), "32");
+  EXPECT_FALSE(report.settings.contains("deck"));
+  EXPECT_EQ(report.deck, "run: {global_batch: null, batch_per_rank: 32}\n");
+
+  run.summary.text["deck"] = "run: {global_batch: 64, batch_per_rank: null}\n";
+  EXPECT_FALSE(reduce_run(run).settings.contains("batch_per_rank"));
+}
+
+TEST(Reduce, WhatIsNoResultsFileIsADataError) {
+  EXPECT_THROW(read_study({"/nonexistent/results.h5"}), DataError);
+}
+
+TEST(Reduce, ReadsWhatTheWriterWrote) {
+  const test::ScratchFolder folder;
+  test::SyntheticRun run;
+  run.noise = 0;
+  test::write_run(folder / "results.h5", run);
+
+  const Study study = read_study({folder / "results.h5"});
+
+  ASSERT_EQ(study.runs.size(), 1u);
+  // 32 rows of 4 ms on each of 2 ranks, data 6 ms, transfer 1, collectives 6 ms * log2(4), other 0.5:
+  // 0.128 + 0.006 + 0.001 + 0.012 + 0.0005 = 0.1475 s; 64 rows.
+  EXPECT_NEAR(study.runs[0].step_time.value, 0.1475, 1e-9);
+  EXPECT_NEAR(study.runs[0].rate.value, 64 / 0.1475, 1e-6);
+  EXPECT_NEAR(study.runs[0].exposed_share, 0.012 / 0.1475, 1e-9);
+  EXPECT_EQ(study.runs[0].memory.at("model/parameters"), 8960000);
+  EXPECT_EQ(study.sources[0].provenance.at("hosts"), "node01 ×2");
+  EXPECT_EQ(study.sources[0].attributes.at("command_line"), "multicard sweep inputs/sweeps/strategies.yaml");
+}
+
+}  // namespace
+}  // namespace multicard::post

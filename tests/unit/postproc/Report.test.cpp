@@ -1,0 +1,230 @@
+#include "postproc/Report.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "SyntheticStudy.hpp"
+#include "base/Error.hpp"
+#include "postproc/Canvas.hpp"
+#include "postproc/Figures.hpp"
+#include "postproc/Reduce.hpp"
+#include "postproc/Svg.hpp"
+#include "postproc/Tables.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard::post {
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t number = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size()))
+    ++number;
+  return number;
+}
+
+Study sweep_in(const test::ScratchFolder& folder) {
+  test::write_sweep(folder / "results.h5");
+  return read_study({folder / "results.h5"});
+}
+
+TEST(Gnuplot, ReturnsWhatTheScriptPrints) {
+  const Gnuplot gnuplot;
+  ASSERT_TRUE(gnuplot.available()) << "the tests need gnuplot";
+
+  EXPECT_EQ(gnuplot.run("set print '-'\nprint 6*7\n"), "42\n");
+  EXPECT_THROW(gnuplot.run("this is no command\n"), EnvironmentError);
+  EXPECT_FALSE(Gnuplot("gnuplot-that-is-not-installed").available());
+}
+
+TEST(Gnuplot, QuotedTextsAreNotCommands) {
+  const test::ScratchFolder folder;
+  const std::string trap = folder / "trap";
+  const std::string text = "it's `touch " + trap + "` \"x\"\n'; system('touch " + trap + "') #";
+
+  const std::string printed = Gnuplot().run("set print '-'\nprint " + quoted(text) + "\n");
+
+  EXPECT_EQ(printed, "it's `touch " + trap + "` \"x\" '; system('touch " + trap + "') #\n");
+  EXPECT_FALSE(std::filesystem::exists(trap));
+}
+
+TEST(Canvas, ScalesEndOnRoundNumbers) {
+  EXPECT_DOUBLE_EQ(scale_for(727).max, 800);
+  EXPECT_DOUBLE_EQ(scale_for(727).step, 200);
+  EXPECT_DOUBLE_EQ(scale_for(1).step, 0.2);
+  EXPECT_DOUBLE_EQ(scale_for(4).max, 4);
+  EXPECT_DOUBLE_EQ(scale_for(0).max, 1);
+}
+
+TEST(Canvas, BreaksLinesAtBlanks) {
+  EXPECT_EQ(wrapped("one two three", 1000, 14), std::vector<std::string>{"one two three"});
+  EXPECT_EQ(wrapped("one two three", 1, 14), (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_TRUE(wrapped("", 100, 14).empty());
+}
+
+TEST(Svg, EscapesWhatMeansSomethingInHtml) {
+  EXPECT_EQ(escaped("<b a=\"1\">&'\x01"), "&lt;b a=&quot;1&quot;&gt;&amp;&#39; ");
+}
+
+TEST(Report, FiguresTakeTheColoursOfThePage) {
+  const test::ScratchFolder folder;
+  std::vector<Figure> figures = plan_figures(sweep_in(folder));
+
+  draw(Gnuplot(), figures);
+
+  ASSERT_FALSE(figures.empty());
+  for (const Figure& figure : figures) {
+    SCOPED_TRACE(figure.id);
+    const std::string head = figure.svg.substr(0, figure.svg.find('>'));
+    EXPECT_NE(head.find("viewBox"), std::string::npos);
+    EXPECT_EQ(head.find(" width="), std::string::npos);
+    EXPECT_EQ(count(figure.svg, "'black'") + count(figure.svg, "\"black\"") + count(figure.svg, "white"), 0u);
+    EXPECT_GT(count(figure.svg, "currentColor"), 5u);
+    EXPECT_GT(count(figure.svg, "<text>"), 5u);
+    EXPECT_EQ(count(figure.svg, "id='gpPt"), 0u);
+  }
+}
+
+TEST(Report, ASweepHasAllKindsOfFigures) {
+  const test::ScratchFolder folder;
+  std::vector<std::string> ids;
+  for (const Figure& figure : plan_figures(sweep_in(folder)))
+    ids.push_back(figure.id);
+
+  for (const char* id : {"rate", "speedup", "efficiency", "comparison", "train_loss", "eval_accuracy", "phases",
+                         "memory", "ranks", "ranks-2"})
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), id), 1) << id;
+}
+
+TEST(Report, FailedRunsAreCrosses) {
+  const test::ScratchFolder folder;
+  std::vector<Figure> figures = plan_figures(sweep_in(folder));
+  draw(Gnuplot(), figures);
+
+  EXPECT_EQ(count(figures[0].svg, "<use xlink:href='#rate-pt1'"), 1u);  // gnuplot's point type 2
+}
+
+TEST(Report, IsOneFileWithoutNetworkAndHoldsEveryRun) {
+  const test::ScratchFolder folder;
+  const Study study = sweep_in(folder);
+
+  const std::string path = write_report(study, folder / "out", Gnuplot());
+
+  const std::string page = content_of(path);
+  EXPECT_EQ(path, folder / "out/report.html");
+  EXPECT_LT(page.size(), 2'000'000u);
+  EXPECT_EQ(count(page, "src="), 0u);
+  EXPECT_EQ(count(page, "<link"), 0u);
+  EXPECT_EQ(count(page, "http://") - count(page, "http://www.w3.org/"), 0u);
+  EXPECT_EQ(count(page, "https://"), 0u);
+  for (const RunReport& run : study.runs)
+    EXPECT_NE(page.find("<td>" + run.name + "</td>"), std::string::npos) << run.name;
+  EXPECT_NE(page.find("The fastest of 2 configurations is ddp-ds on 4 ranks"), std::string::npos);
+  EXPECT_NE(page.find("out of memory (an allocation on the host failed)"), std::string::npos);
+  std::size_t at = 0;
+  for (const char* id : {"answer", "setup", "study", "step", "memory", "ranks", "runs", "provenance"}) {
+    const std::size_t next = page.find("<section id=\"" + std::string(id) + "\"");
+    EXPECT_GT(next, at) << id;
+    ASSERT_NE(next, std::string::npos) << id;
+    at = next;
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/rate.svg"));
+}
+
+TEST(Report, HostileTextsStayText) {
+  const test::ScratchFolder folder;
+  test::SyntheticRun run;
+  run.strategy = "<script>alert(1)</script>'`touch x`";
+  run.status = "stopped";
+  run.error = "a \"quoted\", comma & <b>";
+  test::write_run(folder / "results.h5", run);
+
+  const std::string page = content_of(write_report(read_study({folder / "results.h5"}), folder / "out", Gnuplot()));
+
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(page.find("<b>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;alert(1)"), std::string::npos);
+}
+
+TEST(Report, WithoutGnuplotThereIsAReportThatSaysSo) {
+  const test::ScratchFolder folder;
+
+  const std::string path = write_report(sweep_in(folder), folder / "out", Gnuplot("gnuplot-that-is-not-installed"));
+
+  EXPECT_NE(content_of(path).find("gnuplot was not found"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/rate.svg"));
+}
+
+TEST(Report, AFolderThatCannotBeIsADataError) {
+  const test::ScratchFolder folder;
+  const Study study = sweep_in(folder);
+
+  EXPECT_THROW(write_report(study, folder / "results.h5/out", Gnuplot()), DataError);
+}
+
+TEST(Report, NothingButFailuresIsStillAReport) {
+  const test::ScratchFolder folder;
+  test::SyntheticRun run;
+  run.status = "failed";
+  run.error = "no GPU";
+  assemble_results(folder / "results.h5", {}, test::synthetic_provenance(2), {test::summary_of(run)});
+
+  const std::string page = content_of(write_report(read_study({folder / "results.h5"}), folder / "out", Gnuplot()));
+
+  EXPECT_NE(page.find("there is no answer"), std::string::npos);
+  EXPECT_NE(page.find("no GPU"), std::string::npos);
+}
+
+TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
+  const test::ScratchFolder folder;
+  Study study = sweep_in(folder);
+  study.runs[1].error = "a \"b\", c";
+
+  const std::string csv = runs_csv(study);
+
+  EXPECT_EQ(count(csv, "\n"), 19u);
+  EXPECT_EQ(csv.substr(0, csv.find(',')), "file");
+  EXPECT_NE(csv.find(",\"a \"\"b\"\", c\"\n"), std::string::npos);
+}
+
+TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
+  const test::ScratchFolder folder;
+  const Study study = sweep_in(folder);
+
+  const auto json = nlohmann::json::parse(summary_json(study));
+
+  ASSERT_EQ(json["configurations"].size(), 2u);
+  const auto& cells = json["configurations"][1]["cells"];
+  EXPECT_EQ(cells[2]["ranks"], 4);
+  EXPECT_DOUBLE_EQ(cells[2]["rate_per_s"]["value"], study.cell(1, 4)->rate.value);
+  EXPECT_EQ(cells[2]["rate_per_s"]["interval_over"], "repeats");
+  EXPECT_TRUE(cells[0]["speedup"]["interval_95"].is_null());
+  EXPECT_TRUE(json["runs"][1]["rate_per_s"]["value"].is_null());
+  EXPECT_EQ(json["runs"][1]["status"], "failed");
+}
+
+TEST(Tables, TheTerminalTableIsAligned) {
+  const test::ScratchFolder folder;
+
+  std::istringstream lines(terminal_table(sweep_in(folder)));
+
+  std::string head, first;
+  std::getline(lines, head);
+  std::getline(lines, first);
+  EXPECT_EQ(head.find("ranks") + 4, first.find('1'));
+  EXPECT_EQ(head.substr(0, 13), "configuration");
+}
+
+}  // namespace
+}  // namespace multicard::post

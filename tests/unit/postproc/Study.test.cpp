@@ -1,0 +1,197 @@
+#include "postproc/Study.hpp"
+
+#include <gtest/gtest.h>
+
+#include "postproc/Findings.hpp"
+
+namespace multicard::post {
+namespace {
+
+RunReport run_of(std::map<std::string, std::string> settings, int ranks, double rate, std::int64_t repeat = 0) {
+  RunReport run;
+  run.name = std::to_string(repeat);
+  run.settings = std::move(settings);
+  run.settings["ranks"] = std::to_string(ranks);
+  run.settings["repeat"] = std::to_string(repeat);
+  run.ranks = ranks;
+  run.repeat = repeat;
+  run.status = "complete";
+  run.rate = {rate, Interval{0.98 * rate, 1.02 * rate}, Basis::steps, 30};
+  run.step_time = {64 / rate, std::nullopt, Basis::none, 30};
+  run.mean_step = 64 / rate;
+  run.phases = {0, 0, 0.3 * run.mean_step, 0.6 * run.mean_step, 0.1 * run.mean_step, 0, 0};
+  run.exposed_share = 0.1;
+  run.data_wait_share = 0;
+  run.num_steps = run.num_measured = 30;
+  return run;
+}
+
+Study study_of(std::vector<RunReport> runs) {
+  return make_study({Source{"results.h5", {}, {}, {}}}, std::move(runs));
+}
+
+TEST(Study, SpeedupAndEfficiencyAreAgainstTheFewestRanks) {
+  // R0 = 2: S(2) = 2, S(4) = 2 * 180/100 = 3.6, E(4) = 0.9.
+  const Study study = study_of({run_of({}, 4, 180), run_of({}, 2, 100)});
+
+  ASSERT_EQ(study.configurations.size(), 1u);
+  EXPECT_EQ(study.configurations[0].baseline_ranks, 2);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->speedup.value, 2);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->efficiency.value, 1);
+  EXPECT_FALSE(study.cell(0, 2)->efficiency.interval);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->speedup.value, 3.6);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->efficiency.value, 0.9);
+  // ln(180/176.4) = 0.020203 and ln(102/100) = 0.019803: 0.9 exp(-0.028290) = 0.87490.
+  EXPECT_NEAR(study.cell(0, 4)->efficiency.interval->low, 0.87490, 1e-5);
+}
+
+TEST(Study, OneNumberOfRanksHasNoSpeedup) {
+  const Study study = study_of({run_of({}, 2, 100)});
+
+  EXPECT_FALSE(study.cell(0, 2)->speedup.known());
+  EXPECT_FALSE(study.cell(0, 2)->efficiency.known());
+}
+
+TEST(Study, RepeatsAreOneCell) {
+  const Study study = study_of({run_of({}, 2, 99, 0), run_of({}, 2, 101, 1), run_of({}, 2, 100, 2)});
+
+  ASSERT_EQ(study.cells.size(), 1u);
+  EXPECT_EQ(study.cells[0].num_repeats(), 3);
+  EXPECT_EQ(study.cells[0].rate.basis, Basis::repeats);
+  EXPECT_DOUBLE_EQ(study.cells[0].rate.value, 100);
+}
+
+TEST(Study, SettingsThatDifferAreAxesAndDeckPathsSayItAgain) {
+  const Study study = study_of({run_of({{"strategy", "dp"}, {"parallel.strategy", "dp"}, {"model", "m"}}, 2, 90),
+                                run_of({{"strategy", "ddp"}, {"parallel.strategy", "ddp"}, {"model", "m"}}, 2, 100)});
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "strategy");
+  EXPECT_EQ(study.configurations[1].label, "ddp");
+}
+
+TEST(Study, OverridesOfANamedCaseSayItAgain) {
+  const Study study = study_of({run_of({{"case", "tuned"}, {"pin_memory", "true"}, {"layout", "nhwc"}}, 2, 110),
+                                run_of({{"case", "plain"}, {"pin_memory", "false"}, {"layout", "nchw"}}, 2, 100)});
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "case");
+  EXPECT_EQ(study.configurations[0].label, "tuned");
+}
+
+TEST(Study, WhatFollowsFromTheRanksIsNoAxis) {
+  const Study study = study_of({run_of({{"backend", "null"}, {"run.output", "a"}}, 1, 60),
+                                run_of({{"backend", "mpi"}, {"run.output", "b"}}, 2, 100)});
+
+  EXPECT_TRUE(study.axes.empty());
+  EXPECT_EQ(study.configurations.size(), 1u);
+}
+
+TEST(Study, AFixedBatchPerRankIsWeakScaling) {
+  const Study study = study_of({run_of({{"batch_per_rank", "32"}, {"global_batch", "32"}}, 1, 60),
+                                run_of({{"batch_per_rank", "32"}, {"global_batch", "64"}}, 2, 110)});
+
+  EXPECT_EQ(study.scaling, Scaling::weak);
+  EXPECT_EQ(study.configurations.size(), 1u);
+  EXPECT_NEAR(study.cell(0, 2)->efficiency.value, 110.0 / 120, 1e-12);
+}
+
+TEST(Study, DifferentWorkIsNotCompared) {
+  const Study study = study_of({run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
+                                run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 210),
+                                run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 50),
+                                run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 60)});
+
+  const auto groups = study.comparable();
+
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[1], (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(study.configurations[3].full_label(), "ddp, 200 px");
+  EXPECT_EQ(style_of(study, 1), style_of(study, 3));  // the same options have the same colour
+}
+
+TEST(Study, FailedRunsCountForNothingAndStoppedOnesOnlyAlone) {
+  RunReport failed = run_of({}, 2, 1000);
+  failed.status = "failed";
+  RunReport stopped = run_of({}, 4, 150);
+  stopped.status = "stopped";
+
+  const Study study = study_of({run_of({}, 2, 100, 1), failed, stopped});
+
+  EXPECT_EQ(study.cell(0, 2)->status, CellStatus::complete);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->rate.value, 100);
+  EXPECT_EQ(study.cell(0, 2)->runs.size(), 2u);
+  EXPECT_EQ(study.cell(0, 4)->status, CellStatus::stopped);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->rate.value, 150);
+  EXPECT_FALSE(study.cell(0, 4)->speedup.known());
+  EXPECT_EQ(failures_sentence(study).substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
+}
+
+TEST(Study, MachinesThatDifferAreAnAxis) {
+  std::vector<RunReport> runs{run_of({}, 1, 100), run_of({}, 1, 900)};
+  runs[1].source = 1;
+
+  const Study study =
+      make_study({Source{"a.h5", {}, {{"cpu", "A"}}, {}}, Source{"b.h5", {}, {{"gpus", "B"}}, {}}}, std::move(runs));
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "machine");
+  EXPECT_EQ(study.comparable().size(), 2u);
+}
+
+TEST(Findings, NamesTheBestTheSecondAndThePlainest) {
+  const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 50), run_of({{"strategy", "ddp"}}, 2, 100),
+                                run_of({{"strategy", "ddp-ds"}}, 2, 120), run_of({{"strategy", "ddp-ds"}}, 1, 70)});
+  const std::vector<std::size_t> all{0, 1, 2};
+
+  const Cell* best = fastest(study, all);
+
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->configuration, 2u);
+  EXPECT_EQ(runner_up(study, all, *best)->configuration, 1u);
+  EXPECT_EQ(plainest(study, all, *best)->configuration, 0u);
+}
+
+TEST(Findings, ANamedPlainCaseIsThePlainest) {
+  const Study study = study_of({run_of({{"case", "tuned"}}, 2, 120), run_of({{"case", "plain"}}, 2, 100)});
+
+  EXPECT_EQ(plainest(study, {0, 1}, study.cells[0])->configuration, 1u);
+}
+
+TEST(Findings, OverlappingIntervalsAreNotADifference) {
+  const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 102)});
+
+  const std::string sentence = comparison_sentence(study, study.cells[1], study.cells[0], "the second");
+
+  EXPECT_EQ(
+      sentence,
+      "Against the second, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the data do "
+      "not tell the two apart.");
+}
+
+TEST(Findings, OneRepeatSaysThatItIsOne) {
+  const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 150)});
+
+  const std::string sentence = comparison_sentence(study, study.cells[1], study.cells[0], "the second");
+
+  EXPECT_NE(sentence.find("over the steps of single runs"), std::string::npos) << sentence;
+}
+
+TEST(Findings, ComputingThatGetsDearerIsSaid) {
+  // On 2 ranks each row takes 1.5 times the computing: rate 80 instead of 120.
+  const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
+
+  EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
+  EXPECT_NE(limit_sentence(study, *study.cell(0, 2)).find("1.5 times the computing time it takes on 1 rank"),
+            std::string::npos);
+}
+
+TEST(Findings, NothingCompleteHasNoAnswer) {
+  RunReport failed = run_of({}, 2, 100);
+  failed.status = "failed";
+
+  EXPECT_EQ(answers(study_of({failed}))[0][0], "No run completed with a measured step, so there is no answer.");
+}
+
+}  // namespace
+}  // namespace multicard::post
