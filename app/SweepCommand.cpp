@@ -12,6 +12,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "config/SweepOptions.hpp"
+#include "config/Variant.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {

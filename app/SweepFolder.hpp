@@ -7,6 +7,7 @@
 
 #include "config/RunOptions.hpp"
 #include "config/SweepOptions.hpp"
+#include "config/Variant.hpp"
 
 namespace multicard {
 

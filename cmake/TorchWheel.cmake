@@ -26,7 +26,7 @@ function(_multicard_torch_library name)
   find_library(MULTICARD_LIB_${name} ${name} PATHS ${TORCH_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
   set(MULTICARD_LIB_${name} ${MULTICARD_LIB_${name}} PARENT_SCOPE)
 endfunction()
-foreach(library c10 torch_cpu torch)
+foreach(library c10 torch_cpu)
   _multicard_torch_library(${library})
 endforeach()
 
@@ -37,7 +37,9 @@ target_include_directories(multicard_torch SYSTEM INTERFACE
 target_compile_definitions(multicard_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 FMT_HEADER_ONLY)
 # The wheel's libraries need CUDA libraries that are found at run time; DT_RPATH (not RUNPATH) is inherited by them.
 target_link_options(multicard_torch INTERFACE LINKER:--allow-shlib-undefined LINKER:--disable-new-dtags)
-target_link_libraries(multicard_torch INTERFACE ${MULTICARD_LIB_torch} ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10})
+# libtorch_cpu exports parts of libstdc++ (std::filesystem) that must not be used: libstdc++ comes first in the search order.
+target_link_libraries(multicard_torch INTERFACE
+  -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10})
 
 if(NOT MULTICARD_CUDA STREQUAL OFF)
   find_package(CUDAToolkit QUIET)

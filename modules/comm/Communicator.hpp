@@ -21,6 +21,7 @@ enum class WireType { byte, int32, int64, uint64, float32, float64 };
 
 template <class T>
 constexpr WireType wire_type() {
+  static_assert(std::is_arithmetic_v<T>, "collectives carry numbers (pass ranges as std::span<T>)");
   if constexpr (std::is_same_v<T, float>) return WireType::float32;
   if constexpr (std::is_same_v<T, double>) return WireType::float64;
   if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return WireType::byte;

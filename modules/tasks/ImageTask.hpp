@@ -32,7 +32,7 @@ class ImageTask final : public Task {
   void begin_step(std::int64_t step) override;
   Loss forward(const Batch& batch) override;
   std::optional<Evaluation> evaluate() override;
-  std::int64_t host_to_device_bytes() const override { return uploader_.bytes(); }
+  std::int64_t host_to_device_bytes() const override { return uploader_->bytes_copied(); }
 
   const Network& network() const { return *network_; }
   const ImageSetInfo& train_info() const { return train_.info(); }
@@ -41,17 +41,22 @@ class ImageTask final : public Task {
   std::int64_t num_classes() const { return classes_; }
 
  private:
+  void build_network(StatisticsReducer* statistics);
+  LoaderOptions loader_options(const ImageShards& shards) const;
+
   RunOptions options_;
   Communicator communicator_;
   at::Device device_;
-  bool synchronises_;
   ImageShards train_;
   std::optional<ImageShards> test_;
   std::int64_t classes_;
   Sampler sampler_;
   std::unique_ptr<Network> network_;
+  std::unique_ptr<BatchUploader> uploader_;
+  bool synchronises_;
+  int num_workers_;
+  ReadPlan plan_;
   std::unique_ptr<ImageLoader> loader_;
-  BatchUploader uploader_;
 };
 
 }  // namespace multicard

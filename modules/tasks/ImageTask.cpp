@@ -1,0 +1,150 @@
+#include "tasks/ImageTask.hpp"
+
+#include <algorithm>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "nn/Losses.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr double kDropoutOfMobileNetV2 = 0.2;
+
+SamplerOptions sampler_options(const RunOptions& options, const ImageSetInfo& set, int num_ranks) {
+  SamplerOptions sampler;
+  sampler.num_rows = set.num_rows;
+  sampler.global_batch = options.run.batch_over(num_ranks);
+  sampler.seed = static_cast<std::uint64_t>(options.run.seed);
+  sampler.shuffle = options.data.shuffle;
+  sampler.drop_last = options.data.drop_last;
+  return sampler;
+}
+
+at::ScalarType compute_type(const RunOptions& options) {
+  return options.precision == "fp64" ? at::kDouble : at::kFloat;
+}
+
+/// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
+/// one that computes.
+int automatic_workers(const Communicator& communicator) {
+  const Communicator node = communicator.split_by_node();
+  const std::string mine = cpu_set_text();
+  const std::vector<std::string> all = node.allgather(mine);
+  const auto sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  return std::clamp(available_cpus() / sharing - 1, 1, 8);
+}
+
+}  // namespace
+
+ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
+                     StatisticsReducer* statistics)
+    : options_(options),
+      communicator_(communicator),
+      device_(device),
+      train_(options.data.train, communicator, options.data.limit),
+      classes_(options.model.classes.value_or(static_cast<int>(train_.info().class_names.size()))),
+      sampler_(agreed(communicator, [&] { return sampler_options(options, train_.info(), communicator.size()); })),
+      uploader_(make_batch_uploader(device)),
+      synchronises_(statistics != nullptr),
+      num_workers_(options.data.workers ? *options.data.workers : automatic_workers(communicator)) {
+  if (options_.data.test) test_.emplace(*options_.data.test, communicator_, options_.evaluate.limit);
+  agreed(communicator_, [&] { build_network(statistics); });
+}
+
+void ImageTask::build_network(StatisticsReducer* statistics) {
+  const auto in_shards = static_cast<std::int64_t>(train_.info().class_names.size());
+  if (classes_ < in_shards)
+    throw UsageError(fmt::format("model.classes is {}, but the training shards have {} classes", classes_, in_shards));
+  if (test_ && test_->info().class_names != train_.info().class_names)
+    throw DataError(fmt::format("{} and {} have different classes", options_.data.train, *options_.data.test));
+  NetworkOptions network;
+  network.width = options_.model.width;
+  network.classes = classes_;
+  network.dropout = options_.model.dropout.value_or(kDropoutOfMobileNetV2);
+  network.seed = static_cast<std::uint64_t>(options_.run.seed);
+  network_ = make_network(options_.model.name, network);
+  if (options_.model.weights) copy_into(network_->state(), TensorFile(*options_.model.weights));
+  network_->to(device_, compute_type(options_),
+               options_.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  network_->set_statistics_reducer(statistics);
+  network_->set_norm_statistics(options_.model.freeze_batch_norm ? Statistics::frozen : Statistics::of_batch);
+}
+
+LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
+  LoaderOptions loader;
+  const ImageSetInfo &set = shards.info(), &train = train_.info();
+  loader.preprocess.height = set.height;
+  loader.preprocess.width = set.width;
+  loader.preprocess.channels = set.channels;
+  loader.preprocess.size = options_.data.image_size;
+  loader.preprocess.layout = options_.data.layout == "nhwc" ? ImageLayout::nhwc : ImageLayout::nchw;
+  loader.preprocess.mean = options_.data.normalize ? options_.data.normalize->mean : train.mean;
+  loader.preprocess.std = options_.data.normalize ? options_.data.normalize->std : train.std;
+  loader.dtype = compute_type(options_);
+  loader.num_workers = num_workers_;
+  loader.prefetch = options_.data.prefetch;
+  loader.memory = device_.is_cuda() && options_.data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
+  return loader;
+}
+
+void ImageTask::start_reading(const ReadPlan& plan) {
+  plan_ = plan;
+  loader_ = std::make_unique<ImageLoader>(train_, sampler_, loader_options(train_), plan.rank, plan.num_ranks,
+                                          plan.first_step, plan.last_step);
+}
+
+Batch ImageTask::next() {
+  ImageBatch batch = loader_->next().value();
+  return {batch.step, batch.epoch, batch.num_rows, batch.global_rows, std::move(batch.images), std::move(batch.labels)};
+}
+
+Batch ImageTask::to_device(Batch batch) {
+  uploader_->start({batch.inputs, batch.targets});
+  std::vector<at::Tensor> moved = uploader_->take();
+  batch.inputs = std::move(moved[0]);
+  batch.targets = std::move(moved[1]);
+  return batch;
+}
+
+void ImageTask::begin_step(std::int64_t step) {
+  // Dropout differs between steps and ranks and is repeatable at equal ranks.
+  network_->set_dropout_seed(static_cast<std::uint64_t>(options_.run.seed) * 0x9e3779b97f4a7c15u +
+                             static_cast<std::uint64_t>(step) * 1000003u + static_cast<std::uint64_t>(plan_.rank));
+}
+
+Loss ImageTask::forward(const Batch& batch) {
+  return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows)};
+}
+
+std::optional<Evaluation> ImageTask::evaluate() {
+  if (!test_) return std::nullopt;
+  const at::NoGradGuard no_grad;
+  network_->set_training(Mode::evaluate);
+  SamplerOptions order = sampler_options(options_, test_->info(), communicator_.size());
+  order.shuffle = false;
+  order.drop_last = false;
+  const Sampler sampler(order);
+  ImageLoader loader(*test_, sampler, loader_options(*test_), communicator_.rank(), communicator_.size(), 0,
+                     sampler.steps_per_epoch());
+  std::array<double, 2> sums{};  // loss, correct
+  while (std::optional<ImageBatch> read = loader.next()) {
+    if (read->num_rows == 0) continue;
+    const Batch batch =
+        to_device({read->step, read->epoch, read->num_rows, read->global_rows, read->images, read->labels});
+    const at::Tensor logits = network_->forward(batch.inputs);
+    sums[0] += cross_entropy(logits, batch.targets, 1).item<double>();
+    sums[1] += static_cast<double>(num_correct(logits, batch.targets).item<std::int64_t>());
+  }
+  network_->set_training(Mode::train);
+  communicator_.allreduce(std::span<double>(sums), ReduceOp::sum);
+  const auto samples = test_->info().num_rows;
+  return Evaluation{sums[0] / static_cast<double>(samples), sums[1] / static_cast<double>(samples), samples};
+}
+
+}  // namespace multicard
