@@ -28,7 +28,7 @@ done
 for needed in multicard multicard-post; do
   [ -x "$build/bin/$needed" ] || die "$build/bin/$needed is missing: scripts/build.sh"
 done
-ompi_info --version 2>/dev/null | grep -q 'Open MPI' || die "the MPI here is not Open MPI (no ompi_info)"
+ompi_info --version 2>/dev/null | grep 'Open MPI' >/dev/null || die "the MPI here is not Open MPI (no ompi_info)"
 
 case $output in
   *.tar.gz | *.tgz)
@@ -81,16 +81,16 @@ copy_gpu_tests() {
 # ---- Open MPI and PMIx -----------------------------------------------------------------------------------------------
 mpi_path() { ompi_info --path "$1" --parsable | sed -n "s/^path:$1://p" | head -1; }
 
-# Plugins of fabrics would bring their whole driver stack along.
-needs_fabric() {
-  ldd "$1" | grep -qE 'lib(psm|fabric|uc[tpsm]\.|ibverbs|rdmacm|infinipath|mca_common_(ucx|ofi|verbs))'
+# Plugins of fabrics would bring their whole driver stack along; those of OpenSHMEM are not used.
+is_left_out() {
+  ldd "$1" | grep -E 'lib(psm|fabric|uc[tpsm]\.|ibverbs|rdmacm|infinipath|oshmem|mca_common_(ucx|ofi|verbs))' >/dev/null
 }
 
 copy_mpi() {
   local name plugin pmix
   for name in mpirun orted; do cp -L "$(readlink -f "$(command -v "$name")")" "$bundle/bin/$name"; done
   for plugin in "$(mpi_path pkglibdir)"/*.so; do
-    needs_fabric "$plugin" || cp -L "$plugin" "$bundle/lib/openmpi/"
+    is_left_out "$plugin" || cp -L "$plugin" "$bundle/lib/openmpi/"
   done
   cp -rL "$(mpi_path pkgdatadir)" "$bundle/share/openmpi"
   cp -L "$(mpi_path sysconfdir)"/*.conf "$bundle/etc/"
@@ -108,7 +108,7 @@ copy_mpi() {
 belongs_to_target() {
   case $1 in
     libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libutil.so.* | libresolv.so.* | ld-linux*) ;;
-    libstdc++.so.* | libgcc_s.so.* | libtorch* | libc10* | libgomp* | libcu* | libnccl* | libnv*) ;;
+    libstdc++.so.* | libgcc_s.so.* | libtorch* | libc10* | libgomp* | libcu[dbpfs]* | libcurand* | libnccl* | libnv*) ;;
     *) return 1 ;;
   esac
 }

@@ -132,7 +132,7 @@ wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}
 
 # whole: everything wanted is stamped as verified and all files still have their sizes.
 libtorch_is_whole() {
-  [ -s "$stamp" ] && ! wanted_packages | grep -qvxFf "$stamp" &&
+  [ -s "$stamp" ] && ! wanted_packages | grep -vxFf "$stamp" >/dev/null &&
     python3 "$root/scripts/wheel_records.py" "$folder" >/dev/null
 }
 

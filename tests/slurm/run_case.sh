@@ -62,14 +62,14 @@ expect_end() {  # JOB STATE EXIT
 
 expect_ranks() {  # FILE RUN RANKS
   [ -s "$1" ] || fail "$1 is missing"
-  h5dump -a "/runs/$2/ranks" "$1" | grep -q "(0): $3\$" || fail "$1: run $2 has not run on $3 ranks"
+  h5dump -a "/runs/$2/ranks" "$1" | grep "(0): $3\$" >/dev/null || fail "$1: run $2 has not run on $3 ranks"
 }
 
 expect_hosts() {  # FILE HOST...
   local file=$1 host
   shift
   for host in "$@"; do
-    h5dump -a /provenance/hosts "$file" | grep -q "$host" || fail "$file does not name host $host"
+    h5dump -a /provenance/hosts "$file" | grep "$host" >/dev/null || fail "$file does not name host $host"
   done
 }
 
@@ -94,7 +94,7 @@ case $case_name in
     job=$(submit_run "$source_folder/slurm/image_multi_node_$case_name.sbatch")
     expect_end "$job" COMPLETED 0:0
     expect_ranks results/slurm/results.h5 main 4
-    if hostname -s | grep -vqE '^n[12]$' && unshare --uts --mount true; then
+    if unshare --uts --mount true 2>/dev/null; then  # the nodes have names of their own
       expect_hosts results/slurm/results.h5 n1 n2
     fi
     ;;
