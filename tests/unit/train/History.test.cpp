@@ -1,0 +1,91 @@
+#include "train/History.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "results/ResultsReader.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::ScratchFolder;
+
+/// A rank's record of `count` steps that last `seconds` each.
+RankRecord record_of(std::int64_t first_step, std::size_t count, double seconds) {
+  RankRecord record;
+  record.first_step = first_step;
+  record.steps.resize(count);
+  for (StepTimes& step : record.steps) step.step = seconds;
+  record.samples.assign(count, 4);
+  record.epochs["train"] = {seconds * static_cast<double>(count)};
+  record.memory["host_peak_bytes"] = static_cast<std::int64_t>(1000 * seconds);
+  record.communication["all_reduce"] = {static_cast<std::int64_t>(count), 100, 100.0, 0.1, 0.05};
+  return record;
+}
+
+/// Writes a part that two ranks ran and reads it back.
+RunData two_ranks(const std::string& path) {
+  RunSummary summary;
+  summary.name = "main";
+  summary.metrics["train_loss"] = {{3.0, 2.0}, {0, 1}};
+  summary.segments = {{0, 2}};
+  write_results(path, Communicator::null(), Provenance{}, summary,
+                RankRows{{0, record_of(0, 2, 1.0)}, {1, record_of(0, 2, 2.0)}});
+  return ResultsFile::open(path).run("main");
+}
+
+TEST(History, GoesOnWithTheSameRanks) {
+  const ScratchFolder scratch;
+  const History history = history_of(two_ranks(scratch / "a.h5"), 1, 2);
+
+  const RankRows rows = continue_rows(history, record_of(2, 3, 5.0), 1);
+
+  ASSERT_EQ(rows.size(), 1u);
+  const RankRecord& mine = rows.at(1);
+  ASSERT_EQ(mine.steps.size(), 5u);
+  EXPECT_EQ(mine.steps[1].step, 2.0);
+  EXPECT_EQ(mine.steps[2].step, 5.0);
+  EXPECT_EQ(mine.samples, (std::vector<std::int64_t>{4, 4, 4, 4, 4}));
+  EXPECT_EQ(mine.first_step, 0);
+  EXPECT_EQ(mine.memory.at("host_peak_bytes"), 5000);
+  EXPECT_EQ(mine.communication.at("all_reduce").calls, 5);
+  EXPECT_DOUBLE_EQ(mine.epochs.at("train")[0], 4.0 + 15.0);
+  EXPECT_EQ(history.metrics.at("train_loss").values.size(), 2u);
+}
+
+TEST(History, KeepsRowsOfRanksThatAreGone) {
+  const ScratchFolder scratch;
+  const History history = history_of(two_ranks(scratch / "a.h5"), 0, 1);
+
+  const RankRows rows = continue_rows(history, record_of(2, 1, 5.0), 0);
+
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(1).steps[0].step, 2.0);
+  EXPECT_TRUE(std::isnan(rows.at(1).steps[2].step));
+  EXPECT_EQ(rows.at(1).samples[2], 0);
+  EXPECT_EQ(rows.at(0).steps[2].step, 5.0);
+}
+
+TEST(History, FillsTheStepsBeforeARankCame) {
+  const ScratchFolder scratch;
+  const History history = history_of(two_ranks(scratch / "a.h5"), 2, 3);
+
+  const RankRows rows = continue_rows(history, record_of(2, 1, 5.0), 2);
+
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_TRUE(std::isnan(rows.at(2).steps[0].step));
+  EXPECT_EQ(rows.at(2).steps[2].step, 5.0);
+  EXPECT_EQ(rows.at(2).samples, (std::vector<std::int64_t>{0, 0, 4}));
+}
+
+TEST(History, IsEmptyForANewRun) {
+  const RankRows rows = continue_rows(History{}, record_of(0, 2, 1.0), 0);
+
+  EXPECT_EQ(rows.at(0).steps.size(), 2u);
+  EXPECT_EQ(rows.at(0).first_step, 0);
+}
+
+}  // namespace
+}  // namespace multicard
