@@ -104,6 +104,30 @@ TEST(Hdf5, KeepsGappedColumnsWrittenTogetherInManyPieces) {
     }
 }
 
+TEST(Hdf5, KeepsWhatAnEarlierWriteLeftBetweenTheGaps) {
+  // The first collective write leaves gaps between the columns; the second fills them (docs/hdf5.md).
+  const ScratchFolder scratch;
+  const auto size = static_cast<std::uint64_t>(world().size()), rank = static_cast<std::uint64_t>(world().rank());
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    const std::uint64_t rows = 50 + 37 * round, half = 3 * round;
+    const std::uint64_t columns = 2 * half * size;
+    Hdf5File file = Hdf5File::create(scratch / "x.h5", world());
+    Hdf5Dataset dataset = file.create_dataset<std::int32_t>("/x", {rows, columns});
+    for (std::uint64_t pass = 0; pass < 2; ++pass) {
+      const std::uint64_t first = (2 * rank + pass) * half;
+      std::vector<std::int32_t> values(rows * half);
+      for (std::uint64_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<std::int32_t>(i / half * columns + first + i % half);
+      dataset.write<std::int32_t>({0, first}, {rows, half}, values, Transfer::collective);
+    }
+    file.close();
+
+    const auto all = Hdf5File::open_read(scratch / "x.h5").read_values<std::int32_t>("/x");
+    ASSERT_EQ(all, numbers<std::int32_t>(0, rows * columns)) << round;
+    world().barrier();
+  }
+}
+
 TEST(Hdf5, CutsUnequalCollectiveTransfersIntoTheSameNumberOfPieces) {
   const ScratchFolder scratch;
   const Rows mine = rows_of(world().rank(), world().size(), 100);
