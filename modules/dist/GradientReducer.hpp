@@ -31,7 +31,7 @@ class GradientReducer {
  public:
   struct Options {
     /// Bytes of a bucket / 1e6. By default 1 MiB for the first bucket (its sum hides behind the rest of backward) and
-    /// 4 MiB for the others (docs/performance.md).
+    /// 4 MiB for the others: a handful for MobileNetV2, each long enough that its start-up cost does not show.
     std::optional<double> bucket_mb;
     Overlap overlap = Overlap::yes;
   };

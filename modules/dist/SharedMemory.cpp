@@ -44,13 +44,20 @@ std::string make_object(std::size_t bytes) {
   return {};
 }
 
+/// Takes the memory of a range. False when there is no room.
+bool reserve(const FileHandle& file, std::size_t offset, std::size_t bytes) {
+  int answer = EINTR;
+  while (answer == EINTR)
+    answer = posix_fallocate(file.number(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  return answer == 0;
+}
+
 /// Maps the object and takes the memory of the own part, from this rank so that it lies in the memory near it. Null
 /// when there is no room (a plain mapping would be killed at the first touch).
 std::byte* map_object(const std::string& name, std::size_t total, std::size_t own_offset, std::size_t own_bytes) {
   const FileHandle file(name.empty() ? -1 : shm_open(name.c_str(), O_RDWR, 0));
   if (!file.is_open()) return nullptr;
-  if (posix_fallocate(file.number(), static_cast<off_t>(own_offset), static_cast<off_t>(own_bytes)) != 0)
-    return nullptr;
+  if (!reserve(file, own_offset, own_bytes)) return nullptr;
   void* address = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   return address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address);
 }

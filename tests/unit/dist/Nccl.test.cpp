@@ -1,0 +1,112 @@
+// NCCL on the GPUs there are; ranks share one where there are fewer. Skipped without a GPU.
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <gtest/gtest.h>
+
+#include "device/Device.hpp"
+#include "dist/GradientReducer.hpp"
+#include "dist/TensorCollectives.hpp"
+#include "support/test_world.hpp"
+#include "values.hpp"
+
+namespace multicard {
+namespace {
+
+using test::values;
+using test::world;
+
+class Nccl : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (visible_gpus().empty()) GTEST_SKIP() << "no GPU";
+    device_ = choose_device(DeviceRequest::cuda, ShareGpu::yes, world(), find_topology(world())).device;
+  }
+
+  at::Device device_ = at::kCPU;
+};
+
+TEST_F(Nccl, SumsEqualThoseOfMpi) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  EXPECT_STREQ(collectives->name(), "nccl");
+  for (const std::int64_t numel : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}, std::int64_t{2500001}}) {
+    const at::Tensor host = values<double>(numel, world().rank());
+    const at::Tensor there = host.to(device_);
+
+    collectives->start_sum(there)->wait();
+    make_collectives(Backend::mpi, world(), at::kCPU)->sum(host);
+
+    EXPECT_TRUE(at::allclose(there.cpu(), host, 1e-12, 1e-9)) << numel;
+  }
+  EXPECT_EQ(collectives->totals().at("all_reduce").calls, 4);
+}
+
+TEST_F(Nccl, MovesRowsAndCopies) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(world().size()), 2);
+  rows[0] = 0;
+  const std::int64_t num_rows = 2 * (world().size() - 1), before = std::max(0, 2 * (world().rank() - 1));
+  const at::Tensor all = at::arange(num_rows * 3).view({num_rows, 3});
+  const std::int64_t my_rows = rows[static_cast<std::size_t>(world().rank())];
+  const at::Tensor mine = at::full({my_rows, 3}, -1, at::TensorOptions().dtype(at::kLong).device(device_));
+
+  collectives->scatter_rows(world().rank() == 0 ? all.to(device_) : at::Tensor(), mine, rows, 0);
+  const at::Tensor copy = at::full({5}, world().rank(), at::TensorOptions().device(device_));
+  collectives->broadcast(copy, world().size() - 1);
+  const at::Tensor sum = at::full({5}, 1.0, at::TensorOptions().dtype(at::kFloat).device(device_));
+  collectives->reduce(sum, 0);
+
+  EXPECT_TRUE(at::equal(mine.cpu(), all.narrow(0, before, my_rows)));
+  EXPECT_EQ(copy[0].item<double>(), world().size() - 1);
+  if (world().rank() > 0) return;
+  EXPECT_EQ(sum[4].item<float>(), static_cast<float>(world().size()));
+}
+
+TEST_F(Nccl, ReducesGradientsDuringBackward) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  std::vector<at::Tensor> parameters;
+  for (int i = 0; i < 5; ++i)
+    parameters.push_back(values<float>(1000, 0, i).sin().to(device_).requires_grad_());
+  GradientReducer reducer(parameters, *collectives, {0.006, Overlap::yes});
+
+  for (int step = 0; step < 3; ++step) {
+    reducer.zero();
+    reducer.arm();
+    at::Tensor sum = parameters[0].sum();
+    for (std::size_t i = 1; i < 5; ++i)
+      sum = sum.add(parameters[i].sum(), static_cast<double>(world().rank() + 1));
+    sum.backward();
+    reducer.finish();
+
+    const double ranks = world().size();
+    EXPECT_EQ(parameters[0].grad()[7].item<float>(), ranks);
+    EXPECT_EQ(parameters[3].grad()[7].item<float>(), ranks * (ranks + 1) / 2);
+  }
+}
+
+TEST_F(Nccl, RunsInsideAGraph) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  const c10::cuda::CUDAStreamGuard on(c10::cuda::getStreamFromPool(false, device_.index()));
+  const at::Tensor flat = collectives->allocate_flat(1000, at::kFloat);
+  {
+    at::cuda::CUDAGraph graph;
+    graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    collectives->start_sum(flat)->wait();
+    graph.capture_end();
+
+    for (int replay = 0; replay < 3; ++replay) {
+      flat.fill_(world().rank() + 1);
+      graph.replay();
+      at::cuda::getCurrentCUDAStream().synchronize();
+
+      EXPECT_EQ(flat[999].item<float>(), static_cast<float>(world().size() * (world().size() + 1)) / 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace multicard

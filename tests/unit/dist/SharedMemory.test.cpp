@@ -1,0 +1,58 @@
+#include "dist/SharedMemory.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "dist/NodeChannel.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::world;
+
+TEST(SharedMemory, IsZeroedSeenByAllAndLeavesNoName) {
+  const auto memory = SharedMemory::create(world(), 100);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(std::to_integer<int>(memory->part(world().rank())[99]), 0);
+  world().barrier();
+
+  memory->part(world().rank())[5] = std::byte(world().rank() + 1);
+  world().barrier();
+
+  for (int r = 0; r < world().size(); ++r)
+    EXPECT_EQ(std::to_integer<int>(memory->part(r)[5]), r + 1);
+  EXPECT_TRUE(memory->owns(memory->part(world().rank()) + 10, 90));
+  EXPECT_FALSE(memory->owns(memory->part(world().rank()) + 10, 1 << 20));
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    EXPECT_EQ(entry.path().filename().string().rfind("multicard-" + std::to_string(getpid()), 0), std::string::npos);
+}
+
+TEST(SharedMemory, IsNullOnAllRanksWhenThereIsNoRoom) {
+  EXPECT_FALSE(SharedMemory::create(world(), std::size_t{1} << 45));
+}
+
+TEST(NodeChannel, ThrowsWhenRanksAnnounceDifferentThings) {
+  if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
+  const auto channel = NodeChannel::create(world(), 64, Patience::spin);
+
+  channel->meet({1, 2, 3});
+
+  EXPECT_THROW(channel->meet({1, 2, world().rank() == 0 ? 3U : 4U}), CommunicationError);
+}
+
+TEST(NodeChannel, WaitingEndsWhenARankGivesUp) {
+  if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
+  const auto channel = NodeChannel::create(world(), 64, Patience::sleep);
+
+  if (world().rank() == 0)
+    channel->give_up();
+  else
+    EXPECT_THROW(channel->meet(), CommunicationError);
+  world().barrier();
+}
+
+}  // namespace
+}  // namespace multicard
