@@ -13,7 +13,7 @@ namespace multicard::post {
 
 namespace {
 
-constexpr std::size_t kMostBars = 18;
+constexpr std::size_t kMostBars = 18, kMostCells = 12;
 
 std::string numbered(const std::string& id, int number) {
   return number == 0 ? id : fmt::format("{}-{}", id, number + 1);
@@ -29,12 +29,15 @@ std::string failure_note(const Study& study, const Cell& cell) {
   return text_of(cell.status);
 }
 
-/// What a cell is called beside others of `cells`: with its ranks where those differ.
+/// What a cell is called beside others of `cells`: only what differs, if anything does.
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& label = study.configurations[cell.configuration].label;
-  const bool same_ranks =
-      std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->ranks == cell.ranks; });
-  return same_ranks ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
+  const std::string ranks = counted(cell.ranks, "rank");
+  const auto same = [&](auto member) {
+    return std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->*member == cell.*member; });
+  };
+  if (same(&Cell::configuration)) return ranks;
+  return same(&Cell::ranks) ? label : fmt::format("{}, {}", label, ranks);
 }
 
 Bar crossed_bar(const Study& study, const Cell& cell, const std::string& label) {
@@ -45,14 +48,28 @@ Bar crossed_bar(const Study& study, const Cell& cell, const std::string& label) 
   return bar;
 }
 
+/// The cells of `group` for stacked bars: all, or where those are many only each configuration's on most ranks.
 std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group) {
+  std::vector<const Cell*> all, last;
+  for (const std::size_t configuration : group) {
+    const auto cells = study.cells_of(configuration);
+    all.insert(all.end(), cells.begin(), cells.end());
+    last.push_back(cells.back());
+  }
+  const std::vector<const Cell*>& chosen = all.size() <= kMostCells ? all : last;
   std::vector<std::vector<const Cell*>> out;
-  for (const std::size_t configuration : group)
-    for (const Cell* cell : study.cells_of(configuration)) {
-      if (out.empty() || out.back().size() == kMostBars) out.emplace_back();
-      out.back().push_back(cell);
-    }
+  for (const Cell* cell : chosen) {
+    if (out.empty() || out.back().size() == kMostBars) out.emplace_back();
+    out.back().push_back(cell);
+  }
   return out;
+}
+
+/// " on 8 ranks" where all bars have as many, for a subtitle.
+std::string on_ranks(const std::vector<const Cell*>& cells) {
+  for (const Cell* cell : cells)
+    if (cell->ranks != cells.front()->ranks) return {};
+  return ", " + counted(cells.front()->ranks, "rank");
 }
 
 Bar rate_bar(const Study& study, const Cell& cell) {
@@ -92,11 +109,13 @@ std::string phase_title(const Study& study, const std::vector<const Cell*>& cell
   for (const Cell* cell : cells)
     if (!cell->measured.empty() && (!waiting || cell->exposed_share > waiting->exposed_share)) waiting = cell;
   if (!waiting) return "No step was measured";
+  const std::string who = study.configurations.size() == 1
+                              ? "A step on " + counted(waiting->ranks, "rank")
+                              : fmt::format("{} on {}", study.configurations[waiting->configuration].label,
+                                            counted(waiting->ranks, "rank"));
   if (waiting->ranks == 1 || waiting->exposed_share < 0.005)
-    return fmt::format("{} waits {} of a step for data", study.configurations[waiting->configuration].label,
-                       percent(waiting->data_wait_share));
-  return fmt::format("{} on {} waits {} of a step for collectives", study.configurations[waiting->configuration].label,
-                     counted(waiting->ranks, "rank"), percent(waiting->exposed_share));
+    return fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share));
+  return fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share));
 }
 
 /// The counter to show: of the device where there is one.
@@ -155,8 +174,8 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
         chart.legend.emplace_back(kPhaseColours[p], name);
       }
       chart.title = phase_title(study, cells);
-      chart.subtitle =
-          fmt::format("{}. Mean over ranks and measured steps, {}", common_settings(study, group), repeats_text(cells));
+      chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
+                                   on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms of a step";
       const Cell* best = fastest(study, group);
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
@@ -180,7 +199,8 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
       if (most == 0) continue;
       chart.title = fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
                                 counter == "device_peak_bytes" ? "device" : "host");
-      chart.subtitle = fmt::format("{}. Peak of the rank that needs most", common_settings(study, group));
+      chart.subtitle =
+          fmt::format("{}{}. Peak of the rank that needs most", common_settings(study, group), on_ranks(cells));
       chart.x_name = "GB";
       figures.push_back(
           figure_of(numbered("memory", number++), Section::memory, chart, "The largest peak over ranks and repeats."));

@@ -56,8 +56,13 @@ void draw_axes(Canvas& canvas, const BoxChart& chart, const Range& y, const Area
   canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
   canvas.command(fmt::format("set ytics {:.8g} scale 0", y.step));
   canvas.command("set grid ytics lc rgb '#808080' dt 1\nset bars 0");
+  double widest = 0;
+  for (const BoxColumn& column : chart.columns)
+    widest = std::max(widest, text_width(column.label, Canvas::kFontSize) + 4);
+  const double room = area.width() / static_cast<double>(chart.columns.size());
+  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(widest / room)));
   std::vector<std::string> ticks;
-  for (std::size_t i = 0; i < chart.columns.size(); ++i)
+  for (std::size_t i = 0; i < chart.columns.size(); i += every)
     ticks.push_back(fmt::format("{} {}", quoted(chart.columns[i].label), i));
   canvas.command("set xtics (" + join(ticks, ", ") + ") scale 0");
 }

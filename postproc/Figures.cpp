@@ -13,6 +13,7 @@ namespace multicard::post {
 
 std::vector<Figure> plan_figures(const Study& study) {
   std::vector<Figure> figures;
+  add_overview_figure(study, figures);
   add_scaling_figures(study, figures);
   add_comparison_figures(study, figures);
   add_learning_figures(study, figures);

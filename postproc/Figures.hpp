@@ -37,6 +37,7 @@ void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures);
 
 /// \name One kind each; used by plan_figures()
 /// @{
+void add_overview_figure(const Study& study, std::vector<Figure>& figures);
 void add_scaling_figures(const Study& study, std::vector<Figure>& figures);
 void add_comparison_figures(const Study& study, std::vector<Figure>& figures);
 void add_phase_figures(const Study& study, std::vector<Figure>& figures);

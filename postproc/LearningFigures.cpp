@@ -51,23 +51,33 @@ std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   return points;
 }
 
-std::string curve_label(const Study& study, const Cell& cell, bool one_configuration) {
-  return one_configuration
-             ? counted(cell.ranks, "rank")
-             : fmt::format("{}, {}", study.configurations[cell.configuration].label, counted(cell.ranks, "rank"));
+template <class Member>
+bool all_same(const std::vector<const Cell*>& cells, Member member) {
+  return std::all_of(cells.begin(), cells.end(), [&](const Cell* cell) { return cell->*member == cells[0]->*member; });
+}
+
+/// Only what differs between the curves.
+std::string curve_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
+  const std::string& label = study.configurations[cell.configuration].label;
+  if (all_same(cells, &Cell::configuration)) return counted(cell.ranks, "rank");
+  return all_same(cells, &Cell::ranks) ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
+}
+
+/// What does not differ between them, of their ranks.
+std::string common_ranks(const std::vector<const Cell*>& cells) {
+  return all_same(cells, &Cell::ranks) ? ", " + counted(cells[0]->ranks, "rank") : std::string();
 }
 
 LineChart curves(const Study& study, const std::vector<const Cell*>& cells, const std::string& metric,
                  std::size_t window) {
   LineChart chart;
   chart.horizontal = Horizontal::linear;
-  const bool one = std::all_of(cells.begin(), cells.end(),
-                               [&](const Cell* cell) { return cell->configuration == cells[0]->configuration; });
+  const bool one = all_same(cells, &Cell::configuration);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const MetricSeries* values = metric_of(representative(study, *cells[i]), metric);
     if (!values) continue;
     const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
-    chart.series.push_back({curve_label(study, *cells[i], one), style, smoothed(*values, window), {}});
+    chart.series.push_back({curve_label(study, *cells[i], cells), style, smoothed(*values, window), {}});
   }
   return chart;
 }
@@ -94,7 +104,7 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   chart.title = fmt::format("Training loss {} from {} to {} in {}",
                             last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
                             counted(static_cast<long>(points.back().x) + 1, "step"));
-  chart.subtitle = fmt::format("{}. {}", common_settings(study, group),
+  chart.subtitle = fmt::format("{}{}. {}", common_settings(study, group), common_ranks(cells),
                                window == 1 ? "One value a step" : fmt::format("Running median of {} steps", window));
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
@@ -104,7 +114,8 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
 
 void add_accuracy(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
                   std::vector<Figure>& figures) {
-  LineChart chart = curves(study, cells_to_draw(study, group), "eval_accuracy", 1);
+  const std::vector<const Cell*> cells = cells_to_draw(study, group);
+  LineChart chart = curves(study, cells, "eval_accuracy", 1);
   if (longest(chart) < 2) return;
   double best = 0;
   std::string name;
@@ -115,7 +126,7 @@ void add_accuracy(const Study& study, const std::vector<std::size_t>& group, con
         name = series.label;
       }
   chart.title = fmt::format("Test accuracy reaches {}", significant(best, 3));
-  chart.subtitle = common_settings(study, group);
+  chart.subtitle = common_settings(study, group) + common_ranks(cells);
   chart.x_name = "completed steps";
   chart.y_name = "share of the test set predicted right";
   figures.push_back(figure_of("eval_accuracy" + suffix, Section::learning, chart,

@@ -18,7 +18,7 @@ inline constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", 
                                                           "#D55E00", "#009E73", "#999999"};
 /// Text on a filled area of kPhaseColours.
 inline constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
-                                                      "#FFFFFF", "#FFFFFF", "#111111"};
+                                                      "#111111", "#111111", "#111111"};
 inline constexpr const char* kFailed = "#D55E00";
 /// What themed() turns into the text colour of the page, faintly.
 inline constexpr const char* kFaint = "#010203";

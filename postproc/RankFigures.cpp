@@ -12,7 +12,7 @@ namespace multicard::post {
 
 namespace {
 
-constexpr std::size_t kMostRanks = 32;
+constexpr std::size_t kMostRanks = 16;
 constexpr std::size_t kMostFigures = 6;
 
 /// Relative to `unit`.

@@ -67,6 +67,9 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
   svg = std::regex_replace(svg, std::regex("stroke-width='[0-9.]+'( stroke='currentColor' d='M-1,-1 L1,1 M1,-1 )"),
                            "stroke-width='0.45'$1");
   svg = std::regex_replace(svg, std::regex("<g [^>]*>\\s*</g>\\s*"), "");
+  // What SVG assumes anyway, said hundreds of times.
+  svg = std::regex_replace(
+      svg, std::regex(" stroke-width=\"1.00\"| stroke-linecap=\"butt\"| stroke-linejoin=\"miter\""), "");
   return head + svg;
 }
 

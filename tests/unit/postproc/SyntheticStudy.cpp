@@ -85,7 +85,8 @@ RunSummary summary_of(const SyntheticRun& run) {
                   {"layout", "nhwc"},
                   {"deck", deck_of(run)}};
   summary.integers = {
-      {"ranks", run.ranks}, {"global_batch", run.global_batch}, {"image_size", 100}, {"repeat", run.repeat}};
+      {"ranks", run.ranks}, {"global_batch", run.global_batch}, {"image_size", run.image_size}, {"repeat", run.repeat}};
+  summary.text.insert(run.settings.begin(), run.settings.end());
   summary.status = run.status;
   summary.error = run.error;
   summary.skip_steps = run.skip_steps;
@@ -154,6 +155,26 @@ void write_sweep(const std::string& path) {
         write_run(partial.back(), run);
       }
   assemble_results(path, partial, synthetic_provenance(4), failed);
+}
+
+void write_large_sweep(const std::string& path) {
+  std::vector<std::string> partial;
+  for (const int ranks : {8, 4, 2, 1})
+    for (const int size : {100, 200, 300, 400, 500})
+      for (const char* strategy : {"dp", "ddp", "ddp-ds"})
+        for (const char* name : {"tuned", "plain"}) {
+          SyntheticRun run;
+          run.name = fmt::format("{:04}", partial.size());
+          run.strategy = strategy;
+          run.ranks = ranks;
+          run.image_size = size;
+          run.settings = {{"case", name}, {"pin_memory", std::string(name) == "tuned" ? "true" : "false"}};
+          run.row_seconds = 0.004 * size * size / 10000 * (std::string(name) == "tuned" ? 0.8 : 1);
+          run.collective_seconds = std::string(strategy) == "dp" ? 0.05 : 0.006;
+          partial.push_back(path + "." + run.name);
+          write_run(partial.back(), run);
+        }
+  assemble_results(path, partial, synthetic_provenance(8));
 }
 
 }  // namespace multicard::test

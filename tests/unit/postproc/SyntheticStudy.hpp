@@ -1,6 +1,7 @@
 #pragma once
 // Results files with known content, written by the project's own writer in one process.
 
+#include <map>
 #include <string>
 
 #include "results/ResultsWriter.hpp"
@@ -17,6 +18,8 @@ struct SyntheticRun {
   int num_steps = 40;
   int skip_steps = 5;
   int global_batch = 64;
+  int image_size = 100;
+  std::map<std::string, std::string> settings;  ///< further attributes
   double row_seconds = 0.004;
   double collective_seconds = 0.006;
   double noise = 0.02;  ///< relative, uniform in [-noise, noise]
@@ -40,5 +43,8 @@ void write_run(const std::string& path, const SyntheticRun& run);
 /// A sweep: ddp and ddp-ds on 1, 2 and 4 ranks, three repeats each, rank 3 slow in ddp, one repeat of ddp on 4 ranks
 /// failed. Partial files are left beside `path`.
 void write_sweep(const std::string& path);
+
+/// A study of many axes: five image sizes, three strategies, two named cases, 1 to 8 ranks, one repeat.
+void write_large_sweep(const std::string& path);
 
 }  // namespace multicard::test

@@ -1,4 +1,4 @@
-// sample_results FOLDER: writes a synthetic sweep and a synthetic single run, to look at the report of.
+// sample_results FOLDER: writes synthetic results files whose reports are worth a look.
 
 #include <cstdio>
 #include <exception>
@@ -14,6 +14,12 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   try {
     multicard::test::write_sweep(folder + "/sweep/results.h5");
+    multicard::test::write_large_sweep(folder + "/large/results.h5");
+    multicard::test::SyntheticRun many;
+    many.ranks = 64;
+    many.global_batch = 1024;
+    many.slow_rank = 17;
+    multicard::test::write_run(folder + "/many/results.h5", many);
     multicard::test::SyntheticRun plain;
     plain.num_steps = 312;
     plain.skip_steps = 0;

@@ -1,0 +1,70 @@
+#include "postproc/HeatMap.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "postproc/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 190;
+constexpr double kDark = 0.9;  ///< from here on text on the cell is white
+
+/// From white over Okabe and Ito's blue: 0 is #FFFFFF, 1 is #0072B2.
+std::string shade(double value) {
+  const double v = std::clamp(value, 0.0, 1.0);
+  const auto mix = [v](int full) { return static_cast<int>(std::lround(255 + (full - 255) * v)); };
+  return fmt::format("#{:02X}{:02X}{:02X}", mix(0x00), mix(0x72), mix(0xB2));
+}
+
+double label_room(const HeatMap& map) {
+  double widest = 0;
+  for (const std::string& row : map.rows)
+    for (const std::string& line : wrapped(row, kLabelWidth, Canvas::kFontSize))
+      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+  return widest + 12;
+}
+
+void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, double y, double width) {
+  const std::vector<std::string> lines = wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize);
+  double line_y = y + kRowHeight / 2 - static_cast<double>(lines.size() - 1) * 8;
+  for (const std::string& line : lines) {
+    canvas.text(left - 10, line_y, line, Align::right);
+    line_y += 16;
+  }
+  for (std::size_t column = 0; column < map.columns.size(); ++column) {
+    const double x = left + static_cast<double>(column) * width;
+    const std::optional<double>& value = map.values[row][column];
+    if (!value) {
+      canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
+      continue;
+    }
+    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade(*value));
+    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, fmt::format("{:.2f}", *value), Align::centre,
+                         *value > kDark ? "#FFFFFF" : "#111111");
+  }
+}
+
+}  // namespace
+
+Drawing HeatMap::drawing() const {
+  Canvas canvas(title, subtitle);
+  const double left = label_room(*this), top = canvas.content_top() + kColumnHeadHeight;
+  const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
+  for (std::size_t column = 0; column < columns.size(); ++column)
+    canvas.text(left + (static_cast<double>(column) + 0.5) * width, top - 14, columns[column], Align::centre);
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);
+  const double bottom = top + static_cast<double>(rows.size()) * kRowHeight;
+  canvas.area({left, top, Canvas::kWidth - 1, bottom});
+  // Everything is drawn by hand; gnuplot wants something to plot all the same.
+  canvas.command("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]");
+  canvas.plot("NaN notitle", {});
+  return canvas.finished(bottom + 6);
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Figures.hpp"
+#include "postproc/Findings.hpp"
+#include "postproc/HeatMap.hpp"
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostColumns = 8, kMostRows = 24;
+
+/// Labels of the options, each once, in the order of the configurations.
+std::vector<std::string> option_labels(const Study& study) {
+  std::vector<std::string> labels;
+  for (const Configuration& configuration : study.configurations)
+    if (std::find(labels.begin(), labels.end(), configuration.label) == labels.end())
+      labels.push_back(configuration.label);
+  return labels;
+}
+
+/// The rate of the options `label` over the best rate, both on the best's number of ranks.
+std::optional<double> share_of_best(const Study& study, const std::vector<std::size_t>& group, const std::string& label,
+                                    const Cell& best) {
+  for (const std::size_t configuration : group) {
+    if (study.configurations[configuration].label != label) continue;
+    const Cell* cell = study.cell(configuration, best.ranks);
+    if (cell && cell->status == CellStatus::complete && cell->rate.known()) return cell->rate.value / best.rate.value;
+  }
+  return std::nullopt;
+}
+
+std::string title_of(const std::vector<std::string>& winners) {
+  std::string most = winners.front();
+  for (const std::string& winner : winners)
+    if (std::count(winners.begin(), winners.end(), winner) > std::count(winners.begin(), winners.end(), most))
+      most = winner;
+  const auto number = std::count(winners.begin(), winners.end(), most);
+  if (number == static_cast<std::ptrdiff_t>(winners.size()) && number > 1)
+    return fmt::format("{} is the fastest for all {} kinds of work", most, number);
+  return fmt::format("{} is the fastest for {} of {} kinds of work", most, number, winners.size());
+}
+
+}  // namespace
+
+void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
+  const auto groups = study.comparable();
+  HeatMap map;
+  map.rows = option_labels(study);
+  if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;
+  map.values.resize(map.rows.size());
+  std::vector<std::string> winners;
+  for (const auto& group : groups) {
+    const Cell* best = fastest(study, group);
+    if (!best) continue;
+    winners.push_back(study.configurations[best->configuration].label);
+    map.columns.push_back(study.configurations[best->configuration].work_label);
+    for (std::size_t row = 0; row < map.rows.size(); ++row)
+      map.values[row].push_back(share_of_best(study, group, map.rows[row], *best));
+  }
+  if (map.columns.empty()) return;
+  map.title = title_of(winners);
+  map.subtitle =
+      "Rate over the best rate of the column, on the number of ranks that was best there. × did not complete";
+  figures.push_back(figure_of("overview", Section::study, map,
+                              "1.00 is the fastest of its column; columns are different work and not compared."));
+}
+
+}  // namespace multicard::post
