@@ -7,6 +7,10 @@
 namespace multicard {
 
 void agree_on(const Communicator& communicator, const std::optional<Error>& mine) {
+  if (communicator.is_null()) {  // one rank of possibly many: the others know nothing of the error
+    if (mine) throw Error(*mine);
+    return;
+  }
   const int none = communicator.size();
   const int first = communicator.allreduce(mine ? communicator.rank() : none, ReduceOp::min);
   if (first == none) return;

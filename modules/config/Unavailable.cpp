@@ -21,7 +21,7 @@ struct Restriction {
 /// deleted must be read in RunOptions.cpp.
 constexpr std::array kRestrictions{
     Restriction{"", "method", ""},
-    Restriction{"", "precision", "fp32"},
+    Restriction{"", "precision", "fp32 fp64"},
     Restriction{"model", "path", ""},
     Restriction{"model", "dtype", ""},
     Restriction{"model", "adapter", ""},
