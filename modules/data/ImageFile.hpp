@@ -1,0 +1,19 @@
+#pragma once
+/// \file Pictures in JPEG and PNG files.
+
+#include <string>
+
+#include "data/Image.hpp"
+
+namespace multicard {
+
+/// The shape that read_image_file gives, from the head of the file.
+/// \throws DataError naming the file: unreadable, damaged, neither JPEG nor PNG, more than 2^28 pixels.
+ImageShape shape_of_image_file(const std::string& path);
+
+/// A decoded picture, grey or RGB, turned upright as its EXIF orientation says. CMYK is converted to RGB, 16 bits a
+/// channel become 8, palettes are resolved and transparency is dropped. A JPEG that ends early is an error.
+/// \throws DataError as shape_of_image_file.
+Image read_image_file(const std::string& path);
+
+}  // namespace multicard

@@ -1,0 +1,75 @@
+#include "data/Orientation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace multicard {
+
+namespace {
+
+/// Numbers of a TIFF structure; what lies beyond its end is 0.
+class TiffReader {
+ public:
+  explicit TiffReader(std::span<const std::uint8_t> bytes)
+      : bytes_(bytes), is_little_(!bytes.empty() && bytes[0] == 'I') {}
+
+  std::uint32_t number(std::size_t offset, std::size_t num_bytes) const {
+    if (offset > bytes_.size() || num_bytes > bytes_.size() - offset) return 0;
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < num_bytes; ++i)
+      value = value << 8 | bytes_[offset + (is_little_ ? num_bytes - 1 - i : i)];
+    return value;
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  bool is_little_;
+};
+
+bool turns_sideways(int orientation) {
+  return orientation >= 5;
+}
+
+}  // namespace
+
+int orientation_of_exif(std::span<const std::uint8_t> exif) {
+  constexpr std::uint32_t kTiff = 42, kOrientationTag = 0x0112;
+  constexpr std::size_t kEntryBytes = 12;
+  const TiffReader tiff(exif);
+  if (tiff.number(2, 2) != kTiff) return 1;
+  const std::size_t directory = tiff.number(4, 4);
+  const std::uint32_t num_entries = tiff.number(directory, 2);
+  for (std::size_t i = 0; i < num_entries; ++i) {
+    const std::size_t entry = directory + 2 + i * kEntryBytes;
+    if (tiff.number(entry, 2) != kOrientationTag) continue;
+    const std::uint32_t value = tiff.number(entry + 8, 2);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+ImageShape upright_shape(const ImageShape& stored, int orientation) {
+  if (!turns_sideways(orientation)) return stored;
+  return {stored.width, stored.height, stored.channels};
+}
+
+Image upright(Image stored, int orientation) {
+  if (orientation <= 1) return stored;
+  const ImageShape from = stored.shape, to = upright_shape(from, orientation);
+  // Where the stored rows and columns start: 3, 4, 6, 7 from the bottom, 2, 3, 7, 8 from the right.
+  const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  Image result{to, std::vector<std::uint8_t>(stored.pixels.size())};
+  std::uint8_t* out = result.pixels.data();
+  for (std::int64_t y = 0; y < to.height; ++y)
+    for (std::int64_t x = 0; x < to.width; ++x) {
+      std::int64_t row = turns_sideways(orientation) ? x : y, column = turns_sideways(orientation) ? y : x;
+      if (from_bottom) row = from.height - 1 - row;
+      if (from_right) column = from.width - 1 - column;
+      const std::uint8_t* pixel = stored.pixels.data() + (row * from.width + column) * from.channels;
+      out = std::copy_n(pixel, from.channels, out);
+    }
+  return result;
+}
+
+}  // namespace multicard

@@ -1,0 +1,154 @@
+#include "data/Prepare.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "data/Blocks.hpp"
+#include "data/ImageSource.hpp"
+#include "data/Sampler.hpp"
+#include "data/ShardWriter.hpp"
+#include "data/Survey.hpp"
+#include "io/Bytes.hpp"
+
+namespace multicard {
+
+namespace {
+
+void check_options(const PrepareOptions& options) {
+  constexpr std::int64_t kLargestSize = 1 << 15, kMostShards = 99999;
+  const auto check = [](bool is_right, const std::string& problem) {
+    if (!is_right) throw UsageError(problem);
+  };
+  check(!options.output.empty() && !options.output.ends_with('/'), "-o needs a prefix such as data/train");
+  check(options.num_shards >= 1 && options.num_shards <= kMostShards,
+        fmt::format("--shards must lie between 1 and {}", kMostShards));
+  check(!options.size || (*options.size >= 1 && *options.size <= kLargestSize),
+        fmt::format("--size must lie between 1 and {}", kLargestSize));
+  check(!options.limit || *options.limit >= 1, "--limit must be at least 1");
+  check(!options.classes || *options.classes >= 1, "--classes must be at least 1");
+  check(!options.classes || options.class_names.empty() ||
+            *options.classes == static_cast<std::int64_t>(options.class_names.size()),
+        fmt::format("--classes is {}, but {} --class-names are given", options.classes.value_or(0),
+                    options.class_names.size()));
+  check(!options.split || (*options.split > 0 && *options.split < 1), "--split must lie between 0 and 1");
+}
+
+std::vector<std::string> class_names(const PrepareOptions& options, const ImageSource& source) {
+  if (!options.class_names.empty()) return options.class_names;
+  std::vector<std::string> names = source.class_names();
+  if (options.classes) names.resize(static_cast<std::size_t>(*options.classes));
+  for (std::size_t label = 0; label < names.size(); ++label)
+    if (names[label].empty()) names[label] = std::to_string(label);
+  return names;
+}
+
+/// Collective. SHA-256 of the lines that sha256sum prints for the files, names relative to the source; the ranks hash
+/// equal parts.
+std::string hash_files(const ImageSource& source, const std::vector<std::int64_t>& images,
+                       const Communicator& communicator) {
+  const std::vector<SourceFile> files = source.files(images);
+  const Block mine = block_of(static_cast<std::int64_t>(files.size()), communicator.rank(), communicator.size());
+  const std::string my_lines = agreed(communicator, [&] {
+    std::string lines;
+    for (std::int64_t i = mine.first; i < mine.first + mine.count; ++i) {
+      const SourceFile& file = files[static_cast<std::size_t>(i)];
+      lines += fmt::format("{}  {}\n", sha256_of_file(file.path), file.name);
+    }
+    return lines;
+  });
+  std::string all;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const std::string lines = communicator.broadcast(my_lines, rank);
+    if (communicator.is_root()) all += lines;
+  }
+  return communicator.broadcast(sha256(all));
+}
+
+/// One set, or with options.split two of them, each in input order.
+std::vector<ShardSet> make_sets(const PrepareOptions& options, const Survey& survey,
+                                const std::vector<std::string>& names) {
+  if (!options.split) return {{options.output, options.num_shards, survey.kept, survey.shape, names}};
+  const std::vector<std::int64_t>& kept = survey.kept;
+  SamplerOptions order;
+  order.num_rows = order.global_batch = static_cast<std::int64_t>(kept.size());
+  order.seed = options.split_seed;
+  const std::vector<std::int64_t> shuffled = Sampler(order).rows(0);
+  const auto num_test = static_cast<std::size_t>(*options.split * static_cast<double>(kept.size()) + 0.5);
+  std::vector<bool> is_test(kept.size());
+  for (std::size_t i = 0; i < num_test; ++i)
+    is_test[static_cast<std::size_t>(shuffled[i])] = true;
+  ShardSet train{options.output + "-train", options.num_shards, {}, survey.shape, names};
+  ShardSet test{options.output + "-test", options.num_shards, {}, survey.shape, names};
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    (is_test[i] ? test : train).images.push_back(kept[i]);
+  return {train, test};
+}
+
+void check_sets(const std::vector<ShardSet>& sets) {
+  for (const ShardSet& set : sets) {
+    const auto num_images = static_cast<std::int64_t>(set.images.size());
+    if (num_images < set.num_shards)
+      throw UsageError(fmt::format("{} images cannot fill {} shards", num_images, set.num_shards));
+    require_no_shards(set.prefix);
+  }
+}
+
+void report(const ShardSet& set, double seconds) {
+  const double bytes = static_cast<double>(set.shape.num_bytes()) * static_cast<double>(set.images.size());
+  log_info(fmt::format(
+      "wrote {} images of {} x {} x {}, {} classes, {}, as {}{} in {}",
+      grouped(static_cast<std::int64_t>(set.images.size())), set.shape.height, set.shape.width, set.shape.channels,
+      set.class_names.size(), human_bytes(bytes), shard_path(set.prefix, 0, set.num_shards),
+      set.num_shards == 1 ? "" : fmt::format(" and {} more", set.num_shards - 1), human_duration(seconds)));
+}
+
+PrepareResult write_sets(const PrepareOptions& options, const ImageSource& source, const Survey& survey,
+                         const std::vector<ShardSet>& sets, const Communicator& communicator) {
+  const TimePoint start = SteadyClock::now();
+  PrepareResult result;
+  result.num_skipped = survey.num_skipped;
+  std::vector<std::unique_ptr<ShardWriter>> writers;
+  {
+    PrepareProgress progress("writing", static_cast<std::int64_t>(survey.kept.size()), communicator,
+                             options.quiet ? Loudness::quiet : Loudness::normal);
+    for (const ShardSet& set : sets) {
+      writers.push_back(std::make_unique<ShardWriter>(source, set, communicator));
+      writers.back()->write_images(progress);
+      writers.back()->write_attributes(hash_files(source, set.images, communicator));
+    }
+  }
+  for (const auto& writer : writers) {
+    writer->commit();
+    const std::vector<std::string> paths = writer->paths();
+    result.num_images += static_cast<std::int64_t>(writer->set().images.size());
+    result.files.insert(result.files.end(), paths.begin(), paths.end());
+    if (!options.quiet) report(writer->set(), seconds_since(start));
+  }
+  return result;
+}
+
+}  // namespace
+
+PrepareResult prepare_images(const PrepareOptions& options, const Communicator& communicator) {
+  agreed(communicator, [&] {
+    check_options(options);
+    if (communicator.is_root() && !options.split) require_no_shards(options.output);
+  });
+  const std::unique_ptr<ImageSource> source = open_image_source(options, communicator);
+  const std::vector<std::string> names = class_names(options, *source);
+  const Survey survey = survey_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
+  const std::vector<ShardSet> sets = make_sets(options, survey, names);
+  agreed(communicator, [&] {
+    if (communicator.is_root()) check_sets(sets);
+  });
+  return write_sets(options, *source, survey, sets, communicator);
+}
+
+}  // namespace multicard

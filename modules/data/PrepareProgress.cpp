@@ -1,0 +1,44 @@
+#include "data/PrepareProgress.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+
+namespace multicard {
+
+PrepareProgress::PrepareProgress(std::string what, std::int64_t total, const Communicator& communicator,
+                                 Loudness loudness)
+    : what_(std::move(what)),
+      total_(total),
+      num_ranks_(communicator.size()),
+      speaks_(loudness == Loudness::normal && communicator.is_root()),
+      on_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+PrepareProgress::~PrepareProgress() {
+  if (line_is_open_) std::fputs("\r\x1b[K", stderr);
+}
+
+void PrepareProgress::advance() {
+  ++done_;
+  const double interval_s = on_terminal_ ? 1 : 10;
+  if (speaks_ && seconds_since(shown_) >= interval_s) show();
+}
+
+void PrepareProgress::show() {
+  shown_ = SteadyClock::now();
+  const std::int64_t done = std::min(total_, done_ * num_ranks_);
+  const std::string line =
+      fmt::format("{} {:.0f} %, {} of {} images, {} images/s", what_,
+                  100.0 * static_cast<double>(done) / static_cast<double>(total_), grouped(done), grouped(total_),
+                  significant(static_cast<double>(done) / seconds_since(start_), 3));
+  if (!on_terminal_) return log_info(line);
+  std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  line_is_open_ = true;
+}
+
+}  // namespace multicard

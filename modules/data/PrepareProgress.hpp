@@ -1,0 +1,37 @@
+#pragma once
+/// \file How far preparing is.
+
+#include <cstdint>
+#include <string>
+
+#include "base/Clock.hpp"
+#include "comm/Communicator.hpp"
+
+namespace multicard {
+
+enum class Loudness { normal, quiet };
+
+/// Percent and rate on standard error, from rank 0, which takes itself for an average rank. On a terminal one line that
+/// is written over every second, else a line every ten seconds.
+class PrepareProgress {
+ public:
+  PrepareProgress(std::string what, std::int64_t total, const Communicator& communicator, Loudness loudness);
+  ~PrepareProgress();
+  PrepareProgress(const PrepareProgress&) = delete;
+  PrepareProgress& operator=(const PrepareProgress&) = delete;
+
+  /// This rank has done one more.
+  void advance();
+
+ private:
+  void show();
+
+  std::string what_;
+  std::int64_t total_, num_ranks_;
+  bool speaks_, on_terminal_;
+  bool line_is_open_ = false;
+  std::int64_t done_ = 0;
+  TimePoint start_ = SteadyClock::now(), shown_ = start_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,59 @@
+#pragma once
+/// \file The shards of one set of images, being written.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/ChannelSums.hpp"
+#include "data/ImageSource.hpp"
+#include "data/PrepareProgress.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Hdf5.hpp"
+
+namespace multicard {
+
+/// What one set of shards holds.
+struct ShardSet {
+  std::string prefix;
+  std::int64_t num_shards = 1;
+  std::vector<std::int64_t> images;  ///< places in the source, in the order to be stored
+  ImageShape shape;
+  std::vector<std::string> class_names;
+};
+
+/// PREFIX-00000-of-00004.h5
+std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64_t num_shards);
+
+/// A DataError if shards of this prefix are there already, in any number.
+void require_no_shards(const std::string& prefix);
+
+/// Writes a set, all ranks together; nothing is left of it unless commit() is reached. All calls are collective and
+/// throw on all ranks alike.
+class ShardWriter {
+ public:
+  ShardWriter(const ImageSource& source, ShardSet set, const Communicator& communicator);
+
+  /// Images and labels of all shards: every rank reads, resizes and writes an equal part of each.
+  void write_images(PrepareProgress& progress);
+  /// What is known only then.
+  void write_attributes(const std::string& source_sha256);
+  /// Gives the files their names. If that fails half-way, none keeps it.
+  void commit();
+
+  const ShardSet& set() const { return set_; }
+  std::vector<std::string> paths() const;
+
+ private:
+  void write_shard(std::int64_t shard, PrepareProgress& progress);
+  void write_part(Hdf5Dataset& images, Hdf5Dataset& labels, std::int64_t first_of_shard, PrepareProgress& progress);
+  Image stored_image(std::int64_t index) const;
+
+  const ImageSource& source_;
+  ShardSet set_;
+  const Communicator& communicator_;
+  std::vector<std::unique_ptr<PendingFile>> files_;
+  ChannelSums sums_;
+};
+
+}  // namespace multicard
