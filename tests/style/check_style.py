@@ -23,7 +23,7 @@ THIRD_PARTY = {
     r"hdf5(_hl)?\.h$|H5\w+\.h$": {"io"},
     r"yaml-cpp/": {"config"},
     r"spdlog/": {"base"},
-    r"openssl/|zlib\.h$": {"base", "io"},
+    r"openssl/|zlib\.h$": {"base", "io", "data"},
     r"(png|jpeglib|turbojpeg)\.h$": {"data"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
@@ -146,10 +146,33 @@ def check_module_include(modules, where, own, other, in_header):
 
 
 def is_gpu_backend(tree, path):
-    """A .cpp file with a twin NAME_disabled.cpp, which stands in where the build has no CUDA."""
-    stem = path.stem.rpartition("_")[0] or path.stem
-    twins = (path.with_name(f"{one}_disabled.cpp") for one in (stem, path.stem))
-    return path.suffix == ".cpp" and any(twin in tree.files for twin in twins)
+    """A .cpp file that only builds with CUDA compile: NAME_cuda.cpp, or one with a twin NAME_disabled.cpp."""
+    twin = path.with_name(f"{path.stem}_disabled.cpp")
+    return path.suffix == ".cpp" and (path.stem.endswith("_cuda") or twin in tree.files)
+
+
+def gpu_headers(tree, module):
+    """Headers of a module that show GPU headers, themselves or through another; backends alone may include them."""
+    shown, before = set(), None
+    while shown != before:
+        before = set(shown)
+        for path in tree.cpp("modules"):
+            names = {name for _, _, name in tree.includes(path)}
+            if path.suffix == ".hpp" and own_module(path) == module and (
+                    names & shown or any(GPU_HEADER.match(name) for name in names)):
+                shown.add(str(path.relative_to("modules")))
+    return shown
+
+
+def check_gpu(tree):
+    shown = {name: module for module in Modules(tree).order for name in gpu_headers(tree, module)}
+    for path in tree.cpp("modules", "app", "postproc"):
+        inside = is_gpu_backend(tree, path) or str(path.relative_to(path.parts[0])) in shown
+        for number, _, name in tree.includes(path):
+            if GPU_HEADER.match(name) and not inside:
+                yield f"{path}:{number}: {name}: only GPU backends (NAME_cuda.cpp, or a twin NAME_disabled.cpp) may"
+            elif name in shown and (not inside or own_module(path) != shown[name]):
+                yield f"{path}:{number}: {name}: shows GPU headers, for the GPU backends of {shown[name]} only"
 
 
 def check_third_party(tree):
@@ -169,11 +192,10 @@ def check_third_party(tree):
                 yield f"{where}: costs 16 s a file; include the narrow headers (ATen/ops/..., ATen/core/Tensor.h)"
             elif TORCH_HEADER.match(name) and not may_use_torch(modules, path, own):
                 yield f"{where}: torch begins with module {FIRST_TORCH_MODULE}"
-            if GPU_HEADER.match(name) and not is_gpu_backend(tree, path):
-                yield f"{where}: only a .cpp file with a twin NAME_disabled.cpp may include GPU headers"
     for path in tree.cpp("modules", "app", "postproc"):
         for number, _, name in tree.includes(path):
             yield from check_private(path, f"{path}:{number}: {name}", name, private)
+    yield from check_gpu(tree)
 
 
 def may_use_torch(modules, path, own):

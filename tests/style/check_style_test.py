@@ -83,6 +83,15 @@ class CheckStyle(unittest.TestCase):
     def test_gpu_headers_need_a_twin(self):
         self.finds("third-party", "modules/device/Other.cpp", "#include <nccl.h>\n", 1, "twin")
 
+    def test_headers_that_show_gpu_headers_are_for_backends(self):
+        changes = {"modules/device/Inner.hpp": "#include <nccl.h>\n",
+                   "modules/device/Outer.hpp": '#include "device/Inner.hpp"\n',
+                   "modules/device/Fine_cuda.cpp": '#include "device/Outer.hpp"\n',
+                   "modules/device/Wrong.cpp": '#include "device/Outer.hpp"\n'}
+        found = violations("third-party", changes)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("modules/device/Wrong.cpp:1:"), found)
+
     def test_conditionals_stay_out_of_functions(self):
         text = "namespace a {\nclass B {\n  int c() {\n#ifdef D\n    return 1;\n#endif\n    return 0;\n  }\n};\n}\n"
         self.finds("conditionals", "modules/nn/Other.cpp", text, 4, "inside a function")
