@@ -83,7 +83,7 @@ at::Tensor MobileNetV2::forward(const at::Tensor& images_NCHW) {
   for (const InvertedResidual& block : blocks_)
     x = block.forward(x, norm_context());
   x = head_.forward(x, norm_context(), Activation::relu6).mean({2, 3});
-  if (mode() == Mode::train && dropout_ > 0) x = dropout(x, dropout_, dropout_seed());
+  if (mode() == Mode::train && dropout_ > 0) x = seeded_dropout(x, dropout_, dropout_seed());
   return at::linear(x, classifier_weight_, classifier_bias_);
 }
 

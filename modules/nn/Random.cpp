@@ -54,7 +54,7 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
   return values;
 }
 
-at::Tensor dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
+at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
   constexpr int kBits = 31;
   const at::Tensor index = at::arange(x.numel(), x.options().dtype(at::kLong)).view(x.sizes());
   const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(mixed(seed + kIncrement))) &

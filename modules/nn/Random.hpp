@@ -12,6 +12,6 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
 
 /// x with each value zeroed with `probability` (below 1) and the others divided by (1 - probability). The choice
 /// depends on `seed` and the index of the element alone, whatever device or dtype.
-at::Tensor dropout(const at::Tensor& x, double probability, std::uint64_t seed);
+at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed);
 
 }  // namespace multicard

@@ -75,6 +75,17 @@ inline double gradient_norm(const Network& network) {
   return std::sqrt(sum);
 }
 
+// Gives every replica the sum of all replicas' gradients.
+inline void sum_gradients(const std::vector<std::unique_ptr<Network>>& replicas) {
+  for (std::size_t i = 0; i < replicas[0]->parameters().size(); ++i) {
+    at::Tensor total = replicas[0]->parameters()[i].tensor.grad().clone();
+    for (std::size_t r = 1; r < replicas.size(); ++r)
+      total.add_(replicas[r]->parameters()[i].tensor.grad());
+    for (const auto& replica : replicas)
+      at::Tensor(replica->parameters()[i].tensor.grad()).copy_(total);
+  }
+}
+
 class Sgd {
  public:
   explicit Sgd(const Network& network) : parameters_(network.parameters()) {
