@@ -58,12 +58,8 @@ void NodeSum::sum(const SumOperand& operand) {
   const std::size_t width = c10::elementSize(operand.type);
   // Between nodes the pieces must agree, and one node may share memory where another does not.
   const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
-  std::size_t first = 0;
-  do {
-    const std::size_t count = std::min(most, operand.count - first);
-    sum_piece(operand, first, count);
-    first += count;
-  } while (first < operand.count);
+  for (std::size_t first = 0; first < operand.count; first += most)
+    sum_piece(operand, first, std::min(most, operand.count - first));
 }
 
 void NodeSum::sum_piece(const SumOperand& operand, std::size_t first, std::size_t count) {
@@ -113,6 +109,7 @@ QuickSum::QuickSum(const Communicator& all, const Communicator& node) : all_(all
 }
 
 void QuickSum::sum(std::byte* data, std::size_t count, at::ScalarType type) {
+  if (count == 0) return;
   if (!channel_) return all_reduce(data, count, type, all_);
   // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
   const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);

@@ -1,7 +1,6 @@
 #include "dist/TensorCollectives.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include <ATen/ops/arange.h>
@@ -130,8 +129,8 @@ TEST(Sum, OverSeveralNodesHasTheSameBitsOnAllRanks) {
     collectives.start_sum(flat)->wait();
     collectives.sum(quick);
 
-    std::vector<unsigned char> mine(flat.nbytes());
-    std::memcpy(mine.data(), flat.const_data_ptr(), mine.size());
+    const auto* bytes = static_cast<const unsigned char*>(flat.const_data_ptr());
+    const std::vector<unsigned char> mine(bytes, bytes + flat.nbytes());
     const auto all = world().allgather(std::span<const unsigned char>(mine));
     for (int r = 0; r < world().size(); ++r)
       ASSERT_TRUE(std::equal(mine.begin(), mine.end(), all.begin() + r * static_cast<std::ptrdiff_t>(mine.size())));
