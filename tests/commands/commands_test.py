@@ -4,6 +4,8 @@
 usage: commands_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
 
+import csv
+import io
 import json
 import os
 import re
@@ -80,10 +82,11 @@ class CommandTest(unittest.TestCase):
             self.assertRegex(result[2], text)
         return result
 
-    def summary(self, results):
-        done = subprocess.run([POST, results, "--json"], capture_output=True, text=True)
+    def runs(self, results):
+        """The table of runs that multicard-post prints, a dictionary each."""
+        done = subprocess.run([POST, results, "--csv"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
 
     def dataset(self, results, path):
         """Values of a float dataset, bit for bit as text."""
@@ -290,8 +293,9 @@ class Sweep(CommandTest):
         self.prepare()
         deck = self.sweep("sweep: {ranks: [1, 2], run.global_batch: [8, 16]}")
         self.expect(0, run(2, "sweep", deck), r"\[4/4\]")
-        runs = self.summary(self.path("sweep/results.h5"))["runs"]
-        self.assertEqual(sorted((r["ranks"], r["global_batch"]) for r in runs), [(1, 8), (1, 16), (2, 8), (2, 16)])
+        runs = self.runs(self.path("sweep/results.h5"))
+        self.assertEqual(sorted((int(r["ranks"]), int(r["global_batch"])) for r in runs),
+                         [(1, 8), (1, 16), (2, 8), (2, 16)])
         self.assertFalse(os.path.exists(self.path("sweep/partial")))
         self.expect(0, run(2, "sweep", deck), "finished")
 
@@ -299,7 +303,7 @@ class Sweep(CommandTest):
         self.prepare()
         deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.strategy: [ddp-ds, dp]}")
         self.expect(0, run(2, "sweep", deck))
-        runs = self.summary(self.path("sweep/results.h5"))["runs"]
+        runs = self.runs(self.path("sweep/results.h5"))
         self.assertEqual([r["status"] for r in sorted(runs, key=lambda r: r["run"])],
                          ["complete", "failed", "failed", "failed"])
 
@@ -316,7 +320,7 @@ class Sweep(CommandTest):
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 137)
         self.expect(0, run(2, "sweep", deck), "already finished", "the job ended while this variant ran")
-        runs = self.summary(self.path("sweep/results.h5"))["runs"]
+        runs = self.runs(self.path("sweep/results.h5"))
         self.assertEqual({r["run"]: r["status"] for r in runs}, {"0000": "complete", "0001": "failed"})
 
     def test_too_many_ranks(self):

@@ -1,6 +1,7 @@
 // A whole run from shards: any number of ranks trains what one rank trains.
 #include "tasks/Session.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
 #include "data/Prepare.hpp"
