@@ -106,7 +106,7 @@ case $case_name in
   sweep)
     job=$(DECK=$source_folder/inputs/tests/slurm_sweep.yaml submit_run --nodes=2 "$source_folder/slurm/sweep.sbatch")
     expect_end "$job" COMPLETED 0:0
-    for run in 0000:4 0001:2 0002:1; do expect_ranks results/slurm_sweep/results.h5 "${run%:*}" "${run#*:}"; done
+    for run in 0000:1 0001:2 0002:4; do expect_ranks results/slurm_sweep/results.h5 "${run%:*}" "${run#*:}"; done
     ;;
   requeue_srun) requeue_case image_multi_node_srun.sbatch "" ;;
   requeue_mpirun) requeue_case image_multi_node_mpirun.sbatch --batch ;;
