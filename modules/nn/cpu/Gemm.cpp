@@ -1,6 +1,10 @@
 #include "nn/cpu/Gemm.hpp"
 
-// The BLAS inside LibTorch; its own header for these (ATen/native/CPUBlas.h) declares them without exporting them.
+#include <type_traits>
+
+#include <ATen/native/CPUBlas.h>
+
+// The BLAS inside LibTorch; ATen/native/CPUBlas.h declares wrappers of these that LibTorch does not export.
 extern "C" {
 void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
             const float*, const int*, const float*, float*, const int*);
@@ -23,13 +27,28 @@ void gemm(const char* op_b, int m, int n, int k, const double* a, int lda, const
   dgemm_("N", op_b, &m, &n, &k, &one, a, &lda, b, &ldb, &beta, c, &m);
 }
 
+void brgemm(const float* a, const float* b, std::int64_t rows, std::int64_t k, std::int64_t n, Accumulate accumulate,
+            float* c) {
+  at::native::cpublas::brgemm(rows, n, k, k, n, n, accumulate == Accumulate::yes, a, b, c, /*is_vnni=*/false);
+}
+
 }  // namespace
+
+GemmLibrary gemm_library() {
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                                 __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  static const GemmLibrary library = has_avx512 && !__builtin_cpu_is("intel") ? GemmLibrary::onednn : GemmLibrary::blas;
+  return library;
+}
 
 // BLAS sees the transposed matrices, as it stores columns: c^T = b^T a^T.
 template <typename T>
-void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::int64_t n, T beta, T* c) {
+void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::int64_t n, Accumulate accumulate, T* c,
+              GemmLibrary library) {
+  if constexpr (std::is_same_v<T, float>)
+    if (library == GemmLibrary::onednn) return brgemm(a, b, rows, k, n, accumulate, c);
   const int columns = static_cast<int>(n), inner = static_cast<int>(k);
-  gemm("N", columns, static_cast<int>(rows), inner, b, columns, a, inner, beta, c);
+  gemm("N", columns, static_cast<int>(rows), inner, b, columns, a, inner, T(accumulate == Accumulate::yes ? 1 : 0), c);
 }
 
 template <typename T>
@@ -38,8 +57,10 @@ void add_transposed_product(const T* a, const T* b, std::int64_t rows, std::int6
   gemm("T", columns, height, static_cast<int>(rows), b, columns, a, height, T(1), c);
 }
 
-template void multiply(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, float, float*);
-template void multiply(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, double, double*);
+template void multiply(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, Accumulate, float*,
+                       GemmLibrary);
+template void multiply(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, Accumulate, double*,
+                       GemmLibrary);
 template void add_transposed_product(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void add_transposed_product(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 

@@ -46,7 +46,8 @@ class BackwardPart {
     add_transposed_product(doutput_.data(), activated(layer_, row, count, input_.data()), count, out, in, dweight_);
     T* dinput = dx + row * in;
     if (residual) std::memcpy(dinput, residual + row * in, static_cast<std::size_t>(count * in) * sizeof(T));
-    multiply(doutput_.data(), layer_.weight.template const_data_ptr<T>(), count, out, in, T(residual ? 1 : 0), dinput);
+    multiply(doutput_.data(), layer_.weight.template const_data_ptr<T>(), count, out, in,
+             residual ? Accumulate::yes : Accumulate::no, dinput);
     if (layer_.before)
       row_kernels<T>().gradient_sums(dinput, layer_.x + row * in, count, in, layer_.before->view(), sums_.g.data(),
                                      sums_.g_deviation.data(), dinput);
@@ -74,7 +75,7 @@ void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments)
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
     Scratch<T> buffer(BackwardPart<T>::kMostRows * in);
     for_blocks(first, end, row_bytes(layer), [&](std::int64_t row, std::int64_t count) {
-      multiply(activated(layer, row, count, buffer.data()), weight, count, in, out, T(0), y + row * out);
+      multiply(activated(layer, row, count, buffer.data()), weight, count, in, out, Accumulate::no, y + row * out);
       join_block(y + row * out, count, out, moments ? &parts[part] : nullptr);
     });
   });
