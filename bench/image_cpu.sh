@@ -8,6 +8,7 @@
 # Prints one table of medians over the repeats; FOLDER (results/bench_image_cpu) keeps every single run as JSON. The
 # peer's Python packages go to $MULTICARD_CACHE/peer. Run it on an otherwise idle machine.
 set -euo pipefail
+export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
@@ -110,10 +111,10 @@ run_multicard() {  # SIZE LAYOUT
   rm -rf "$folder/multicard"
   start=$EPOCHREALTIME
   mpirun -n "$ranks" multicard run "$root/inputs/image/fashion_mnist.yaml" "data.train=$folder/data/train*.h5" \
-    data.test=null "data.image_size=$1" "data.layout=$2" "precision=$precision" run.device=cpu \
+    data.test=null evaluate.every_epochs=0 "data.image_size=$1" "data.layout=$2" "precision=$precision" run.device=cpu \
     "run.global_batch=$((ranks * batch))" "run.steps=$((warmup + steps))" run.keep_checkpoints=0 run.resume=never \
     "profile.skip_steps=$warmup" "run.output=$folder/multicard" >"$folder/multicard.log" 2>&1 ||
-    die "multicard failed: $(tail -n 3 "$folder/multicard.log")"
+    die "multicard failed: $(head -n 1 "$folder/multicard.log")"
   end=$EPOCHREALTIME
   note multicard "$1" "$2" "$start" "$end" \
     "$(measured_by_multicard "$folder/multicard/results.h5" "$ranks")"

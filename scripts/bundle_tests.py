@@ -34,7 +34,9 @@ def main():
             path = pathlib.Path(word)
             if path.name == "mpiexec" or path.name == "mpirun":
                 words.append("mpirun")
-            elif path.is_absolute() and path.is_file() and path.name.startswith("test_"):
+            elif path.is_absolute() and path.name.startswith("test_"):
+                if not path.is_file():
+                    sys.exit(f"{path} is missing: build the tests, or configure with -DMULTICARD_TESTS=OFF")
                 shutil.copy(path, folder)
                 words.append(f"${{CMAKE_CURRENT_LIST_DIR}}/{path.name}")
             else:
