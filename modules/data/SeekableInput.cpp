@@ -53,7 +53,8 @@ std::size_t SeekableInput::read_some(std::uint64_t offset, std::span<std::uint8_
   const char* text = gzerror(file, &code);
   if (code == Z_ERRNO) fail(system_error_text(errno));
   if (code == Z_BUF_ERROR) fail("it is truncated: its compressed data end too early");
-  if (code != Z_OK) fail(text);
+  // zlib puts the path in front.
+  if (code != Z_OK) fail(std::string_view(text).starts_with(path_ + ": ") ? text + path_.size() + 2 : text);
   return done;
 }
 

@@ -1,0 +1,224 @@
+#include "data/ImageShards.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "data/Prepare.hpp"
+#include "support/test_world.hpp"
+#include "unit/data/test_files.hpp"
+
+namespace multicard {
+namespace {
+
+using namespace test;
+
+/// `count` synthetic 6 x 6 images of three classes.
+PrepareResult prepare(const std::string& output, std::int64_t count, std::int64_t num_shards, std::int64_t size = 6,
+                      std::int64_t classes = 3) {
+  PrepareOptions options;
+  options.format = "synthetic";
+  options.output = output;
+  options.size = size;
+  options.classes = classes;
+  options.limit = count;
+  options.num_shards = num_shards;
+  options.quiet = true;
+  return prepare_images(options, world());
+}
+
+constexpr std::size_t kRowBytes = 6 * 6 * 3;
+
+Bytes read(const ImageShards& shards, const std::vector<std::int64_t>& rows) {
+  Bytes pixels(rows.size() * static_cast<std::size_t>(shards.bytes_per_row()));
+  shards.read_rows(rows, pixels);
+  return pixels;
+}
+
+/// All rows of all shards, read without the class under test.
+Bytes read_plainly(const PrepareResult& result) {
+  Bytes all;
+  for (const std::string& path : result.files) {
+    const Bytes pixels = Hdf5File::open_read(path).open_dataset("/images").read_all<std::uint8_t>();
+    all.insert(all.end(), pixels.begin(), pixels.end());
+  }
+  return all;
+}
+
+Bytes rows_of(const Bytes& all, const std::vector<std::int64_t>& rows) {
+  Bytes picked;
+  for (const std::int64_t row : rows)
+    picked.insert(picked.end(), all.begin() + row * static_cast<std::int64_t>(kRowBytes),
+                  all.begin() + (row + 1) * static_cast<std::int64_t>(kRowBytes));
+  return picked;
+}
+
+template <class Body>
+void expect_data_error(Body&& body, const std::string& text) {
+  try {
+    body();
+    ADD_FAILURE() << "no error with: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+TEST(ImageShards, TellsWhatTheSetHolds) {
+  const ScratchFolder scratch;
+  prepare(scratch / "set", 20, 3);
+
+  const ImageShards shards(scratch / "set*.h5", world());
+
+  const ImageSetInfo& info = shards.info();
+  EXPECT_EQ(info.num_rows, 20);
+  EXPECT_EQ(info.height, 6);
+  EXPECT_EQ(info.width, 6);
+  EXPECT_EQ(info.channels, 3);
+  EXPECT_EQ(info.num_shards, 3);
+  EXPECT_EQ(info.num_bytes, 20 * 108);
+  EXPECT_EQ(info.class_names, (std::vector<std::string>{"0", "1", "2"}));
+  ASSERT_EQ(shards.labels().size(), 20u);
+  for (std::size_t row = 0; row < 20; ++row)
+    EXPECT_EQ(shards.labels()[row], static_cast<std::int32_t>(row % 3));
+  EXPECT_EQ(shards.files().at(2), scratch / "set-00002-of-00003.h5");
+}
+
+TEST(ImageShards, ReadsRowsInTheOrderAskedFor) {
+  const ScratchFolder scratch;
+  const Bytes all = read_plainly(prepare(scratch / "set", 20, 3));
+  const ImageShards shards(scratch / "set*.h5", world());
+
+  for (const std::vector<std::int64_t>& rows : {std::vector<std::int64_t>{},  // nothing
+                                                {4},
+                                                {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
+                                                {19, 3, 11, 4, 0, 12, 13},
+                                                {5, 5, 7},  // repeats must not pass for a run
+                                                {6, 7},     // over the end of a shard
+                                                {3, 2, 1}})
+    EXPECT_EQ(read(shards, rows), rows_of(all, rows)) << rows.size() << " rows";
+}
+
+TEST(ImageShards, LetsRanksReadDifferentNumbersOfRows) {
+  const ScratchFolder scratch;
+  const Bytes all = read_plainly(prepare(scratch / "set", 20, 2));
+  const ImageShards shards(scratch / "set*.h5", world());
+
+  std::vector<std::int64_t> rows;
+  for (int i = 0; i < 3 * world().rank(); ++i)
+    rows.push_back((7 * i + world().rank()) % 20);
+
+  EXPECT_EQ(read(shards, rows), rows_of(all, rows));
+}
+
+TEST(ImageShards, KeepsTheFirstRowsOnly) {
+  const ScratchFolder scratch;
+  prepare(scratch / "set", 20, 3);
+
+  const ImageShards shards(scratch / "set*.h5", world(), 9), more(scratch / "set*.h5", world(), 90);
+
+  EXPECT_EQ(shards.info().num_rows, 9);
+  EXPECT_EQ(shards.info().num_bytes, 9 * 108);
+  EXPECT_EQ(shards.labels().size(), 9u);
+  EXPECT_THROW(read(shards, {9}), std::logic_error);
+  EXPECT_EQ(more.info().num_rows, 20);
+}
+
+TEST(ImageShards, WeighsMeanAndSpreadByRows) {
+  const ScratchFolder scratch;
+  const PrepareResult a = prepare(scratch / "a", 5, 1), b = prepare(scratch / "b", 15, 2);
+  const ImageShards shards(scratch / "?-*.h5", world());
+  Bytes all = read_plainly(a);
+  const Bytes more = read_plainly(b);
+  all.insert(all.end(), more.begin(), more.end());
+
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    double sum = 0, squares = 0;
+    for (std::size_t i = channel; i < all.size(); i += 3)
+      sum += all[i] / 255.0, squares += all[i] / 255.0 * all[i] / 255.0;
+    const double count = static_cast<double>(all.size()) / 3, mean = sum / count;
+    EXPECT_NEAR(shards.info().mean[channel], mean, 1e-12);
+    EXPECT_NEAR(shards.info().std[channel], std::sqrt(squares / count - mean * mean), 1e-12);
+  }
+}
+
+TEST(ImageShards, KeepsTheStatisticsOfASetToTheLastBit) {
+  const ScratchFolder scratch;
+  const PrepareResult result = prepare(scratch / "set", 20, 3);
+  Hdf5File file = Hdf5File::open_read(result.files[0]);
+
+  const ImageShards shards(scratch / "set*.h5", world());
+
+  EXPECT_EQ(shards.info().mean, file.attribute<std::vector<double>>("/", "mean"));
+  EXPECT_EQ(shards.info().std, file.attribute<std::vector<double>>("/", "std"));
+}
+
+TEST(ImageShards, RefusesShardsThatDoNotFit) {
+  const ScratchFolder scratch;
+  prepare(scratch / "a", 6, 1);
+  prepare(scratch / "b", 6, 1, 7);
+  prepare(scratch / "c", 6, 1, 6, 4);
+  const auto open = [&](const std::string& pattern) {
+    return [&, pattern] { ImageShards(scratch / pattern, world()); };
+  };
+
+  expect_data_error(open("[ab]-*.h5"), "6 x 6 x 3 and 7 x 7 x 3");
+  expect_data_error(open("[ac]-*.h5"), "class names differ");
+  expect_data_error(open("d*.h5"), "d*.h5");
+}
+
+TEST(ImageShards, RefusesOtherFiles) {
+  const ScratchFolder scratch;
+  const PrepareResult result = prepare(scratch / "set", 6, 1);
+  const auto changed = [&](const std::string& name, const std::function<void(Hdf5File&)>& change) {
+    if (world().is_root()) {
+      std::filesystem::copy_file(result.files[0], scratch / name);
+      Hdf5File file = Hdf5File::open_update(scratch / name);
+      change(file);
+    }
+    world().barrier();
+    return [&, name] { ImageShards(scratch / name, world()); };
+  };
+  if (world().is_root()) write_bytes(scratch / "text.h5", {'n', 'o'});
+  if (world().is_root()) {
+    Hdf5File empty = Hdf5File::create(scratch / "empty.h5");
+    empty.write_attribute("/", "format", std::string("multicard-images"));
+    empty.write_attribute("/", "schema_version", std::int64_t{1});
+  }
+  world().barrier();
+
+  expect_data_error([&] { ImageShards(scratch / "text.h5", world()); }, "text.h5");
+  expect_data_error([&] { ImageShards(scratch / "empty.h5", world()); }, "/images");
+  expect_data_error(
+      changed("results.h5",
+              [](Hdf5File& file) { file.write_attribute("/", "format", std::string("multicard-results")); }),
+      "is not an image shard");
+  expect_data_error(
+      changed("new.h5", [](Hdf5File& file) { file.write_attribute("/", "schema_version", std::int64_t{2}); }),
+      "its schema_version is 2, this program knows 1");
+  expect_data_error(
+      changed("label.h5",
+              [](Hdf5File& file) { file.write_slab<std::int32_t>("/labels", {4}, {1}, std::vector<std::int32_t>{3}); }),
+      "the label of row 4 is 3 (there are 3 classes)");
+}
+
+TEST(ImageShards, NoticesThatAShardIsCutShort) {
+  const ScratchFolder scratch;
+  const PrepareResult result = prepare(scratch / "set", 2000, 1);
+  {
+    const ImageShards shards(scratch / "set*.h5", world());
+    world().barrier();
+    if (world().is_root()) std::filesystem::resize_file(result.files[0], 100000);
+    world().barrier();
+
+    expect_data_error([&] { read(shards, {1999}); }, "has been cut short");
+  }
+
+  expect_data_error([&] { ImageShards(scratch / "set*.h5", world()); }, "set-00000-of-00001.h5");
+}
+
+}  // namespace
+}  // namespace multicard
