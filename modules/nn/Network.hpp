@@ -40,6 +40,7 @@ class Network {
   void set_norm_statistics(Statistics statistics) { norm_context_.statistics = statistics; }
   /// Statistics over all replicas; null (the start) makes them per replica. `reducer` must outlive its use.
   void set_statistics_reducer(StatisticsReducer* reducer) { norm_context_.reducer = reducer; }
+  StatisticsReducer* statistics_reducer() const { return norm_context_.reducer; }
 
   void set_kernels(Kernels kernels) { norm_context_.kernels = kernels; }
 

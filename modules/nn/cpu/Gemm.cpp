@@ -1,5 +1,6 @@
 #include "nn/cpu/Gemm.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include <ATen/native/CPUBlas.h>
@@ -57,11 +58,23 @@ void add_transposed_product(const T* a, const T* b, std::int64_t rows, std::int6
   gemm("T", columns, height, static_cast<int>(rows), b, columns, a, height, T(1), c);
 }
 
+template <typename T>
+void transpose(const T* a, std::int64_t rows, std::int64_t columns, T* out) {
+  constexpr std::int64_t kBlock = 64 / sizeof(T);  // rows and columns of a block fill whole cache lines
+  for (std::int64_t row = 0; row < rows; row += kBlock)
+    for (std::int64_t column = 0; column < columns; column += kBlock)
+      for (std::int64_t j = column; j < std::min(columns, column + kBlock); ++j)
+        for (std::int64_t i = row; i < std::min(rows, row + kBlock); ++i)
+          out[j * rows + i] = a[i * columns + j];
+}
+
 template void multiply(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, Accumulate, float*,
                        GemmLibrary);
 template void multiply(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, Accumulate, double*,
                        GemmLibrary);
 template void add_transposed_product(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 template void add_transposed_product(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
+template void transpose(const float*, std::int64_t, std::int64_t, float*);
+template void transpose(const double*, std::int64_t, std::int64_t, double*);
 
 }  // namespace multicard

@@ -24,4 +24,8 @@ void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::in
 template <typename T>
 void add_transposed_product(const T* a, const T* b, std::int64_t rows, std::int64_t m, std::int64_t n, T* c);
 
+/// out [columns, rows] = a^T with a [rows, columns].
+template <typename T>
+void transpose(const T* a, std::int64_t rows, std::int64_t columns, T* out);
+
 }  // namespace multicard

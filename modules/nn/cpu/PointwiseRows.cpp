@@ -68,14 +68,15 @@ class BackwardPart {
 template <typename T>
 void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments) {
   const std::int64_t in = layer.in(), out = layer.out();
-  const at::Tensor transposed = layer.weight.view({out, in}).t().contiguous();
-  const T* weight = transposed.const_data_ptr<T>();
+  Scratch<T> weight(layer.weight.numel());
+  transpose(layer.weight.template const_data_ptr<T>(), out, in, weight.data());
   const Partition partition(layer.rows, kSmallestPart);
   std::vector<ChannelMoments> parts(partition.num_parts(), ChannelMoments(moments ? out : 0));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
     Scratch<T> buffer(BackwardPart<T>::kMostRows * in);
     for_blocks(first, end, row_bytes(layer), [&](std::int64_t row, std::int64_t count) {
-      multiply(activated(layer, row, count, buffer.data()), weight, count, in, out, Accumulate::no, y + row * out);
+      multiply(activated(layer, row, count, buffer.data()), weight.data(), count, in, out, Accumulate::no,
+               y + row * out);
       join_block(y + row * out, count, out, moments ? &parts[part] : nullptr);
     });
   });

@@ -56,6 +56,7 @@ void normalise_as(const T* x, std::int64_t rows, std::int64_t channels, const Af
   for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels) {
     for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
       using V = typename Vector<T, Lanes>::Type;
+      prefetch(x + c);
       V value = activated<Act>((load<V>(x + c) - load<V>(mean + c)) * load<V>(scale + c) + load<V>(bias + c), T());
       if constexpr (Adds) value += load<V>(residual + c);
       store(y + c, value);
@@ -124,6 +125,8 @@ void input_gradient_as(const T* dy, const T* x, std::int64_t rows, std::int64_t 
     for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
       using V = typename Vector<T, Lanes>::Type;
       const V deviation = load<V>(x + c) - load<V>(mean + c), factor = load<V>(scale + c);
+      prefetch(x + c);
+      prefetch(dy + c);
       V g = load<V>(dy + c);
       if constexpr (Act != Activation::none) g = open_gradient<Act>(g, deviation * factor + load<V>(bias + c), T());
       store(dx + c, g * factor + (deviation * load<V>(slope + c) + load<V>(offset + c)));
