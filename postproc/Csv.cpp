@@ -78,6 +78,10 @@ std::vector<Column> columns_of(const Study& study, const RunReport& run) {
   columns.push_back({"stragglers", stragglers_of(run)});
   for (const char* name : {"host_peak_bytes", "device_peak_bytes"})
     columns.push_back({name, memory_of(run, name)});
+  for (const char* name : {"train", "evaluate", "checkpoint"}) {
+    const auto found = run.epoch_seconds.find(name);
+    columns.push_back({fmt::format("{}_s", name), found == run.epoch_seconds.end() ? "" : number(found->second)});
+  }
   for (const char* metric : {"train_loss", "eval_loss", "eval_accuracy"})
     columns.push_back({fmt::format("last_{}", metric), number(last_of(run, metric))});
   columns.push_back({"error", run.error});

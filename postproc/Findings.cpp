@@ -6,39 +6,28 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 
 namespace {
 
-bool counts(const Cell* cell) {
-  return cell && cell->status == CellStatus::complete && cell->rate.known();
-}
+constexpr const char* kNoAnswer = "No run completed with a measured step, so there is no answer.";
 
 const Configuration& configuration_of(const Study& study, const Cell& cell) {
   return study.configurations[cell.configuration];
 }
 
-bool is_plain(const Configuration& configuration) {
-  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
-    return short_key(setting.first) == "case" && (setting.second == "plain" || setting.second == "baseline");
-  });
-}
-
-bool is_dp(const Configuration& configuration) {
-  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
-    return short_key(setting.first) == "strategy" && setting.second == "dp";
-  });
+std::string rate_text(const Study& study, const Cell& cell) {
+  return fmt::format("{} {}{}", significant(cell.rate.value), study.rate_unit(), interval_text(cell.rate));
 }
 
 std::vector<std::string> answer(const Study& study, const std::vector<std::size_t>& configurations) {
   const Cell* best = fastest(study, configurations);
-  if (!best) return {"No run completed with a measured step, so there is no answer."};
+  if (!best) return {kNoAnswer};
   std::vector<std::string> out;
-  const std::string rate =
-      fmt::format("{} {}{}", significant(best->rate.value), study.rate_unit(), interval_text(best->rate));
+  const std::string rate = rate_text(study, *best);
   const std::string name = name_of(study, *best);
   out.push_back(configurations.size() > 1
                     ? fmt::format("The fastest of {} is {}: {}.",
@@ -51,6 +40,27 @@ std::vector<std::string> answer(const Study& study, const std::vector<std::size_
   if (const std::string scaling = scaling_sentence(study, *best); !scaling.empty()) out.push_back(scaling);
   out.push_back(limit_sentence(study, *best));
   return out;
+}
+
+/// ", 1.12 times the second (plain, ddp-ds)", or that the two cannot be told apart.
+std::string short_comparison(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
+  const std::string& name = configuration_of(study, other).label;
+  if (!differ(best.rate, other.rate)) return fmt::format("; not told apart from {} ({})", role, name);
+  return fmt::format("; {} times {} ({})", significant(best.rate.value / other.rate.value, 3), role, name);
+}
+
+std::string short_answer(const Study& study, const std::vector<std::size_t>& configurations) {
+  const std::string& work = study.configurations[configurations.front()].work_label;
+  const Cell* best = fastest(study, configurations);
+  if (!best) return fmt::format("{}: {}", work, kNoAnswer);
+  const Cell* second = runner_up(study, configurations, *best);
+  const Cell* plain = plainest(study, configurations, *best);
+  std::string out = fmt::format("{}: {} on {}, {}", work, configuration_of(study, *best).label,
+                                counted(best->ranks, "rank"), rate_text(study, *best));
+  if (second) out += short_comparison(study, *best, *second, "the second");
+  if (plain && plain != second) out += short_comparison(study, *best, *plain, "the plainest");
+  if (best->efficiency.known()) out += fmt::format("; efficiency {}", significant(best->efficiency.value, 3));
+  return out + ".";
 }
 
 /// Where a step waits, if anywhere worth mentioning.
@@ -77,48 +87,43 @@ std::string computing_growth(const Study& study, const Cell& cell) {
 
 }  // namespace
 
-const Cell* fastest(const Study& study, const std::vector<std::size_t>& configurations) {
-  const Cell* best = nullptr;
-  for (const std::size_t configuration : configurations)
-    for (const Cell* cell : study.cells_of(configuration))
-      if (counts(cell) && (!best || cell->rate.value > best->rate.value)) best = cell;
-  return best;
+std::vector<std::string> answer(const Study& study) {
+  return answer(study, study.comparable().front());
 }
 
-const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
-  const Cell* second = nullptr;
-  for (const std::size_t configuration : configurations) {
-    const Cell* cell = study.cell(configuration, best.ranks);
-    if (configuration != best.configuration && counts(cell) && (!second || cell->rate.value > second->rate.value))
-      second = cell;
-  }
-  return second;
-}
-
-const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
-  std::size_t chosen = configurations.front();
-  for (const auto& matches : {is_dp, is_plain})
-    for (const std::size_t configuration : configurations)
-      if (matches(study.configurations[configuration])) {
-        chosen = configuration;
-        break;
-      }
-  const Cell* cell = study.cell(chosen, best.ranks);
-  return chosen != best.configuration && counts(cell) ? cell : nullptr;
-}
-
-const Cell* largest(const Study& study, std::size_t configuration) {
-  const Cell* most = nullptr;
-  for (const Cell* cell : study.cells_of(configuration))
-    if (counts(cell)) most = cell;
-  return most;
-}
-
-std::vector<std::vector<std::string>> answers(const Study& study) {
-  std::vector<std::vector<std::string>> out;
+std::vector<std::string> answers_by_work(const Study& study) {
+  std::vector<std::string> out;
   for (const std::vector<std::size_t>& configurations : study.comparable())
-    out.push_back(answer(study, configurations));
+    out.push_back(short_answer(study, configurations));
   return out;
+}
+
+std::string winners_sentence(const Study& study) {
+  std::vector<std::string> winners;
+  for (const auto& configurations : study.comparable())
+    if (const Cell* best = fastest(study, configurations)) winners.push_back(configuration_of(study, *best).label);
+  if (winners.empty()) return kNoAnswer;
+  const auto wins = [&](const std::string& name) { return std::count(winners.begin(), winners.end(), name); };
+  const std::string most = *std::max_element(winners.begin(), winners.end(),
+                                             [&](const auto& a, const auto& b) { return wins(a) < wins(b); });
+  if (wins(most) == static_cast<std::ptrdiff_t>(winners.size()) && winners.size() > 1)
+    return fmt::format("{} is the fastest for all {} kinds of work", most, winners.size());
+  if (2 * wins(most) <= static_cast<std::ptrdiff_t>(winners.size()))
+    return "Which options are the fastest depends on the work";
+  return fmt::format("{} is the fastest for {} of {} kinds of work", most, wins(most), winners.size());
+}
+
+std::string repeats_sentence(const Study& study) {
+  const bool once = std::any_of(study.cells.begin(), study.cells.end(),
+                                [](const Cell& cell) { return cell.rate.basis == Basis::steps; });
+  const bool never_twice = std::none_of(study.cells.begin(), study.cells.end(),
+                                        [](const Cell& cell) { return cell.rate.basis == Basis::repeats; });
+  if (!once) return {};
+  if (study.cells.size() == 1)
+    return "It was run once: how much runs differ is not known, and the interval does not hold it.";
+  return never_twice
+             ? "Each was run once: how much runs differ is not known, and the intervals do not hold it."
+             : "Some were run once: how much those runs differ is not known, and their intervals do not hold it.";
 }
 
 std::string comparison_sentence(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
@@ -134,10 +139,7 @@ std::string comparison_sentence(const Study& study, const Cell& best, const Cell
         "tell the two apart.",
         role, name, factor, range);
   if (quotient.basis == Basis::steps)
-    return fmt::format(
-        "It does {} times the rate of {}, {} ({} over the steps of single runs; how repeats would differ "
-        "is not known).",
-        factor, role, name, range);
+    return fmt::format("It does {} times the rate of {}, {} ({} within single runs).", factor, role, name, range);
   return fmt::format("It does {} times the rate of {}, {} (95 % interval {}).", factor, role, name, range);
 }
 
@@ -209,10 +211,6 @@ std::string failures_sentence(const Study& study) {
                      counted(static_cast<long>(study.runs.size()), "run"), join(parts, " and "));
 }
 
-std::string name_of(const Study& study, const Cell& cell) {
-  return fmt::format("{} on {}", configuration_of(study, cell).full_label(), counted(cell.ranks, "rank"));
-}
-
 std::string interval_text(const Estimate& estimate, int digits) {
   if (!estimate.interval) {
     if (estimate.num_values == 0) return {};
@@ -221,28 +219,6 @@ std::string interval_text(const Estimate& estimate, int digits) {
   const std::string over = estimate.basis == Basis::repeats ? counted(estimate.num_values, "repeat")
                                                             : counted(estimate.num_values, "step") + " of one run";
   return fmt::format(" (95 % interval {} over {})", range_text(estimate, digits), over);
-}
-
-double compute_cost(const Cell& cell) {
-  const double computing = cell.phases[static_cast<std::size_t>(Phase::forward)] +
-                           cell.phases[static_cast<std::size_t>(Phase::backward)] +
-                           cell.phases[static_cast<std::size_t>(Phase::update)];
-  return computing * cell.ranks / (cell.rate.value * cell.step_time.value);
-}
-
-const RunReport& representative(const Study& study, const Cell& cell) {
-  std::vector<std::size_t> runs = cell.measured;
-  std::sort(runs.begin(), runs.end(),
-            [&](std::size_t a, std::size_t b) { return study.runs[a].rate.value < study.runs[b].rate.value; });
-  return study.runs[runs[runs.size() / 2]];
-}
-
-std::size_t style_of(const Study& study, std::size_t configuration) {
-  std::vector<std::string> labels;
-  for (const Configuration& candidate : study.configurations)
-    if (std::find(labels.begin(), labels.end(), candidate.label) == labels.end()) labels.push_back(candidate.label);
-  return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), study.configurations[configuration].label) -
-                                  labels.begin());
 }
 
 }  // namespace multicard::post

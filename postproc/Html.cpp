@@ -58,7 +58,21 @@ std::string table(const HtmlTable& table) {
 }
 
 std::string paragraph(const std::string& text) {
-  return fmt::format("<p>{}</p>\n", escaped(text));
+  return fmt::format("<p>{}</p>\n", sentence(text));
+}
+
+std::string sentence(const std::string& text) {
+  std::string out = escaped(text);
+  for (std::size_t at = out.find(" %"); at != std::string::npos; at = out.find(" %", at))
+    out.replace(at, 1, "\u00A0");
+  return out;
+}
+
+std::string list(const std::vector<std::string>& sentences) {
+  std::string out = "<ul>\n";
+  for (const std::string& text : sentences)
+    out += fmt::format("<li>{}</li>\n", sentence(text));
+  return out + "</ul>\n";
 }
 
 std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows) {

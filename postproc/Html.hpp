@@ -25,6 +25,12 @@ struct HtmlTable {
 /// A table that scrolls sideways by itself and sorts by a click on a column's head.
 std::string table(const HtmlTable& table);
 
+/// Text in which a number and its per cent sign stay together.
+std::string sentence(const std::string& text);
+
+/// <ul> of sentences.
+std::string list(const std::vector<std::string>& sentences);
+
 /// <p>text</p>
 std::string paragraph(const std::string& text);
 

@@ -9,6 +9,7 @@
 #include "postproc/Labels.hpp"
 #include "postproc/LineChart.hpp"
 #include "postproc/Palette.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 
@@ -99,11 +100,14 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   const std::size_t window = num_values < 60 ? 1 : 2 * (num_values / 60) + 1;
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const std::vector<Point>& points = chart.series.front().points;
-  const double first = points.front().y, last = points.back().y;
+  const auto drawn = std::find_if(cells.begin(), cells.end(), [&](const Cell* cell) {
+    return metric_of(representative(study, *cell), "train_loss") != nullptr;
+  });
+  const MetricSeries& loss = *metric_of(representative(study, **drawn), "train_loss");
+  const double first = loss.values.front(), last = loss.values.back();
   chart.title = fmt::format("Training loss {} from {} to {} in {}",
                             last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
-                            counted(static_cast<long>(points.back().x) + 1, "step"));
+                            counted(static_cast<long>(loss.values.size()), "step"));
   chart.subtitle = fmt::format("{}{}. {}", common_settings(study, group), common_ranks(cells),
                                window == 1 ? "One value a step" : fmt::format("Running median of {} steps", window));
   chart.x_name = "step";
@@ -112,25 +116,41 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   figures.push_back(figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells)));
 }
 
-void add_accuracy(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
-                  std::vector<Figure>& figures) {
+/// A metric of the test set over completed steps.
+struct Evaluation {
+  const char* metric;
+  const char* title;    ///< before the best value
+  const char* caption;  ///< before the best value and whose it is
+  const char* y_name;
+  bool (*better)(double a, double b);
+};
+
+const Evaluation kAccuracy{"eval_accuracy", "Test accuracy reaches", "The highest is",
+                           "share of the test set predicted right", [](double a, double b) { return a > b; }};
+const Evaluation kLoss{"eval_loss", "Test loss falls to", "The lowest is", "test loss",
+                       [](double a, double b) { return a < b; }};
+
+/// Whether there was more than one evaluation to draw a line through.
+bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, const Evaluation& evaluation,
+                    const std::string& suffix, std::vector<Figure>& figures) {
   const std::vector<const Cell*> cells = cells_to_draw(study, group);
-  LineChart chart = curves(study, cells, "eval_accuracy", 1);
-  if (longest(chart) < 2) return;
-  double best = 0;
-  std::string name;
+  LineChart chart = curves(study, cells, evaluation.metric, 1);
+  if (longest(chart) < 2) return false;
+  double best = chart.series.front().points.front().y;
+  std::string name = chart.series.front().label;
   for (const Series& series : chart.series)
     for (const Point& point : series.points)
-      if (point.y > best) {
+      if (evaluation.better(point.y, best)) {
         best = point.y;
         name = series.label;
       }
-  chart.title = fmt::format("Test accuracy reaches {}", significant(best, 3));
+  chart.title = fmt::format("{} {}", evaluation.title, significant(best, 3));
   chart.subtitle = common_settings(study, group) + common_ranks(cells);
   chart.x_name = "completed steps";
-  chart.y_name = "share of the test set predicted right";
-  figures.push_back(figure_of("eval_accuracy" + suffix, Section::learning, chart,
-                              fmt::format("The highest is {} ({}).", significant(best), name)));
+  chart.y_name = evaluation.y_name;
+  figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, chart,
+                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name)));
+  return true;
 }
 
 }  // namespace
@@ -140,7 +160,7 @@ void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
   for (const auto& group : study.comparable()) {
     const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
     add_loss(study, group, suffix, figures);
-    add_accuracy(study, group, suffix, figures);
+    if (!add_evaluation(study, group, kAccuracy, suffix, figures)) add_evaluation(study, group, kLoss, suffix, figures);
   }
 }
 

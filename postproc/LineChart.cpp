@@ -14,7 +14,7 @@ namespace multicard::post {
 namespace {
 
 constexpr double kPlotHeight = 290;
-constexpr double kLabelWidth = 150, kLineHeight = 16;
+constexpr double kLabelWidth = 150;
 constexpr double kSpread = 1.12;  ///< room beside the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
 constexpr const char* kIdeal = "ideal";
@@ -63,26 +63,6 @@ Range y_range(const LineChart& chart, double last_x) {
   return {step * std::floor(smallest / step), step * std::ceil(largest / step), step};
 }
 
-struct EndLabel {
-  std::vector<std::string> lines;
-  double y = 0;                      ///< of the middle
-  std::optional<std::size_t> style;  ///< nothing: the ideal line
-
-  double half_height() const { return (static_cast<double>(lines.size()) * kLineHeight + 3) / 2; }
-};
-
-/// Moves labels apart, keeping their order, within the area's height.
-void push_apart(std::vector<EndLabel>& labels, const Area& area) {
-  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
-  for (std::size_t i = 1; i < labels.size(); ++i)
-    labels[i].y = std::max(labels[i].y, labels[i - 1].y + labels[i - 1].half_height() + labels[i].half_height());
-  double limit = area.bottom;
-  for (std::size_t i = labels.size(); i-- > 0;) {
-    labels[i].y = std::min(labels[i].y, limit - labels[i].half_height());
-    limit = labels[i].y - labels[i].half_height();
-  }
-}
-
 std::vector<std::string> label_lines(const Series& series) {
   return wrapped(series.label, kLabelWidth, Canvas::kFontSize);
 }
@@ -110,27 +90,6 @@ double label_room(const LineChart& chart) {
 
 std::size_t style_of(const Series& series) {
   return series.style % kColours.size();
-}
-
-void draw_labels(Canvas& canvas, const LineChart& chart, const std::vector<EndLabel>& labels, const Area& area) {
-  for (const EndLabel& label : labels) {
-    const double x = area.right + 20;
-    if (!label.style) {
-      canvas.line(x - 8, label.y, x + 8, label.y, kFaint, "(6,5)");
-      canvas.text(x + 14, label.y, label.lines.front(), Align::left, Ink::faint);
-      continue;
-    }
-    const std::size_t style = *label.style % kColours.size();
-    if (chart.markers == Markers::on)
-      canvas.marker(x, label.y, kMarkers[style], kColours[style]);
-    else
-      canvas.line(x - 8, label.y, x + 8, label.y, kColours[style], kDashes[style]);
-    double line_y = label.y - static_cast<double>(label.lines.size() - 1) * kLineHeight / 2;
-    for (const std::string& line : label.lines) {
-      canvas.text(x + 14, line_y, line);
-      line_y += kLineHeight;
-    }
-  }
 }
 
 std::vector<double> y_ticks(const Range& y) {
@@ -216,7 +175,7 @@ Drawing LineChart::drawing() const {
   const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + kPlotHeight};
   canvas.area(area);
   draw_axes(canvas, *this, x, y, area);
-  draw_labels(canvas, *this, end_labels(*this, y, last_x, area), area);
+  draw_labels(canvas, end_labels(*this, y, last_x, area), markers, area);
   draw_ideal(canvas, *this, y);
   for (std::size_t i = 0; i < series.size(); ++i)
     draw_series(canvas, *this, i, y);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "postproc/Canvas.hpp"
+#include "postproc/EndLabels.hpp"
 #include "postproc/Statistics.hpp"
 
 namespace multicard::post {
@@ -22,7 +23,6 @@ struct Series {
   std::vector<Point> crosses;  ///< failed or stopped runs
 };
 
-enum class Markers { on, off };
 enum class Horizontal { log2_counts, linear };
 enum class Vertical { from_zero, fitted };
 

@@ -7,6 +7,7 @@
 #include "postproc/Findings.hpp"
 #include "postproc/HeatMap.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 
@@ -34,17 +35,6 @@ std::optional<double> share_of_best(const Study& study, const std::vector<std::s
   return std::nullopt;
 }
 
-std::string title_of(const std::vector<std::string>& winners) {
-  std::string most = winners.front();
-  for (const std::string& winner : winners)
-    if (std::count(winners.begin(), winners.end(), winner) > std::count(winners.begin(), winners.end(), most))
-      most = winner;
-  const auto number = std::count(winners.begin(), winners.end(), most);
-  if (number == static_cast<std::ptrdiff_t>(winners.size()) && number > 1)
-    return fmt::format("{} is the fastest for all {} kinds of work", most, number);
-  return fmt::format("{} is the fastest for {} of {} kinds of work", most, number, winners.size());
-}
-
 }  // namespace
 
 void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
@@ -53,17 +43,15 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   map.rows = option_labels(study);
   if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;
   map.values.resize(map.rows.size());
-  std::vector<std::string> winners;
   for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
     if (!best) continue;
-    winners.push_back(study.configurations[best->configuration].label);
     map.columns.push_back(study.configurations[best->configuration].work_label);
     for (std::size_t row = 0; row < map.rows.size(); ++row)
       map.values[row].push_back(share_of_best(study, group, map.rows[row], *best));
   }
   if (map.columns.empty()) return;
-  map.title = title_of(winners);
+  map.title = winners_sentence(study);
   map.subtitle =
       "Rate over the best rate of the column, on the number of ranks that was best there. × did not complete";
   figures.push_back(figure_of("overview", Section::study, map,

@@ -12,6 +12,7 @@
 #include "postproc/Labels.hpp"
 #include "postproc/PageStyle.hpp"
 #include "postproc/PageTables.hpp"
+#include "postproc/Standings.hpp"
 #include "postproc/Svg.hpp"
 #include "postproc/Tables.hpp"
 
@@ -43,23 +44,23 @@ std::string figures_of(const Study& study, const std::vector<Figure>& figures, S
     out += fmt::format(
         "<figure id=\"{0}\">\n<h3>{1}</h3>\n<p class=\"note\">{2}</p>\n{3}<figcaption>{4} <span class=\"made\">{5}"
         "</span></figcaption></figure>\n",
-        figure.id, escaped(figure.title), escaped(figure.subtitle), figure.svg_on_page, escaped(figure.caption),
+        figure.id, escaped(figure.title), sentence(figure.subtitle), figure.svg_on_page, sentence(figure.caption),
         command);
   }
   return out;
 }
 
 std::string answer_part(const Study& study) {
-  const auto groups = study.comparable();
-  const auto lists = answers(study);
   std::string out = "<div class=\"answer\">\n";
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    const std::string& work = study.configurations[groups[i].front()].work_label;
-    if (lists.size() > 1 && !work.empty()) out += fmt::format("<h3>{}</h3>\n", escaped(work));
-    out += paragraph(lists[i].front());
-    out += paragraph(join({lists[i].begin() + 1, lists[i].end()}, " "));
+  if (study.comparable().size() == 1) {
+    const std::vector<std::string> sentences = answer(study);
+    out += paragraph(sentences.front());
+    if (sentences.size() > 1) out += paragraph(join({sentences.begin() + 1, sentences.end()}, " "));
+  } else {
+    out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
   }
-  if (const std::string failures = failures_sentence(study); !failures.empty()) out += paragraph(failures);
+  for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study)})
+    if (!sentence.empty()) out += paragraph(sentence);
   return out + "</div>\n";
 }
 
@@ -71,11 +72,10 @@ std::string study_part(const Study& study, const std::vector<Figure>& figures) {
 }
 
 std::string ranks_part(const Study& study, const std::vector<Figure>& figures) {
-  std::string out = "<ul>\n";
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i))
-      out += fmt::format("<li>{}</li>\n", escaped(ranks_sentence(study, *cell)));
-  return out + "</ul>\n" + figures_of(study, figures, Section::ranks) +
+    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_sentence(study, *cell));
+  return list(lines) + figures_of(study, figures, Section::ranks) +
          "<p class=\"note\">Own work is a step without waiting for collectives. A straggler takes more than 5 % longer "
          "than the median of the other ranks in the same step, with a 95 % interval that lies above them.</p>\n";
 }
@@ -153,7 +153,8 @@ std::string report_page(const Study& study, const std::vector<Figure>& figures, 
       {"answer", "The answer", answer_part(study)},
       {"setup", "What was run", setup_html(study)},
       {"study", "The study", study_part(study, figures)},
-      {"step", "Where a step’s time goes", table(phases_table(study)) + figures_of(study, figures, Section::phases)},
+      {"step", "Where a step’s time goes",
+       table(phases_table(study)) + figures_of(study, figures, Section::phases) + communication_html(study)},
       {"memory", "Memory", memory_html(study) + figures_of(study, figures, Section::memory)},
       {"ranks", "Ranks", ranks_part(study, figures)},
       {"runs", "Every run", runs_part(study)},

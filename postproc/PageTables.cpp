@@ -7,8 +7,8 @@
 
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
-#include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Standings.hpp"
 #include "postproc/Tables.hpp"
 
 namespace multicard::post {
@@ -120,6 +120,10 @@ std::string setup_html(const Study& study) {
         std::any_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) { return short_key(axis.key) == key; });
     if (!is_axis) add(key_label(key), distinct(study, key));
   }
+  std::set<std::string> clocks;
+  for (const RunReport& run : study.runs)
+    if (!run.clock.empty()) clocks.insert(run.clock);
+  add("clock", join({clocks.begin(), clocks.end()}, ", "));
   for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
     add(key, distinct_provenance(study, key));
   return name_value_table(rows);
@@ -160,6 +164,24 @@ HtmlTable phases_table(const Study& study) {
     out.rows.push_back(std::move(row));
   }
   return out;
+}
+
+std::string communication_html(const Study& study) {
+  HtmlTable out{
+      "Collectives of the run in the middle of each cell, seconds as means over ranks. Overlapped is the share "
+      "that no rank waited for.",
+      {"configuration", "ranks", "kind", "calls", "payload", "total, s", "exposed, s", "overlapped"},
+      {}};
+  for (const Cell& cell : study.cells) {
+    if (cell.measured.empty()) continue;
+    for (const auto& [kind, totals] : representative(study, cell).communication) {
+      const double overlapped = totals.seconds_total > 0 ? 1 - totals.seconds_exposed / totals.seconds_total : kNone;
+      out.rows.push_back({label_of(study, cell), number(cell.ranks), kind, number(static_cast<double>(totals.calls)),
+                          HtmlCell(human_bytes(totals.payload_bytes), totals.payload_bytes),
+                          number(totals.seconds_total, 3), number(totals.seconds_exposed, 3), share(overlapped)});
+    }
+  }
+  return out.rows.empty() ? std::string() : table(out);
 }
 
 std::string memory_html(const Study& study) {

@@ -17,6 +17,9 @@ HtmlTable cells_table(const Study& study);
 /// A line a cell: milliseconds of each phase.
 HtmlTable phases_table(const Study& study);
 
+/// Collectives of each cell's representative run, by kind; empty when none was recorded.
+std::string communication_html(const Study& study);
+
 /// Peaks and the parts of the model's memory; says so when none was recorded.
 std::string memory_html(const Study& study);
 

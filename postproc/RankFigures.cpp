@@ -7,6 +7,7 @@
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 

@@ -4,10 +4,8 @@
 #include <cctype>
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include "base/Error.hpp"
-#include "base/Text.hpp"
+#include "postproc/AsText.hpp"
+#include "postproc/ReduceRanks.hpp"
 
 namespace multicard::post {
 
@@ -29,37 +27,6 @@ bool after_warm_up(const RunData& run, std::size_t index) {
     const std::int64_t start = segment.first_step - run.first_step;
     return start > 0 && at >= start && at < start + skip;
   });
-}
-
-/// Texts, whole and real numbers of a summary or a file's root, as text.
-std::string as_text(double value) {
-  return significant(value, 6);
-}
-std::string as_text(std::int64_t value) {
-  return std::to_string(value);
-}
-std::string as_text(const std::string& value) {
-  return value;
-}
-template <class T>
-std::string as_text(const std::vector<T>& values) {
-  std::vector<std::string> parts;
-  for (const T& value : values)
-    parts.push_back(as_text(value));
-  return join(parts, ", ");
-}
-
-/// "node1 ×4, node2 ×4" of a name a rank.
-std::string with_counts(const std::vector<std::string>& names) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < names.size();) {
-    std::size_t end = i;
-    while (end < names.size() && names[end] == names[i])
-      ++end;
-    if (!names[i].empty()) parts.push_back(end - i == 1 ? names[i] : fmt::format("{} ×{}", names[i], end - i));
-    i = end;
-  }
-  return join(parts, ", ");
 }
 
 /// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
@@ -152,65 +119,6 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
   report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
 }
 
-Box box_of(const std::vector<double>& values) {
-  return {percentile(values, 0.05), percentile(values, 0.25), percentile(values, 0.5), percentile(values, 0.75),
-          percentile(values, 0.95)};
-}
-
-/// [rank][measured step] of step - reduce_wait.
-std::vector<std::vector<double>> own_times(const RunData& run, const Steps& measured) {
-  const Times& step = run.times.at("step");
-  const Times* wait = find_times(run, "reduce_wait");
-  std::vector<std::vector<double>> own(step.ranks);
-  for (std::size_t rank = 0; rank < step.ranks; ++rank)
-    for (const std::size_t i : measured)
-      own[rank].push_back(step.at(rank, i) - (wait ? wait->at(rank, i) : 0.0));
-  return own;
-}
-
-/// Own time over the median of the other ranks in the same step, [rank][measured step]: a machine that slows down as a
-/// whole cancels.
-std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>& own) {
-  std::vector<std::vector<double>> ratios(own.size());
-  const std::size_t others = own.size() - 1;
-  for (std::size_t i = 0; i < own[0].size(); ++i) {
-    std::vector<std::pair<double, std::size_t>> sorted;
-    for (std::size_t rank = 0; rank < own.size(); ++rank)
-      sorted.emplace_back(own[rank][i], rank);
-    std::sort(sorted.begin(), sorted.end());
-    for (std::size_t at = 0; at < sorted.size(); ++at) {
-      const auto other = [&](std::size_t k) { return sorted[k < at ? k : k + 1].first; };
-      const double middle = (other((others - 1) / 2) + other(others / 2)) / 2;
-      ratios[sorted[at].second].push_back(sorted[at].first / middle);
-    }
-  }
-  return ratios;
-}
-
-void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
-  constexpr double kTolerated = 1.05;
-  if (own.size() < 2) return;
-  const std::vector<std::vector<double>> ratios = slowness(own);
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const Estimate estimate = estimate_of_steps(ratios[rank]);
-    report.rank_reports[rank].straggler =
-        estimate.value > kTolerated && estimate.interval && estimate.interval->low > 1;
-  }
-}
-
-void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
-  const std::vector<std::vector<double>> own = own_times(run, measured);
-  std::vector<double> medians;
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};
-    medians.push_back(entry.own.value);
-    report.rank_reports.push_back(entry);
-  }
-  const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
-  report.rank_spread = *most / *least;
-  mark_stragglers(own, report);
-}
-
 void reduce_totals(const RunData& run, RunReport& report) {
   for (const auto& [name, bytes] : run.memory)
     if (!bytes.empty()) report.memory[name] = *std::max_element(bytes.begin(), bytes.end());
@@ -268,47 +176,6 @@ RunReport reduce_run(const RunData& run) {
   reduce_phases(run, measured, report);
   reduce_ranks(run, measured, report);
   return report;
-}
-
-Source source_of(const ResultsFile& file) {
-  Source source;
-  source.path = file.path();
-  for (const auto& [name, value] : file.attributes())
-    source.attributes[name] = std::visit([](const auto& v) { return as_text(v); }, value);
-  const Provenance from = file.provenance();
-  source.attributes["command_line"] = from.command_line;
-  source.provenance = {{"hosts", with_counts(from.hosts)},
-                       {"cpu", from.cpu},
-                       {"gpus", with_counts(from.gpus)},
-                       {"driver", from.driver},
-                       {"cuda", from.cuda},
-                       {"nccl", from.nccl},
-                       {"mpi", from.mpi},
-                       {"hdf5", from.hdf5},
-                       {"torch", from.torch},
-                       {"kernel", from.kernel},
-                       {"compiler", from.compiler},
-                       {"build flags", from.build_flags}};
-  std::erase_if(source.provenance, [](const auto& entry) { return entry.second.empty(); });
-  source.environment = from.environment;
-  return source;
-}
-
-Study read_study(const std::vector<std::string>& paths) {
-  std::vector<Source> sources;
-  std::vector<RunReport> runs;
-  for (const std::string& path : paths) {
-    const ResultsFile file = ResultsFile::open(path);
-    const std::size_t before = runs.size();
-    for (const std::string& name : file.run_names()) {
-      runs.push_back(reduce_run(file.run(name)));
-      runs.back().source = sources.size();
-    }
-    if (runs.size() == before)
-      throw DataError(fmt::format("'{}' holds no run", path), "its group /runs is empty", "Run multicard again.");
-    sources.push_back(source_of(file));
-  }
-  return make_study(std::move(sources), std::move(runs));
 }
 
 }  // namespace multicard::post

@@ -1,8 +1,9 @@
 #pragma once
 /// \file From what a results file holds to the numbers of the report.
 
+#include <vector>
+
 #include "postproc/RunReport.hpp"
-#include "postproc/Study.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard::post {
@@ -12,11 +13,5 @@ std::vector<std::size_t> measured_steps(const RunData& run);
 
 /// Everything the report says about one run. A run without steps keeps its settings, status and error.
 RunReport reduce_run(const RunData& run);
-
-/// Who wrote `file`.
-Source source_of(const ResultsFile& file);
-
-/// Reads and reduces all runs of all files. Throws DataError for what is not a results file or holds no run.
-Study read_study(const std::vector<std::string>& paths);
 
 }  // namespace multicard::post

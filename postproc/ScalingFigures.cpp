@@ -8,6 +8,7 @@
 #include "postproc/Labels.hpp"
 #include "postproc/LineChart.hpp"
 #include "postproc/Palette.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 

@@ -12,7 +12,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
-#include "postproc/Reduce.hpp"
+#include "postproc/ReadStudy.hpp"
 #include "postproc/Report.hpp"
 #include "postproc/Tables.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "SyntheticStudy.hpp"
 #include "base/Error.hpp"
+#include "postproc/ReadStudy.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::post {

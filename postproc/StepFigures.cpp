@@ -3,94 +3,16 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/BarChart.hpp"
+#include "postproc/Bars.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Palette.hpp"
+#include "postproc/Standings.hpp"
 
 namespace multicard::post {
 
 namespace {
-
-constexpr std::size_t kMostBars = 18, kMostCells = 12;
-
-std::string numbered(const std::string& id, int number) {
-  return number == 0 ? id : fmt::format("{}-{}", id, number + 1);
-}
-
-std::string failure_note(const Study& study, const Cell& cell) {
-  for (const std::size_t run : cell.runs)
-    if (const std::string& error = study.runs[run].error; !error.empty()) {
-      const std::string line = error.substr(0, error.find('\n'));
-      return fmt::format("{}: {}", text_of(cell.status),
-                         line.size() > 60 ? line.substr(0, line.rfind(' ', 60)) + " …" : line);
-    }
-  return text_of(cell.status);
-}
-
-/// What a cell is called beside others of `cells`: only what differs, if anything does.
-std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
-  const std::string& label = study.configurations[cell.configuration].label;
-  const std::string ranks = counted(cell.ranks, "rank");
-  const auto same = [&](auto member) {
-    return std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->*member == cell.*member; });
-  };
-  if (same(&Cell::configuration)) return ranks;
-  return same(&Cell::ranks) ? label : fmt::format("{}, {}", label, ranks);
-}
-
-Bar crossed_bar(const Study& study, const Cell& cell, const std::string& label) {
-  Bar bar;
-  bar.label = label;
-  bar.note = failure_note(study, cell);
-  bar.status = BarStatus::failed;
-  return bar;
-}
-
-/// The cells of `group` for stacked bars: all, or where those are many only each configuration's on most ranks.
-std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group) {
-  std::vector<const Cell*> all, last;
-  for (const std::size_t configuration : group) {
-    const auto cells = study.cells_of(configuration);
-    all.insert(all.end(), cells.begin(), cells.end());
-    last.push_back(cells.back());
-  }
-  const std::vector<const Cell*>& chosen = all.size() <= kMostCells ? all : last;
-  std::vector<std::vector<const Cell*>> out;
-  for (const Cell* cell : chosen) {
-    if (out.empty() || out.back().size() == kMostBars) out.emplace_back();
-    out.back().push_back(cell);
-  }
-  return out;
-}
-
-/// " on 8 ranks" where all bars have as many, for a subtitle.
-std::string on_ranks(const std::vector<const Cell*>& cells) {
-  for (const Cell* cell : cells)
-    if (cell->ranks != cells.front()->ranks) return {};
-  return ", " + counted(cells.front()->ranks, "rank");
-}
-
-Bar rate_bar(const Study& study, const Cell& cell) {
-  const std::string& label = study.configurations[cell.configuration].label;
-  if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(study, cell, label);
-  Bar bar;
-  bar.label = label;
-  bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
-  bar.interval = cell.rate.interval;
-  bar.note = significant(cell.rate.value, 3);
-  return bar;
-}
-
-std::string comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
-  const Cell* second = runner_up(study, group, best);
-  const std::string& name = study.configurations[best.configuration].label;
-  if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
-  if (differ(best.rate, second->rate)) return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
-  return fmt::format("{} and {} cannot be told apart on {}", name, study.configurations[second->configuration].label,
-                     counted(best.ranks, "rank"));
-}
 
 Bar phase_bar(const Study& study, const Cell& cell, const std::string& label) {
   if (cell.measured.empty()) return crossed_bar(study, cell, label);
@@ -138,27 +60,6 @@ Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, c
 }
 
 }  // namespace
-
-void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
-  int number = 0;
-  for (const auto& group : study.comparable()) {
-    const Cell* best = fastest(study, group);
-    if (group.size() < 2 || !best) continue;
-    for (const auto& piece : pieces(group, kMostBars)) {
-      BarChart chart;
-      for (const std::size_t configuration : piece)
-        if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
-      if (chart.bars.empty()) continue;
-      chart.title = comparison_title(study, group, *best);
-      chart.subtitle =
-          fmt::format("{}. {} each, 95 % intervals", common_settings(study, group), counted(best->ranks, "rank"));
-      chart.x_name = study.rate_unit();
-      const Cell* second = runner_up(study, group, *best);
-      const std::string caption = second ? comparison_sentence(study, *best, *second, "the second") : std::string();
-      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption));
-    }
-  }
-}
 
 void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;

@@ -1,0 +1,94 @@
+#include "postproc/Standings.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+bool counts(const Cell* cell) {
+  return cell && cell->status == CellStatus::complete && cell->rate.known();
+}
+
+bool is_plain(const Configuration& configuration) {
+  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
+    return short_key(setting.first) == "case" && (setting.second == "plain" || setting.second == "baseline");
+  });
+}
+
+bool is_dp(const Configuration& configuration) {
+  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
+    return short_key(setting.first) == "strategy" && setting.second == "dp";
+  });
+}
+
+}  // namespace
+
+const Cell* fastest(const Study& study, const std::vector<std::size_t>& configurations) {
+  const Cell* best = nullptr;
+  for (const std::size_t configuration : configurations)
+    for (const Cell* cell : study.cells_of(configuration))
+      if (counts(cell) && (!best || cell->rate.value > best->rate.value)) best = cell;
+  return best;
+}
+
+const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  const Cell* second = nullptr;
+  for (const std::size_t configuration : configurations) {
+    const Cell* cell = study.cell(configuration, best.ranks);
+    if (configuration != best.configuration && counts(cell) && (!second || cell->rate.value > second->rate.value))
+      second = cell;
+  }
+  return second;
+}
+
+const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  std::size_t chosen = configurations.front();
+  for (const auto& matches : {is_dp, is_plain})
+    for (const std::size_t configuration : configurations)
+      if (matches(study.configurations[configuration])) {
+        chosen = configuration;
+        break;
+      }
+  const Cell* cell = study.cell(chosen, best.ranks);
+  return chosen != best.configuration && counts(cell) ? cell : nullptr;
+}
+
+const Cell* largest(const Study& study, std::size_t configuration) {
+  const Cell* most = nullptr;
+  for (const Cell* cell : study.cells_of(configuration))
+    if (counts(cell)) most = cell;
+  return most;
+}
+
+std::string name_of(const Study& study, const Cell& cell) {
+  return fmt::format("{} on {}", study.configurations[cell.configuration].full_label(), counted(cell.ranks, "rank"));
+}
+
+double compute_cost(const Cell& cell) {
+  const double computing = cell.phases[static_cast<std::size_t>(Phase::forward)] +
+                           cell.phases[static_cast<std::size_t>(Phase::backward)] +
+                           cell.phases[static_cast<std::size_t>(Phase::update)];
+  return computing * cell.ranks / (cell.rate.value * cell.step_time.value);
+}
+
+const RunReport& representative(const Study& study, const Cell& cell) {
+  std::vector<std::size_t> runs = cell.measured;
+  std::sort(runs.begin(), runs.end(),
+            [&](std::size_t a, std::size_t b) { return study.runs[a].rate.value < study.runs[b].rate.value; });
+  return study.runs[runs[runs.size() / 2]];
+}
+
+std::size_t style_of(const Study& study, std::size_t configuration) {
+  std::vector<std::string> labels;
+  for (const Configuration& candidate : study.configurations)
+    if (std::find(labels.begin(), labels.end(), candidate.label) == labels.end()) labels.push_back(candidate.label);
+  return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), study.configurations[configuration].label) -
+                                  labels.begin());
+}
+
+}  // namespace multicard::post
