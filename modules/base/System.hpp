@@ -21,6 +21,8 @@ std::string cpu_set_text();
 std::int64_t peak_resident_bytes();
 /// Resident set now.
 std::int64_t resident_bytes();
+/// Memory that new allocations of this machine can still take: MemAvailable, or what the control group leaves.
+std::int64_t available_memory_bytes();
 /// Environment variables whose names start with one of `prefixes`, by name.
 std::map<std::string, std::string> environment_with(const std::vector<std::string>& prefixes);
 

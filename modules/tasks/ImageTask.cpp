@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
+#include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
 #include "state/TensorFile.hpp"
 
@@ -120,6 +122,32 @@ void ImageTask::begin_step(std::int64_t step) {
 
 Loss ImageTask::forward(const Batch& batch) {
   return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows)};
+}
+
+std::int64_t ImageTask::input_bytes_per_row() const {
+  const std::int64_t size = options_.data.image_size;
+  return 3 * size * size * static_cast<std::int64_t>(c10::elementSize(compute_type(options_)));
+}
+
+std::int64_t ImageTask::activation_bytes_per_row() {
+  constexpr std::int64_t kRows = 2;
+  NamedTensors before;
+  for (const NamedTensor& buffer : network_->buffers())
+    before.push_back({buffer.name, buffer.tensor.clone()});
+  StatisticsReducer* const reducer = network_->statistics_reducer();
+  network_->set_statistics_reducer(nullptr);
+  const at::Tensor images =
+      at::zeros({kRows, 3, options_.data.image_size, options_.data.image_size},
+                at::TensorOptions().dtype(compute_type(options_)).device(device_))
+          .contiguous(options_.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  const AllocationProbe probe;
+  const at::Tensor logits = network_->forward(images);
+  const std::int64_t bytes = probe.live_bytes() / kRows;
+  network_->set_statistics_reducer(reducer);
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    at::Tensor(network_->buffers()[i].tensor).copy_(before[i].tensor);
+  return bytes;
 }
 
 std::optional<Evaluation> ImageTask::evaluate() {

@@ -34,6 +34,11 @@ class ImageTask final : public Task {
   std::optional<Evaluation> evaluate() override;
   std::int64_t host_to_device_bytes() const override { return uploader_->bytes_copied(); }
 
+  /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
+  /// leaves the network as it was.
+  std::int64_t activation_bytes_per_row();
+  /// Bytes of one row of a batch in host memory.
+  std::int64_t input_bytes_per_row() const;
   const Network& network() const { return *network_; }
   const ImageSetInfo& train_info() const { return train_.info(); }
   /// Null without a test set.

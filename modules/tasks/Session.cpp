@@ -13,6 +13,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
+#include "data/Blocks.hpp"
 #include "device/Memory.hpp"
 #include "state/TensorFile.hpp"
 
@@ -91,6 +92,21 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
   schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
   if (session.checkpoint) restore(*session.checkpoint);
+  memory_need_ = agreed(communicator_, [&] { return predict_memory(); });
+}
+
+MemoryNeed Session::predict_memory() {
+  const std::int64_t rows = block_of(global_batch_, communicator_.rank(), communicator_.size()).count;
+  MemoryNeed need;
+  need.parameters = bytes_of(tensors_of(task_->parameters()));
+  need.gradients = bytes_of(strategy_->gradients());
+  need.optimizer = bytes_of(tensors_of(optimizer_->state()));
+  need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
+  need.loader = task_->input_bytes_per_row() * rows * (options_.data.prefetch + 2);
+  const bool on_gpu = device_.gpu.has_value();
+  const std::int64_t available = on_gpu ? device_.gpu->memory_bytes : available_memory_bytes() / topology_.local_size;
+  check_memory(need, on_gpu ? need.on_device() : need.total(), available);
+  return need;
 }
 
 void Session::restore(const std::string& checkpoint) {
@@ -123,6 +139,7 @@ void Session::describe() const {
                        task_->test_set() ? grouped(task_->test_set()->info().num_rows) : "no", set.height, set.width,
                        set.channels, options_.data.image_size, options_.data.image_size, set.num_shards,
                        human_bytes(static_cast<double>(set.num_bytes))));
+  log_info(fmt::format("{:<10}predicted {}", "memory", memory_need_.text()));
   log_info(fmt::format("{:<10}{} rows, {} steps an epoch, {} steps in all", "batch", global_batch_,
                        task_->steps_per_epoch(), num_steps_));
 }
@@ -262,9 +279,10 @@ void Session::complete_record() {
   record.memory["host_peak_bytes"] = peak_resident_bytes();
   record.memory["device_peak_bytes"] = memory.peak_allocated;
   record.memory["device_reserved_bytes"] = memory.peak_reserved;
-  record.memory["model/parameters"] = bytes_of(tensors_of(task_->parameters()));
-  record.memory["model/gradients"] = bytes_of(strategy_->gradients());
-  record.memory["model/optimizer"] = bytes_of(tensors_of(optimizer_->state()));
+  record.memory["model/parameters"] = memory_need_.parameters;
+  record.memory["model/gradients"] = memory_need_.gradients;
+  record.memory["model/optimizer"] = memory_need_.optimizer;
+  record.memory["model/activations"] = memory_need_.activations;
   record.communication = collectives_->totals();
   record.transfers["host_to_device"] = task_->host_to_device_bytes();
 }

@@ -14,6 +14,7 @@
 #include "dist/TensorCollectives.hpp"
 #include "results/Columns.hpp"
 #include "tasks/ImageTask.hpp"
+#include "tasks/MemoryNeed.hpp"
 #include "train/CheckpointStore.hpp"
 #include "train/History.hpp"
 #include "train/Progress.hpp"
@@ -55,6 +56,7 @@ class Session {
 
  private:
   void restore(const std::string& checkpoint);
+  MemoryNeed predict_memory();
   void train(StopMonitor* stop);
   void after_step(bool epoch_ended);
   void report_step();
@@ -73,6 +75,7 @@ class Session {
   CheckpointStore checkpoints_;
   History history_;
   std::int64_t first_step_ = 0;
+  MemoryNeed memory_need_;
   std::unique_ptr<TensorCollectives> collectives_;
   std::unique_ptr<StatisticsReducer> statistics_;
   std::unique_ptr<ImageTask> task_;

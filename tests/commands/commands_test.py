@@ -153,6 +153,11 @@ class Environment(CommandTest):
         self.prepare()
         self.expect(3, run(2, "run", self.deck, "run.global_batch=1"), "2 ranks cannot share a global batch of 1")
 
+    def test_more_memory_than_there_is(self):
+        self.prepare()
+        self.expect(3, run(2, "run", self.deck, "data.image_size=4000", "run.global_batch=64", "--dry-run"),
+                    "this run would need .* available")
+
     def test_cuda_without_a_gpu(self):
         if shutil.which("nvidia-smi"):
             self.skipTest("this machine has a GPU")

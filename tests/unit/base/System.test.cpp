@@ -16,6 +16,7 @@ TEST(System, KnowsThisMachine) {
   EXPECT_FALSE(cpu_set_text().empty());
   EXPECT_GT(peak_resident_bytes(), 1 << 20);
   EXPECT_GT(resident_bytes(), 1 << 20);
+  EXPECT_GT(available_memory_bytes(), 1 << 20);
 }
 
 TEST(System, CollectsVariablesByPrefix) {

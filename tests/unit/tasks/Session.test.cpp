@@ -62,7 +62,8 @@ void expect_same(const Trained& a, const Trained& b, double tolerance) {
     const auto& x = a.result.summary.metrics.at(metric).values;
     const auto& y = b.result.summary.metrics.at(metric).values;
     ASSERT_EQ(x.size(), y.size()) << metric;
-    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance * (1 + std::abs(y[i]))) << metric << " " << i;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      EXPECT_NEAR(x[i], y[i], tolerance * (1 + std::abs(y[i]))) << metric << " " << i;
   }
   for (std::size_t i = 0; i < a.state.size(); ++i) {
     const at::Tensor x = a.state[i].tensor.detach().to(at::kDouble), y = b.state[i].tensor.detach().to(at::kDouble);
@@ -103,7 +104,8 @@ TEST(Session, EverySampleCountsOnceAnEpoch) {
   const Trained trained = train(options, world());
 
   std::int64_t samples = 0;
-  for (const std::int64_t count : trained.result.record.samples) samples += count;
+  for (const std::int64_t count : trained.result.record.samples)
+    samples += count;
   EXPECT_EQ(world().allreduce(samples, ReduceOp::sum), 2 * 37);
   EXPECT_EQ(trained.result.summary.status, "complete");
 }
