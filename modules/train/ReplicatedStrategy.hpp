@@ -33,7 +33,7 @@ class ReplicatedStrategy {
   /// Collective. Rank 0's running statistics are the model's: gives them to all ranks.
   void share_buffers();
 
-  int num_buckets() const { return static_cast<int>(reducer_.flats().size()); }
+  std::size_t num_buckets() const { return reducer_.num_buckets(); }
   TensorCollectives& collectives() { return collectives_; }
 
  private:
