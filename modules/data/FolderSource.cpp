@@ -76,13 +76,14 @@ std::vector<std::string> list_pictures(const std::string& folder, const std::str
 
 }  // namespace
 
-FolderSource::FolderSource(const std::string& folder, const Communicator& communicator) : folder_(folder) {
+FolderSource::FolderSource(const std::string& folder, const Communicator& communicator)
+    : folder_(folder.substr(0, std::max<std::size_t>(1, folder.find_last_not_of('/') + 1))) {
   std::vector<std::string> pictures;
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
-    class_names_ = list_classes(folder);
+    class_names_ = list_classes(folder_);
     for (const std::string& name : class_names_)
-      for (std::string& file : list_pictures(folder, name))
+      for (std::string& file : list_pictures(folder_, name))
         pictures.push_back(std::move(file));
   });
   const std::string separator(1, kSeparator);
@@ -109,8 +110,7 @@ Image FolderSource::read(std::int64_t index) const {
 }
 
 std::string FolderSource::description() const {
-  const fs::path path = fs::path(folder_ + "/").lexically_normal();  // ends in a slash
-  return fmt::format("folder {}", path.parent_path().filename().string());
+  return fmt::format("folder {}", fs::path(folder_).filename().string());
 }
 
 std::vector<SourceFile> FolderSource::files(const std::vector<std::int64_t>& indices) const {

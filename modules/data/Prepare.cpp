@@ -12,6 +12,7 @@
 #include "comm/Agreement.hpp"
 #include "data/Blocks.hpp"
 #include "data/ImageSource.hpp"
+#include "data/LongWork.hpp"
 #include "data/Sampler.hpp"
 #include "data/ShardWriter.hpp"
 #include "data/Survey.hpp"
@@ -55,13 +56,12 @@ std::string hash_files(const ImageSource& source, const std::vector<std::int64_t
                        const Communicator& communicator) {
   const std::vector<SourceFile> files = source.files(images);
   const Block mine = block_of(static_cast<std::int64_t>(files.size()), communicator.rank(), communicator.size());
-  const std::string my_lines = agreed(communicator, [&] {
-    std::string lines;
+  std::string my_lines;
+  agreed_after_long_work(communicator, [&] {
     for (std::int64_t i = mine.first; i < mine.first + mine.count; ++i) {
       const SourceFile& file = files[static_cast<std::size_t>(i)];
-      lines += fmt::format("{}  {}\n", sha256_of_file(file.path), file.name);
+      my_lines += fmt::format("{}  {}\n", sha256_of_file(file.path), file.name);
     }
-    return lines;
   });
   std::string all;
   for (int rank = 0; rank < communicator.size(); ++rank) {

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
 #include "data/Blocks.hpp"
+#include "data/LongWork.hpp"
 #include "data/Resize.hpp"
 #include "data/ShardFormat.hpp"
 
@@ -80,7 +81,7 @@ void ShardWriter::write_shard(std::int64_t shard, PrepareProgress& progress) {
   Hdf5Dataset labels =
       file.create_dataset<std::int32_t>(shard_format::kLabels, {static_cast<std::uint64_t>(rows.count)});
   try {
-    agreed(communicator_, [&] { write_part(images, labels, rows.first, progress); });
+    agreed_after_long_work(communicator_, [&] { write_part(images, labels, rows.first, progress); });
   } catch (const Error&) {
     // All ranks are here; left open, the file could not be removed everywhere.
     file.close();

@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "data/Blocks.hpp"
+#include "data/LongWork.hpp"
 #include "data/PrepareProgress.hpp"
 
 namespace multicard {
@@ -137,7 +138,8 @@ Survey survey_images(const ImageSource& source, const PrepareOptions& options, s
     if (options.size) survey.shape.height = survey.shape.width = *options.size;
   } else {
     PrepareProgress progress("checking", count, communicator, options.quiet ? Loudness::quiet : Loudness::normal);
-    const Findings mine = agreed(communicator, [&] { return look(source, block, options, progress); });
+    Findings mine;
+    agreed_after_long_work(communicator, [&] { mine = look(source, block, options, progress); });
     bad = merge_bad(mine.bad, communicator);
     report(bad);
     survey.shape = merge_shapes(mine, source, options, communicator);

@@ -170,7 +170,7 @@ TEST(FolderSource, SortsClassesAsNumbersIfAllAreNumbers) {
 
   EXPECT_EQ(source.class_names(), (std::vector<std::string>{"2", "9", "10"}));
   EXPECT_EQ(source.size(), 6);
-  EXPECT_EQ(source.name_of(4), scratch.path().string() + "//10/a.JpEg");
+  EXPECT_EQ(source.name_of(4), scratch.path().string() + "/10/a.JpEg");
   EXPECT_EQ(source.label(4), 2);
   EXPECT_EQ(source.read(5).pixels, Bytes{10});
   EXPECT_EQ(source.shape_of(4), (ImageShape{8, 8, 1}));
