@@ -4,88 +4,12 @@
 
 #include "nn/cpu/NormRows.hpp"
 #include "nn/cpu/Partition.hpp"
-#include "nn/cpu/Scratch.hpp"
+#include "nn/cpu/RowRing.hpp"
 
 namespace multicard {
 namespace {
 
 constexpr std::int64_t kFilterSize = 9;
-// Output values are looked at again (moments, masks) in bands of this many pixels, while they are in the cache.
-constexpr std::int64_t kBandPixels = 64;
-
-// The last three rows of an image, with zero pixels at both ends and zero rows above and below.
-template <typename T>
-class RowRing {
- public:
-  RowRing(std::int64_t height, std::int64_t width, std::int64_t channels)
-      : height_(height),
-        channels_(channels),
-        row_size_((width + 2) * channels),
-        slots_(Scratch<T>::zeros(4 * row_size_)) {}
-
-  /// Where the pixels of `row` go; forgets row - 3.
-  T* pixels(std::int64_t row) { return slots_.data() + row % 3 * row_size_ + channels_; }
-  /// The padded row; zeros outside the image.
-  const T* padded(std::int64_t row) const {
-    const std::int64_t slot = row < 0 || row >= height_ ? 3 : row % 3;
-    return slots_.data() + slot * row_size_;
-  }
-
- private:
-  std::int64_t height_, channels_, row_size_;
-  Scratch<T> slots_;
-};
-
-// Fills a ring of activated input rows, each once.
-template <typename T>
-class InputRows {
- public:
-  explicit InputRows(const Depthwise<T>& layer) : layer_(layer), ring_(layer.height, layer.width, layer.channels) {}
-
-  void start(const T* image) {
-    image_ = image;
-    next_ = 0;
-  }
-  /// The three rows the filter sees for output row `row_out`.
-  FilterRows<T> around(std::int64_t row_out) {
-    const std::int64_t centre = row_out * layer_.stride;
-    for (; next_ <= std::min(layer_.height - 1, centre + 1); ++next_)
-      fill(next_);
-    return {{ring_.padded(centre - 1), ring_.padded(centre), ring_.padded(centre + 1)}};
-  }
-
- private:
-  void fill(std::int64_t row) {
-    const std::int64_t size = layer_.width * layer_.channels;
-    const T* x = image_ + row * size;
-    if (layer_.before)
-      row_kernels<T>().normalise(x, layer_.width, layer_.channels, layer_.before->view(), nullptr, ring_.pixels(row));
-    else
-      std::memcpy(ring_.pixels(row), x, static_cast<std::size_t>(size) * sizeof(T));
-  }
-
-  const Depthwise<T>& layer_;
-  RowRing<T> ring_;
-  const T* image_ = nullptr;
-  std::int64_t next_ = 0;
-};
-
-// Rows of an image gather until they make a band.
-class Band {
- public:
-  Band(std::int64_t width, std::int64_t height) : width_(width), height_(height) {}
-  /// Calls body(first pixel, number of pixels) when `row`, now complete, ends a band.
-  template <typename Body>
-  void end_row(std::int64_t row, const Body& body) {
-    const std::int64_t pixels = (row + 1) * width_ - first_;
-    if (pixels < kBandPixels && row + 1 < height_) return;
-    body(first_, pixels);
-    first_ += pixels;
-  }
-
- private:
-  std::int64_t width_, height_, first_ = 0;
-};
 
 // [channels, 9] -> [9, channels]
 template <typename T>
