@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
@@ -97,6 +98,26 @@ TEST(MobileNetV2, TakesABatchOfNoRows) {
   EXPECT_EQ(test::gradient_norm(*network), 0.0);
   EXPECT_EQ(test::l2(network->buffers()[0].tensor), 0.0);
   EXPECT_EQ(network->buffers()[2].tensor.item<std::int64_t>(), 0);
+}
+
+TEST(MobileNetV2, ComputesConvolutionsInBfloat16UnderAutocast) {
+  test::Arithmetic arithmetic{at::kFloat, at::MemoryFormat::ChannelsLast};
+  const auto network = test::oracle_network("init.safetensors", arithmetic);
+  const test::Samples samples = test::oracle_batch(1, arithmetic);
+  const double expected = test::oracle()["single_float64"]["loss"][1].get<double>();
+
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  const at::Tensor logits = network->forward(samples.images);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  at::autocast::clear_cache();
+  const at::Tensor loss = cross_entropy(logits, samples.labels, 8);
+  loss.backward();
+
+  EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
+  EXPECT_NEAR(loss.item<double>(), expected, 0.3 * expected);
+  for (const NamedTensor& parameter : network->parameters())
+    EXPECT_EQ(parameter.tensor.grad().scalar_type(), at::kFloat) << parameter.name;
 }
 
 TEST(NetworkFactory, NamesTheNearestNetwork) {
