@@ -101,8 +101,7 @@ std::int64_t available_memory_bytes() {
     if (line.rfind("MemAvailable:", 0) == 0) available = std::stoll(line.substr(13)) * 1024;
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;
   const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", kNoLimit);
-  if (limit != kNoLimit)
-    available = std::min(available, limit - number_in("/sys/fs/cgroup/memory.current", 0));
+  if (limit != kNoLimit) available = std::min(available, limit - number_in("/sys/fs/cgroup/memory.current", 0));
   return available;
 }
 

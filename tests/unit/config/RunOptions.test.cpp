@@ -161,7 +161,7 @@ TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
 
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("precision: bf16"),
-            "deck x.yaml, precision: bf16 is not available in this version (available: fp32)");
+            "deck x.yaml, precision: bf16 is not available in this version (available: fp32, fp64)");
   EXPECT_EQ(complaint("parallel: {strategy: dp}"),
             "deck x.yaml, parallel.strategy: dp is not available in this version (available: ddp-ds)");
   EXPECT_EQ(complaint("run: {ema_decay: 0.999}"),

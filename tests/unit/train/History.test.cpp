@@ -17,7 +17,8 @@ RankRecord record_of(std::int64_t first_step, std::size_t count, double seconds)
   RankRecord record;
   record.first_step = first_step;
   record.steps.resize(count);
-  for (StepTimes& step : record.steps) step.step = seconds;
+  for (StepTimes& step : record.steps)
+    step.step = seconds;
   record.samples.assign(count, 4);
   record.epochs["train"] = {seconds * static_cast<double>(count)};
   record.memory["host_peak_bytes"] = static_cast<std::int64_t>(1000 * seconds);
