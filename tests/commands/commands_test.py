@@ -47,7 +47,8 @@ def run(ranks, *arguments, timeout=120):
 
 def ranks_of(launcher):
     """Process ids of the multicard ranks below a launcher, in order of their start."""
-    text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(launcher.pid)], capture_output=True, text=True).stdout
+    text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(launcher.pid)],
+                          capture_output=True, text=True).stdout
     return [int(line.split()[0]) for line in text.splitlines() if line.split()[1] == "multicard"]
 
 
@@ -90,7 +91,8 @@ class CommandTest(unittest.TestCase):
 
     def dataset(self, results, path):
         """Values of a float dataset, bit for bit as text."""
-        done = subprocess.run([H5DUMP, "-d", path, "-m", "%.17g", "-y", "-w", "0", results], capture_output=True, text=True)
+        done = subprocess.run([H5DUMP, "-d", path, "-m", "%.17g", "-y", "-w", "0", results],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         body = re.search(r"DATA \{(.*?)\}", done.stdout, re.S).group(1)
         return [value.strip() for value in body.split(",") if value.strip()]

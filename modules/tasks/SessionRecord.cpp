@@ -1,0 +1,140 @@
+// What a session remembers: its record, its summary and its checkpoints.
+
+#include <algorithm>
+#include <filesystem>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "data/Blocks.hpp"
+#include "device/Memory.hpp"
+#include "state/TensorFile.hpp"
+#include "tasks/Session.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+std::string records_file(const std::string& output, std::int64_t step) {
+  return fmt::format("{}/records/step_{:08}.h5", output, step);
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& entry : named)
+    tensors.push_back(entry.tensor);
+  return tensors;
+}
+
+}  // namespace
+
+void Session::restore(const std::string& checkpoint) {
+  agreed(communicator_, [&] {
+    const at::NoGradGuard no_grad;
+    first_step_ = CheckpointStore::read_state(checkpoint).step;
+    copy_into(task_->network().state(), TensorFile(CheckpointStore::model_file(checkpoint)));
+    copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
+    const std::string records = records_file(options_.run.output, first_step_);
+    if (std::filesystem::exists(records))
+      history_ = history_of(ResultsFile::open(records).run("main"), communicator_.rank(), communicator_.size());
+  });
+  recorder_.continue_metrics(history_.metrics);
+}
+
+MemoryNeed Session::predict_memory() {
+  const std::int64_t rows = block_of(global_batch_, communicator_.rank(), communicator_.size()).count;
+  MemoryNeed need;
+  need.parameters = bytes_of(tensors_of(task_->parameters()));
+  need.gradients = bytes_of(strategy_->gradients());
+  need.optimizer = bytes_of(tensors_of(optimizer_->state()));
+  need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
+  need.loader = task_->input_bytes_per_row() * rows * (options_.data.prefetch + 2);
+  const bool on_gpu = device_.gpu.has_value();
+  const std::int64_t available = on_gpu ? device_.gpu->memory_bytes : available_memory_bytes() / topology_.local_size;
+  check_memory(need, on_gpu ? need.on_device() : need.total(), available);
+  return need;
+}
+
+void Session::save_checkpoint() {
+  const std::int64_t done = trainer_->num_completed();
+  if (options_.run.keep_checkpoints == 0 || last_saved_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  trainer_->read_all_results();  // non-finite weights are never saved
+  clock_.pause();
+  recorder_.add_step_times(clock_.take_all());
+  const std::string records = records_file(options_.run.output, done);
+  write_results(records, communicator_, Provenance{}, summarise(),
+                continue_rows(history_, recorder_.record(), communicator_.rank()));
+  checkpoints_.save(communicator_, {done, done * global_batch_, deck_yaml_}, task_->network().state(),
+                    optimizer_->state());
+  remove_stale_records();
+  clock_.resume();
+  last_saved_ = done;
+  const std::int64_t epoch = std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch());
+  recorder_.add_epoch_seconds("checkpoint", epoch, seconds_since(start));
+}
+
+void Session::remove_stale_records() const {
+  if (!communicator_.is_root()) return;
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(options_.run.output);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "records", ignored))
+    if (!std::filesystem::exists(folder / "checkpoints" / entry.path().stem() / "COMPLETE"))
+      std::filesystem::remove(entry.path(), ignored);
+}
+
+void Session::complete_record() {
+  RankRecord& record = recorder_.record();
+  recorder_.add_step_times(clock_.take_all());
+  record.samples.resize(record.steps.size());
+  const DeviceMemory memory = device_memory(device_.device);
+  record.memory["host_peak_bytes"] = peak_resident_bytes();
+  record.memory["device_peak_bytes"] = memory.peak_allocated;
+  record.memory["device_reserved_bytes"] = memory.peak_reserved;
+  record.memory["model/parameters"] = memory_need_.parameters;
+  record.memory["model/gradients"] = memory_need_.gradients;
+  record.memory["model/optimizer"] = memory_need_.optimizer;
+  record.memory["model/activations"] = memory_need_.activations;
+  record.communication = collectives_->totals();
+  record.transfers["host_to_device"] = task_->host_to_device_bytes();
+}
+
+RunSummary Session::summarise() const {
+  RunSummary summary;
+  summary.name = "main";
+  summary.status = status_;
+  summary.skip_steps = options_.skip_steps;
+  summary.text = {{"task", options_.task},
+                  {"model", options_.model.name},
+                  {"strategy", options_.parallel.strategy},
+                  {"backend", collectives_->name()},
+                  {"precision", options_.precision},
+                  {"layout", options_.data.layout},
+                  {"pipeline", options_.data.pipeline},
+                  {"scaling", options_.run.batch_per_rank ? "weak" : "strong"},
+                  {"device", device_.description},
+                  {"deck", deck_yaml_}};
+  summary.integers = {{"ranks", communicator_.size()},
+                      {"threads", threads_},
+                      {"global_batch", global_batch_},
+                      {"image_size", options_.data.image_size},
+                      {"pin_memory", options_.data.pin_memory ? 1 : 0},
+                      {"repeat", 0}};
+  summary.reals = {{"width", options_.model.width}};
+  summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
+  summary.metrics = recorder_.metrics();
+  summary.segments = history_.segments;
+  summary.segments.push_back({first_step_, communicator_.size()});
+  return summary;
+}
+
+}  // namespace multicard
