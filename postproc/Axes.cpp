@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -36,64 +37,74 @@ const std::set<std::string, std::less<>> kNotCompared{"ranks",
 
 /// Settings that the program may choose itself, differently on other numbers of ranks.
 bool may_follow_ranks(const std::string& key) {
-  return key == "backend" || key == "global_batch";
+  return key == "backend" || key == "global_batch" || key == "threads" || key == "device";
 }
 
-using Values = std::vector<std::string>;
+/// Settings that stand for several others.
+bool is_name_of_a_set(const std::string& key) {
+  return short_key(key) == "case" || key == "machine";
+}
 
+/// One value a run; nothing where the run does not know it.
+using Values = std::vector<std::optional<std::string>>;
+
+/// A failed run knows what the sweep set (deck paths), but not what a run writes of itself.
 Values values_of(const std::vector<RunReport>& runs, const std::string& key) {
   Values values;
-  for (const RunReport& run : runs)
-    values.push_back(setting(run, key));
+  for (const RunReport& run : runs) {
+    const std::string value = setting(run, key);
+    const bool unknown = value.empty() && run.status == "failed";
+    values.push_back(unknown ? std::nullopt : std::optional(value));
+  }
   return values;
 }
 
-bool all_equal(const Values& values) {
-  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
-}
-
-/// Whether equal `keys` always mean equal `values`.
+/// Whether equal `keys` always mean equal `values`, where both are known.
 bool follows(const Values& keys, const Values& values) {
   std::map<std::string, std::string> seen;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (seen.emplace(keys[i], values[i]).first->second != values[i]) return false;
+    if (keys[i] && values[i] && seen.emplace(*keys[i], *values[i]).first->second != *values[i]) return false;
   return true;
 }
 
 Values ranks_of(const std::vector<RunReport>& runs) {
   Values values;
   for (const RunReport& run : runs)
-    values.push_back(std::to_string(run.ranks));
+    values.emplace_back(std::to_string(run.ranks));
   return values;
 }
 
-/// Keys that differ, deck paths after plain attributes, so that the plain name is kept of two that say the same.
+/// All keys: names of sets first, then deck paths, which every run of a sweep has, then what runs write of themselves.
 std::vector<std::string> candidates(const std::vector<RunReport>& runs) {
   std::set<std::string> keys;
   for (const RunReport& run : runs)
     for (const auto& [key, value] : run.settings)
-      keys.insert(key);
-  std::vector<std::string> out;
-  for (const bool with_path : {false, true})
-    for (const std::string& key : keys)
-      if ((key.find('.') != std::string::npos) == with_path && !kNotCompared.contains(short_key(key)))
-        out.push_back(key);
+      if (!kNotCompared.contains(short_key(key))) keys.insert(key);
+  std::vector<std::string> out(keys.begin(), keys.end());
+  const auto place = [](const std::string& key) {
+    return is_name_of_a_set(key) ? 0 : key.find('.') != std::string::npos ? 1 : 2;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   return out;
 }
 
+/// Whether `key` tells nothing that one of `axes` does not: the same setting in other words (true and 1), or one of the
+/// settings of a named set. What changes the work speaks for itself even there, or cases would be compared that do not
+/// do the same.
 bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
   const Values values = values_of(runs, key);
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
     const Values known = values_of(runs, axis.key);
-    return (short_key(axis.key) == short_key(key) && known == values) ||
-           (short_key(axis.key) == "case" && follows(known, values));
+    const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
+    const bool in_set = axis.key == "machine" || (is_name_of_a_set(axis.key) && !changes_work(key));
+    return (same_setting || in_set) && follows(known, values);
   });
 }
 
 std::vector<std::string> distinct(const Values& values) {
   std::vector<std::string> out;
-  for (const std::string& value : values)
-    if (std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+  for (const auto& value : values)
+    if (value && std::find(out.begin(), out.end(), *value) == out.end()) out.push_back(*value);
   return out;
 }
 
@@ -105,16 +116,15 @@ std::string setting(const RunReport& run, const std::string& key) {
 }
 
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
-  std::vector<std::string> keys = candidates(runs);
-  std::stable_partition(keys.begin(), keys.end(), [](const std::string& key) { return short_key(key) == "case"; });
   const bool weak = find_scaling(runs) == Scaling::weak;
   std::vector<Axis> axes;
-  for (const std::string& key : keys) {
+  for (const std::string& key : candidates(runs)) {
     const Values values = values_of(runs, key);
-    if (all_equal(values) || says_again(runs, key, axes)) continue;
+    const std::vector<std::string> different = distinct(values);
+    if (different.size() < 2 || says_again(runs, key, axes)) continue;
     if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
     if (weak && short_key(key) == "global_batch") continue;
-    axes.push_back({key, distinct(values), changes_work(key)});
+    axes.push_back({key, different, changes_work(key)});
   }
   return axes;
 }
@@ -122,8 +132,13 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
 Scaling find_scaling(const std::vector<RunReport>& runs) {
   bool any_strong = false, any_weak = false;
   for (const RunReport& run : runs) {
-    const bool has_setting = !setting(run, "batch_per_rank").empty() || !setting(run, "run.batch_per_rank").empty();
-    (has_setting ? any_weak : any_strong) = true;
+    const std::string said = setting(run, "scaling");
+    const bool fixes_batch_per_rank =
+        !setting(run, "batch_per_rank").empty() || !setting(run, "run.batch_per_rank").empty();
+    if (said == "weak" || fixes_batch_per_rank)
+      any_weak = true;
+    else if (said == "strong" || run.status != "failed")
+      any_strong = true;
   }
   if (any_weak && any_strong) return Scaling::mixed;
   return any_weak ? Scaling::weak : Scaling::strong;

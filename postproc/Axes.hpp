@@ -9,8 +9,10 @@ namespace multicard::post {
 
 /// The settings that differ between runs, without those that
 /// - say how long, where to or how often a run went (output, steps, repeat, seed, …),
-/// - follow from the number of ranks (the global batch of a weak-scaling series, a backend chosen by itself),
-/// - say again what another axis says (`parallel.strategy` beside `strategy`, the overrides of a named case).
+/// - follow from the number of ranks (the global batch of a weak-scaling series, a backend or threads chosen by
+/// itself),
+/// - say again what another axis says (`strategy` beside `parallel.strategy`, the overrides of a named case).
+/// A failed run knows its deck paths only; what it does not know tells nothing apart.
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs);
 
 /// strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.

@@ -16,7 +16,8 @@ constexpr double kLabelWidth = 170, kLineHeight = 16, kNoteWidth = 150;
 
 struct Row {
   std::vector<std::string> label, note;
-  double middle = 0, half = 0;  ///< pixels from the area's top; half the bar's thickness
+  double middle = 0, bottom = 0;  ///< pixels from the area's top
+  double half = 0;                ///< of the bar's thickness
 };
 
 std::vector<Row> rows_of(const BarChart& chart) {
@@ -28,6 +29,7 @@ std::vector<Row> rows_of(const BarChart& chart) {
     const double height = num_lines * kLineHeight + 14;
     row.middle = y + height / 2;
     row.half = 11;
+    row.bottom = y + height;
     y += height;
     rows.push_back(std::move(row));
   }
@@ -49,9 +51,9 @@ double total(const Bar& bar) {
   return sum;
 }
 
-/// Intervals may be cut at half above the longest bar.
+/// Intervals are cut at a quarter above the longest bar.
 double shown_high(const Bar& bar, double longest) {
-  return bar.interval ? std::min(std::max(bar.interval->high, total(bar)), 1.5 * longest) : total(bar);
+  return bar.interval ? std::min(std::max(bar.interval->high, total(bar)), 1.25 * longest) : total(bar);
 }
 
 double longest_bar(const BarChart& chart) {
@@ -127,7 +129,7 @@ Drawing BarChart::drawing() const {
   const std::vector<Row> rows = rows_of(*this);
   const double top = legend.empty() ? canvas.content_top() : canvas.legend(2, canvas.content_top(), legend);
   const double right = Canvas::kWidth - std::max(widest(rows, &Row::note) + 26, 16.0);
-  const Area area{widest(rows, &Row::label) + 14, top, right, top + rows.back().middle + rows.back().half + 8};
+  const Area area{widest(rows, &Row::label) + 14, top, right, top + rows.back().bottom};
   const Scale ticks = scale_for(axis_end(*this), 4);
   canvas.area(area);
   canvas.text((area.left + area.right) / 2, area.bottom + 36, x_name, Align::centre, Ink::faint);

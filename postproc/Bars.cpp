@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::size_t kMostCells = 12;
 
-std::string failure_note(const Study& study, const Cell& cell) {
-  for (const std::size_t run : cell.runs)
-    if (const std::string& error = study.runs[run].error; !error.empty()) {
-      const std::string line = error.substr(0, error.find('\n'));
-      return fmt::format("{}: {}", text_of(cell.status),
-                         line.size() > 60 ? line.substr(0, line.rfind(' ', 60)) + " …" : line);
-    }
-  return text_of(cell.status);
-}
-
 }  // namespace
 
 std::string numbered(const std::string& id, int number) {
@@ -38,10 +28,10 @@ std::string bar_label(const Study& study, const Cell& cell, const std::vector<co
   return same(&Cell::ranks) ? label : fmt::format("{}, {}", label, ranks);
 }
 
-Bar crossed_bar(const Study& study, const Cell& cell, const std::string& label) {
+Bar crossed_bar(const Cell& cell, const std::string& label) {
   Bar bar;
   bar.label = label;
-  bar.note = failure_note(study, cell);
+  bar.note = text_of(cell.status);
   bar.status = BarStatus::failed;
   return bar;
 }

@@ -17,8 +17,8 @@ std::string numbered(const std::string& id, int number);
 /// What a cell is called beside others of `cells`: only what differs, if anything does.
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells);
 
-/// The bar of a cell that did not complete, with the beginning of its error.
-Bar crossed_bar(const Study& study, const Cell& cell, const std::string& label);
+/// The bar of a cell that did not complete.
+Bar crossed_bar(const Cell& cell, const std::string& label);
 
 /// The cells of `group` for stacked bars, at most kMostBars together: all, or where those are many only each
 /// configuration's on most ranks.

@@ -16,7 +16,7 @@ namespace {
 
 Bar rate_bar(const Study& study, const Cell& cell) {
   const std::string& label = study.configurations[cell.configuration].label;
-  if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(study, cell, label);
+  if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
   bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};

@@ -1,6 +1,7 @@
 #include "postproc/Figures.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -31,20 +32,16 @@ void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures) {
 }
 
 std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations) {
-  const Configuration& first = study.configurations[configurations.front()];
-  const auto run = std::find_if(study.runs.begin(), study.runs.end(), [&](const RunReport& candidate) {
-    return std::all_of(first.settings.begin(), first.settings.end(),
-                       [&](const auto& entry) { return setting(candidate, entry.first) == entry.second; });
-  });
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision", "image_size", "global_batch", "batch_per_rank"}) {
-    const bool varies = std::any_of(study.axes.begin(), study.axes.end(),
-                                    [&](const Axis& axis) { return short_key(axis.key) == key && !axis.is_work; });
-    const bool other_batch = (std::string(key) == "global_batch" && study.scaling != Scaling::strong);
-    const std::string value = setting(*run, key);
-    if (!varies && !other_batch && !value.empty()) parts.push_back(setting_label(key, value));
+    std::set<std::string> values;
+    for (const Cell& cell : study.cells)
+      if (std::find(configurations.begin(), configurations.end(), cell.configuration) != configurations.end())
+        for (const std::size_t run : cell.runs)
+          if (const std::string value = setting(study.runs[run], key); !value.empty()) values.insert(value);
+    if (values.size() == 1) parts.push_back(setting_label(key, *values.begin()));
   }
-  return join(parts, ", ");
+  return parts.empty() ? "no settings known" : join(parts, ", ");
 }
 
 std::string repeats_text(const std::vector<const Cell*>& cells) {

@@ -80,9 +80,10 @@ std::string computing_growth(const Study& study, const Cell& cell) {
   const double growth = compute_cost(cell) / compute_cost(*study.cell(cell.configuration, *baseline_ranks));
   if (!(growth > kWorthMentioning)) return {};
   return fmt::format(
-      " One of the {} needs {} times the computing time it takes on {}: look at shared cores, memory bandwidth or "
+      " Computing takes {} times the rank-seconds that the same {} take on {}: look at shared cores, memory bandwidth "
+      "or "
       "batches that became small.",
-      study.unit, significant(growth, 3), counted(*baseline_ranks, "rank"));
+      significant(growth, 3), study.unit, counted(*baseline_ranks, "rank"));
 }
 
 }  // namespace
@@ -214,7 +215,7 @@ std::string failures_sentence(const Study& study) {
 std::string interval_text(const Estimate& estimate, int digits) {
   if (!estimate.interval) {
     if (estimate.num_values == 0) return {};
-    return fmt::format(" (no interval: {} only)", counted(estimate.num_values, "measured step"));
+    return " (too few values for an interval)";
   }
   const std::string over = estimate.basis == Basis::repeats ? counted(estimate.num_values, "repeat")
                                                             : counted(estimate.num_values, "step") + " of one run";

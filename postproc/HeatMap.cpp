@@ -38,14 +38,12 @@ void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, 
   }
   for (std::size_t column = 0; column < map.columns.size(); ++column) {
     const double x = left + static_cast<double>(column) * width;
-    const std::optional<double>& value = map.values[row][column];
-    if (!value) {
-      canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
-      continue;
-    }
-    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade(*value));
-    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, fmt::format("{:.2f}", *value), Align::centre,
-                         *value > kDark ? "#FFFFFF" : "#111111");
+    const HeatCell& cell = map.cells[row][column];
+    if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
+    if (cell.kind != HeatCellKind::value) continue;
+    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade(cell.value));
+    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, fmt::format("{:.2f}", cell.value), Align::centre,
+                         cell.value > kDark ? "#FFFFFF" : "#111111");
   }
 }
 

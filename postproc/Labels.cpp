@@ -47,7 +47,7 @@ std::string setting_label(const std::string& key, const std::string& value) {
 bool changes_work(const std::string& key) {
   const std::string name = short_key(key);
   if (is_one_of(name, {"image_size", "global_batch", "batch_per_rank", "max_length", "packing", "dataset", "model",
-                       "method", "task", "machine"}))
+                       "method", "task", "machine", "device", "scaling", "width"}))
     return true;
   return key.starts_with("model.") || key.starts_with("method.") || key == "data.train";
 }
@@ -62,6 +62,8 @@ std::string alike(double value, double reference, int digits) {
 }
 
 std::string range_text(const Estimate& estimate, int digits) {
+  constexpr double kTooWide = 100;
+  if (estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
   return fmt::format("{}–{}", alike(estimate.interval->low, estimate.value, digits),
                      alike(estimate.interval->high, estimate.value, digits));
 }

@@ -41,10 +41,12 @@ Range x_range(const LineChart& chart) {
   }
   double largest = 0;
   each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
-  return {0, std::max(largest, 1.0), scale_for(largest).step};
+  const double step = scale_for(largest).step;
+  const double whole_step = step < 1 ? 1 : step == 2.5 ? 5 : step;
+  return {0, std::max(largest, 1.0), whole_step};
 }
 
-/// Intervals may be cut at half above the largest value: two repeats can have any.
+/// Intervals are cut at a quarter above the largest value: those of two repeats can reach anywhere.
 Range y_range(const LineChart& chart, double last_x) {
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
@@ -54,7 +56,7 @@ Range y_range(const LineChart& chart, double last_x) {
   });
   if (chart.ideal_slope) largest = std::max(largest, *chart.ideal_slope * last_x);
   if (chart.ideal_height) largest = std::max(largest, *chart.ideal_height);
-  largest = std::max(largest, std::min(highest, 1.5 * largest));
+  largest = std::max(largest, std::min(highest, 1.25 * largest));
   if (chart.vertical == Vertical::from_zero) {
     const Scale scale = scale_for(largest);
     return {0, scale.max, scale.step};
@@ -73,7 +75,9 @@ std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double 
   };
   std::vector<EndLabel> labels;
   for (const Series& series : chart.series)
-    if (!series.points.empty()) labels.push_back({label_lines(series), pixel(series.points.back().y), series.style});
+    if (!series.points.empty() || !series.crosses.empty())
+      labels.push_back(
+          {label_lines(series), pixel(series.points.empty() ? y.low : series.points.back().y), series.style});
   if (chart.ideal_slope) labels.push_back({{kIdeal}, pixel(*chart.ideal_slope * last_x), std::nullopt});
   if (chart.ideal_height) labels.push_back({{kIdeal}, pixel(*chart.ideal_height), std::nullopt});
   push_apart(labels, area);

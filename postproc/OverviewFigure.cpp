@@ -25,14 +25,16 @@ std::vector<std::string> option_labels(const Study& study) {
 }
 
 /// The rate of the options `label` over the best rate, both on the best's number of ranks.
-std::optional<double> share_of_best(const Study& study, const std::vector<std::size_t>& group, const std::string& label,
-                                    const Cell& best) {
+HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group, const std::string& label,
+                       const Cell& best) {
   for (const std::size_t configuration : group) {
     if (study.configurations[configuration].label != label) continue;
     const Cell* cell = study.cell(configuration, best.ranks);
-    if (cell && cell->status == CellStatus::complete && cell->rate.known()) return cell->rate.value / best.rate.value;
+    if (!cell) return {};
+    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0};
+    return {HeatCellKind::value, cell->rate.value / best.rate.value};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -42,13 +44,13 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   HeatMap map;
   map.rows = option_labels(study);
   if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;
-  map.values.resize(map.rows.size());
+  map.cells.resize(map.rows.size());
   for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
     if (!best) continue;
     map.columns.push_back(study.configurations[best->configuration].work_label);
     for (std::size_t row = 0; row < map.rows.size(); ++row)
-      map.values[row].push_back(share_of_best(study, group, map.rows[row], *best));
+      map.cells[row].push_back(share_of_best(study, group, map.rows[row], *best));
   }
   if (map.columns.empty()) return;
   map.title = winners_sentence(study);

@@ -46,6 +46,7 @@ th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; 
 th.n, td.n { text-align: right; white-space: nowrap; }
 td { max-width: 26rem; }
 td.long { min-width: 18rem; }
+th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
 th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }

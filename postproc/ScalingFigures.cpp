@@ -51,6 +51,20 @@ bool is_series(const Study& study, std::size_t configuration) {
   return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return cell->efficiency.known(); }) > 1;
 }
 
+bool any_unfinished(const Study& study, std::size_t configuration) {
+  const auto cells = study.cells_of(configuration);
+  return std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+}
+
+/// `configurations` and, where there is room, those of `group` that have nothing but crosses.
+std::vector<std::size_t> with_crosses(const Study& study, std::vector<std::size_t> configurations,
+                                      const std::vector<std::size_t>& group) {
+  for (const std::size_t other : group)
+    if (!is_series(study, other) && any_unfinished(study, other) && configurations.size() < kColours.size())
+      configurations.push_back(other);
+  return configurations;
+}
+
 LineChart chart_of(const Study& study, const std::vector<std::size_t>& configurations, Estimate Cell::*value) {
   LineChart chart;
   chart.x_name = "ranks";
@@ -142,7 +156,7 @@ void add_scaling_figures(const Study& study, std::vector<Figure>& figures) {
       if (best->ranks == *study.configurations[best->configuration].baseline_ranks)
         best = largest(study, best->configuration);
       const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
-      add_rate(study, piece, *best, suffix, figures);
+      add_rate(study, with_crosses(study, piece, group), *best, suffix, figures);
       add_speedup(study, piece, *best, suffix, figures);
       add_efficiency(study, piece, *best, suffix, figures);
     }

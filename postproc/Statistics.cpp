@@ -62,16 +62,20 @@ std::optional<Interval> median_interval(std::vector<double> values) {
   return Interval{values[k - 1], values[values.size() - k]};
 }
 
-std::optional<Interval> mean_interval(const std::vector<double>& values) {
+std::optional<Interval> student_interval(const std::vector<double>& values) {
   const std::size_t n = values.size();
-  if (n < 2 || n > kStudent.size() + 1) return std::nullopt;
-  const double centre = mean(values);
-  double squares = 0;
+  const bool all_positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  if (n < 2 || n > kStudent.size() + 1 || !all_positive) return std::nullopt;
+  std::vector<double> logarithms;
   for (const double value : values)
+    logarithms.push_back(std::log(value));
+  const double centre = mean(logarithms);
+  double squares = 0;
+  for (const double value : logarithms)
     squares += (value - centre) * (value - centre);
   const double deviation = std::sqrt(squares / static_cast<double>(n - 1));
   const double half = kStudent[n - 2] * deviation / std::sqrt(static_cast<double>(n));
-  return Interval{centre - half, centre + half};
+  return Interval{std::exp(centre - half), std::exp(centre + half)};
 }
 
 Estimate estimate_of_steps(const std::vector<double>& values) {
@@ -91,7 +95,7 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
     values.push_back(repeat.value);
   Estimate estimate;
   estimate.value = median(values);
-  estimate.interval = values.size() <= kStudent.size() + 1 ? mean_interval(values) : median_interval(values);
+  estimate.interval = values.size() <= kStudent.size() + 1 ? student_interval(values) : median_interval(values);
   estimate.basis = Basis::repeats;
   estimate.num_values = static_cast<int>(values.size());
   return estimate;
@@ -105,7 +109,7 @@ Estimate ratio(const Estimate& numerator, const Estimate& denominator, double fa
   if (!numerator.interval || !denominator.interval) return result;
   const Interval& above = *numerator.interval;
   const Interval& below = *denominator.interval;
-  // A lower end at or under zero (two repeats far apart) has no logarithm; the data then bound nothing.
+  // Zero has no logarithm; the data then bound nothing.
   if (above.low <= 0 || below.low <= 0) return result;
   const double down = std::hypot(log_distance(above.low, numerator.value), log_distance(denominator.value, below.high));
   const double up = std::hypot(log_distance(numerator.value, above.high), log_distance(below.low, denominator.value));

@@ -46,14 +46,15 @@ double mean(const std::vector<double>& values);
 /// cover less.
 std::optional<Interval> median_interval(std::vector<double> values);
 
-/// The 95 % interval of the mean by Student's t, for 2 to 5 values (few repeats, where median_interval has none).
-std::optional<Interval> mean_interval(const std::vector<double>& values);
+/// The 95 % interval of the geometric mean: Student's t on the logarithms, so that it stays positive. For 2 to 5
+/// positive values (few repeats, where median_interval has none); nothing for others.
+std::optional<Interval> student_interval(const std::vector<double>& values);
 
 /// Median and interval of the steps of one run.
 Estimate estimate_of_steps(const std::vector<double>& values);
 
 /// One estimate from one estimate a repeat. One repeat keeps its own interval (Basis::steps). More: the median of the
-/// repeats' values, with mean_interval for 2 to 5 repeats and median_interval from 6.
+/// repeats' values, with student_interval for 2 to 5 repeats and median_interval from 6.
 Estimate estimate_of_repeats(const std::vector<Estimate>& repeats);
 
 /// numerator / denominator times `factor`; the interval adds the relative half-widths of both in squares, on the

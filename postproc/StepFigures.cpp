@@ -14,8 +14,8 @@ namespace multicard::post {
 
 namespace {
 
-Bar phase_bar(const Study& study, const Cell& cell, const std::string& label) {
-  if (cell.measured.empty()) return crossed_bar(study, cell, label);
+Bar phase_bar(const Cell& cell, const std::string& label) {
+  if (cell.measured.empty()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
   for (std::size_t p = 0; p < kNumPhases; ++p)
@@ -50,7 +50,7 @@ std::string memory_counter(const Study& study) {
 
 Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, const std::string& counter) {
   const auto found = cell.memory.find(counter);
-  if (found == cell.memory.end()) return crossed_bar(study, cell, label);
+  if (found == cell.memory.end()) return crossed_bar(cell, label);
   Bar bar;
   bar.label = label;
   bar.segments = {{static_cast<double>(found->second) / 1e9,
@@ -68,7 +68,7 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       if (std::all_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->measured.empty(); })) continue;
       BarChart chart;
       for (const Cell* cell : cells)
-        chart.bars.push_back(phase_bar(study, *cell, bar_label(study, *cell, cells)));
+        chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
       for (std::size_t p = 0; p < kNumPhases; ++p) {
         std::string name = kPhaseNames[p];
         std::replace(name.begin(), name.end(), '_', ' ');

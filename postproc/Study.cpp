@@ -18,8 +18,11 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
   return join(parts, ", ");
 }
 
-/// What a configuration is called when no option differs: what its runs have in common.
-std::string plain_label(const RunReport& run) {
+/// What a configuration is called when no option differs: what its runs have in common, as far as they know it.
+std::string plain_label(const Study& study, const RunReport& any) {
+  const auto knows = [](const RunReport& run) { return run.status != "failed"; };
+  const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
+  const RunReport& run = found == study.runs.end() ? any : *found;
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision"})
     if (const std::string value = setting(run, key); !value.empty()) parts.push_back(value);
@@ -38,7 +41,7 @@ std::size_t configuration_of(Study& study, const RunReport& run) {
   configuration.settings = settings;
   configuration.label = label_of(settings, study.axes, false);
   configuration.work_label = label_of(settings, study.axes, true);
-  if (configuration.label.empty()) configuration.label = plain_label(run);
+  if (configuration.label.empty()) configuration.label = plain_label(study, run);
   known.push_back(std::move(configuration));
   return known.size() - 1;
 }
@@ -191,7 +194,8 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
   compare_with_baseline(study);
   std::set<std::string> units;
   for (const RunReport& run : study.runs)
-    units.insert(run.unit);
+    if (run.measured()) units.insert(run.unit);
+  if (units.empty()) units.insert("rows");
   study.unit = join({units.begin(), units.end()}, " or ");
   return study;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -44,6 +45,21 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// Why runs did not complete, and the names of those runs.
+std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
+  constexpr std::size_t kMostNames = 6;
+  std::map<std::string, std::vector<std::string>> out;
+  for (const RunReport& run : study.runs) {
+    if (run.status == "complete") continue;
+    auto& names = out[run.error.empty() ? run.status : run.status + ": " + first_line(run.error)];
+    if (names.size() < kMostNames)
+      names.push_back(run.name);
+    else
+      names.back() = "…";
+  }
+  return out;
+}
+
 std::vector<std::string> terminal_row(const Study& study, const Cell& cell) {
   return {study.configurations[cell.configuration].full_label(),
           std::to_string(cell.ranks),
@@ -82,10 +98,8 @@ std::string terminal_table(const Study& study) {
   for (const Cell& cell : study.cells)
     rows.push_back(terminal_row(study, cell));
   std::string out = aligned(rows);
-  for (const RunReport& run : study.runs)
-    if (run.status != "complete")
-      out += fmt::format("{} on {} {}{}{}\n", run.name, counted(run.ranks, "rank"), run.status,
-                         run.error.empty() ? "" : ": ", first_line(run.error));
+  for (const auto& [reason, names] : unfinished(study))
+    out += fmt::format("{}: {}\n", join(names, ", "), reason);
   const std::string note = interval_note(study);
   return note.empty() ? out : out + note + "\n";
 }

@@ -72,15 +72,26 @@ TEST(Statistics, AMillionValuesAreNoProblem) {
   EXPECT_NEAR(interval->high, 500981, 3);
 }
 
-TEST(Statistics, FewRepeatsUseStudentsT) {
-  // Values 99, 100, 101: deviation 1, t(2) = 4.30265, half = 4.30265 / sqrt(3) = 2.48414.
-  const auto three = mean_interval({99, 100, 101});
+TEST(Statistics, FewRepeatsUseStudentsTOnLogarithms) {
+  // ln 99, ln 100, ln 101: mean 4.605137, deviation 0.0100004, t(2) = 4.30265, half = t * deviation / sqrt(3) =
+  // 0.0248423.
+  const auto three = student_interval({99, 100, 101});
 
   ASSERT_TRUE(three);
-  EXPECT_NEAR(three->low, 97.51586, 1e-4);
-  EXPECT_NEAR(three->high, 102.48414, 1e-4);
-  EXPECT_FALSE(mean_interval({100}));
-  EXPECT_FALSE(mean_interval({1, 2, 3, 4, 5, 6}));
+  EXPECT_NEAR(three->low, 97.5431, 1e-3);
+  EXPECT_NEAR(three->high, 102.5119, 1e-3);
+  EXPECT_FALSE(student_interval({100}));
+  EXPECT_FALSE(student_interval({1, 2, 3, 4, 5, 6}));
+  EXPECT_FALSE(student_interval({0, 1}));
+}
+
+TEST(Statistics, TwoRepeatsFarApartBoundLittleButStayPositive) {
+  // ln 1 = 0 and ln 4 = 1.386294: mean 0.693147, half = 12.7062 * 0.980258 / sqrt(2) = 8.80739.
+  const auto two = student_interval({1, 4});
+
+  ASSERT_TRUE(two);
+  EXPECT_NEAR(two->low, 2 * std::exp(-8.80739), 1e-6);
+  EXPECT_NEAR(two->high / (2 * std::exp(8.80739)), 1, 1e-3);
 }
 
 TEST(Statistics, StepsOfOneRunSayThatTheyAreSteps) {
@@ -103,7 +114,7 @@ TEST(Statistics, RepeatsReplaceTheIntervalsOfTheirSteps) {
   EXPECT_DOUBLE_EQ(one.interval->low, 90);
   EXPECT_EQ(three.basis, Basis::repeats);
   EXPECT_DOUBLE_EQ(three.value, 100);
-  EXPECT_NEAR(three.interval->low, 97.51586, 1e-4);
+  EXPECT_NEAR(three.interval->low, 97.5431, 1e-3);
 }
 
 TEST(Statistics, SixRepeatsNeedNoDistribution) {
@@ -144,8 +155,8 @@ TEST(Statistics, ARatioWithoutBothIntervalsHasNone) {
   EXPECT_FALSE(ratio(estimate(200, 190, 210), bare).interval);
   EXPECT_DOUBLE_EQ(ratio(estimate(200, 190, 210), bare).value, 2);
   EXPECT_FALSE(ratio(Estimate{}, bare).known());
-  // Two repeats far apart reach below zero and bound nothing.
-  EXPECT_FALSE(ratio(estimate(200, -50, 450), estimate(100, 90, 110)).interval);
+  // What may be zero bounds nothing.
+  EXPECT_FALSE(ratio(estimate(200, 0, 450), estimate(100, 90, 110)).interval);
 }
 
 TEST(Statistics, EstimatesDifferOnlyWhenTheirIntervalsAreApart) {

@@ -68,8 +68,25 @@ TEST(Study, SettingsThatDifferAreAxesAndDeckPathsSayItAgain) {
                                 run_of({{"strategy", "ddp"}, {"parallel.strategy", "ddp"}, {"model", "m"}}, 2, 100)});
 
   ASSERT_EQ(study.axes.size(), 1u);
-  EXPECT_EQ(study.axes[0].key, "strategy");
+  EXPECT_EQ(study.axes[0].key, "parallel.strategy");
   EXPECT_EQ(study.configurations[1].label, "ddp");
+}
+
+TEST(Study, AFailedRunThatKnowsOnlyWhatTheSweepSetIsARepeatOfTheOthers) {
+  RunReport failed = run_of({{"parallel.strategy", "dp"}, {"data.pin_memory", "true"}}, 2, 0, 1);
+  failed.status = "failed";
+
+  const Study study = study_of(
+      {run_of({{"strategy", "dp"}, {"parallel.strategy", "dp"}, {"data.pin_memory", "true"}, {"pin_memory", "1"}}, 2,
+              90),
+       failed,
+       run_of({{"strategy", "ddp"}, {"parallel.strategy", "ddp"}, {"data.pin_memory", "false"}, {"pin_memory", "0"}}, 2,
+              100)});
+
+  ASSERT_EQ(study.axes.size(), 2u);  // each once, although true is also written 1
+  ASSERT_EQ(study.cells.size(), 2u);
+  EXPECT_EQ(study.cells[0].runs, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(study.scaling, Scaling::strong);
 }
 
 TEST(Study, OverridesOfANamedCaseSayItAgain) {
@@ -82,8 +99,8 @@ TEST(Study, OverridesOfANamedCaseSayItAgain) {
 }
 
 TEST(Study, WhatFollowsFromTheRanksIsNoAxis) {
-  const Study study = study_of({run_of({{"backend", "null"}, {"run.output", "a"}}, 1, 60),
-                                run_of({{"backend", "mpi"}, {"run.output", "b"}}, 2, 100)});
+  const Study study = study_of({run_of({{"backend", "null"}, {"run.output", "a"}, {"threads", "2"}}, 1, 60),
+                                run_of({{"backend", "mpi"}, {"run.output", "b"}, {"threads", "1"}}, 2, 100)});
 
   EXPECT_TRUE(study.axes.empty());
   EXPECT_EQ(study.configurations.size(), 1u);
@@ -217,7 +234,8 @@ TEST(Findings, ComputingThatGetsDearerIsSaid) {
   const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
 
   EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
-  EXPECT_NE(limit_sentence(study, *study.cell(0, 2)).find("1.5 times the computing time it takes on 1 rank"),
+  EXPECT_NE(limit_sentence(study, *study.cell(0, 2))
+                .find("Computing takes 1.5 times the rank-seconds that the same rows take on 1 rank"),
             std::string::npos);
 }
 

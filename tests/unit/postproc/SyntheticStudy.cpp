@@ -76,21 +76,27 @@ std::string deck_of(const SyntheticRun& run) {
 RunSummary summary_of(const SyntheticRun& run) {
   RunSummary summary;
   summary.name = run.name;
-  summary.text = {{"task", "image"},
-                  {"model", "mobilenet_v2"},
-                  {"strategy", run.strategy},
-                  {"precision", "fp32"},
-                  {"parallel.strategy", run.strategy},
-                  {"backend", run.ranks == 1 ? "null" : "mpi"},
-                  {"layout", "nhwc"},
-                  {"deck", deck_of(run)}};
-  summary.integers = {
-      {"ranks", run.ranks}, {"global_batch", run.global_batch}, {"image_size", run.image_size}, {"repeat", run.repeat}};
-  summary.text.insert(run.settings.begin(), run.settings.end());
   summary.status = run.status;
   summary.error = run.error;
+  summary.text = run.settings;
+  summary.text["parallel.strategy"] = run.strategy;
+  summary.text["data.image_size"] = std::to_string(run.image_size);
+  summary.integers = {{"ranks", run.ranks}, {"repeat", run.repeat}};
+  if (run.status == "failed") return summary;  // it never got to say more of itself
+  summary.text.insert({{"task", "image"},
+                       {"model", "mobilenet_v2"},
+                       {"strategy", run.strategy},
+                       {"precision", "fp32"},
+                       {"backend", run.ranks == 1 ? "null" : "mpi"},
+                       {"layout", "nhwc"},
+                       {"scaling", "strong"},
+                       {"device", "CPU"},
+                       {"deck", deck_of(run)}});
+  summary.integers.insert(
+      {{"global_batch", run.global_batch}, {"image_size", run.image_size}, {"threads", 8 / run.ranks}});
+  const auto pinned = run.settings.find("data.pin_memory");
+  summary.integers["pin_memory"] = pinned != run.settings.end() && pinned->second == "true" ? 1 : 0;
   summary.skip_steps = run.skip_steps;
-  if (run.status == "failed") return summary;
   summary.metrics["train_loss"] = loss_of(run);
   summary.metrics["eval_accuracy"] = {{0.61, 0.78, 0.853}, {run.num_steps / 3, 2 * run.num_steps / 3, run.num_steps}};
   return summary;
@@ -168,7 +174,7 @@ void write_large_sweep(const std::string& path) {
           run.strategy = strategy;
           run.ranks = ranks;
           run.image_size = size;
-          run.settings = {{"case", name}, {"pin_memory", std::string(name) == "tuned" ? "true" : "false"}};
+          run.settings = {{"case", name}, {"data.pin_memory", std::string(name) == "tuned" ? "true" : "false"}};
           run.row_seconds = 0.004 * size * size / 10000 * (std::string(name) == "tuned" ? 0.8 : 1);
           run.collective_seconds = std::string(strategy) == "dp" ? 0.05 : 0.006;
           partial.push_back(path + "." + run.name);
