@@ -28,12 +28,13 @@ inline const nlohmann::json& oracle() {
 struct Arithmetic {
   at::ScalarType dtype = at::kDouble;
   at::MemoryFormat layout = at::MemoryFormat::Contiguous;
+  at::Device device = at::kCPU;
 };
 
 inline std::unique_ptr<Network> oracle_network(const std::string& weights, const Arithmetic& arithmetic) {
   auto network = make_network("mobilenet_v2", {.width = 0.25, .classes = 10, .dropout = 0.0});
   copy_into(network->state(), TensorFile(oracle_path(weights)));
-  network->to(at::kCPU, arithmetic.dtype, arithmetic.layout);
+  network->to(arithmetic.device, arithmetic.dtype, arithmetic.layout);
   return network;
 }
 
@@ -47,8 +48,8 @@ struct Samples {
 
 inline Samples oracle_batch(std::int64_t index, const Arithmetic& arithmetic) {
   static const TensorFile file(oracle_path("batches.safetensors"));
-  return {file.view("images").select(0, index).to(arithmetic.dtype).contiguous(arithmetic.layout),
-          file.view("labels").select(0, index).clone()};
+  const at::Tensor images = file.view("images").select(0, index).to(arithmetic.dtype).contiguous(arithmetic.layout);
+  return {images.to(arithmetic.device), file.view("labels").select(0, index).clone().to(arithmetic.device)};
 }
 
 inline double l2(const at::Tensor& tensor) {

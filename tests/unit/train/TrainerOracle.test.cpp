@@ -13,8 +13,8 @@ using test::oracle;
 using test::OracleTraining;
 using test::world;
 
-constexpr Arithmetic kDouble{at::kDouble, at::MemoryFormat::ChannelsLast};
-constexpr Arithmetic kFloat{at::kFloat, at::MemoryFormat::ChannelsLast};
+const Arithmetic kDouble{at::kDouble, at::MemoryFormat::ChannelsLast};
+const Arithmetic kFloat{at::kFloat, at::MemoryFormat::ChannelsLast};
 
 void expect_losses(const std::vector<double>& losses, const nlohmann::json& expected, double tolerance,
                    double last_tolerance, std::size_t num_strict = 9) {

@@ -63,11 +63,11 @@ class OracleTraining {
  public:
   OracleTraining(const Communicator& communicator, const Arithmetic& arithmetic, NormMode norm,
                  const GradientReducer::Options& reducer = {}, std::optional<std::int64_t> micro_batch = {})
-      : collectives_(make_collectives(Backend::automatic, communicator, at::kCPU)),
+      : collectives_(make_collectives(Backend::automatic, communicator, arithmetic.device)),
         statistics_(*collectives_),
         task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors"),
-        clock_(at::kCPU),
-        recorder_("host") {
+        clock_(arithmetic.device),
+        recorder_(clock_.name()) {
     if (norm == NormMode::frozen) task_.network().set_norm_statistics(Statistics::frozen);
     strategy_ = std::make_unique<ReplicatedStrategy>(task_, *collectives_, reducer);
     OptimizerOptions sgd;
@@ -78,6 +78,7 @@ class OracleTraining {
     TrainerOptions options;
     options.num_steps = 10;
     options.micro_batch = micro_batch;
+    options.results_lag = arithmetic.device.is_cuda() ? 1 : 0;
     Trainer trainer(task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, options);
     while (!trainer.finished())
       trainer.step();

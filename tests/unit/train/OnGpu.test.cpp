@@ -1,0 +1,65 @@
+// The trainer on a GPU against torch's results on the CPU: forward, backward, NCCL, events. Two ranks share a GPU when
+// there is only one. Skipped without a GPU.
+#include <gtest/gtest.h>
+
+#include "device/Device.hpp"
+#include "oracle_task.hpp"
+
+namespace multicard {
+namespace {
+
+using test::Arithmetic;
+using test::NormMode;
+using test::oracle;
+using test::OracleTraining;
+using test::world;
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (visible_gpus().empty()) GTEST_SKIP() << "no GPU";
+    const DeviceChoice choice = choose_device(DeviceRequest::cuda, ShareGpu::yes, world(), find_topology(world()));
+    set_tf32(Tf32::off);
+    set_deterministic(true);
+    arithmetic_ = {at::kDouble, at::MemoryFormat::ChannelsLast, choice.device};
+  }
+
+  void expect_losses(OracleTraining& training, const char* run, const char* losses) const {
+    const auto& expected = oracle()[run][losses];
+    for (std::size_t step = 0; step < 10; ++step)
+      EXPECT_NEAR(training.losses()[step], expected[step].get<double>(), 1e-9) << step;
+  }
+
+  Arithmetic arithmetic_;
+};
+
+TEST_F(OnGpu, SynchronisedBatchNormIsTheUnsplitRun) {
+  OracleTraining training(world(), arithmetic_, NormMode::synchronised);
+
+  expect_losses(training, "single_float64", "loss");
+}
+
+TEST_F(OnGpu, StatisticsPerReplicaAreDistributedDataParallel) {
+  OracleTraining training(world(), arithmetic_, NormMode::per_replica);
+
+  if (world().size() == 1) expect_losses(training, "single_float64", "loss");
+  if (world().size() == 2) expect_losses(training, "ddp2_float64", "loss_mean");
+}
+
+TEST_F(OnGpu, FrozenStatisticsGiveTheResultsOfTheCpu) {
+  OracleTraining on_gpu(world(), arithmetic_, NormMode::frozen);
+  OracleTraining on_cpu(Communicator::null(), {at::kDouble, at::MemoryFormat::ChannelsLast}, NormMode::frozen);
+
+  for (std::size_t step = 0; step < 10; ++step)
+    EXPECT_NEAR(on_gpu.losses()[step], on_cpu.losses()[step], 1e-9 * (1 + on_cpu.losses()[step])) << step;
+}
+
+TEST_F(OnGpu, StepsAreTimedByTheDevice) {
+  OracleTraining training(world(), arithmetic_, NormMode::per_replica);
+
+  EXPECT_EQ(training.recorder().record().clock, "device");
+  EXPECT_EQ(training.recorder().steps().size(), 10u);
+}
+
+}  // namespace
+}  // namespace multicard
