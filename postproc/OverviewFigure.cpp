@@ -1,12 +1,8 @@
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "base/Text.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/HeatMap.hpp"
-#include "postproc/Labels.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {

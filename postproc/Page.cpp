@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/Axes.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"

@@ -37,42 +37,6 @@ std::string label_of(const Study& study, const Cell& cell) {
   return study.configurations[cell.configuration].full_label();
 }
 
-/// "30 steps, the first 5 left out": the distinct ones over runs.
-std::string steps_text(const Study& study) {
-  std::set<std::pair<std::int64_t, std::int64_t>> kinds;
-  for (const RunReport& run : study.runs)
-    if (run.num_steps) kinds.emplace(run.num_steps, run.num_measured);
-  std::vector<std::string> parts;
-  for (const auto& [steps, measured] : kinds)
-    parts.push_back(fmt::format("{}, {} of them measured", counted(steps, "step"), grouped(measured)));
-  if (parts.size() > 3) parts.resize(3), parts.emplace_back("…");
-  return join(parts, "; ");
-}
-
-std::string distinct(const Study& study, const std::string& key) {
-  std::vector<std::string> values;
-  for (const RunReport& run : study.runs)
-    if (const std::string value = setting(run, key);
-        !value.empty() && std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
-  return join(values, ", ");
-}
-
-std::string distinct_provenance(const Study& study, const std::string& key) {
-  std::set<std::string> values;
-  for (const Source& source : study.sources)
-    if (const auto found = source.provenance.find(key); found != source.provenance.end()) values.insert(found->second);
-  return join({values.begin(), values.end()}, "; ");
-}
-
-std::string repeats_of(const Study& study) {
-  std::set<std::size_t> numbers;
-  for (const Cell& cell : study.cells)
-    numbers.insert(cell.runs.size());
-  return *numbers.begin() == *numbers.rbegin() ? std::to_string(*numbers.begin())
-                                               : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
-}
-
 /// Names of the counters that any cell has, in order.
 std::vector<std::string> memory_names(const Study& study) {
   std::set<std::string> names;
@@ -91,43 +55,6 @@ std::string memory_label(std::string name) {
 }
 
 }  // namespace
-
-std::string setup_html(const Study& study) {
-  std::vector<std::pair<std::string, std::string>> rows;
-  const auto add = [&](const std::string& name, const std::string& value) {
-    if (!value.empty()) rows.emplace_back(name, value);
-  };
-  for (const Axis& axis : study.axes) {
-    std::vector<std::string> labels;
-    for (const std::string& value : axis.values)
-      labels.push_back(setting_label(axis.key, value));
-    add(key_label(axis.key) + " (varied)", join(labels, ", "));
-  }
-  std::vector<std::string> ranks;
-  for (const int count : study.rank_counts)
-    ranks.push_back(std::to_string(count));
-  add("ranks", join(ranks, ", "));
-  if (study.has_scaling())
-    add("scaling", std::string(text_of(study.scaling)) +
-                       (study.scaling == Scaling::strong ? ": the global batch stays the same"
-                        : study.scaling == Scaling::weak ? ": the batch of a rank stays the same"
-                                                         : ": some runs fix the global batch, some that of a rank"));
-  add("repeats", repeats_of(study));
-  add("steps a run", steps_text(study));
-  for (const char* key : {"task", "model", "method", "dataset", "strategy", "backend", "precision", "image_size",
-                          "global_batch", "batch_per_rank", "pipeline", "layout", "pin_memory"}) {
-    const bool is_axis =
-        std::any_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) { return short_key(axis.key) == key; });
-    if (!is_axis) add(key_label(key), distinct(study, key));
-  }
-  std::set<std::string> clocks;
-  for (const RunReport& run : study.runs)
-    if (!run.clock.empty()) clocks.insert(run.clock);
-  add("clock", join({clocks.begin(), clocks.end()}, ", "));
-  for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
-    add(key, distinct_provenance(study, key));
-  return name_value_table(rows);
-}
 
 HtmlTable cells_table(const Study& study) {
   HtmlTable out{"Configurations and numbers of ranks. Click a head to sort.",

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
 
 namespace multicard::post {

@@ -93,7 +93,7 @@ RunSummary summary_of(const SyntheticRun& run) {
                        {"device", "CPU"},
                        {"deck", deck_of(run)}});
   summary.integers.insert(
-      {{"global_batch", run.global_batch}, {"image_size", run.image_size}, {"threads", 8 / run.ranks}});
+      {{"global_batch", run.global_batch}, {"image_size", run.image_size}, {"threads", std::max(1, 8 / run.ranks)}});
   const auto pinned = run.settings.find("data.pin_memory");
   summary.integers["pin_memory"] = pinned != run.settings.end() && pinned->second == "true" ? 1 : 0;
   summary.skip_steps = run.skip_steps;
