@@ -50,7 +50,7 @@ void require_no_shards(const std::string& prefix) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with(stem) && std::regex_match(name.substr(stem.size()), ending))
-      throw DataError(fmt::format("{} exists", entry->path().string()), "shards are never overwritten",
+      throw DataError(fmt::format("{} exists", (path.parent_path() / name).string()), "shards are never overwritten",
                       "Remove the old shards or choose another -o PREFIX.");
   }
 }

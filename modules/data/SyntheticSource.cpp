@@ -43,14 +43,20 @@ std::vector<Place> places(std::int64_t size) {
   return found;
 }
 
-std::int64_t value_of(const Pattern& knots, Place y, Place x, std::int64_t channel) {
-  const auto at = [&](std::int64_t row, std::int64_t column) {
-    return knots[static_cast<std::size_t>((row * kKnots + column) * 3 + channel)];
-  };
-  const auto along_row = [&](std::int64_t row) {
-    return at(row, x.knot) * (kOne - x.fraction) + at(row, x.knot + 1) * x.fraction;
-  };
-  return (along_row(y.knot) * (kOne - y.fraction) + along_row(y.knot + 1) * y.fraction) / (kOne * kOne);
+using PatternRow = std::array<std::int64_t, kKnots * 3>;
+
+/// The pattern along one row of the image, in units of 1 / kOne.
+PatternRow row_of(const Pattern& knots, Place y) {
+  PatternRow row;
+  const auto first = static_cast<std::size_t>(y.knot) * row.size();
+  for (std::size_t i = 0; i < row.size(); ++i)
+    row[i] = knots[first + i] * (kOne - y.fraction) + knots[first + row.size() + i] * y.fraction;
+  return row;
+}
+
+std::int64_t value_of(const PatternRow& row, Place x, std::int64_t channel) {
+  const auto left = static_cast<std::size_t>(3 * x.knot + channel);
+  return (row[left] * (kOne - x.fraction) + row[left + 3] * x.fraction) / (kOne * kOne);
 }
 
 /// Noise as a function of key and place.
@@ -87,12 +93,14 @@ Image SyntheticSource::read(std::int64_t index) const {
   const std::int64_t brightness = noise.next(kBrightness);
   Image image{shape_, {}};
   image.pixels.reserve(static_cast<std::size_t>(shape_.num_bytes()));
-  for (const Place y : along)
+  for (const Place y : along) {
+    const PatternRow row = row_of(knots, y);
     for (const Place x : along)
       for (std::int64_t channel = 0; channel < 3; ++channel) {
-        const std::int64_t value = value_of(knots, y, x, channel) + brightness + noise.next(kNoise);
+        const std::int64_t value = value_of(row, x, channel) + brightness + noise.next(kNoise);
         image.pixels.push_back(static_cast<std::uint8_t>(std::clamp<std::int64_t>(value, 0, 255)));
       }
+  }
   return image;
 }
 
