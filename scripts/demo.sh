@@ -3,8 +3,8 @@
 # ranks, measures how a step scales from one rank to two, and writes the report.
 #
 # usage: scripts/demo.sh
-# Writes data/fashion and results/fashion*, in the source tree. Safe to run again: a finished training is not repeated
-# (remove results/fashion to train anew), shards that are there are used, and the reports are replaced.
+# Writes data/fashion and results/fashion*, in the source tree. Safe to run again: a finished training or sweep is not
+# repeated (remove results/fashion* to start anew), shards that are there are used, and the report is replaced.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -33,6 +33,9 @@ prepare() {
     --labels "$raw/$set-labels-idx1-ubyte.gz" -o "data/fashion/$name" "$@"
 }
 
+# reuse FOLDER: says so when an earlier run left its results there.
+reuse() { if [ -e "$1/results.h5" ]; then say "      $1 is there: what is finished in it is not repeated"; fi; }
+
 step 1 6 "Setting up"
 "$root/scripts/setup.sh" --demo
 step 2 6 "Building"
@@ -44,9 +47,10 @@ mkdir -p data/fashion
 prepare train train --limit 20000 --shards 2
 prepare test t10k
 step 4 6 "Training MobileNetV2 at 100x100 on 2 ranks: mpirun -n 2 multicard run $deck"
-if [ -e results/fashion/results.h5 ]; then say "      results/fashion is there: a finished run is not repeated"; fi
+reuse results/fashion
 mpirun -n 2 multicard run "$deck"
 step 5 6 "Measuring the scaling from 1 to 2 ranks: mpirun -n 2 multicard sweep $sweep"
+reuse results/fashion_scaling
 mpirun -n 2 multicard sweep "$sweep"
 step 6 6 "Making tables, plots and the report"
 multicard-post results/fashion/results.h5 results/fashion_scaling/results.h5 -o results/fashion_report
