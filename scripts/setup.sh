@@ -54,7 +54,7 @@ apt_install() {
   # shellcheck disable=SC2086  # the prefix is words
   if ! { $prefix DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 update &&
     $prefix DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 install --no-install-recommends \
-      "$@"; } >&2; then
+      -o Dpkg::Use-Pty=0 "$@"; } >/dev/null; then  # errors come on standard error
     die "apt-get could not install: $* (its message is above). Correct that and start again."
   fi
 }
