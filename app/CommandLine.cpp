@@ -45,7 +45,8 @@ void add_prepare(CLI::App& app, Command& command) {
   CLI::App* images =
       prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic");
   images->add_option("--format", options->format, "idx | folder | cifar | synthetic")->required();
-  images->add_option("--images", options->images, "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
+  images->add_option("--images", options->images,
+                     "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
   images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
   images->add_option("--dir", options->dir, "folder: one sub-folder a class; cifar: the folder of *.bin");
   images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();

@@ -44,12 +44,8 @@ bool same_length(const Deck& before, const Deck& now) {
 
 /// What run.resume means for this output folder. For one process.
 Start decide_start(const RunOptions& options, const Deck& deck, const std::string& results) {
+  if (options.run.resume == "never") return {};
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
-  if (options.run.resume == "never") {
-    store.clear();
-    std::filesystem::remove_all(std::filesystem::path(options.run.output) / "records");
-    return {};
-  }
   const bool complete = status_of(results) == "complete";
   const bool automatic = options.run.resume == "auto";
   const std::optional<std::string> checkpoint = automatic ? store.newest() : options.run.resume;
@@ -58,8 +54,18 @@ Start decide_start(const RunOptions& options, const Deck& deck, const std::strin
                                              : ResultsFile::open(results).run("main").summary.text.at("deck");
   const Deck before = Deck::parse(before_text, checkpoint.value_or(results));
   check_same_run(before, deck);
-  if (complete && automatic && same_length(before, deck)) return {true, std::nullopt};
+  if (complete && automatic) {
+    const RunData finished = ResultsFile::open(results).run("main");
+    if (same_length(Deck::parse(finished.summary.text.at("deck"), results), deck)) return {true, std::nullopt};
+  }
   return {false, checkpoint};
+}
+
+/// run.resume=never: what an earlier run has left goes, now that this one is known to start.
+void start_anew(const RunOptions& options, const std::string& results) {
+  CheckpointStore(options.run.output, options.run.keep_checkpoints).clear();
+  std::filesystem::remove_all(std::filesystem::path(options.run.output) / "records");
+  std::filesystem::remove(results);
 }
 
 /// Collective.
@@ -85,8 +91,10 @@ void close_with(const SessionResult& result, const std::string& results) {
 }  // namespace
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
+  StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
   const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck, arguments.overrides); });
   const RunOptions options = agreed(world, [&] { return read_run_options(deck); });
+  stop.set_wall_limit(options.run.wall_limit);
   const Deck resolved = with_defaults(deck);
   const std::string deck_yaml = resolved.to_yaml();
   if (arguments.print_config) {
@@ -101,15 +109,17 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     log_info(fmt::format("{} holds this run, finished. Set run.resume=never to run it again.", results));
     return ExitCode::complete;
   }
-  Session session(options, deck_yaml, world, {arguments.quiet ? Voice::quiet : Voice::speak, start.checkpoint});
+  Session session(options, deck_yaml, world, {arguments.quiet ? Voice::quiet : Voice::speak, start.checkpoint, true});
   session.describe();
   if (arguments.dry_run) {
     log_info("dry run: the deck, the data and the world size fit together");
     return ExitCode::complete;
   }
+  agreed(world, [&] {
+    if (world.is_root() && options.run.resume == "never") start_anew(options, results);
+  });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output,
                        start.checkpoint ? fmt::format(" (going on from {})", *start.checkpoint) : ""));
-  StopMonitor stop(options.run.wall_limit);
   const SessionResult result = session.run(&stop);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
   close_with(result, results);

@@ -13,6 +13,16 @@
 
 namespace multicard {
 
+namespace {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
 Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
   const std::string text = agreed(world, [&] { return world.is_root() ? load().to_yaml() : std::string(); });
   return Deck::parse(world.broadcast(text), name);
@@ -32,24 +42,21 @@ Provenance full_provenance(const Communicator& world, const std::string& command
 }
 
 std::string rate_text(const SessionResult& result) {
-  std::vector<StepTimes> steps = result.record.steps;
-  const auto skipped = static_cast<std::ptrdiff_t>(
-      std::min<std::size_t>(steps.size(), static_cast<std::size_t>(result.summary.skip_steps)));
-  if (skipped < static_cast<std::ptrdiff_t>(steps.size())) steps.erase(steps.begin(), steps.begin() + skipped);
+  const std::vector<StepTimes>& steps = result.record.steps;
+  const std::size_t skipped = std::min(steps.size(), static_cast<std::size_t>(result.summary.skip_steps));
   if (steps.empty()) return "no steps";
   double data = 0, reduce = 0, total = 0;
-  for (const StepTimes& step : steps) {
-    data += step.phases[static_cast<std::size_t>(Phase::data_wait)];
-    reduce += step.phases[static_cast<std::size_t>(Phase::reduce_wait)];
-    total += step.step;
+  std::vector<double> seconds, rates;
+  for (std::size_t i = skipped < steps.size() ? skipped : 0; i < steps.size(); ++i) {
+    data += steps[i].phases[static_cast<std::size_t>(Phase::data_wait)];
+    reduce += steps[i].phases[static_cast<std::size_t>(Phase::reduce_wait)];
+    total += steps[i].step;
+    seconds.push_back(steps[i].step);
+    rates.push_back(static_cast<double>(result.global_rows[i]) / steps[i].step);
   }
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end(),
-                   [](const StepTimes& a, const StepTimes& b) { return a.step < b.step; });
-  const double batch = static_cast<double>(result.summary.integers.at("global_batch"));
-  return fmt::format("{} img/s, {} ms a step (data wait {} %, reduction exposed {} %)",
-                     significant(batch / middle->step, 4), significant(1e3 * middle->step, 4),
-                     significant(100 * data / total, 2), significant(100 * reduce / total, 2));
+  return fmt::format("{} img/s, {} ms a step (data wait {} %, reduction exposed {} %)", significant(median(rates), 4),
+                     significant(1e3 * median(seconds), 4), significant(100 * data / total, 2),
+                     significant(100 * reduce / total, 2));
 }
 
 void log_heading(const std::string& command, const std::string& deck) {

@@ -29,6 +29,16 @@ void add_sweep_attributes(const Variant& variant, RunSummary& summary) {
     summary.text[key] = value;
 }
 
+/// What the results file says of a run that never came to its own record.
+void add_deck_attributes(const Deck& deck, RunSummary& summary) {
+  summary.text["deck"] = deck.to_yaml();
+  for (const auto& [attribute, path] :
+       {std::pair{"task", "task"}, std::pair{"model", "model.name"}, std::pair{"strategy", "parallel.strategy"},
+        std::pair{"backend", "parallel.backend"}, std::pair{"precision", "precision"},
+        std::pair{"layout", "data.layout"}, std::pair{"pipeline", "data.pipeline"}})
+    if (const std::string value = deck.get_text(path); !value.empty()) summary.text[attribute] = value;
+}
+
 std::string describe(const Variant& variant) {
   std::string text = fmt::format("ranks {}", variant.ranks);
   if (!variant.case_name.empty()) text += "  " + variant.case_name;
@@ -50,8 +60,9 @@ Outcome run_variant(const Variant& variant, const Communicator& group, const Swe
                     const Provenance& provenance, StopMonitor& stop) {
   SessionResult result;
   try {
-    const RunOptions options = read_run_options(variant.deck);
-    Session session(options, with_defaults(variant.deck).to_yaml(), group, {Voice::quiet, std::nullopt});
+    RunOptions options = read_run_options(variant.deck);
+    options.run.output = folder.variant_output(variant);
+    Session session(options, with_defaults(variant.deck).to_yaml(), group, {Voice::quiet, std::nullopt, false});
     result = session.run(&stop);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks) throw;
@@ -68,12 +79,12 @@ Outcome run_variant(const Variant& variant, const Communicator& group, const Swe
 class Sweep {
  public:
   Sweep(const DeckArguments& arguments, const Communicator& world, std::vector<Variant> variants,
-        const RunSettings& settings)
+        const RunSettings& settings, StopMonitor& stop)
       : arguments_(arguments),
         world_(world),
         variants_(std::move(variants)),
         folder_(settings.output),
-        stop_(settings.wall_limit),
+        stop_(stop),
         provenance_(full_provenance(world, arguments.command_line)) {}
 
   ExitCode run() {
@@ -120,6 +131,7 @@ class Sweep {
     } catch (const Error& error) {
       if (error.scope() == Scope::one_rank)
         folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
+      if (error.scope() == Scope::all_ranks && group.is_root()) folder_.leave(variant);  // it may be tried again
       if (error.scope() == Scope::all_ranks && group.size() == world_.size()) throw;
       throw Error(error.code(), error.problem(), error.why(), error.suggestion());
     } catch (const std::exception& error) {
@@ -142,7 +154,7 @@ class Sweep {
         RunSummary summary;
         summary.status = "failed";
         summary.error = folder_.failure(variant);
-        summary.text["deck"] = variant.deck.to_yaml();
+        add_deck_attributes(variant.deck, summary);
         add_sweep_attributes(variant, summary);
         failed.push_back(std::move(summary));
       }
@@ -156,7 +168,7 @@ class Sweep {
   const Communicator& world_;
   std::vector<Variant> variants_;
   SweepFolder folder_;
-  StopMonitor stop_;
+  StopMonitor& stop_;
   Provenance provenance_;
   std::size_t position_ = 0;
 };
@@ -164,6 +176,7 @@ class Sweep {
 }  // namespace
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
+  StopMonitor stop;  // before anything that takes time
   const Deck deck =
       share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides); });
   std::vector<Variant> variants = agreed(world, [&] { return expand(read_sweep_options(deck), world.size()); });
@@ -189,7 +202,8 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
                          SweepFolder(settings.output).results_file()));
     return ExitCode::complete;
   }
-  return Sweep(arguments, world, std::move(variants), settings).run();
+  stop.set_wall_limit(settings.wall_limit);
+  return Sweep(arguments, world, std::move(variants), settings, stop).run();
 }
 
 }  // namespace multicard

@@ -38,6 +38,8 @@ class SweepFolder {
 
   std::string results_file() const { return (output_ / "results.h5").string(); }
   std::string partial_file(const Variant& variant) const { return path(variant, ".h5").string(); }
+  /// Where a variant keeps its checkpoints, if the sweep asks for any.
+  std::string variant_output(const Variant& variant) const { return (output_ / "variants" / variant.name).string(); }
   void remove_partial() const;
 
  private:

@@ -53,6 +53,11 @@ step 5 6 "Measuring the scaling from 1 to 2 ranks: mpirun -n 2 multicard sweep $
 reuse results/fashion_scaling
 mpirun -n 2 multicard sweep "$sweep"
 step 6 6 "Making tables, plots and the report"
-multicard-post results/fashion/results.h5 results/fashion_scaling/results.h5 -o results/fashion_report
+say "      the training:"
+multicard-post results/fashion/results.h5
+say "      the scaling from 1 to 2 ranks:"
+multicard-post results/fashion_scaling/results.h5
 say ""
-say "Done after ${SECONDS} s. The report: $root/results/fashion_report/report.html"
+say "Done after ${SECONDS} s."
+say "Report of the training: $root/results/fashion/report.html"
+say "Report with the scaling plot: $root/results/fashion_scaling/report.html"

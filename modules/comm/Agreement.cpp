@@ -6,6 +6,10 @@
 
 namespace multicard {
 
+Error file_error(const std::filesystem::filesystem_error& error) {
+  return DataError(error.path1().string() + " cannot be written or removed", error.code().message());
+}
+
 void agree_on(const Communicator& communicator, const std::optional<Error>& mine) {
   if (communicator.is_null()) {  // one rank of possibly many: the others know nothing of the error
     if (mine) throw Error(*mine);

@@ -100,8 +100,10 @@ void cancel_on_abort(int ticket) {
 
 void abort_job(ExitCode code) {
   std::error_code ignored;
-  for (const auto& [ticket, path] : removals().paths)
-    std::filesystem::remove_all(path, ignored);
+  // Another thread may be ending the job too: then its removal is enough.
+  if (const std::unique_lock lock(removals().mutex, std::try_to_lock); lock)
+    for (const auto& [ticket, path] : removals().paths)
+      std::filesystem::remove_all(path, ignored);
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);

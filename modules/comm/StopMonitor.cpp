@@ -25,7 +25,7 @@ void on_checkpoint(int) {
 
 }  // namespace
 
-StopMonitor::StopMonitor(std::optional<double> wall_limit_s) : wall_limit_s_(wall_limit_s) {
+StopMonitor::StopMonitor() {
   g_stop_signal = 0;
   g_checkpoint_signal = 0;
   struct sigaction action {};

@@ -9,11 +9,13 @@ namespace multicard {
 /// flag. Flags are local: ranks must agree on them before anybody acts. At most one monitor at a time.
 class StopMonitor {
  public:
-  /// `wall_limit_s` counts from the launch of this process.
-  explicit StopMonitor(std::optional<double> wall_limit_s);
+  StopMonitor();
   ~StopMonitor();
   StopMonitor(const StopMonitor&) = delete;
   StopMonitor& operator=(const StopMonitor&) = delete;
+
+  /// `seconds` counts from the launch of this process.
+  void set_wall_limit(std::optional<double> seconds) { wall_limit_s_ = seconds; }
 
   /// Whether this rank was asked to stop or has reached the wall limit.
   bool stop_requested() const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "comm/Agreement.hpp"
 #include "dist/MpiCollectives.hpp"
 #include "dist/NcclCollectives.hpp"
 #include "dist/NullCollectives.hpp"
@@ -24,7 +25,7 @@ void check_fit(Backend backend, at::Device device) {
 
 std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Communicator& communicator,
                                                     at::Device device) {
-  check_fit(backend, device);
+  agreed(communicator, [&] { check_fit(backend, device); });
   if (communicator.is_null() || (backend == Backend::automatic && communicator.size() == 1))
     return std::make_unique<NullCollectives>(device);
   if (device.is_cuda()) return make_nccl_collectives(communicator, device);

@@ -1,6 +1,7 @@
 #include "tasks/ImageTask.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
@@ -11,6 +12,7 @@
 #include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
 #include "state/TensorFile.hpp"
+#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 
@@ -32,6 +34,11 @@ at::ScalarType compute_type(const RunOptions& options) {
   return options.precision == "fp64" ? at::kDouble : at::kFloat;
 }
 
+/// model.weights names a safetensors file or a checkpoint folder.
+std::string weights_file(const std::string& path) {
+  return std::filesystem::is_directory(path) ? CheckpointStore::model_file(path) : path;
+}
+
 /// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
 /// one that computes.
 int automatic_workers(const Communicator& communicator) {
@@ -51,7 +58,8 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
       device_(device),
       train_(options.data.train, communicator, options.data.limit),
       classes_(options.model.classes.value_or(static_cast<int>(train_.info().class_names.size()))),
-      sampler_(agreed(communicator, [&] { return sampler_options(options, train_.info(), communicator.size()); })),
+      sampler_(
+          agreed(communicator, [&] { return Sampler(sampler_options(options, train_.info(), communicator.size())); })),
       uploader_(make_batch_uploader(device)),
       synchronises_(statistics != nullptr),
       num_workers_(options.data.workers ? *options.data.workers : automatic_workers(communicator)) {
@@ -71,7 +79,7 @@ void ImageTask::build_network(StatisticsReducer* statistics) {
   network.dropout = options_.model.dropout.value_or(kDropoutOfMobileNetV2);
   network.seed = static_cast<std::uint64_t>(options_.run.seed);
   network_ = make_network(options_.model.name, network);
-  if (options_.model.weights) copy_into(network_->state(), TensorFile(*options_.model.weights));
+  if (options_.model.weights) copy_into(network_->state(), TensorFile(weights_file(*options_.model.weights)));
   network_->to(device_, compute_type(options_),
                options_.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
   network_->set_statistics_reducer(statistics);

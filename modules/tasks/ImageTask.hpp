@@ -25,6 +25,7 @@ class ImageTask final : public Task {
   std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
   std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
   std::int64_t steps_per_epoch() const override { return sampler_.steps_per_epoch(); }
+  std::int64_t rows_in(std::int64_t step) const override { return sampler_.rows_in(step); }
   void start_reading(const ReadPlan& plan) override;
   Batch next() override;
   Batch to_device(Batch batch) override;

@@ -51,7 +51,8 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       checkpoints_(options.run.output, options.run.keep_checkpoints),
       clock_(device_.device),
       recorder_(clock_.name()),
-      progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet) {
+      progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet),
+      checkpoint_on_stop_(session.checkpoint_on_stop) {
   check_world(options_, communicator_);
   if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(options_.run.timeout_s);
   set_tf32(Tf32::off);
@@ -80,8 +81,9 @@ void Session::describe() const {
   log_info(fmt::format("{:<10}{} width {}, {} M parameters, {}, {}", "model", model.name, significant(model.width),
                        significant(static_cast<double>(task_->network().num_parameters()) / 1e6, 3), options_.precision,
                        options_.data.layout));
-  log_info(fmt::format("{:<10}{}, {} backend, {} buckets{}{}", "strategy", options_.parallel.strategy,
-                       collectives_->name(), strategy_->num_buckets(), options_.parallel.overlap ? ", overlap" : "",
+  log_info(fmt::format("{:<10}{}, {} backend, {} bucket{}{}{}", "strategy", options_.parallel.strategy,
+                       collectives_->name(), strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
+                       options_.parallel.overlap ? ", overlap" : "",
                        options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
   log_info(fmt::format("{:<10}{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", "data", grouped(set.num_rows),
                        task_->test_set() ? grouped(task_->test_set()->info().num_rows) : "no", set.height, set.width,
@@ -107,6 +109,8 @@ SessionResult Session::run(StopMonitor* stop) {
   if (result.failure) result.summary.error = result.failure->what();
   result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
   result.record = std::move(recorder_.record());
+  for (std::size_t i = 0; i < result.record.steps.size(); ++i)
+    result.global_rows.push_back(task_->rows_in(first_step_ + static_cast<std::int64_t>(i)));
   return result;
 }
 
@@ -127,13 +131,19 @@ void Session::train(StopMonitor* stop) {
     recorder_.add_step_times(clock_.take_finished());
     report_step();
     const std::int64_t done = trainer_->num_completed();
+    const std::optional<StepResult>& last = trainer_->last_result();
+    const bool stopping = last && last->requests.stop && !trainer_->finished();
     const bool epoch_ended = done % per_epoch == 0 || trainer_->finished();
-    if (epoch_ended) recorder_.add_epoch_seconds("train", (done - 1) / per_epoch, seconds_since(epoch_start));
-    after_step(epoch_ended);
-    if (epoch_ended) epoch_start = SteadyClock::now();
-    if (trainer_->last_result() && trainer_->last_result()->requests.stop && !trainer_->finished()) {
+    if (epoch_ended || stopping)
+      recorder_.add_epoch_seconds("train", (done - 1) / per_epoch, seconds_since(epoch_start) - stalled_s_);
+    if (stopping) {  // at once: whoever asked may not wait for an evaluation
       status_ = "stopped";
       break;
+    }
+    after_step(epoch_ended);
+    if (epoch_ended) {
+      epoch_start = SteadyClock::now();
+      stalled_s_ = 0;
     }
   }
   trainer_->finish();
@@ -161,6 +171,7 @@ void Session::evaluate_now() {
   const double seconds = seconds_since(start);
   const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
   recorder_.add_epoch_seconds("evaluate", epoch, seconds);
+  stalled_s_ += seconds;
   progress_.finish_line();
   if (!progress_.quiet())
     log_info(fmt::format("{:<10}accuracy {}, loss {} ({} images, {})", "test", significant(found->accuracy),
@@ -180,8 +191,11 @@ void Session::report_step() {
   const double total = std::max(state.step_s * static_cast<double>(recent), 1e-12);
   state.data_share /= total;
   state.reduce_share /= total;
-  state.rows_per_s = static_cast<double>(global_batch_) / std::max(state.step_s, 1e-12);
   state.step = trainer_->num_completed();
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < recent; ++i)
+    rows += task_->rows_in(state.step - 1 - static_cast<std::int64_t>(i));
+  state.rows_per_s = static_cast<double>(rows) / total;
   state.num_steps = num_steps_;
   state.steps_per_epoch = task_->steps_per_epoch();
   state.epoch = (state.step - 1) / state.steps_per_epoch;

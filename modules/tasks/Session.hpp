@@ -25,9 +25,10 @@ namespace multicard {
 /// What a run leaves behind. With `failure` the record holds the steps up to it.
 struct SessionResult {
   RunSummary summary;
-  RankRecord record;             ///< of this rank, since this session began
-  RankRows rows;                 ///< the whole run's rows that this rank holds, from its first step on
-  std::optional<Error> failure;  ///< an error that all ranks found together
+  RankRecord record;                      ///< of this rank, since this session began
+  RankRows rows;                          ///< the whole run's rows that this rank holds, from its first step on
+  std::vector<std::int64_t> global_rows;  ///< of each step of `record`, over all ranks
+  std::optional<Error> failure;           ///< an error that all ranks found together
 };
 
 /// Whether a session writes lines while it trains.
@@ -36,6 +37,7 @@ enum class Voice { speak, quiet };
 struct SessionOptions {
   Voice voice = Voice::speak;
   std::optional<std::string> checkpoint;  ///< the folder to go on from
+  bool checkpoint_on_stop = true;         ///< also when the deck keeps none: a stopped run can be continued
 };
 
 /// A training run. Construction checks and builds everything (deck against world, device, data, network); run() trains.
@@ -56,6 +58,9 @@ class Session {
 
  private:
   void restore(const std::string& checkpoint);
+  void check_continues(const TrainerState& state, const std::string& checkpoint) const;
+  std::int64_t rows_before(std::int64_t step) const;
+  std::string backend_name() const;
   MemoryNeed predict_memory();
   void train(StopMonitor* stop);
   void after_step(bool epoch_ended);
@@ -89,6 +94,8 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::int64_t last_evaluated_ = -1, last_saved_ = -1;
   std::string status_ = "complete";
+  bool checkpoint_on_stop_;
+  double stalled_s_ = 0;  ///< evaluation and checkpoints since the epoch began
 };
 
 }  // namespace multicard

@@ -37,10 +37,39 @@ std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
 
 }  // namespace
 
+void Session::check_continues(const TrainerState& state, const std::string& checkpoint) const {
+  if (state.global_batch != global_batch_)
+    throw UsageError(fmt::format("the global batch has changed from {} to {} rows", state.global_batch, global_batch_),
+                     fmt::format("{} was made with the former", checkpoint),
+                     "Use as many ranks as before, or set run.global_batch instead of run.batch_per_rank.");
+  if (state.step > num_steps_)
+    throw UsageError(fmt::format("run.steps or run.epochs ask for {} steps, but {} are done", num_steps_, state.step),
+                     fmt::format("{} holds them", checkpoint), "A run can only grow; run.resume=never starts anew.");
+}
+
+/// Rows that all ranks saw in the steps before `step`.
+std::int64_t Session::rows_before(std::int64_t step) const {
+  const std::int64_t per_epoch = task_->steps_per_epoch();
+  std::int64_t of_epoch = 0, rest = 0;
+  for (std::int64_t i = 0; i < per_epoch; ++i) {
+    of_epoch += task_->rows_in(i);
+    if (i < step % per_epoch) rest += task_->rows_in(i);
+  }
+  return step / per_epoch * of_epoch + rest;
+}
+
+/// One rank sums nothing; it is called by what more ranks would use.
+std::string Session::backend_name() const {
+  const std::string name = collectives_->name();
+  return name != "null" ? name : device_.device.is_cuda() ? "nccl" : "mpi";
+}
+
 void Session::restore(const std::string& checkpoint) {
   agreed(communicator_, [&] {
     const at::NoGradGuard no_grad;
-    first_step_ = CheckpointStore::read_state(checkpoint).step;
+    const TrainerState state = CheckpointStore::read_state(checkpoint);
+    check_continues(state, checkpoint);
+    first_step_ = state.step;
     copy_into(task_->network().state(), TensorFile(CheckpointStore::model_file(checkpoint)));
     copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
     const std::string records = records_file(options_.run.output, first_step_);
@@ -51,7 +80,7 @@ void Session::restore(const std::string& checkpoint) {
 }
 
 MemoryNeed Session::predict_memory() {
-  const std::int64_t rows = block_of(global_batch_, communicator_.rank(), communicator_.size()).count;
+  const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
   MemoryNeed need;
   need.parameters = bytes_of(tensors_of(task_->parameters()));
   need.gradients = bytes_of(strategy_->gradients());
@@ -66,7 +95,8 @@ MemoryNeed Session::predict_memory() {
 
 void Session::save_checkpoint() {
   const std::int64_t done = trainer_->num_completed();
-  if (options_.run.keep_checkpoints == 0 || last_saved_ == done) return;
+  const bool wanted = options_.run.keep_checkpoints > 0 || (status_ == "stopped" && checkpoint_on_stop_);
+  if (!wanted || last_saved_ == done) return;
   const TimePoint start = SteadyClock::now();
   trainer_->read_all_results();  // non-finite weights are never saved
   clock_.pause();
@@ -74,13 +104,14 @@ void Session::save_checkpoint() {
   const std::string records = records_file(options_.run.output, done);
   write_results(records, communicator_, Provenance{}, summarise(),
                 continue_rows(history_, recorder_.record(), communicator_.rank()));
-  checkpoints_.save(communicator_, {done, done * global_batch_, deck_yaml_}, task_->network().state(),
+  checkpoints_.save(communicator_, {done, rows_before(done), global_batch_, deck_yaml_}, task_->network().state(),
                     optimizer_->state());
   remove_stale_records();
   clock_.resume();
   last_saved_ = done;
   const std::int64_t epoch = std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch());
   recorder_.add_epoch_seconds("checkpoint", epoch, seconds_since(start));
+  stalled_s_ += seconds_since(start);
 }
 
 void Session::remove_stale_records() const {
@@ -116,7 +147,7 @@ RunSummary Session::summarise() const {
   summary.text = {{"task", options_.task},
                   {"model", options_.model.name},
                   {"strategy", options_.parallel.strategy},
-                  {"backend", collectives_->name()},
+                  {"backend", backend_name()},
                   {"precision", options_.precision},
                   {"layout", options_.data.layout},
                   {"pipeline", options_.data.pipeline},

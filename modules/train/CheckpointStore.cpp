@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ATen/ops/all.h>
+#include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -30,10 +32,17 @@ void with_file_errors(const std::string& what, Body&& body) {
   }
 }
 
+void check_finite(const NamedTensors& tensors) {
+  for (const NamedTensor& entry : tensors)
+    if (!at::isfinite(entry.tensor.detach()).all().item<bool>())
+      throw NumericalError(fmt::format("{} holds values that are not finite", entry.name), "training has diverged",
+                           "No checkpoint was written. Lower optimizer.learning_rate or set optimizer.clip_norm.");
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(const std::string& output, int keep)
-    : folder_(fs::path(output) / "checkpoints"), keep_(keep) {}
+    : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
 
 void CheckpointStore::write_folder(const fs::path& folder, const TrainerState& state, const NamedTensors& model,
                                    const NamedTensors& optimizer) const {
@@ -41,26 +50,34 @@ void CheckpointStore::write_folder(const fs::path& folder, const TrainerState& s
   fs::create_directories(folder);
   save_tensors(model_file(folder.string()), model);
   save_tensors(optimizer_file(folder.string()), optimizer);
-  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},   {"schema_version", kSchemaVersion},
-                                       {"created_utc", utc_now()},           {"step", state.step},
-                                       {"samples_seen", state.samples_seen}, {"deck", state.deck}};
+  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
+                                       {"schema_version", kSchemaVersion},
+                                       {"created_utc", utc_now()},
+                                       {"step", state.step},
+                                       {"samples_seen", state.samples_seen},
+                                       {"global_batch", state.global_batch},
+                                       {"deck", state.deck}};
   write_file((folder / "trainer.json").string(), json.dump(2) + "\n");
   write_file((folder / "COMPLETE").string(), "");
 }
 
 void CheckpointStore::save(const Communicator& communicator, const TrainerState& state, const NamedTensors& model,
                            const NamedTensors& optimizer) const {
-  if (keep_ == 0) return;
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
+    check_finite(model);
+    check_finite(optimizer);
     const std::string name = fmt::format("step_{:08}", state.step);
-    const fs::path pending = folder_ / ("." + name), final_name = folder_ / name;
+    const fs::path pending = folder_ / ("." + name), replaced = folder_ / ("." + name + ".old");
+    const fs::path final_name = folder_ / name;
     with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
       const int ticket = on_abort_remove(pending.string());
       try {
         write_folder(pending, state, model, optimizer);
-        fs::remove_all(final_name);
+        fs::remove_all(replaced);
+        if (fs::exists(final_name)) fs::rename(final_name, replaced);
         fs::rename(pending, final_name);
+        fs::remove_all(replaced);
       } catch (...) {
         std::error_code ignored;
         fs::remove_all(pending, ignored);
@@ -68,7 +85,7 @@ void CheckpointStore::save(const Communicator& communicator, const TrainerState&
         throw;
       }
       cancel_on_abort(ticket);
-      remove_old();
+      remove_others(final_name);
     });
   });
 }
@@ -83,12 +100,13 @@ std::vector<fs::path> CheckpointStore::complete_ones() const {
   return found;
 }
 
-void CheckpointStore::remove_old() const {
+void CheckpointStore::remove_others(const fs::path& newest) const {
   const std::vector<fs::path> all = complete_ones();
-  const auto keep = static_cast<std::size_t>(keep_);
-  for (std::size_t i = 0; i + keep < all.size(); ++i) {
-    fs::remove(all[i] / "COMPLETE");  // first, so that a half-removed folder is none
-    fs::remove_all(all[i]);
+  const auto last = std::find(all.begin(), all.end(), newest) - all.begin();
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(all.size()); ++i) {
+    if (i <= last && i > last - keep_) continue;
+    fs::remove(all[static_cast<std::size_t>(i)] / "COMPLETE");  // first, so that a half-removed folder is none
+    fs::remove_all(all[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -113,8 +131,11 @@ TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
     if (json.at("schema_version").get<int>() > kSchemaVersion)
       throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
                       fmt::format("schema version {} is not known here", json.at("schema_version").get<int>()));
-    return {json.at("step").get<std::int64_t>(), json.at("samples_seen").get<std::int64_t>(),
-            json.at("deck").get<std::string>()};
+    TrainerState state{json.at("step").get<std::int64_t>(), json.at("samples_seen").get<std::int64_t>(),
+                       json.at("global_batch").get<std::int64_t>(), json.at("deck").get<std::string>()};
+    if (state.step < 0)
+      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), "step < 0");
+    return state;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), error.what());
   }

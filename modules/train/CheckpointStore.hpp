@@ -16,6 +16,7 @@ namespace multicard {
 struct TrainerState {
   std::int64_t step = 0;          ///< completed updates
   std::int64_t samples_seen = 0;  ///< rows over all ranks
+  std::int64_t global_batch = 0;  ///< rows of an update
   std::string deck;               ///< resolved YAML
 };
 
@@ -23,10 +24,11 @@ struct TrainerState {
 /// and, written last, COMPLETE; without that marker it does not count. It is made under a name that starts with a dot.
 class CheckpointStore {
  public:
-  /// Keeps the newest `keep` checkpoints (0: save() does nothing).
+  /// Keeps the newest `keep` checkpoints, at least one.
   CheckpointStore(const std::string& output, int keep);
 
   /// Collective. Rank 0 writes; the others wait. DataError on all ranks when the disk is full; older checkpoints stay.
+  /// NumericalError on all ranks, and nothing is written, when a tensor holds a value that is not finite.
   void save(const Communicator& communicator, const TrainerState& state, const NamedTensors& model,
             const NamedTensors& optimizer) const;
 
@@ -44,7 +46,8 @@ class CheckpointStore {
   std::vector<std::filesystem::path> complete_ones() const;
   void write_folder(const std::filesystem::path& folder, const TrainerState& state, const NamedTensors& model,
                     const NamedTensors& optimizer) const;
-  void remove_old() const;
+  /// Removes what exceeds `keep`, and what is newer than `newest`: an abandoned future.
+  void remove_others(const std::filesystem::path& newest) const;
 
   std::filesystem::path folder_;
   int keep_;

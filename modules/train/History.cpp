@@ -1,6 +1,8 @@
 #include "train/History.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace multicard {
 
@@ -42,9 +44,9 @@ void append_absent(RankRecord& record, std::size_t num_steps) {
 void add_totals(RankRecord& record, const RankRecord& since) {
   for (const auto& [name, epochs] : since.epochs) {
     std::vector<double>& sum = record.epochs[name];
-    sum.resize(std::max(sum.size(), epochs.size()), 0.0);
+    sum.resize(std::max(sum.size(), epochs.size()), std::numeric_limits<double>::quiet_NaN());
     for (std::size_t i = 0; i < epochs.size(); ++i)
-      sum[i] += epochs[i];
+      if (!std::isnan(epochs[i])) sum[i] = std::isnan(sum[i]) ? epochs[i] : sum[i] + epochs[i];
   }
   for (const auto& [name, bytes] : since.transfers)
     record.transfers[name] += bytes;

@@ -17,7 +17,8 @@ class Recorder {
   void add_step_samples(std::int64_t samples) { record_.samples.push_back(samples); }
   void add_step_times(const std::vector<StepTimes>& times);
   void add_metric(const std::string& name, std::int64_t step, double value);
-  /// Adds `seconds` to column `name` (train | evaluate | checkpoint) of epoch `epoch`.
+  /// Adds `seconds` to column `name` (train | evaluate | checkpoint) of epoch `epoch`. Epochs that were never named
+  /// before a later one are NaN: this rank was not there.
   void add_epoch_seconds(const std::string& name, std::int64_t epoch, double seconds);
 
   /// Puts the metrics of an earlier part of the run in front.

@@ -55,6 +55,8 @@ class Task {
   virtual std::vector<NamedTensor> buffers() const = 0;
 
   virtual std::int64_t steps_per_epoch() const = 0;
+  /// Rows of the global batch of `step`.
+  virtual std::int64_t rows_in(std::int64_t step) const = 0;
 
   /// Starts reading ahead for `plan`; batches then come from next() in step order.
   virtual void start_reading(const ReadPlan& plan) = 0;

@@ -11,6 +11,18 @@
 
 namespace multicard {
 
+namespace {
+
+void check_finite(const char* what, double value, std::int64_t step) {
+  if (std::isfinite(value)) return;
+  throw NumericalError(fmt::format("the {} of step {} is {}", what, step, value),
+                       "training has diverged or the input holds non-finite values",
+                       "Lower optimizer.learning_rate, add schedule.warmup_steps or set optimizer.clip_norm.")
+      .on_all_ranks();
+}
+
+}  // namespace
+
 Trainer::Trainer(Task& task, ReplicatedStrategy& strategy, Optimizer& optimizer, const Schedule& schedule,
                  StepClock& clock, Recorder& recorder, const TrainerOptions& options)
     : task_(task),
@@ -26,19 +38,21 @@ Trainer::Trainer(Task& task, ReplicatedStrategy& strategy, Optimizer& optimizer,
 }
 
 void Trainer::forward_and_backward(const Batch& batch) {
-  const std::int64_t rows = options_.micro_batch.value_or(std::max<std::int64_t>(batch.num_rows, 1));
   loss_sum_ = at::zeros({}, batch.inputs.options().dtype(at::kDouble));
   if (batch.num_rows == 0 && !task_.computes_empty_batches()) return;
-  std::int64_t first = 0;
-  do {
-    const std::int64_t count = std::min(rows, batch.num_rows - first);
+  const int ranks = strategy_.collectives().size();
+  // Where ranks meet inside forward and backward, all run as many micro-batches as the largest block has.
+  const std::int64_t most = task_.computes_empty_batches() ? (batch.global_rows + ranks - 1) / ranks : batch.num_rows;
+  const std::int64_t rows = options_.micro_batch.value_or(most);
+  const std::int64_t num_micro_batches = (most + rows - 1) / rows;
+  for (std::int64_t i = 0; i < num_micro_batches; ++i) {
+    const std::int64_t first = std::min(i * rows, batch.num_rows);
     clock_.enter(Phase::forward);
-    const Loss loss = task_.forward(batch.rows(first, count));
+    const Loss loss = task_.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
     loss_sum_ += loss.value.detach().to(at::kDouble);
     clock_.enter(Phase::backward);
-    first += count;
-    strategy_.backward(loss, first >= batch.num_rows);
-  } while (first < batch.num_rows);
+    strategy_.backward(loss, i + 1 == num_micro_batches);
+  }
 }
 
 at::Tensor Trainer::sum_over_ranks(const Requests& mine) {
@@ -95,11 +109,8 @@ void Trainer::read_results(std::int64_t leave) {
     recorder_.add_metric("learning_rate", result.step, result.learning_rate);
     recorder_.add_metric("grad_norm", result.step, result.gradient_norm);
     last_ = result;
-    if (!std::isfinite(result.loss))
-      throw NumericalError(fmt::format("the loss of step {} is {}", result.step, result.loss),
-                           "training has diverged or the input holds non-finite values",
-                           "Lower optimizer.learning_rate, add schedule.warmup_steps or set optimizer.clip_norm.")
-          .on_all_ranks();
+    check_finite("loss", result.loss, result.step);
+    check_finite("gradient norm", result.gradient_norm, result.step);
   }
 }
 

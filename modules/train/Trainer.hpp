@@ -49,8 +49,8 @@ class Trainer {
   std::int64_t num_completed() const { return step_; }
 
   /// Collective. One update: read, forward, backward, reduce, update. `mine` travels with the loss, so that all ranks
-  /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss of a step is
-  /// not finite.
+  /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss or the
+  /// gradient of a step is not finite.
   void step(const Requests& mine = {});
 
   /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of

@@ -4,120 +4,17 @@
 usage: commands_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
 
-import csv
-import io
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
 
-BIN = Path(os.environ["MULTICARD_BIN"])
-MULTICARD, POST = str(BIN / "multicard"), str(BIN / "multicard-post")
-H5DUMP = shutil.which("h5dump") or "h5dump"
-
-DECK = """\
-task: image
-model: {name: mobilenet_v2, width: 0.25, dropout: 0.0}
-data: {train: "SCRATCH/train*.h5", test: "SCRATCH/test*.h5", image_size: 32}
-optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}
-run: {output: SCRATCH/out, epochs: 1, global_batch: 16, seed: 3, checkpoint_every: 4, log_every: 1}
-"""
-
-
-def launch(ranks, *arguments, **options):
-    """Starts multicard under mpirun (one rank: without it)."""
-    command = [MULTICARD, *arguments]
-    if ranks > 1:
-        command = ["mpirun", "-n", str(ranks), *command]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-
-def run(ranks, *arguments, timeout=120):
-    process = launch(ranks, *arguments)
-    out, err = process.communicate(timeout=timeout)
-    return process.returncode, out, err
-
-
-def ranks_of(launcher):
-    """Process ids of the multicard ranks below a launcher, in order of their start."""
-    text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(launcher.pid)],
-                          capture_output=True, text=True).stdout
-    return [int(line.split()[0]) for line in text.splitlines() if line.split()[1] == "multicard"]
-
-
-def wait_for(condition, seconds=60):
-    end = time.time() + seconds
-    while time.time() < end:
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("nothing happened within %d s" % seconds)
-
-
-class CommandTest(unittest.TestCase):
-    def setUp(self):
-        self.scratch = tempfile.mkdtemp(prefix="multicard-commands-")
-        self.addCleanup(shutil.rmtree, self.scratch, True)
-        self.deck = self.path("deck.yaml")
-        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch))
-
-    def path(self, name):
-        return os.path.join(self.scratch, name)
-
-    def prepare(self, train=64, test=16, ranks=1):
-        for name, limit in (("train", train), ("test", test)):
-            code, _, err = run(ranks, "prepare", "images", "--format", "synthetic", "--size", "32", "--classes", "4",
-                               "--limit", str(limit), "-o", self.path(name))
-            self.assertEqual(code, 0, err)
-
-    def expect(self, code, result, *texts):
-        self.assertEqual(result[0], code, "\n".join(result[1:]))
-        for text in texts:
-            self.assertRegex(result[2], text)
-        return result
-
-    def runs(self, results):
-        """The table of runs that multicard-post prints, a dictionary each."""
-        done = subprocess.run([POST, results, "--csv"], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return list(csv.DictReader(io.StringIO(done.stdout)))
-
-    def dataset(self, results, path):
-        """Values of a float dataset, bit for bit as text."""
-        done = subprocess.run([H5DUMP, "-d", path, "-m", "%.17g", "-y", "-w", "0", results],
-                              capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        body = re.search(r"DATA \{(.*?)\}", done.stdout, re.S).group(1)
-        return [value.strip() for value in body.split(",") if value.strip()]
-
-    def attribute(self, results, path):
-        done = subprocess.run([H5DUMP, "-a", path, results], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def start_long_run(self, *overrides):
-        """A run of two ranks that lasts long enough to be disturbed; returns once it trains."""
-        self.prepare()
-        process = launch(2, "run", self.deck, "run.epochs=100000", *overrides, start_new_session=True)
-        self.addCleanup(self.kill_group, process)
-        wait_for(lambda: os.path.isdir(self.path("out/checkpoints")) and
-                 any(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE")))
-        return process
-
-    @staticmethod
-    def kill_group(process):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.communicate()
+from command_test import CommandTest, launch, ranks_of, run, wait_for
 
 
 class Usage(CommandTest):
@@ -243,6 +140,64 @@ class Run(CommandTest):
             self.assertEqual(self.dataset(self.path("out/results.h5"), path), self.dataset(whole + "/results.h5", path))
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/steps/step")), 240)
 
+    def kill_after_a_checkpoint(self, *overrides):
+        process = launch(2, "run", self.deck, *overrides, start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        before = {path.name for path in Path(self.path("out")).glob("checkpoints/step_*")}
+        wait_for(lambda: any(path.parent.name not in before
+                             for path in Path(self.path("out")).glob("checkpoints/step_*/COMPLETE")))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        for rank in ranks_of(process):
+            os.kill(rank, signal.SIGKILL)
+
+    def test_a_killed_extension_is_not_finished(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.steps=3"))
+        self.kill_after_a_checkpoint("run.steps=100000")
+        code, _, err = run(2, "run", self.deck, "run.steps=100000", "run.wall_limit=3")
+        self.assertEqual(code, 75, err)
+        self.assertIn("going on from", err)
+
+    def test_a_killed_new_start_is_not_finished(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.steps=3"))
+        self.kill_after_a_checkpoint("run.steps=100000", "run.resume=never")
+        self.assertFalse(os.path.exists(self.path("out/results.h5")))
+
+    def test_a_bad_new_start_loses_nothing(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        self.expect(4, run(1, "run", self.deck, "run.resume=never", "data.train=nothere"))
+        self.assertTrue(os.path.exists(self.path("out/checkpoints/step_00000004/COMPLETE")))
+
+    def test_goes_on_with_other_ranks(self):
+        whole = self.path("whole")
+        self.prepare()
+        fixed = ("model.freeze_batch_norm=true", "model.dropout=0.0", "precision=fp64", "data.layout=nchw")
+        self.expect(0, run(1, "run", self.deck, *fixed, "run.epochs=3", "run.output=" + whole))
+        for ranks, epochs in ((2, 1), (3, 2), (1, 3)):
+            self.expect(0, run(ranks, "run", self.deck, *fixed, "run.epochs=%d" % epochs))
+        for path in ("/runs/main/metrics/train_loss", "/runs/main/metrics/eval_loss"):
+            resumed = self.dataset(self.path("out/results.h5"), path)
+            expected = self.dataset(whole + "/results.h5", path)
+            self.assertEqual(len(resumed), len(expected))
+            for mine, theirs in zip(resumed, expected):
+                self.assertAlmostEqual(float(mine), float(theirs), delta=1e-9 * (1 + abs(float(theirs))))
+        self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/steps/step")), 3 * 12)
+
+    def test_weak_scaling_is_not_continued_on_other_ranks(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.batch_per_rank=8"))
+        self.expect(2, run(1, "run", self.deck, "run.batch_per_rank=8", "run.epochs=2"),
+                    "the global batch has changed from 16 to 8")
+
+    def test_starts_from_a_checkpoint_folder(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        self.expect(0, run(1, "run", self.deck, "run.output=" + self.path("second"),
+                           "model.weights=" + self.path("out/checkpoints/step_00000004")))
+
     def test_dry_run_leaves_nothing(self):
         self.prepare()
         self.expect(0, run(2, "run", self.deck, "--dry-run"), "dry run")
@@ -254,6 +209,21 @@ class Failure(CommandTest):
         self.prepare()
         self.expect(6, run(2, "run", self.deck, "optimizer.learning_rate=1e30"), r"the loss of step \d+ is")
         self.assertIn('"failed"', self.attribute(self.path("out/results.h5"), "/runs/main/status"))
+
+    def test_non_finite_weights_are_never_saved(self):
+        self.prepare()
+        self.expect(6, run(2, "run", self.deck, "run.steps=1", "optimizer.learning_rate=3e38", "optimizer.momentum=0"))
+        self.assertEqual([], list(Path(self.path("out")).glob("checkpoints/*")))
+
+    def test_a_stop_while_the_run_is_built_counts(self):
+        self.prepare()
+        process = launch(2, "run", self.deck, "run.epochs=100000", start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: len(ranks_of(process)) == 2)
+        time.sleep(0.8)
+        process.send_signal(signal.SIGUSR1)
+        _, err = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (75,), err)
 
     def test_a_killed_rank_takes_the_others_down(self):
         process = self.start_long_run()
@@ -310,9 +280,16 @@ class Sweep(CommandTest):
         self.prepare()
         deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.strategy: [ddp-ds, dp]}")
         self.expect(0, run(2, "sweep", deck))
-        runs = self.runs(self.path("sweep/results.h5"))
-        self.assertEqual([r["status"] for r in sorted(runs, key=lambda r: r["run"])],
-                         ["complete", "failed", "failed", "failed"])
+        runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
+        self.assertEqual([r["status"] for r in runs], ["complete", "failed", "failed", "failed"])
+        self.assertEqual({r["model"] for r in runs}, {"mobilenet_v2"})
+
+    def test_refused_backends_and_batches_are_recorded(self):
+        self.prepare()
+        deck = self.sweep("sweep: {parallel.backend: [nccl, mpi], data.drop_last: [true, false]}")
+        self.expect(0, run(2, "sweep", deck, "run.global_batch=80"))
+        runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
+        self.assertEqual([r["status"] for r in runs], ["failed", "failed", "failed", "complete"])
 
     def test_a_killed_variant_is_recorded_by_the_next_launch(self):
         self.prepare()

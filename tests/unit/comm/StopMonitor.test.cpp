@@ -9,7 +9,7 @@ namespace multicard {
 namespace {
 
 TEST(StopMonitor, TurnsSignalsIntoRequests) {
-  StopMonitor monitor(std::nullopt);
+  StopMonitor monitor;
   EXPECT_FALSE(monitor.stop_requested());
   EXPECT_FALSE(monitor.take_checkpoint_request());
 
@@ -25,11 +25,13 @@ TEST(StopMonitor, TurnsSignalsIntoRequests) {
 
 TEST(StopMonitor, StopsAtTheWallLimit) {
   {
-    const StopMonitor passed(0.0);
+    StopMonitor passed;
+    passed.set_wall_limit(0.0);
     EXPECT_TRUE(passed.stop_requested());
     EXPECT_EQ(std::string(passed.reason()), "run.wall_limit");
   }
-  const StopMonitor far(1e6);
+  StopMonitor far;
+  far.set_wall_limit(1e6);
   EXPECT_FALSE(far.stop_requested());
 }
 

@@ -95,6 +95,34 @@ TEST(Session, SynchronisedBatchNormMakesAnyNumberOfRanksTheSame) {
   expect_same(together, alone, 1e-7);
 }
 
+TEST(Session, MicroBatchesOfUnevenBlocksMeetInSynchronisedBatchNorm) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = trained_start(scratch);
+  options.parallel.sync_batch_norm = true;
+  options.run.micro_batch = 2;  // 8 and 5 rows over 1 to 4 ranks: ranks need different numbers of micro-batches
+  options.run.epochs = 1;
+
+  const Trained trained = train(options, world());
+
+  EXPECT_EQ(trained.result.summary.status, "complete");
+  EXPECT_EQ(trained.result.summary.metrics.at("train_loss").values.size(), 5u);
+}
+
+TEST(Session, MicroBatchesChangeNothingWithFrozenBatchNorm) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = trained_start(scratch);
+  options.model.freeze_batch_norm = true;
+  options.run.epochs = 1;
+
+  const Trained whole = train(options, world());
+  options.run.micro_batch = 1;
+  const Trained accumulated = train(options, world());
+
+  expect_same(accumulated, whole, 1e-9);
+}
+
 TEST(Session, EverySampleCountsOnceAnEpoch) {
   const ScratchFolder scratch;
   write_shards(scratch);

@@ -20,6 +20,7 @@ class OracleTask final : public Task {
   std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
   std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
   std::int64_t steps_per_epoch() const override { return 10; }
+  std::int64_t rows_in(std::int64_t) const override { return 8; }
   void start_reading(const ReadPlan& plan) override { plan_ = plan; }
   Batch next() override {
     constexpr std::int64_t kRows = 8;

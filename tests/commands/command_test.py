@@ -1,0 +1,116 @@
+"""What the tests of the commands share: starting the programs, decks, reading results. MULTICARD_BIN is the folder of
+the programs."""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BIN = Path(os.environ["MULTICARD_BIN"])
+MULTICARD, POST = str(BIN / "multicard"), str(BIN / "multicard-post")
+H5DUMP = shutil.which("h5dump") or "h5dump"
+
+DECK = """\
+task: image
+model: {name: mobilenet_v2, width: 0.25, dropout: 0.0}
+data: {train: "SCRATCH/train*.h5", test: "SCRATCH/test*.h5", image_size: 32}
+optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}
+run: {output: SCRATCH/out, epochs: 1, global_batch: 16, seed: 3, checkpoint_every: 4, log_every: 1}
+"""
+
+
+def launch(ranks, *arguments, **options):
+    """Starts multicard under mpirun (one rank: without it)."""
+    command = [MULTICARD, *arguments]
+    if ranks > 1:
+        command = ["mpirun", "-n", str(ranks), *command]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def run(ranks, *arguments, timeout=120):
+    process = launch(ranks, *arguments)
+    out, err = process.communicate(timeout=timeout)
+    return process.returncode, out, err
+
+
+def ranks_of(launcher):
+    """Process ids of the multicard ranks below a launcher, in order of their start."""
+    text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(launcher.pid)],
+                          capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in text.splitlines() if line.split()[1] == "multicard"]
+
+
+def wait_for(condition, seconds=60):
+    end = time.time() + seconds
+    while time.time() < end:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing happened within %d s" % seconds)
+
+
+class CommandTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.mkdtemp(prefix="multicard-commands-")
+        self.addCleanup(shutil.rmtree, self.scratch, True)
+        self.deck = self.path("deck.yaml")
+        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch))
+
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def prepare(self, train=64, test=16, ranks=1):
+        for name, limit in (("train", train), ("test", test)):
+            code, _, err = run(ranks, "prepare", "images", "--format", "synthetic", "--size", "32", "--classes", "4",
+                               "--limit", str(limit), "-o", self.path(name))
+            self.assertEqual(code, 0, err)
+
+    def expect(self, code, result, *texts):
+        self.assertEqual(result[0], code, "\n".join(result[1:]))
+        for text in texts:
+            self.assertRegex(result[2], text)
+        return result
+
+    def runs(self, results):
+        """The table of runs that multicard-post prints, a dictionary each."""
+        done = subprocess.run([POST, results, "--csv"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def dataset(self, results, path):
+        """Values of a float dataset, bit for bit as text."""
+        done = subprocess.run([H5DUMP, "-d", path, "-m", "%.17g", "-y", "-w", "0", results],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        body = re.search(r"DATA \{(.*?)\}", done.stdout, re.S).group(1)
+        return [value.strip() for value in body.split(",") if value.strip()]
+
+    def attribute(self, results, path):
+        done = subprocess.run([H5DUMP, "-a", path, results], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def start_long_run(self, *overrides):
+        """A run of two ranks that lasts long enough to be disturbed; returns once it trains."""
+        self.prepare()
+        process = launch(2, "run", self.deck, "run.epochs=100000", *overrides, start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: os.path.isdir(self.path("out/checkpoints")) and
+                 any(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE")))
+        return process
+
+    @staticmethod
+    def kill_group(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.communicate()
