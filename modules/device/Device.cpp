@@ -25,8 +25,9 @@ std::string cpu_description() {
 void require_gpus(const Communicator& communicator, bool have_one) {
   agreed(communicator, [&] {
     if (!gpu_path_compiled_in())
-      throw EnvironmentError("run.device is cuda, but this multicard was built without its GPU path", "",
-                             "Build with a CUDA toolkit and the CMake option MULTICARD_CUDA=ON, or set run.device=cpu.");
+      throw EnvironmentError(
+          "run.device is cuda, but this multicard was built without its GPU path", "",
+          "Build with a CUDA toolkit and the CMake option MULTICARD_CUDA=ON, or set run.device=cpu.");
     if (!have_one)
       throw EnvironmentError("run.device is cuda, but there is no GPU",
                              fmt::format("rank {} on {} sees none", communicator.rank(), host_name()),
