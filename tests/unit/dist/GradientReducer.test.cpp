@@ -102,6 +102,36 @@ TEST_P(GradientSums, EqualTheGradientOfTheWholeBatch) {
   }
 }
 
+/// Gradients of this rank summed over ranks parameter by parameter.
+std::vector<at::Tensor> unbucketed(at::ScalarType type, std::int64_t rows, TensorCollectives& collectives) {
+  Net net(type);
+  net.loss(3 * world().rank(), 3, rows).backward();
+  std::vector<at::Tensor> sums;
+  for (const at::Tensor& parameter : net.parameters) {
+    at::Tensor sum =
+        parameter.grad().defined() ? parameter.grad().contiguous() : at::zeros_like(parameter).contiguous();
+    collectives.sum(sum.view({-1}));
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+TEST_P(GradientSums, EqualUnbucketedSums) {
+  const Case& with = GetParam();
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  const std::int64_t rows = 3 * world().size();
+  const std::vector<at::Tensor> expected = unbucketed(with.type, rows, *collectives);
+  Net net(with.type);
+  GradientReducer reducer(net.parameters, *collectives, {with.bucket_mb, with.overlap});
+
+  reducer.zero();
+  reducer.arm();
+  net.loss(3 * world().rank(), 3, rows).backward();
+  reducer.finish();
+
+  expect_near(reducer.gradients(), expected, 1e-7);
+}
+
 INSTANTIATE_TEST_SUITE_P(BucketSizes, GradientSums,
                          testing::Values(Case{std::nullopt, Overlap::yes, at::kFloat},
                                          Case{0.000001, Overlap::yes, at::kFloat},
