@@ -9,6 +9,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
+#include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "device/Gpu.hpp"
@@ -130,6 +131,7 @@ void print_text(const Json& info) {
 }  // namespace
 
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world) {
+  const AbortOnSignal guard;
   const Topology topology = find_topology(world);
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);

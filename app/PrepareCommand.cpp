@@ -1,8 +1,10 @@
 #include "Commands.hpp"
+#include "comm/AbortOnSignal.hpp"
 
 namespace multicard {
 
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world) {
+  const AbortOnSignal guard;
   prepare_images(options, world);
   return ExitCode::complete;
 }

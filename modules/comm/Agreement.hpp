@@ -17,35 +17,31 @@ void agree_on(const Communicator& communicator, const std::optional<Error>& mine
 /// A failed operation on files as a DataError that names the path.
 Error file_error(const std::filesystem::filesystem_error& error);
 
-/// Collective. Runs `body` on every rank; `body` itself must not be collective. An Error (or bad_alloc, or
-/// filesystem_error) of any rank is thrown on all ranks (see agree_on), so that a missing file on one node ends the job
-/// in order.
+/// Runs `body` and returns the Error it ends with; running out of memory and failed file operations count as Errors
+/// too.
+template <class Body>
+std::optional<Error> error_of(Body&& body) {
+  try {
+    body();
+    return std::nullopt;
+  } catch (const Error& found) {
+    return found;
+  } catch (const std::bad_alloc&) {
+    return EnvironmentError("out of memory");
+  } catch (const std::filesystem::filesystem_error& found) {
+    return file_error(found);
+  }
+}
+
+/// Collective. Runs `body` on every rank and returns its value; `body` itself must not be collective. An error of any
+/// rank (see error_of) is thrown on all ranks (see agree_on), so that a missing file on one node ends the job in order.
 template <class Body>
 auto agreed(const Communicator& communicator, Body&& body) {
-  std::optional<Error> error;
   if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
-    try {
-      body();
-    } catch (const Error& found) {
-      error = found;
-    } catch (const std::bad_alloc&) {
-      error = EnvironmentError("out of memory");
-    } catch (const std::filesystem::filesystem_error& found) {
-      error = file_error(found);
-    }
-    agree_on(communicator, error);
+    agree_on(communicator, error_of(body));
   } else {
     std::optional<std::invoke_result_t<Body>> result;
-    try {
-      result.emplace(body());
-    } catch (const Error& found) {
-      error = found;
-    } catch (const std::bad_alloc&) {
-      error = EnvironmentError("out of memory");
-    } catch (const std::filesystem::filesystem_error& found) {
-      error = file_error(found);
-    }
-    agree_on(communicator, error);
+    agree_on(communicator, error_of([&] { result.emplace(body()); }));
     return std::move(*result);
   }
 }

@@ -95,6 +95,18 @@ class Data(CommandTest):
         self.expect(4, run(1, "prepare", "images", "--format", "synthetic", "--size", "32", "--limit", "8", "-o",
                            self.path("train")), "train-00000-of-00001.h5")
 
+    def test_a_terminated_prepare_leaves_nothing(self):
+        os.mkdir(self.path("new"))
+        process = launch(1, "prepare", "images", "--format", "synthetic", "--size", "64", "--limit", "60000", "-o",
+                         self.path("new/train"))
+        self.addCleanup(process.kill)
+        wait_for(lambda: os.listdir(self.path("new")))
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
+        self.assertIn("ended by signal 15", err)
+        self.assertEqual(os.listdir(self.path("new")), [])
+
     def test_weights_that_do_not_fit(self):
         self.prepare()
         self.expect(4, run(2, "run", self.deck, "model.weights=" + self.deck), "deck.yaml")
