@@ -13,15 +13,11 @@
 
 namespace multicard {
 
-namespace {
-
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-}  // namespace
 
 Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
   const std::string text = agreed(world, [&] { return world.is_root() ? load().to_yaml() : std::string(); });

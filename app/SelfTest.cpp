@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
 #include "data/ImageShards.hpp"
@@ -27,11 +28,6 @@ std::int64_t gradient_values(const RunOptions& options) {
   network.width = options.model.width;
   network.classes = options.model.classes.value_or(1000);
   return make_network(options.model.name, network)->num_parameters();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace
