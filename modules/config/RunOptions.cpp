@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Text.hpp"
 #include "config/Section.hpp"
 #include "config/Unavailable.hpp"
 
@@ -22,6 +23,7 @@ ModelOptions read_model(Section section) {
   model.classes = section.optional_in_range("classes", 2, 1'000'000);
   model.dropout = section.optional_in_range("dropout", 0.0, kBelowOne);
   model.weights = section.optional_path("weights");
+  model.freeze = section.list<std::string>("freeze", {});
   model.freeze_batch_norm = section.get("freeze_batch_norm", model.freeze_batch_norm);
   return model;
 }
@@ -38,6 +40,26 @@ std::optional<NormalizeOptions> read_normalize(Section& data) {
   return normalize;
 }
 
+/// Two numbers, the first not above the second, both between `low` and `high`; none when the key is absent.
+std::optional<std::pair<double, double>> read_interval(Section& section, const char* key, double low, double high) {
+  if (!section.has(key)) return std::nullopt;
+  const std::vector<double> ends = section.list<double>(key, {});
+  if (ends.size() == 2 && low <= ends[0] && ends[0] <= ends[1] && ends[1] <= high) return std::pair(ends[0], ends[1]);
+  section.reject(key, fmt::format("expected two rising numbers between {} and {}", significant(low, 3), high));
+  return std::nullopt;
+}
+
+AugmentKeys read_augment(Section section) {
+  AugmentKeys augment;
+  augment.horizontal_flip = section.get_in_range("horizontal_flip", augment.horizontal_flip, 0.0, 1.0);
+  augment.crop_area = read_interval(section, "random_resized_crop", 1e-6, 1);
+  const auto ratio = read_interval(section, "crop_ratio", 0.01, 100);
+  if (ratio && !augment.crop_area)
+    section.reject("crop_ratio", "belongs to a crop", "data.augment.random_resized_crop is not set");
+  augment.crop_ratio = ratio.value_or(augment.crop_ratio);
+  return augment;
+}
+
 DataOptions read_data(Section section) {
   DataOptions data;
   // The default test shards belong to the default training shards; other data have none unless they name them.
@@ -51,6 +73,9 @@ DataOptions read_data(Section section) {
   data.pin_memory = section.get("pin_memory", data.pin_memory);
   data.workers = section.automatic("workers", 0, 1024);
   data.prefetch = section.get_in_range("prefetch", data.prefetch, 0, 1024);
+  data.cache = section.choice("cache", data.cache, {"none", "ram"});
+  data.read = section.choice("read", data.read, {"hdf5", "pread"});
+  data.augment = read_augment(section.section("augment"));
   data.shuffle = section.get("shuffle", data.shuffle);
   data.normalize = read_normalize(section);
   data.limit = section.optional_in_range<std::int64_t>("limit", 1, kManySteps);
@@ -65,7 +90,7 @@ ParallelOptions read_parallel(Section section) {
   parallel.bucket_mb = section.automatic("bucket_mb", 0.001, 100'000.0);
   parallel.overlap = section.get("overlap", parallel.overlap);
   parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
-  parallel.gradient_dtype = section.get("gradient_dtype", parallel.gradient_dtype);
+  parallel.gradient_dtype = section.choice("gradient_dtype", parallel.gradient_dtype, {"same", "bf16", "fp16"});
   parallel.share_gpu = section.get("share_gpu", parallel.share_gpu);
   return parallel;
 }
@@ -78,6 +103,8 @@ OptimizerOptions read_optimizer(Section section) {
   optimizer.weight_decay = section.get_in_range("weight_decay", optimizer.weight_decay, 0.0, kAnyNumber);
   optimizer.eps = section.get_in_range("eps", optimizer.eps, 0.0, kAnyNumber);
   optimizer.nesterov = section.get("nesterov", optimizer.nesterov);
+  optimizer.label_smoothing = section.get_in_range("label_smoothing", optimizer.label_smoothing, 0.0, kBelowOne);
+  optimizer.decay_norms = section.get("decay_norms", optimizer.decay_norms);
   optimizer.clip_norm = section.optional_in_range("clip_norm", kAboveZero, kAnyNumber);
   const std::vector<double> betas = section.list<double>("betas", {optimizer.beta1, optimizer.beta2});
   if (betas.size() == 2 && betas[0] >= 0 && betas[0] < 1 && betas[1] >= 0 && betas[1] < 1) {
@@ -140,6 +167,11 @@ RunSettings read_run(Section section) {
   run.resume = section.path("resume", run.resume);
   run.wall_limit = section.duration("wall_limit");
   run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, kAnyNumber);
+  run.keep_best = section.get("keep_best", run.keep_best);
+  run.tensorboard = section.get("tensorboard", run.tensorboard);
+  run.json_lines = section.get("json_lines", run.json_lines);
+  run.cuda_graph = section.choice("cuda_graph", run.cuda_graph, {"auto", "true", "false"});
+  run.ema_decay = section.get_in_range("ema_decay", run.ema_decay, 0.0, kBelowOne);
   return run;
 }
 
@@ -165,6 +197,16 @@ std::int64_t read_skip_steps(Section section, std::int64_t fallback) {
   return section.get_in_range<std::int64_t>("skip_steps", fallback, 0, kManySteps);
 }
 
+/// Values that are right by themselves and wrong together.
+void check_together(Section& root, const RunOptions& options) {
+  if (options.precision == "fp64" && options.parallel.gradient_dtype != "same")
+    root.section("parallel")
+        .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
+  if (options.run.keep_best && !options.data.test)
+    root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
+                               "Name the test shards.");
+}
+
 RunOptions read(Section& root, const Deck& deck) {
   RunOptions options;
   options.task = root.get("task", options.task);
@@ -181,6 +223,7 @@ RunOptions read(Section& root, const Deck& deck) {
   options.run = read_run(root.section("run"));
   options.evaluate = read_evaluate(root.section("evaluate"), options.data);
   options.skip_steps = read_skip_steps(root.section("profile"), options.skip_steps);
+  check_together(root, options);
   refuse_unavailable(root, deck);
   root.finish();
   return options;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/Deck.hpp"
@@ -16,7 +17,15 @@ struct ModelOptions {
   std::optional<int> classes;          ///< none: as many as the shards name
   std::optional<double> dropout;       ///< none: the model's own
   std::optional<std::string> weights;  ///< safetensors file or checkpoint folder to start from
+  std::vector<std::string> freeze;     ///< patterns of parameter names that are not trained
   bool freeze_batch_norm = false;      ///< running statistics normalise and stay as they are
+};
+
+/// Random changes of training images.
+struct AugmentKeys {
+  double horizontal_flip = 0;                              ///< probability of a mirrored image
+  std::optional<std::pair<double, double>> crop_area;      ///< random resized crop: least and largest part of the area
+  std::pair<double, double> crop_ratio{3.0 / 4, 4.0 / 3};  ///< least and largest width / height of a crop
 };
 
 /// Per channel, of pixel / 255.
@@ -28,11 +37,14 @@ struct DataOptions {
   std::string train = "data/fashion/train*.h5";  ///< shards: a path or a glob
   std::optional<std::string> test;               ///< shards to evaluate on; none: no evaluation
   int image_size = 100;                          ///< height and width that images are resized to
-  std::string pipeline = "host";                 ///< where images are resized and normalised: host
+  std::string pipeline = "host";                 ///< where images are resized and normalised: host | device
   std::string layout = "nhwc";                   ///< memory format of activations: nhwc | nchw
   bool pin_memory = true;                        ///< stage batches for a GPU in page-locked memory
   std::optional<int> workers;                    ///< threads that prepare batches; none: chosen by the program
   int prefetch = 2;                              ///< batches prepared ahead
+  std::string cache = "none";                    ///< none | ram: keep what was read in host memory
+  std::string read = "hdf5";                     ///< hdf5 | pread: who reads the shards
+  AugmentKeys augment;                           ///< of training images
   bool shuffle = true;                           ///< false: shard order in every epoch
   std::optional<NormalizeOptions> normalize;     ///< none: mean and std stored in the shards
   std::optional<std::int64_t> limit;             ///< use the first samples only
@@ -40,12 +52,12 @@ struct DataOptions {
 };
 
 struct ParallelOptions {
-  std::string strategy = "ddp-ds";
+  std::string strategy = "ddp-ds";      ///< dp | ddp | ddp-ds
   std::string backend = "auto";         ///< auto | mpi | nccl
   std::optional<double> bucket_mb;      ///< size of a gradient bucket in MB (1e6 bytes); none: chosen by the program
   bool overlap = true;                  ///< reduce gradients while backward goes on
   bool sync_batch_norm = false;         ///< BatchNorm statistics over all ranks
-  std::string gradient_dtype = "same";  ///< element type that gradients travel in
+  std::string gradient_dtype = "same";  ///< what gradients travel in: same | bf16 | fp16
   bool share_gpu = false;               ///< let several ranks use one GPU
 };
 
@@ -58,6 +70,8 @@ struct OptimizerOptions {
   double beta2 = 0.999;             ///< adamw
   double eps = 1e-8;                ///< adamw
   bool nesterov = false;            ///< sgd
+  double label_smoothing = 0;       ///< part of each target spread evenly over all classes
+  bool decay_norms = true;          ///< false: no weight decay for normalisation layers and biases
   std::optional<double> clip_norm;  ///< largest L2 norm of the whole gradient; none: no clipping
 };
 
@@ -86,6 +100,11 @@ struct RunSettings {
   std::string resume = "auto";          ///< auto | never | path of a checkpoint
   std::optional<double> wall_limit;     ///< seconds since launch after which the run stops and can be resumed
   double timeout_s = 300;               ///< seconds a collective may take
+  bool keep_best = false;               ///< the checkpoint with the best evaluation stays
+  bool tensorboard = false;             ///< write TensorBoard event files
+  bool json_lines = false;              ///< write metrics.jsonl
+  std::string cuda_graph = "auto";      ///< auto | true | false: replay whole steps as CUDA graphs
+  double ema_decay = 0;                 ///< of the moving average of weights; 0: none is kept
 
   /// Rows of an update over `num_ranks` ranks.
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }
@@ -104,7 +123,7 @@ struct RunOptions {
   ModelOptions model;
   DataOptions data;
   ParallelOptions parallel;
-  std::string precision = "fp32";
+  std::string precision = "fp32";  ///< fp64 | fp32 | tf32 | fp16 | bf16
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   RunSettings run;

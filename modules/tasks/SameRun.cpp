@@ -15,6 +15,7 @@ constexpr const char* kFixedKeys[] = {
     "model.classes",
     "model.dropout",
     "model.weights",
+    "model.freeze",
     "model.freeze_batch_norm",
     "precision",
     "optimizer.name",
@@ -25,6 +26,8 @@ constexpr const char* kFixedKeys[] = {
     "optimizer.eps",
     "optimizer.nesterov",
     "optimizer.clip_norm",
+    "optimizer.label_smoothing",
+    "optimizer.decay_norms",
     "schedule.name",
     "schedule.warmup_steps",
     "schedule.total_steps",
@@ -34,12 +37,14 @@ constexpr const char* kFixedKeys[] = {
     "run.seed",
     "run.global_batch",
     "run.batch_per_rank",
+    "run.ema_decay",
     "data.train",
     "data.image_size",
     "data.shuffle",
     "data.normalize",
     "data.limit",
     "data.drop_last",
+    "data.augment",
 };
 
 }  // namespace

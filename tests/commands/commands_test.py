@@ -38,7 +38,7 @@ class Usage(CommandTest):
         self.assertEqual(result[2].count("none.yaml"), 1, result[2])
 
     def test_what_this_version_does_not_offer(self):
-        self.expect(2, run(1, "run", self.deck, "parallel.strategy=dp"), "dp")
+        self.expect(2, run(1, "run", self.deck, "parallel.shard=full"), "full")
 
     def test_print_config_is_a_whole_deck(self):
         code, out, _ = run(2, "run", self.deck, "--print-config", "run.seed=7")
@@ -290,7 +290,7 @@ class Sweep(CommandTest):
 
     def test_agreed_failures_are_recorded(self):
         self.prepare()
-        deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.strategy: [ddp-ds, dp]}")
+        deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.shard: [none, full]}")
         self.expect(0, run(2, "sweep", deck))
         runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
         self.assertEqual([r["status"] for r in runs], ["complete", "failed", "failed", "failed"])

@@ -149,6 +149,25 @@ TEST(RunOptions, RefusesKeysThatContradictEachOther) {
   EXPECT_EQ(options_of("run: {steps: 3, epochs: null}").run.steps, 3);
 }
 
+TEST(RunOptions, ReadsAugmentation) {
+  const AugmentKeys augment =
+      options_of("data: {augment: {horizontal_flip: 0.5, random_resized_crop: [0.3, 1]}}").data.augment;
+
+  EXPECT_EQ(augment.horizontal_flip, 0.5);
+  EXPECT_EQ(augment.crop_area, std::pair(0.3, 1.0));
+  EXPECT_EQ(augment.crop_ratio, std::pair(3.0 / 4, 4.0 / 3));
+  EXPECT_NE(complaint("data: {augment: {random_resized_crop: [1, 0.3]}}").find("two rising numbers"),
+            std::string::npos);
+  EXPECT_NE(complaint("data: {augment: {crop_ratio: [1, 2]}}").find("belongs to a crop"), std::string::npos);
+}
+
+TEST(RunOptions, RefusesKeysThatDoNotFitTogether) {
+  EXPECT_NE(complaint("precision: fp64\nparallel: {gradient_dtype: bf16}").find("precision is fp64"),
+            std::string::npos);
+  EXPECT_NE(complaint("data: {train: mine.h5}\nrun: {keep_best: true}").find("data.test is not set"),
+            std::string::npos);
+}
+
 TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
   const RunOptions options = options_of("data: {train: mine.h5}");
 
@@ -160,12 +179,8 @@ TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
 }
 
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
-  EXPECT_EQ(complaint("precision: bf16"),
-            "deck x.yaml, precision: bf16 is not available in this version (available: fp32, fp64)");
-  EXPECT_EQ(complaint("parallel: {strategy: dp}"),
-            "deck x.yaml, parallel.strategy: dp is not available in this version (available: ddp-ds)");
-  EXPECT_EQ(complaint("run: {ema_decay: 0.999}"),
-            "deck x.yaml, run.ema_decay: 0.999 is not available in this version (available: 0, 0.0)");
+  EXPECT_EQ(complaint("parallel: {shard: full}"),
+            "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
   EXPECT_EQ(complaint("model: {adapter: dir}"),
             "deck x.yaml, model.adapter: dir is not available in this version. Remove the key.");
   EXPECT_EQ(complaint("task: llm\nmethod: {name: lora}\nanything: 1"),
@@ -174,9 +189,7 @@ TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
 
 TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
   EXPECT_NO_THROW(
-      options_of("precision: fp32\nrun: {keep_best: false, tensorboard: false, cuda_graph: false}\n"
-                 "data: {cache: none, augment: null}\nprofile: {enabled: false}\n"
-                 "parallel: {shard: none}\noptimizer: {decay_norms: true, label_smoothing: 0}\n"));
+      options_of("profile: {enabled: false}\nparallel: {shard: none}\nmodel: {activation_checkpointing: false}\n"));
 }
 
 TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {
@@ -185,7 +198,7 @@ TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {
   const Deck whole = with_defaults(Deck::parse("", "x.yaml"));
 
   for (const char* key : {"classes", "weights", "normalize", "limit", "clip_norm", "total_steps", "step_size", "gamma",
-                          "steps", "batch_per_rank", "micro_batch", "wall_limit"})
+                          "augment", "steps", "batch_per_rank", "micro_batch", "wall_limit"})
     EXPECT_NE(docs.find("\n| `" + std::string(key) + "` |"), std::string::npos) << key;
   for (std::size_t i = 0; i < whole.root().keys.size(); ++i) {
     const Value& section = whole.root().items[i];

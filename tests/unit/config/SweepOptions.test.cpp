@@ -92,11 +92,10 @@ TEST(Sweep, FindsAnUnknownSweptKeyBeforeAnythingRuns) {
 }
 
 TEST(Sweep, KeepsARefusedVariantWithItsReason) {
-  const auto variants = expand(sweep_of("sweep: {parallel.strategy: [dp, ddp-ds]}"), 1);
+  const auto variants = expand(sweep_of("sweep: {parallel.shard: [full, none]}"), 1);
 
   ASSERT_EQ(variants.size(), 2U);
-  EXPECT_EQ(variants[0].error,
-            "deck s.yaml, parallel.strategy: dp is not available in this version (available: ddp-ds)");
+  EXPECT_EQ(variants[0].error, "deck s.yaml, parallel.shard: full is not available in this version (available: none)");
   EXPECT_EQ(variants[1].error, "");
 }
 
