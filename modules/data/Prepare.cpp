@@ -10,7 +10,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "data/Blocks.hpp"
+#include "base/Blocks.hpp"
 #include "data/ImageSource.hpp"
 #include "data/LongWork.hpp"
 #include "data/Sampler.hpp"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "data/Blocks.hpp"
+#include "base/Blocks.hpp"
 #include "data/SplitMix64.hpp"
 
 namespace multicard {

@@ -8,7 +8,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
-#include "data/Blocks.hpp"
+#include "base/Blocks.hpp"
 #include "data/LongWork.hpp"
 #include "data/Resize.hpp"
 #include "data/ShardFormat.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
-#include "data/Blocks.hpp"
+#include "base/Blocks.hpp"
 #include "device/Memory.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/Session.hpp"
