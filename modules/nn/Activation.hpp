@@ -3,6 +3,11 @@
 
 namespace multicard {
 
-enum class Activation { none, relu6 };
+enum class Activation {
+  none,
+  relu,
+  relu6,  ///< min(max(x, 0), 6)
+  silu    ///< x * sigmoid(x)
+};
 
 }  // namespace multicard

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/hardtanh.h>
+#include <ATen/ops/silu.h>
 
 #include "nn/SynchronisedNorm.hpp"
 #include "nn/cpu/CpuNorm.hpp"
@@ -26,12 +27,27 @@ at::Tensor plain_norm(const at::Tensor& x, const NormTensors& norm, const NormCo
                         /*cudnn_enabled=*/true);
 }
 
-at::Tensor normalise(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
-                     const at::Tensor& residual) {
+// What follows the sum with the residual, or what the normalisations do not fuse.
+at::Tensor activated(const at::Tensor& z, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return z;
+    case Activation::relu:
+      return z.relu_();  // a fresh result that no backward needs
+    case Activation::relu6:
+      return at::hardtanh(z, 0.0, 6.0);
+    case Activation::silu:
+      return at::silu(z);
+  }
+  return z;
+}
+
+// `activation` is none or, without residual, relu6.
+at::Tensor fused(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
+                 const at::Tensor& residual) {
   if (can_use_cpu_norm(x, norm, context)) return cpu_norm(x, norm, context, activation, residual);
   if (context.uses_batch() && context.reducer) return synchronised_norm(x, norm, context, activation, residual);
-  const at::Tensor z = plain_norm(x, norm, context);
-  const at::Tensor y = activation == Activation::relu6 ? at::hardtanh(z, 0.0, 6.0) : z;
+  const at::Tensor y = activated(plain_norm(x, norm, context), activation);
   return residual.defined() ? y + residual : y;
 }
 
@@ -39,12 +55,13 @@ at::Tensor normalise(const at::Tensor& x, const NormTensors& norm, const NormCon
 
 at::Tensor batch_norm_act(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
                           Activation activation) {
-  return normalise(x, norm, context, activation, {});
+  if (activation == Activation::relu6) return fused(x, norm, context, activation, {});
+  return activated(fused(x, norm, context, Activation::none, {}), activation);
 }
 
 at::Tensor batch_norm_add(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
-                          const at::Tensor& residual) {
-  return normalise(x, norm, context, Activation::none, residual);
+                          const at::Tensor& residual, Activation activation) {
+  return activated(fused(x, norm, context, Activation::none, residual), activation);
 }
 
 }  // namespace multicard

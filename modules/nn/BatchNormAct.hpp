@@ -47,8 +47,8 @@ inline constexpr double kNormMomentum = 0.1;
 at::Tensor batch_norm_act(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
                           Activation activation);
 
-/// The same without activation, plus `residual` of x's shape.
+/// act(batch_norm_act() without activation + `residual`), the latter of x's shape.
 at::Tensor batch_norm_add(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
-                          const at::Tensor& residual);
+                          const at::Tensor& residual, Activation activation = Activation::none);
 
 }  // namespace multicard

@@ -9,7 +9,7 @@
 
 namespace multicard {
 
-/// A square convolution that keeps the size at stride 1: padding (kernel - 1) / 2, no bias.
+/// A square convolution that keeps the size at stride 1: padding (kernel - 1) / 2 with odd kernels, no bias.
 struct Convolution {
   std::int64_t in = 0, out = 0;  ///< channels
   std::int64_t kernel = 1;
@@ -20,7 +20,8 @@ struct Convolution {
   bool is_depthwise() const { return groups > 1 && groups == in && in == out; }
 };
 
-/// x [N, in, H, W] with weight [out, in / groups, kernel, kernel]; N may be 0.
+/// x [N, in, H, W] with weight [out, in / groups, kernel, kernel]; N may be 0. Under
+/// autocast both are rounded to its type, and so is the result.
 at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const Convolution& convolution);
 
 /// A convolution and the normalisation of its output.
@@ -33,9 +34,10 @@ struct ConvNorm {
   at::Tensor forward(const at::Tensor& x, const NormContext& context, Activation activation) const {
     return batch_norm_act(convolve(x, weight, convolution), norm, context, activation);
   }
-  /// norm(convolution(x)) + residual
-  at::Tensor forward_add(const at::Tensor& x, const NormContext& context, const at::Tensor& residual) const {
-    return batch_norm_add(convolve(x, weight, convolution), norm, context, residual);
+  /// act(norm(convolution(x)) + residual)
+  at::Tensor forward_add(const at::Tensor& x, const NormContext& context, const at::Tensor& residual,
+                         Activation activation = Activation::none) const {
+    return batch_norm_add(convolve(x, weight, convolution), norm, context, residual, activation);
   }
 };
 

@@ -2,13 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-
-#include <ATen/ops/linear.h>
-#include <ATen/ops/mean.h>
-#include <ATen/ops/zeros.h>
-
-#include "nn/Random.hpp"
 
 namespace multicard {
 namespace {
@@ -20,6 +13,7 @@ struct Stage {
 // Table 2 of the paper.
 constexpr std::array<Stage, 7> kStages{
     {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
+constexpr double kDropout = 0.2;
 
 // The nearest multiple of 8, at least 8, that is not more than 10 % below `channels`.
 std::int64_t rounded_channels(double channels) {
@@ -29,16 +23,14 @@ std::int64_t rounded_channels(double channels) {
 
 }  // namespace
 
-MobileNetV2::MobileNetV2(const NetworkOptions& options) : dropout_(options.dropout), seed_(options.seed) {
+MobileNetV2::MobileNetV2(const NetworkOptions& options) : Network(options.seed) {
   const std::int64_t stem = rounded_channels(32 * options.width);
   stem_ = add_conv_norm("features.0.0", "features.0.1", {.in = 3, .out = stem, .kernel = 3, .stride = 2});
   add_blocks(options, stem);
   const std::int64_t last = rounded_channels(1280 * std::max(1.0, options.width));
   head_ = add_conv_norm("features.18.0", "features.18.1", {.in = blocks_.back().project.convolution.out, .out = last});
-  classifier_weight_ =
-      add_parameter("classifier.1.weight", normal_values({options.classes, last}, 0.01, seed_, state().size()));
-  classifier_bias_ =
-      add_parameter("classifier.1.bias", at::zeros({options.classes}, at::TensorOptions().dtype(at::kFloat)));
+  add_classifier("classifier.1", last, options.classes, {Initial::Law::normal, 0.01}, {},
+                 options.dropout.value_or(kDropout));
 }
 
 void MobileNetV2::add_blocks(const NetworkOptions& options, std::int64_t num_channels) {
@@ -49,17 +41,6 @@ void MobileNetV2::add_blocks(const NetworkOptions& options, std::int64_t num_cha
       blocks_.push_back(add_block(name, num_channels, out, i == 0 ? stage.stride : 1, stage.expansion));
       num_channels = out;
     }
-}
-
-ConvNorm MobileNetV2::add_conv_norm(const std::string& convolution, const std::string& norm, const Convolution& shape) {
-  const std::int64_t fan_out = shape.out * shape.kernel * shape.kernel;
-  const double deviation = std::sqrt(2.0 / static_cast<double>(fan_out));  // He et al. 2015, arXiv 1502.01852
-  ConvNorm layer{.convolution = shape, .weight = {}, .norm = {}};
-  layer.weight = add_parameter(convolution + ".weight",
-                               normal_values({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel},
-                                             deviation, seed_, state().size()));
-  layer.norm = add_norm(norm, shape.out);
-  return layer;
 }
 
 InvertedResidual MobileNetV2::add_block(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride,
@@ -82,9 +63,7 @@ at::Tensor MobileNetV2::forward(const at::Tensor& images_NCHW) {
   at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::relu6);
   for (const InvertedResidual& block : blocks_)
     x = block.forward(x, norm_context());
-  x = head_.forward(x, norm_context(), Activation::relu6).mean({2, 3});
-  if (mode() == Mode::train && dropout_ > 0) x = seeded_dropout(x, dropout_, dropout_seed());
-  return at::linear(x, classifier_weight_, classifier_bias_);
+  return classify(head_.forward(x, norm_context(), Activation::relu6));
 }
 
 }  // namespace multicard

@@ -9,7 +9,7 @@
 namespace multicard {
 
 /// Stem, 17 inverted residual blocks, a 1x1 convolution, global mean, dropout, classifier: 3,504,872 parameters at
-/// width 1.0 with 1000 classes. The last convolution has 1280 * max(1, width) channels.
+/// width 1.0 with 1000 classes. The last convolution has 1280 * max(1, width) channels. Dropout is 0.2 by default.
 class MobileNetV2 final : public Network {
  public:
   explicit MobileNetV2(const NetworkOptions& options);
@@ -17,15 +17,11 @@ class MobileNetV2 final : public Network {
 
  private:
   void add_blocks(const NetworkOptions& options, std::int64_t num_channels);
-  ConvNorm add_conv_norm(const std::string& convolution, const std::string& norm, const Convolution& shape);
   InvertedResidual add_block(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t stride,
                              std::int64_t expansion);
 
-  double dropout_;
-  std::uint64_t seed_;
   ConvNorm stem_, head_;
   std::vector<InvertedResidual> blocks_;
-  at::Tensor classifier_weight_, classifier_bias_;
 };
 
 }  // namespace multicard

@@ -3,16 +3,34 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/BatchNormAct.hpp"
+#include "nn/Convolution.hpp"
+#include "nn/Linear.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
 
-/// A network of one replica: its tensors by name and its forward pass. Names and order are those of the state
-/// dictionary of the torchvision model.
+/// What a new parameter starts from.
+struct Initial {
+  enum class Law { constant, normal, uniform };
+  Law law = Law::constant;
+  double value = 0;  ///< the constant, the deviation (of mean 0) or the bound (uniform within +-value)
+};
+
+/// Whether the parameter is a bias or belongs to a normalisation, which weight decay may leave out: the parameters of
+/// one dimension, in these networks.
+inline bool is_norm_or_bias(const at::Tensor& parameter) {
+  return parameter.dim() <= 1;
+}
+
+/// A network of one replica: its tensors by name and its forward pass. Names, order, shapes and the distribution of
+/// initial values are those of the state dictionary of the torchvision model.
+///
+/// It runs under at::autocast too: then float32 parameters and statistics go with activations and logits of the
+/// autocast type.
 class Network {
  public:
   virtual ~Network() = default;
@@ -24,7 +42,7 @@ class Network {
   /// reducer and the mode is train.
   virtual at::Tensor forward(const at::Tensor& images_NCHW) = 0;
 
-  /// Trained tensors (leaves that require gradients).
+  /// Trained tensors (leaves that require gradients), without frozen ones.
   const NamedTensors& parameters() const { return parameters_; }
   /// Running statistics and counters of batch normalisation.
   const NamedTensors& buffers() const { return buffers_; }
@@ -32,6 +50,14 @@ class Network {
   const NamedTensors& state() const { return state_; }
   /// Number of trained values.
   std::int64_t num_parameters() const;
+  /// Weight and bias of the last layer, whose shapes depend on the number of classes.
+  const std::vector<std::string>& classifier_names() const { return classifier_names_; }
+
+  /// Stops training the parameters whose names match one of the patterns of a shell (`*` and `?`, also across dots;
+  /// `[...]`): they leave parameters(), stay in state() and get no gradients, and layers below the first trained one
+  /// are left out of backward. Running statistics of their normalisations move on unless set_norm_statistics() freezes
+  /// them. UsageError, with nothing changed, for a pattern that matches no trained parameter and when none is left.
+  void freeze(const std::vector<std::string>& patterns);
 
   void set_training(Mode mode) { norm_context_.mode = mode; }
   Mode mode() const { return norm_context_.mode; }
@@ -54,20 +80,34 @@ class Network {
   void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
 
  protected:
-  Network() = default;
+  /// `seed` of the initial values.
+  explicit Network(std::uint64_t seed) : seed_(seed) {}
   /// \name For constructors: append to the state dictionary
   /// @{
-  at::Tensor add_parameter(const std::string& name, at::Tensor value);
-  at::Tensor add_buffer(const std::string& name, at::Tensor value);
+  /// Values depend on the seed and the position in the state dictionary.
+  at::Tensor add_parameter(const std::string& name, at::IntArrayRef sizes, const Initial& initial);
   /// weight 1, bias 0, running mean 0, running variance 1.
   NormTensors add_norm(const std::string& name, std::int64_t num_channels);
+  /// Weights of deviation sqrt(2 / fan_out) (He et al. 2015, arXiv 1502.01852), counting all groups as torch does.
+  ConvNorm add_conv_norm(const std::string& convolution, const std::string& norm, const Convolution& shape);
+  /// The last layer: `name`.weight [classes, features], `name`.bias [classes]. `dropout` acts before it.
+  void add_classifier(const std::string& name, std::int64_t num_features, std::int64_t num_classes,
+                      const Initial& weight, const Initial& bias, double dropout);
   /// @}
+  /// The classifier of the mean over H and W of features [N, C, H, W], behind dropout in training.
+  at::Tensor classify(const at::Tensor& features_NCHW) const;
   const NormContext& norm_context() const { return norm_context_; }
   std::uint64_t dropout_seed() const { return dropout_seed_; }
 
  private:
+  at::Tensor add_buffer(const std::string& name, at::Tensor value);
+
+  std::uint64_t seed_;
   NamedTensors parameters_, buffers_, state_;
   NormContext norm_context_;
+  Linear classifier_;
+  std::vector<std::string> classifier_names_;
+  double dropout_ = 0;
   std::uint64_t dropout_seed_ = 0;
 };
 

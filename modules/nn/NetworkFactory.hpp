@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,21 @@
 namespace multicard {
 
 struct NetworkOptions {
-  double width = 1.0;           ///< multiplier of the number of channels
+  double width = 1.0;           ///< multiplier of the number of channels; mobilenet_v2 alone takes others than 1
   std::int64_t classes = 1000;  ///< outputs
-  double dropout = 0.2;         ///< before the classifier, in training
-  std::uint64_t seed = 1;       ///< of the initialisation: equal seeds give equal weights on every rank
+  /// Before the classifier, in training; none: as the network's definition. ResNets have none and take 0 only.
+  std::optional<double> dropout = std::nullopt;
+  /// Probability that the deepest residual blocks leave out a row, in training (less in the others); none: as the
+  /// network's definition. Only EfficientNets take others than 0.
+  std::optional<double> stochastic_depth = std::nullopt;
+  std::uint64_t seed = 1;  ///< of the initialisation: equal seeds give equal weights on every rank
 };
 
 /// The names make_network() knows.
 std::vector<std::string> network_names();
 
-/// A network on the CPU in float32, contiguous, in training mode. UsageError for an unknown name (names the nearest)
-/// and for options out of range.
+/// A network on the CPU in float32, contiguous, in training mode. UsageError for an unknown name (names the nearest),
+/// for options out of range and for options that the network has not.
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options);
 
 }  // namespace multicard

@@ -39,11 +39,26 @@ at::Tensor mixed(const at::Tensor& x) {
   return xor_shifted(xor_shifted(once, 27) * as_signed(kMultiplier2), 31);
 }
 
+// Zero with `probability`, 1 / (1 - probability) otherwise.
+at::Tensor dropout_factors(at::IntArrayRef sizes, const at::TensorOptions& options, double probability,
+                           std::uint64_t seed) {
+  constexpr int kBits = 31;
+  const at::Tensor index = at::arange(c10::multiply_integers(sizes), options.dtype(at::kLong)).view(sizes);
+  const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(mixed(seed + kIncrement))) &
+                          as_signed((std::uint64_t{1} << kBits) - 1);
+  const at::Tensor kept = bits >= static_cast<std::int64_t>(std::llround(std::ldexp(probability, kBits)));
+  return kept.to(options.dtype()).div(1.0 - probability);
+}
+
 }  // namespace
+
+std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t stream) {
+  return mixed(mixed(seed + kIncrement) + (stream + 1) * kIncrement);
+}
 
 at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t seed, std::uint64_t stream) {
   at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
-  const std::uint64_t key = mixed(mixed(seed + kIncrement) + (stream + 1) * kIncrement);
+  const std::uint64_t key = seed_of_stream(seed, stream);
   auto* out = values.data_ptr<float>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
     const auto index = static_cast<std::uint64_t>(i);
@@ -54,13 +69,21 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
   return values;
 }
 
+at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t seed, std::uint64_t stream) {
+  at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
+  const std::uint64_t key = seed_of_stream(seed, stream);
+  auto* out = values.data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    out[i] = static_cast<float>(bound * (2.0 * uniform(key, static_cast<std::uint64_t>(i)) - 1.0));
+  return values;
+}
+
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
-  constexpr int kBits = 31;
-  const at::Tensor index = at::arange(x.numel(), x.options().dtype(at::kLong)).view(x.sizes());
-  const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(mixed(seed + kIncrement))) &
-                          as_signed((std::uint64_t{1} << kBits) - 1);
-  const at::Tensor kept = bits >= static_cast<std::int64_t>(std::llround(std::ldexp(probability, kBits)));
-  return x * kept.to(x.scalar_type()).div(1.0 - probability);
+  return x * dropout_factors(x.sizes(), x.options(), probability, seed);
+}
+
+at::Tensor seeded_row_dropout(const at::Tensor& x_NCHW, double probability, std::uint64_t seed) {
+  return x_NCHW * dropout_factors({x_NCHW.size(0), 1, 1, 1}, x_NCHW.options(), probability, seed);
 }
 
 }  // namespace multicard

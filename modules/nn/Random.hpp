@@ -7,11 +7,18 @@
 
 namespace multicard {
 
+/// The seed of one of the many uses of `seed`.
+std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t stream);
+
 /// Values of N(0, deviation^2), float32 on the CPU. `stream` separates the tensors of one seed.
 at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t seed, std::uint64_t stream);
+/// Values between -bound and bound, float32 on the CPU.
+at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t seed, std::uint64_t stream);
 
 /// x with each value zeroed with `probability` (below 1) and the others divided by (1 - probability). The choice
 /// depends on `seed` and the index of the element alone, whatever device or dtype.
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed);
+/// The same for whole rows of x [N, C, H, W]: stochastic depth (Huang et al. 2016, arXiv 1603.09382).
+at::Tensor seeded_row_dropout(const at::Tensor& x_NCHW, double probability, std::uint64_t seed);
 
 }  // namespace multicard
