@@ -16,4 +16,13 @@ struct NamedTensor {
 
 using NamedTensors = std::vector<NamedTensor>;
 
+/// The tensors alone, in the same order.
+inline std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(named.size());
+  for (const NamedTensor& entry : named)
+    tensors.push_back(entry.tensor);
+  return tensors;
+}
+
 }  // namespace multicard

@@ -45,31 +45,53 @@ Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parame
   }
   const bool adamw = options_.name == "adamw";
   if (adamw || options_.momentum > 0) first_moments_ = zeros_beside(parameters_);
-  if (!adamw) return;
-  second_moments_ = zeros_beside(parameters_);
-  num_steps_ = at::zeros({}, parameters_.front().options().dtype(at::kFloat));
+  if (adamw) {
+    second_moments_ = zeros_beside(parameters_);
+    num_steps_ = at::zeros({}, parameters_.front().options().dtype(at::kFloat));
+  }
+  make_groups();
 }
 
-void Optimizer::step(double learning_rate) {
+void Optimizer::make_groups() {
+  Group all, bare;
+  all.weight_decay = options_.weight_decay;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    Group& group = options_.decay_norms || parameters_[i].dim() > 1 ? all : bare;
+    group.parameters.push_back(parameters_[i]);
+    group.gradients.push_back(gradients_[i]);
+    if (!first_moments_.empty()) group.first_moments.push_back(first_moments_[i]);
+    if (!second_moments_.empty()) group.second_moments.push_back(second_moments_[i]);
+  }
+  for (Group* group : {&all, &bare})
+    if (!group->parameters.empty()) groups_.push_back(std::move(*group));
+}
+
+void Optimizer::step(double learning_rate, const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
-  if (options_.name == "adamw")
-    step_adamw(learning_rate);
-  else
-    step_sgd(learning_rate);
+  const bool adamw = options_.name == "adamw";
+  const std::optional<at::Tensor> found = found_inf.defined() ? std::optional(found_inf) : std::nullopt;
+  if (adamw) num_steps_.add_(1);
+  for (const Group& group : groups_)
+    if (adamw)
+      step_adamw(group, learning_rate, found);
+    else
+      step_sgd(group, learning_rate, found);
+  if (adamw && found) num_steps_.sub_(*found);
 }
 
-void Optimizer::step_sgd(double learning_rate) {
+void Optimizer::step_sgd(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf) {
   // From buffers of zeros the first step needs no case of its own: momentum * 0 + gradient, without dampening.
-  at::_fused_sgd_(parameters_, gradients_, first_moments_, options_.weight_decay, options_.momentum, learning_rate,
-                  /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+  at::_fused_sgd_(group.parameters, group.gradients, group.first_moments, group.weight_decay, options_.momentum,
+                  learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
+                  /*grad_scale=*/std::nullopt, found_inf);
 }
 
-void Optimizer::step_adamw(double learning_rate) {
-  num_steps_.add_(1);
-  const std::vector<at::Tensor> num_steps(parameters_.size(), num_steps_);
-  at::_fused_adamw_(parameters_, gradients_, first_moments_, second_moments_, /*max_exp_avg_sqs=*/{}, num_steps,
-                    learning_rate, options_.beta1, options_.beta2, options_.weight_decay, options_.eps,
-                    /*amsgrad=*/false, /*maximize=*/false);
+void Optimizer::step_adamw(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf) {
+  const std::vector<at::Tensor> num_steps(group.parameters.size(), num_steps_);
+  at::_fused_adamw_(group.parameters, group.gradients, group.first_moments, group.second_moments,
+                    /*max_exp_avg_sqs=*/{}, num_steps, learning_rate, options_.beta1, options_.beta2,
+                    group.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false,
+                    /*grad_scale=*/std::nullopt, found_inf);
 }
 
 at::Tensor Optimizer::gradient_norm_tensor() const {

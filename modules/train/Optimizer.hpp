@@ -1,6 +1,7 @@
 #pragma once
 /// \file Updating parameters.
 
+#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -20,8 +21,9 @@ class Optimizer {
   /// \throws std::logic_error when parameters and gradients do not match.
   Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
 
-  /// One update with learning rate `learning_rate`; the gradients stay as they are.
-  void step(double learning_rate);
+  /// One update with learning rate `learning_rate`; the gradients stay as they are. Nothing changes when `found_inf` (a
+  /// one-element float32 tensor on the device, undefined: 0) is not 0.
+  void step(double learning_rate, const at::Tensor& found_inf = {});
 
   /// L2 norm over all gradients, summed in float64. Waits for the device.
   double gradient_norm() const { return gradient_norm_tensor().item<double>(); }
@@ -39,8 +41,15 @@ class Optimizer {
   NamedTensors state() const;
 
  private:
-  void step_sgd(double learning_rate);
-  void step_adamw(double learning_rate);
+  /// Parameters that decay alike, with their gradients and moments.
+  struct Group {
+    double weight_decay = 0;
+    std::vector<at::Tensor> parameters, gradients, first_moments, second_moments;
+  };
+
+  void make_groups();
+  void step_sgd(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf);
+  void step_adamw(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf);
 
   OptimizerOptions options_;
   std::vector<std::string> names_;
@@ -48,6 +57,7 @@ class Optimizer {
   std::vector<at::Tensor> first_moments_;   ///< momentum buffers or averages of the gradient
   std::vector<at::Tensor> second_moments_;  ///< adamw: averages of the squared gradient
   at::Tensor num_steps_;                    ///< adamw: updates so far
+  std::vector<Group> groups_;
 };
 
 }  // namespace multicard

@@ -4,41 +4,31 @@
 
 namespace multicard {
 
-namespace {
-
-std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
-  std::vector<at::Tensor> tensors;
-  tensors.reserve(named.size());
-  for (const NamedTensor& entry : named)
-    tensors.push_back(entry.tensor);
-  return tensors;
-}
-
-}  // namespace
-
 ReplicatedStrategy::ReplicatedStrategy(Task& task, TensorCollectives& collectives,
-                                       const GradientReducer::Options& options)
-    : task_(task), collectives_(collectives), reducer_(tensors_of(task.parameters()), collectives, options) {
+                                       const GradientReducer::Options& options, Reading reading)
+    : task_(task),
+      collectives_(collectives),
+      reducer_(tensors_of(task.parameters()), collectives, options),
+      reading_(reading) {
   const at::NoGradGuard no_grad;
   broadcast_tensors(tensors_of(task.parameters()), collectives_, 0);
   share_buffers();
 }
 
-ReadPlan ReplicatedStrategy::read_plan(std::int64_t first_step, std::int64_t last_step) const {
-  return {collectives_.rank(), collectives_.size(), first_step, last_step};
+void ReplicatedStrategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
+  task_.start_reading({collectives_.rank(), collectives_.size(), first_step, last_step, reading_});
 }
 
-void ReplicatedStrategy::begin_step() {
-  reducer_.zero();
+Batch ReplicatedStrategy::next(StepClock& clock) {
+  clock.enter(Phase::data_wait);
+  Batch batch = task_.next();
+  clock.enter(Phase::transfer);
+  return task_.finish_input(task_.to_device(std::move(batch)));
 }
 
-void ReplicatedStrategy::backward(const Loss& loss, bool is_last) {
+void ReplicatedStrategy::backward(const at::Tensor& loss, bool is_last) {
   if (is_last) reducer_.arm();
-  loss.value.backward();
-}
-
-void ReplicatedStrategy::finish_gradients() {
-  reducer_.finish();
+  loss.backward();
 }
 
 void ReplicatedStrategy::share_buffers() {

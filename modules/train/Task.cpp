@@ -7,7 +7,16 @@ Batch Batch::rows(std::int64_t first, std::int64_t count) const {
   part.num_rows = count;
   part.inputs = inputs.narrow(0, first, count);
   part.targets = targets.narrow(0, first, count);
+  for (at::Tensor& detail : part.details)
+    if (detail.defined()) detail = detail.narrow(0, first, count);
   return part;
+}
+
+std::vector<at::Tensor> Batch::tensors() const {
+  std::vector<at::Tensor> all{inputs, targets};
+  for (const at::Tensor& detail : details)
+    if (detail.defined()) all.push_back(detail);
+  return all;
 }
 
 }  // namespace multicard

@@ -11,17 +11,20 @@
 
 namespace multicard {
 
-/// This rank's rows of one global batch, on the compute device.
+/// Rows of one global batch: all of them, or one rank's.
 struct Batch {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
-  std::int64_t num_rows = 0;     ///< of this rank; may be 0
+  std::int64_t num_rows = 0;     ///< held here; may be 0
   std::int64_t global_rows = 0;  ///< over all ranks
-  at::Tensor inputs;             ///< images [num_rows, C, H, W]
-  at::Tensor targets;            ///< labels int64 [num_rows]
+  at::Tensor inputs;             ///< [num_rows, ...]: the network's input, or what the task makes it from on the device
+  at::Tensor targets;            ///< [num_rows]
+  std::vector<at::Tensor> details;  ///< further tensors of num_rows rows, which the task knows
 
-  /// Rows [first, first + count) as a micro-batch; global_rows stays.
+  /// Rows [first, first + count), sharing memory; global_rows stays.
   Batch rows(std::int64_t first, std::int64_t count) const;
+  /// All defined tensors, in a fixed order.
+  std::vector<at::Tensor> tensors() const;
 };
 
 /// The loss of one micro-batch on one rank.
@@ -36,12 +39,21 @@ struct Evaluation {
   std::int64_t samples = 0;
 };
 
-/// Which part of each global batch a rank reads, and which steps.
+/// How much of each global batch a rank reads.
+enum class Reading {
+  part,   ///< the rows it trains on
+  whole,  ///< all rows, of which it keeps those it trains on
+  all,    ///< all rows, to hand them out
+  none,   ///< nothing: another rank hands its rows out
+};
+
+/// What a rank reads of each global batch, and which steps.
 struct ReadPlan {
-  int rank = 0;
+  int rank = 0;  ///< the part it trains on is block_of(rows, rank, num_ranks)
   int num_ranks = 1;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;  ///< one past the last
+  Reading reading = Reading::part;
 };
 
 /// One kind of work on one device. It knows the data and the network, and nothing of how gradients meet.
@@ -60,10 +72,15 @@ class Task {
 
   /// Starts reading ahead for `plan`; batches then come from next() in step order.
   virtual void start_reading(const ReadPlan& plan) = 0;
-  /// Waits for the next batch in host memory.
+  /// Waits for the next batch in host memory, as the input pipeline gives it out.
   virtual Batch next() = 0;
   /// Moves a batch to the compute device.
   virtual Batch to_device(Batch batch) = 0;
+  /// On the compute device: what the pipeline gave out -> this rank's rows as the network takes them.
+  virtual Batch finish_input(Batch batch) = 0;
+  /// A batch of `num_rows` rows of `step` on the compute device, uninitialised, as next() and to_device() would give
+  /// it: where rows of another rank arrive.
+  virtual Batch allocate(std::int64_t step, std::int64_t num_rows) = 0;
 
   /// Whether a rank without rows must run forward and backward all the same, because the others wait for it inside
   /// (synchronised batch norm).

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -21,115 +20,150 @@ void check_finite(const char* what, double value, std::int64_t step) {
       .on_all_ranks();
 }
 
+/// Scaling mends gradients that overflow float16; when it has shrunk the loss this far, they are not finite in
+/// themselves.
+void check_scale(double scale, std::int64_t step) {
+  if (scale >= LossScaler::kLeast) return;
+  throw NumericalError(fmt::format("the gradients of step {} are not finite at a loss scale of {}", step, scale),
+                       "training has diverged, or the network overflows float16",
+                       "Lower optimizer.learning_rate, or use precision bf16 or fp32.")
+      .on_all_ranks();
+}
+
 }  // namespace
 
-Trainer::Trainer(Task& task, ReplicatedStrategy& strategy, Optimizer& optimizer, const Schedule& schedule,
-                 StepClock& clock, Recorder& recorder, const TrainerOptions& options)
-    : task_(task),
-      strategy_(strategy),
-      optimizer_(optimizer),
-      schedule_(schedule),
-      clock_(clock),
-      recorder_(recorder),
-      options_(options),
-      step_(options.first_step) {
-  recorder_.record().first_step = options.first_step;
-  task_.start_reading(strategy_.read_plan(options.first_step, options.num_steps));
+Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
+    : with_(parts), options_(options), step_(options.first_step) {
+  with_.recorder.record().first_step = options.first_step;
+  with_.strategy.start_reading(options.first_step, options.num_steps);
 }
 
 void Trainer::forward_and_backward(const Batch& batch) {
   loss_sum_ = at::zeros({}, batch.inputs.options().dtype(at::kDouble));
-  if (batch.num_rows == 0 && !task_.computes_empty_batches()) return;
-  const int ranks = strategy_.collectives().size();
+  const bool joins_empty = with_.task.computes_empty_batches();
+  if (batch.num_rows == 0 && !joins_empty) return;
+  const int ranks = with_.strategy.collectives().size();
   // Where ranks meet inside forward and backward, all run as many micro-batches as the largest block has.
-  const std::int64_t most = task_.computes_empty_batches() ? (batch.global_rows + ranks - 1) / ranks : batch.num_rows;
+  const std::int64_t most = joins_empty ? (batch.global_rows + ranks - 1) / ranks : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
   const std::int64_t num_micro_batches = (most + rows - 1) / rows;
   for (std::int64_t i = 0; i < num_micro_batches; ++i) {
     const std::int64_t first = std::min(i * rows, batch.num_rows);
-    clock_.enter(Phase::forward);
-    const Loss loss = task_.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
+    with_.clock.enter(Phase::forward);
+    const Loss loss = with_.task.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
     loss_sum_ += loss.value.detach().to(at::kDouble);
-    clock_.enter(Phase::backward);
-    strategy_.backward(loss, i + 1 == num_micro_batches);
+    with_.clock.enter(Phase::backward);
+    with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
   }
 }
 
-at::Tensor Trainer::sum_over_ranks(const Requests& mine) {
-  at::Tensor values = at::zeros({3}, loss_sum_.options());
-  values[0].copy_(loss_sum_);
-  if (mine.stop) values[1].fill_(1);
-  if (mine.checkpoint) values[2].fill_(1);
-  strategy_.collectives().sum(values);
-  return values;
+at::Tensor Trainer::inspect_gradients() {
+  at::Tensor inspected = at::zeros({2}, loss_sum_.options());
+  if (!with_.strategy.updates()) return inspected;
+  if (with_.scaler) found_inf_ = with_.scaler->unscale(with_.strategy.gradients());
+  const at::Tensor norm =
+      options_.clip_norm ? with_.optimizer->clip_tensor(*options_.clip_norm) : with_.optimizer->gradient_norm_tensor();
+  if (with_.strategy.collectives().rank() != 0) return inspected;
+  inspected[0].copy_(norm);
+  if (with_.scaler) inspected[1].copy_(found_inf_);
+  return inspected;
+}
+
+at::Tensor Trainer::sum_over_ranks(const Requests& mine, const at::Tensor& inspected) {
+  at::Tensor told = at::zeros({kNumTold}, loss_sum_.options());
+  told[kLoss].copy_(loss_sum_);
+  if (mine.stop) told[kStop].fill_(1);
+  if (mine.checkpoint) told[kCheckpoint].fill_(1);
+  told.narrow(0, kNorm, 2).copy_(inspected);
+  with_.strategy.collectives().sum(told);
+  return told;
+}
+
+void Trainer::update(double learning_rate, const at::Tensor& told) {
+  if (with_.strategy.updates()) with_.optimizer->step(learning_rate, found_inf_);
+  with_.clock.enter(Phase::reduce_wait);
+  with_.strategy.share_parameters();
+  with_.clock.enter(Phase::update);
+  if (with_.scaler) with_.scaler->update(told[kFoundInf].to(at::kFloat));
+  if (with_.average) with_.average->update();
 }
 
 void Trainer::step(const Requests& mine) {
-  clock_.begin_step();
-  clock_.enter(Phase::data_wait);
-  Batch batch = task_.next();
-  clock_.enter(Phase::transfer);
-  batch = task_.to_device(std::move(batch));
-  clock_.enter(Phase::other);
-  task_.begin_step(step_);
-  strategy_.begin_step();
+  with_.clock.begin_step();
+  const Batch batch = with_.strategy.next(with_.clock);
+  with_.clock.enter(Phase::other);
+  with_.task.begin_step(step_);
+  with_.strategy.begin_step();
 
   forward_and_backward(batch);
 
-  clock_.enter(Phase::reduce_wait);
-  strategy_.finish_gradients();
-  const at::Tensor sums = sum_over_ranks(mine);
-
-  clock_.enter(Phase::update);
-  const double learning_rate = schedule_.learning_rate(step_);
-  const at::Tensor norm =
-      options_.clip_norm ? optimizer_.clip_tensor(*options_.clip_norm) : optimizer_.gradient_norm_tensor();
-  optimizer_.step(learning_rate);
-
-  clock_.enter(Phase::other);
-  recorder_.add_step_samples(batch.num_rows);
+  with_.clock.enter(Phase::reduce_wait);
+  with_.strategy.finish_gradients();
+  with_.clock.enter(Phase::update);
+  const at::Tensor inspected = inspect_gradients();
+  const at::Tensor scale = with_.scaler ? with_.scaler->factor().clone() : at::Tensor{};
+  with_.clock.enter(Phase::reduce_wait);
+  const at::Tensor told = sum_over_ranks(mine, inspected);
+  with_.clock.enter(Phase::update);
   StepResult result;
   result.step = step_;
-  result.learning_rate = learning_rate;
-  pending_.push_back({result, at::cat({sums, norm.to(at::kDouble).reshape({1})})});
+  result.learning_rate = with_.schedule.learning_rate(step_);
+  update(result.learning_rate, told);
+
+  with_.clock.enter(Phase::other);
+  with_.recorder.add_step_samples(batch.num_rows);
+  pending_.push_back({result, told, scale});
   ++step_;
   read_results(options_.results_lag);
-  clock_.end_step();
+  with_.clock.end_step();
 }
 
 void Trainer::read_results(std::int64_t leave) {
   while (static_cast<std::int64_t>(pending_.size()) > leave) {
     StepResult result = pending_.front().result;
-    const at::Tensor values = pending_.front().values.cpu();
+    const at::Tensor told = pending_.front().told.cpu();
+    const double* values = told.const_data_ptr<double>();
+    const double scale = pending_.front().scale.defined() ? pending_.front().scale.item<double>() : 1;
     pending_.pop_front();
-    result.loss = values[0].item<double>();
-    result.requests = {values[1].item<double>() > 0, values[2].item<double>() > 0};
-    result.gradient_norm = values[3].item<double>();
-    recorder_.add_metric("train_loss", result.step, result.loss);
-    recorder_.add_metric("learning_rate", result.step, result.learning_rate);
-    recorder_.add_metric("grad_norm", result.step, result.gradient_norm);
+    result.loss = values[kLoss];
+    result.requests = {values[kStop] > 0, values[kCheckpoint] > 0};
+    result.gradient_norm = values[kNorm];
+    result.skipped = values[kFoundInf] > 0;
+    record(result, scale);
     last_ = result;
     check_finite("loss", result.loss, result.step);
-    check_finite("gradient norm", result.gradient_norm, result.step);
+    if (!result.skipped) check_finite("gradient norm", result.gradient_norm, result.step);
+    check_scale(scale, result.step);
   }
+}
+
+void Trainer::record(const StepResult& result, double scale) {
+  with_.recorder.add_metric("train_loss", result.step, result.loss);
+  with_.recorder.add_metric("learning_rate", result.step, result.learning_rate);
+  with_.recorder.add_metric("grad_norm", result.step, result.gradient_norm);
+  if (!with_.scaler) return;
+  with_.recorder.add_metric("loss_scale", result.step, scale);
+  with_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);
 }
 
 std::optional<Evaluation> Trainer::evaluate() {
   read_results(0);
-  clock_.pause();
-  strategy_.share_buffers();
-  const std::optional<Evaluation> found = task_.evaluate();
+  with_.clock.pause();
+  std::optional<WeightAverage::InUse> averaged;
+  if (with_.average) averaged.emplace(*with_.average);
+  with_.strategy.share_buffers();
+  const std::optional<Evaluation> found = with_.task.evaluate();
   if (found) {
-    recorder_.add_metric("eval_loss", step_, found->loss);
-    recorder_.add_metric("eval_accuracy", step_, found->accuracy);
+    with_.recorder.add_metric("eval_loss", step_, found->loss);
+    with_.recorder.add_metric("eval_accuracy", step_, found->accuracy);
   }
-  clock_.resume();
+  with_.clock.resume();
   return found;
 }
 
 void Trainer::finish() {
   read_results(0);
-  recorder_.add_step_times(clock_.take_all());
+  with_.recorder.add_step_times(with_.clock.take_all());
 }
 
 }  // namespace multicard

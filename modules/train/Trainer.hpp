@@ -6,11 +6,13 @@
 #include <optional>
 
 #include "device/StepClock.hpp"
+#include "train/LossScaler.hpp"
 #include "train/Optimizer.hpp"
 #include "train/Recorder.hpp"
-#include "train/ReplicatedStrategy.hpp"
 #include "train/Schedule.hpp"
+#include "train/Strategy.hpp"
 #include "train/Task.hpp"
+#include "train/WeightAverage.hpp"
 
 namespace multicard {
 
@@ -34,23 +36,35 @@ struct StepResult {
   double loss = 0;  ///< mean over the global batch, before the update
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
+  bool skipped = false;      ///< the update, because of a gradient that float16 could not hold
   Requests requests;         ///< of any rank at that step
+};
+
+/// What a trainer works with. All must outlive it.
+struct TrainerParts {
+  Task& task;
+  Strategy& strategy;
+  Optimizer* optimizer;  ///< null where the strategy does not update
+  const Schedule& schedule;
+  StepClock& clock;
+  Recorder& recorder;
+  LossScaler* scaler = nullptr;      ///< null: the loss is not scaled
+  WeightAverage* average = nullptr;  ///< null: none is kept; else it is what is evaluated
 };
 
 /// Runs steps of one task under one strategy. All ranks must make the same calls.
 class Trainer {
  public:
-  /// Starts reading ahead. The arguments must outlive the trainer.
-  Trainer(Task& task, ReplicatedStrategy& strategy, Optimizer& optimizer, const Schedule& schedule, StepClock& clock,
-          Recorder& recorder, const TrainerOptions& options);
+  /// Starts reading ahead.
+  Trainer(const TrainerParts& parts, const TrainerOptions& options);
 
   bool finished() const { return step_ >= options_.num_steps; }
   /// Completed updates.
   std::int64_t num_completed() const { return step_; }
 
   /// Collective. One update: read, forward, backward, reduce, update. `mine` travels with the loss, so that all ranks
-  /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss or the
-  /// gradient of a step is not finite.
+  /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss of a step is
+  /// not finite, and when its gradient is not finite unless loss scaling may mend that.
   void step(const Requests& mine = {});
 
   /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of
@@ -66,25 +80,30 @@ class Trainer {
   const std::optional<StepResult>& last_result() const { return last_; }
 
  private:
+  /// What the ranks tell each other about a step.
+  enum Told : std::int64_t { kLoss, kStop, kCheckpoint, kNorm, kFoundInf, kNumTold };
+
   struct Pending {
     StepResult result;
-    at::Tensor values;  ///< [loss, stop requests, checkpoint requests] summed over ranks, then the gradient norm
+    at::Tensor told;   ///< float64 [kNumTold], summed over ranks
+    at::Tensor scale;  ///< the loss scale of the step; undefined without
   };
 
   void forward_and_backward(const Batch& batch);
-  at::Tensor sum_over_ranks(const Requests& mine);
+  /// Where the strategy updates: unscales and clips the gradients. Returns norm before clipping and found_inf, float64
+  /// [2] on the device; zeros on all ranks but the first, so that the sum over ranks is rank 0's.
+  at::Tensor inspect_gradients();
+  at::Tensor sum_over_ranks(const Requests& mine, const at::Tensor& inspected);
+  void update(double learning_rate, const at::Tensor& told);
   /// Reads the results of all but the newest `leave` steps.
   void read_results(std::int64_t leave);
+  void record(const StepResult& result, double scale);
 
-  Task& task_;
-  ReplicatedStrategy& strategy_;
-  Optimizer& optimizer_;
-  const Schedule& schedule_;
-  StepClock& clock_;
-  Recorder& recorder_;
+  TrainerParts with_;
   TrainerOptions options_;
   std::int64_t step_;
-  at::Tensor loss_sum_;  ///< of this rank, over the step's micro-batches
+  at::Tensor loss_sum_;   ///< of this rank, over the step's micro-batches
+  at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
   std::deque<Pending> pending_;
   std::optional<StepResult> last_;
 };

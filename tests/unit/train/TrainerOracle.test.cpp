@@ -83,15 +83,48 @@ TEST(TrainerOracle, FrozenStatisticsGiveTheSameOnAnyNumberOfRanks) {
   expect_equal_state(together.network(), alone.network(), 1e-10);
 }
 
+ParallelOptions parallel(const std::string& strategy, std::optional<double> bucket_mb = {}, bool overlap = true) {
+  ParallelOptions options;
+  options.strategy = strategy;
+  options.bucket_mb = bucket_mb;
+  options.overlap = overlap;
+  return options;
+}
+
 TEST(TrainerOracle, BucketsOverlapAndMicroBatchesChangeNothing) {
-  OracleTraining whole(world(), kDouble, NormMode::frozen, {std::nullopt, Overlap::yes});
-  OracleTraining small_buckets(world(), kDouble, NormMode::frozen, {0.01, Overlap::yes});
-  OracleTraining no_overlap(world(), kDouble, NormMode::frozen, {0.3, Overlap::no});
-  OracleTraining accumulated(world(), kDouble, NormMode::frozen, {std::nullopt, Overlap::yes}, 1);
+  OracleTraining whole(world(), kDouble, NormMode::frozen);
+  OracleTraining small_buckets(world(), kDouble, NormMode::frozen, parallel("ddp-ds", 0.01));
+  OracleTraining no_overlap(world(), kDouble, NormMode::frozen, parallel("ddp-ds", 0.3, false));
+  OracleTraining accumulated(world(), kDouble, NormMode::frozen, {}, 1);
 
   expect_equal_state(small_buckets.network(), whole.network(), 1e-13);
   expect_equal_state(no_overlap.network(), whole.network(), 1e-13);
   expect_equal_state(accumulated.network(), whole.network(), 1e-10);
+}
+
+TEST(TrainerOracle, AllStrategiesAreOneRankWhereStatisticsAreSynchronised) {
+  constexpr std::int64_t kSteps = 20;
+  OracleTraining alone(Communicator::null(), kDouble, NormMode::synchronised, {}, {}, kSteps);
+  for (const char* name : {"dp", "ddp", "ddp-ds"}) {
+    SCOPED_TRACE(name);
+    OracleTraining together(world(), kDouble, NormMode::synchronised, parallel(name), {}, kSteps);
+
+    ASSERT_EQ(together.losses().size(), 20u);
+    for (std::size_t step = 0; step < 20; ++step)
+      EXPECT_NEAR(together.losses()[step], alone.losses()[step], 1e-10 * alone.losses()[step]) << step;
+    expect_equal_state(together.network(), alone.network(), 1e-10);
+  }
+}
+
+TEST(TrainerOracle, AllStrategiesAreTheSameWithStatisticsPerReplica) {
+  OracleTraining sampled(world(), kFloat, NormMode::per_replica);
+  for (const char* name : {"dp", "ddp"}) {
+    SCOPED_TRACE(name);
+    OracleTraining other(world(), kFloat, NormMode::per_replica, parallel(name));
+
+    EXPECT_EQ(other.losses().front(), sampled.losses().front());
+    expect_losses(other.losses(), sampled.losses(), 1e-5, 1e-3, 8);
+  }
 }
 
 TEST(TrainerOracle, RecordsEveryStep) {

@@ -25,12 +25,19 @@ class OracleTask final : public Task {
   Batch next() override {
     constexpr std::int64_t kRows = 8;
     const std::int64_t step = plan_.first_step++, share = kRows / plan_.num_ranks, extra = kRows % plan_.num_ranks;
-    const std::int64_t first = plan_.rank * share + std::min<std::int64_t>(plan_.rank, extra);
-    const std::int64_t count = share + (plan_.rank < extra ? 1 : 0);
-    const Samples mine = oracle_batch(step, arithmetic_).rows(first, count);
-    return {step, 0, count, kRows, mine.images.contiguous(arithmetic_.layout), mine.labels};
+    const bool all = plan_.reading == Reading::all;
+    const std::int64_t first = all ? 0 : plan_.rank * share + std::min<std::int64_t>(plan_.rank, extra);
+    const std::int64_t count = all ? kRows : share + (plan_.rank < extra ? 1 : 0);
+    const Samples mine = oracle_batch(step % 10, arithmetic_).rows(first, count);
+    return {step, 0, count, kRows, mine.images.contiguous(arithmetic_.layout), mine.labels, {}};
   }
   Batch to_device(Batch batch) override { return batch; }
+  Batch finish_input(Batch batch) override { return batch; }
+  Batch allocate(std::int64_t step, std::int64_t rows) override {
+    const Samples any = oracle_batch(step % 10, arithmetic_);
+    const at::Tensor images = at::empty({rows, 3, any.images.size(2), any.images.size(3)}, any.images.options());
+    return {step, 0, rows, 8, images.contiguous(arithmetic_.layout), at::empty({rows}, any.labels.options()), {}};
+  }
   bool computes_empty_batches() const override { return synchronises_; }
   void begin_step(std::int64_t) override {}
   Loss forward(const Batch& batch) override {
@@ -59,28 +66,29 @@ class SummedStatistics final : public StatisticsReducer {
 
 enum class NormMode { per_replica, synchronised, frozen };
 
-// Trains the oracle's ten steps on the ranks of `communicator` with its recipe.
+// Trains the oracle's ten steps (further ones see its batches again) on the ranks of `communicator` with its recipe.
 class OracleTraining {
  public:
   OracleTraining(const Communicator& communicator, const Arithmetic& arithmetic, NormMode norm,
-                 const GradientReducer::Options& reducer = {}, std::optional<std::int64_t> micro_batch = {})
+                 const ParallelOptions& parallel = {}, std::optional<std::int64_t> micro_batch = {},
+                 std::int64_t num_steps = 10)
       : collectives_(make_collectives(Backend::automatic, communicator, arithmetic.device)),
         statistics_(*collectives_),
         task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors"),
         clock_(arithmetic.device),
         recorder_(clock_.name()) {
     if (norm == NormMode::frozen) task_.network().set_norm_statistics(Statistics::frozen);
-    strategy_ = std::make_unique<ReplicatedStrategy>(task_, *collectives_, reducer);
+    strategy_ = make_strategy(parallel, task_, *collectives_);
     OptimizerOptions sgd;
     sgd.momentum = 0.9;
     sgd.weight_decay = 4e-5;
-    optimizer_ = std::make_unique<Optimizer>(sgd, task_.parameters(), strategy_->gradients());
+    if (strategy_->updates()) optimizer_ = std::make_unique<Optimizer>(sgd, task_.parameters(), strategy_->gradients());
     schedule_ = std::make_unique<Schedule>(ScheduleOptions{}, 0.05, 10);
     TrainerOptions options;
-    options.num_steps = 10;
+    options.num_steps = num_steps;
     options.micro_batch = micro_batch;
     options.results_lag = arithmetic.device.is_cuda() ? 1 : 0;
-    Trainer trainer(task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, options);
+    Trainer trainer({task_, *strategy_, optimizer_.get(), *schedule_, clock_, recorder_}, options);
     while (!trainer.finished())
       trainer.step();
     strategy_->share_buffers();
@@ -98,7 +106,7 @@ class OracleTraining {
   OracleTask task_;
   StepClock clock_;
   Recorder recorder_;
-  std::unique_ptr<ReplicatedStrategy> strategy_;
+  std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Schedule> schedule_;
 };
