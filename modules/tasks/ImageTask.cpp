@@ -1,24 +1,22 @@
 #include "tasks/ImageTask.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
-#include "state/TensorFile.hpp"
-#include "train/CheckpointStore.hpp"
+#include "tasks/ImageNetwork.hpp"
 
 namespace multicard {
 
 namespace {
-
-constexpr double kDropoutOfMobileNetV2 = 0.2;
 
 SamplerOptions sampler_options(const RunOptions& options, const ImageSetInfo& set, int num_ranks) {
   SamplerOptions sampler;
@@ -28,15 +26,6 @@ SamplerOptions sampler_options(const RunOptions& options, const ImageSetInfo& se
   sampler.shuffle = options.data.shuffle;
   sampler.drop_last = options.data.drop_last;
   return sampler;
-}
-
-at::ScalarType compute_type(const RunOptions& options) {
-  return options.precision == "fp64" ? at::kDouble : at::kFloat;
-}
-
-/// model.weights names a safetensors file or a checkpoint folder.
-std::string weights_file(const std::string& path) {
-  return std::filesystem::is_directory(path) ? CheckpointStore::model_file(path) : path;
 }
 
 /// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
@@ -56,6 +45,7 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
     : options_(options),
       communicator_(communicator),
       device_(device),
+      precision_(precision_from(options.precision)),
       train_(options.data.train, communicator, options.data.limit),
       classes_(options.model.classes.value_or(static_cast<int>(train_.info().class_names.size()))),
       sampler_(
@@ -73,17 +63,8 @@ void ImageTask::build_network(StatisticsReducer* statistics) {
     throw UsageError(fmt::format("model.classes is {}, but the training shards have {} classes", classes_, in_shards));
   if (test_ && test_->info().class_names != train_.info().class_names)
     throw DataError(fmt::format("{} and {} have different classes", options_.data.train, *options_.data.test));
-  NetworkOptions network;
-  network.width = options_.model.width;
-  network.classes = classes_;
-  network.dropout = options_.model.dropout.value_or(kDropoutOfMobileNetV2);
-  network.seed = static_cast<std::uint64_t>(options_.run.seed);
-  network_ = make_network(options_.model.name, network);
-  if (options_.model.weights) copy_into(network_->state(), TensorFile(weights_file(*options_.model.weights)));
-  network_->to(device_, compute_type(options_),
-               options_.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  network_ = make_image_network(options_, classes_, device_);
   network_->set_statistics_reducer(statistics);
-  network_->set_norm_statistics(options_.model.freeze_batch_norm ? Statistics::frozen : Statistics::of_batch);
 }
 
 LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
@@ -96,7 +77,7 @@ LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
   loader.preprocess.layout = options_.data.layout == "nhwc" ? ImageLayout::nhwc : ImageLayout::nchw;
   loader.preprocess.mean = options_.data.normalize ? options_.data.normalize->mean : train.mean;
   loader.preprocess.std = options_.data.normalize ? options_.data.normalize->std : train.std;
-  loader.dtype = compute_type(options_);
+  loader.dtype = master_type(precision_);
   loader.num_workers = num_workers_;
   loader.prefetch = options_.data.prefetch;
   loader.memory = device_.is_cuda() && options_.data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
@@ -105,13 +86,45 @@ LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
 
 void ImageTask::start_reading(const ReadPlan& plan) {
   plan_ = plan;
-  loader_ = std::make_unique<ImageLoader>(train_, sampler_, loader_options(train_), plan.rank, plan.num_ranks,
-                                          plan.first_step, plan.last_step);
+  if (plan.reading == Reading::none) return;
+  const bool part = plan.reading == Reading::part;
+  loader_ = std::make_unique<ImageLoader>(train_, sampler_, loader_options(train_), part ? plan.rank : 0,
+                                          part ? plan.num_ranks : 1, plan.first_step, plan.last_step);
+}
+
+Batch ImageTask::keep_own_rows(Batch batch) const {
+  if (plan_.reading != Reading::whole) return batch;
+  const Block own = block_of(batch.num_rows, plan_.rank, plan_.num_ranks);
+  return batch.rows(own.first, own.count);
 }
 
 Batch ImageTask::next() {
-  ImageBatch batch = loader_->next().value();
-  return {batch.step, batch.epoch, batch.num_rows, batch.global_rows, std::move(batch.images), std::move(batch.labels)};
+  ImageBatch read = loader_->next().value();
+  Batch batch;
+  batch.step = read.step;
+  batch.epoch = read.epoch;
+  batch.num_rows = read.num_rows;
+  batch.global_rows = read.global_rows;
+  batch.inputs = std::move(read.images);
+  batch.targets = std::move(read.labels);
+  return keep_own_rows(std::move(batch));
+}
+
+Batch ImageTask::allocate(std::int64_t step, std::int64_t num_rows) {
+  const std::int64_t size = options_.data.image_size;
+  Batch batch;
+  batch.step = step;
+  batch.epoch = sampler_.epoch_of(step);
+  batch.num_rows = num_rows;
+  batch.global_rows = sampler_.rows_in(step);
+  batch.inputs = at::empty({num_rows, 3, size, size},
+                           at::TensorOptions().dtype(master_type(precision_)).device(device_), memory_format(options_));
+  batch.targets = at::empty({num_rows}, at::TensorOptions().dtype(at::kLong).device(device_));
+  return batch;
+}
+
+Batch ImageTask::finish_input(Batch batch) {
+  return batch;
 }
 
 Batch ImageTask::to_device(Batch batch) {
@@ -128,13 +141,18 @@ void ImageTask::begin_step(std::int64_t step) {
                              static_cast<std::uint64_t>(step) * 1000003u + static_cast<std::uint64_t>(plan_.rank));
 }
 
+at::Tensor ImageTask::logits(const at::Tensor& images) {
+  const Autocast autocast(precision_, device_);
+  return network_->forward(images);
+}
+
 Loss ImageTask::forward(const Batch& batch) {
-  return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows)};
+  return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
 }
 
 std::int64_t ImageTask::input_bytes_per_row() const {
   const std::int64_t size = options_.data.image_size;
-  return 3 * size * size * static_cast<std::int64_t>(c10::elementSize(compute_type(options_)));
+  return 3 * size * size * static_cast<std::int64_t>(c10::elementSize(master_type(precision_)));
 }
 
 std::int64_t ImageTask::activation_bytes_per_row() {
@@ -144,12 +162,11 @@ std::int64_t ImageTask::activation_bytes_per_row() {
     before.push_back({buffer.name, buffer.tensor.clone()});
   StatisticsReducer* const reducer = network_->statistics_reducer();
   network_->set_statistics_reducer(nullptr);
-  const at::Tensor images =
-      at::zeros({kRows, 3, options_.data.image_size, options_.data.image_size},
-                at::TensorOptions().dtype(compute_type(options_)).device(device_))
-          .contiguous(options_.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  const at::Tensor images = at::zeros({kRows, 3, options_.data.image_size, options_.data.image_size},
+                                      at::TensorOptions().dtype(master_type(precision_)).device(device_))
+                                .contiguous(memory_format(options_));
   const AllocationProbe probe;
-  const at::Tensor logits = network_->forward(images);
+  const at::Tensor result = logits(images);
   const std::int64_t bytes = probe.live_bytes() / kRows;
   network_->set_statistics_reducer(reducer);
   const at::NoGradGuard no_grad;
@@ -171,11 +188,11 @@ std::optional<Evaluation> ImageTask::evaluate() {
   std::array<double, 2> sums{};  // loss, correct
   while (std::optional<ImageBatch> read = loader.next()) {
     if (read->num_rows == 0) continue;
-    const Batch batch =
-        to_device({read->step, read->epoch, read->num_rows, read->global_rows, read->images, read->labels});
-    const at::Tensor logits = network_->forward(batch.inputs);
-    sums[0] += cross_entropy(logits, batch.targets, 1).item<double>();
-    sums[1] += static_cast<double>(num_correct(logits, batch.targets).item<std::int64_t>());
+    uploader_->start({read->images, read->labels});
+    const std::vector<at::Tensor> batch = uploader_->take();
+    const at::Tensor scores = logits(batch[0]);
+    sums[0] += cross_entropy(scores, batch[1], 1).item<double>();
+    sums[1] += static_cast<double>(num_correct(scores, batch[1]).item<std::int64_t>());
   }
   network_->set_training(Mode::train);
   communicator_.allreduce(std::span<double>(sums), ReduceOp::sum);

@@ -9,6 +9,7 @@
 #include "data/ImageLoader.hpp"
 #include "data/ImageShards.hpp"
 #include "device/BatchUploader.hpp"
+#include "device/Precision.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "train/Task.hpp"
 
@@ -29,6 +30,8 @@ class ImageTask final : public Task {
   void start_reading(const ReadPlan& plan) override;
   Batch next() override;
   Batch to_device(Batch batch) override;
+  Batch finish_input(Batch batch) override;
+  Batch allocate(std::int64_t step, std::int64_t num_rows) override;
   bool computes_empty_batches() const override { return synchronises_; }
   void begin_step(std::int64_t step) override;
   Loss forward(const Batch& batch) override;
@@ -49,10 +52,14 @@ class ImageTask final : public Task {
  private:
   void build_network(StatisticsReducer* statistics);
   LoaderOptions loader_options(const ImageShards& shards) const;
+  /// Under Reading::whole: of all rows, those that this rank trains on.
+  Batch keep_own_rows(Batch batch) const;
+  at::Tensor logits(const at::Tensor& images);
 
   RunOptions options_;
   Communicator communicator_;
   at::Device device_;
+  Precision precision_;
   ImageShards train_;
   std::optional<ImageShards> test_;
   std::int64_t classes_;

@@ -33,10 +33,6 @@ void check_world(const RunOptions& options, const Communicator& communicator) {
         .on_all_ranks();
 }
 
-GradientReducer::Options reducer_options(const ParallelOptions& parallel) {
-  return {parallel.bucket_mb, parallel.overlap ? Overlap::yes : Overlap::no};
-}
-
 }  // namespace
 
 Session::Session(const RunOptions& options, const std::string& deck_yaml, const Communicator& communicator,
@@ -55,7 +51,9 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       checkpoint_on_stop_(session.checkpoint_on_stop) {
   check_world(options_, communicator_);
   if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(options_.run.timeout_s);
-  set_tf32(Tf32::off);
+  const Precision precision = precision_from(options_.precision);
+  agreed(communicator_, [&] { check_precision(precision, device_.device, device_.gpu); });
+  set_tf32(precision == Precision::tf32 ? Tf32::on : Tf32::off);
   set_deterministic(options_.run.deterministic);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
@@ -64,8 +62,11 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   const std::int64_t per_epoch = task_->steps_per_epoch();
   num_steps_ = options_.run.steps.value_or(options_.run.epochs * per_epoch);
   num_epochs_ = (num_steps_ + per_epoch - 1) / per_epoch;
-  strategy_ = std::make_unique<ReplicatedStrategy>(*task_, *collectives_, reducer_options(options_.parallel));
-  optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
+  strategy_ = make_strategy(options_.parallel, *task_, *collectives_);
+  if (strategy_->updates())
+    optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
+  if (precision == Precision::fp16) scaler_.emplace(device_.device);
+  if (options_.run.ema_decay > 0) average_.emplace(task_->network().state(), options_.run.ema_decay);
   schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
   if (session.checkpoint) restore(*session.checkpoint);
   memory_need_ = agreed(communicator_, [&] { return predict_memory(); });
@@ -121,7 +122,15 @@ void Session::train(StopMonitor* stop) {
   settings.micro_batch = options_.run.micro_batch;
   settings.clip_norm = options_.optimizer.clip_norm;
   settings.results_lag = device_.device.is_cuda() ? 1 : 0;
-  trainer_ = std::make_unique<Trainer>(*task_, *strategy_, *optimizer_, *schedule_, clock_, recorder_, settings);
+  const TrainerParts parts{*task_,
+                           *strategy_,
+                           optimizer_.get(),
+                           *schedule_,
+                           clock_,
+                           recorder_,
+                           scaler_ ? &*scaler_ : nullptr,
+                           average_ ? &*average_ : nullptr};
+  trainer_ = std::make_unique<Trainer>(parts, settings);
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
   const std::int64_t per_epoch = task_->steps_per_epoch();
   TimePoint epoch_start = SteadyClock::now();

@@ -61,6 +61,7 @@ class Session {
   void check_continues(const TrainerState& state, const std::string& checkpoint) const;
   std::int64_t rows_before(std::int64_t step) const;
   std::string backend_name() const;
+  NamedTensors optimizer_state() const;
   MemoryNeed predict_memory();
   void train(StopMonitor* stop);
   void after_step(bool epoch_ended);
@@ -85,8 +86,10 @@ class Session {
   std::unique_ptr<StatisticsReducer> statistics_;
   std::unique_ptr<ImageTask> task_;
   std::int64_t global_batch_ = 0, num_steps_ = 0, num_epochs_ = 0;
-  std::unique_ptr<ReplicatedStrategy> strategy_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Optimizer> optimizer_;  ///< null where the strategy does not update
+  std::optional<LossScaler> scaler_;      ///< fp16
+  std::optional<WeightAverage> average_;  ///< run.ema_decay
   std::unique_ptr<Schedule> schedule_;
   StepClock clock_;
   Recorder recorder_;

@@ -6,9 +6,9 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
-#include "base/Blocks.hpp"
 #include "device/Memory.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/Session.hpp"
@@ -26,13 +26,6 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
 
 std::string records_file(const std::string& output, std::int64_t step) {
   return fmt::format("{}/records/step_{:08}.h5", output, step);
-}
-
-std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
-  std::vector<at::Tensor> tensors;
-  for (const NamedTensor& entry : named)
-    tensors.push_back(entry.tensor);
-  return tensors;
 }
 
 }  // namespace
@@ -58,6 +51,11 @@ std::int64_t Session::rows_before(std::int64_t step) const {
   return step / per_epoch * of_epoch + rest;
 }
 
+/// Nothing on ranks that do not update.
+NamedTensors Session::optimizer_state() const {
+  return optimizer_ ? optimizer_->state() : NamedTensors{};
+}
+
 /// One rank sums nothing; it is called by what more ranks would use.
 std::string Session::backend_name() const {
   const std::string name = collectives_->name();
@@ -71,7 +69,7 @@ void Session::restore(const std::string& checkpoint) {
     check_continues(state, checkpoint);
     first_step_ = state.step;
     copy_into(task_->network().state(), TensorFile(CheckpointStore::model_file(checkpoint)));
-    copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
+    if (optimizer_) copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
     const std::string records = records_file(options_.run.output, first_step_);
     if (std::filesystem::exists(records))
       history_ = history_of(ResultsFile::open(records).run("main"), communicator_.rank(), communicator_.size());
@@ -84,7 +82,7 @@ MemoryNeed Session::predict_memory() {
   MemoryNeed need;
   need.parameters = bytes_of(tensors_of(task_->parameters()));
   need.gradients = bytes_of(strategy_->gradients());
-  need.optimizer = bytes_of(tensors_of(optimizer_->state()));
+  need.optimizer = bytes_of(tensors_of(optimizer_state()));
   need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
   need.loader = task_->input_bytes_per_row() * rows * (options_.data.prefetch + 2);
   const bool on_gpu = device_.gpu.has_value();
@@ -105,7 +103,7 @@ void Session::save_checkpoint() {
   write_results(records, communicator_, Provenance{}, summarise(),
                 continue_rows(history_, recorder_.record(), communicator_.rank()));
   checkpoints_.save(communicator_, {done, rows_before(done), global_batch_, deck_yaml_}, task_->network().state(),
-                    optimizer_->state());
+                    optimizer_state());
   remove_stale_records();
   clock_.resume();
   last_saved_ = done;
