@@ -147,8 +147,10 @@ void write_file(const std::string& path, std::string_view bytes) {
   pending.commit();
 }
 
-OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+OutputFile::OutputFile(std::string path, Opening opening)
+    : path_(std::move(path)),
+      descriptor_(open(path_.c_str(),
+                       O_WRONLY | O_CREAT | O_CLOEXEC | (opening == Opening::append ? O_APPEND : O_TRUNC), 0666)) {
   if (descriptor_ < 0) fail(errno);
 }
 

@@ -17,11 +17,14 @@ std::string read_file_maybe_gzip(const std::string& path);
 /// Writes a file that appears when it is whole (see PendingFile); missing folders are created.
 void write_file(const std::string& path, std::string_view bytes);
 
+/// What becomes of a file that is there already when it is opened for writing.
+enum class Opening { replace, append };
+
 /// A file being written from front to back.
 class OutputFile {
  public:
-  /// Creates the file or empties it.
-  explicit OutputFile(std::string path);
+  /// Creates the file, empties it or goes on at its end.
+  explicit OutputFile(std::string path, Opening opening = Opening::replace);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

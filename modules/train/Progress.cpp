@@ -1,8 +1,12 @@
 #include "train/Progress.hpp"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/Log.hpp"
@@ -10,19 +14,58 @@
 
 namespace multicard {
 
-std::string progress_line(const ProgressState& state) {
+namespace {
+
+/// A piece of the line; those of high rank go first when room is short.
+struct Piece {
+  int rank;
+  std::string text;
+};
+
+std::vector<Piece> pieces_of(const ProgressState& state) {
   const auto width = static_cast<int>(std::to_string(state.steps_per_epoch).size());
   const std::int64_t in_epoch = state.step - state.epoch * state.steps_per_epoch;
-  return fmt::format(
-      "epoch {}/{}  step {:>{}}/{}  loss {:<6}  lr {:<6}  {} img/s  {} ms (data {} %, reduce {} %)  {} left",
-      state.epoch + 1, state.num_epochs, in_epoch, width, state.steps_per_epoch, significant(state.loss, 3),
-      significant(state.learning_rate, 3), significant(state.rows_per_s, 3), significant(1e3 * state.step_s, 3),
-      significant(100 * state.data_share, 2), significant(100 * state.reduce_share, 2),
-      human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s));
+  return {
+      {3, fmt::format("epoch {}/{}  ", state.epoch + 1, state.num_epochs)},
+      {0, fmt::format("step {:>{}}/{}", in_epoch, width, state.steps_per_epoch)},
+      {0, fmt::format("  loss {:<6}", significant(state.loss, 3))},
+      {4, fmt::format("  lr {:<6}", significant(state.learning_rate, 3))},
+      {2, fmt::format("  {} img/s", significant(state.rows_per_s, 3))},
+      {5, fmt::format("  {} ms", significant(1e3 * state.step_s, 3))},
+      {6, fmt::format(" (data {} %, reduce {} %)", significant(100 * state.data_share, 2),
+                      significant(100 * state.reduce_share, 2))},
+      {1, fmt::format("  {} left", human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s))}};
+}
+
+/// Width of the terminal at standard error, less the cell in which a full line would wrap.
+std::size_t terminal_columns() {
+  winsize size{};
+  constexpr std::size_t kUsual = 80;
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return (known ? size.ws_col : kUsual) - 1;
+}
+
+bool is_live_terminal() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && !(kind && std::string_view(kind) == "dumb");
+}
+
+}  // namespace
+
+std::string progress_line(const ProgressState& state, std::size_t columns) {
+  const std::vector<Piece> pieces = pieces_of(state);
+  std::string line;
+  for (int highest = 6; highest >= 0; --highest) {
+    line.clear();
+    for (const Piece& piece : pieces)
+      if (piece.rank <= highest) line += piece.text;
+    if (line.size() <= columns) return line;
+  }
+  return line.substr(0, columns);
 }
 
 Progress::Progress(int rank, std::int64_t log_every, bool quiet)
-    : quiet_(quiet), speaks_(rank == 0 && !quiet), terminal_(isatty(STDERR_FILENO) == 1), log_every_(log_every) {}
+    : quiet_(quiet), speaks_(rank == 0 && !quiet), terminal_(is_live_terminal()), log_every_(log_every) {}
 
 void Progress::step(const ProgressState& state) {
   if (!speaks_) return;
@@ -33,7 +76,7 @@ void Progress::step(const ProgressState& state) {
   }
   if (!last && seconds_since(last_) < 0.2) return;
   last_ = SteadyClock::now();
-  std::fprintf(stderr, "\r\033[K%s", progress_line(state).c_str());
+  std::fprintf(stderr, "\r\033[K%s", progress_line(state, terminal_columns()).c_str());
   std::fflush(stderr);
   line_open_ = true;
 }

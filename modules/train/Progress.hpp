@@ -1,7 +1,9 @@
 #pragma once
 /// \file The lines a person sees while a run trains.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "base/Clock.hpp"
@@ -23,11 +25,12 @@ struct ProgressState {
   double reduce_share = 0;
 };
 
-/// "epoch 1/1  step  120/312  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"
-std::string progress_line(const ProgressState& state);
+/// "epoch 1/1  step  120/312  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"; what
+/// matters least is left out where that is longer than `columns`.
+std::string progress_line(const ProgressState& state, std::size_t columns = std::numeric_limits<std::size_t>::max());
 
-/// Writes progress lines to standard error from rank 0: on a terminal one line that rewrites itself, elsewhere a plain
-/// line every `log_every` steps.
+/// Writes progress lines to standard error from rank 0: on a terminal one line that rewrites itself and fits it,
+/// elsewhere (also on a terminal that cannot, TERM=dumb) a plain line every `log_every` steps. No colours.
 class Progress {
  public:
   Progress(int rank, std::int64_t log_every, bool quiet);

@@ -12,6 +12,14 @@ void Recorder::add_metric(const std::string& name, std::int64_t step, double val
   MetricSeries& series = metrics_[name];
   series.values.push_back(value);
   series.steps.push_back(step);
+  if (feed_) feed_->add(name, step, value);
+}
+
+void Recorder::feed_metrics_to(MetricFeed& feed, std::int64_t first_step) {
+  feed_ = &feed;
+  for (const auto& [name, series] : metrics_)
+    for (std::size_t i = 0; i < series.values.size(); ++i)
+      if (series.steps[i] >= first_step) feed.add(name, series.steps[i], series.values[i]);
 }
 
 void Recorder::add_epoch_seconds(const std::string& name, std::int64_t epoch, double seconds) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "results/Columns.hpp"
+#include "train/MetricSink.hpp"
 
 namespace multicard {
 
@@ -23,6 +24,9 @@ class Recorder {
 
   /// Puts the metrics of an earlier part of the run in front.
   void continue_metrics(std::map<std::string, MetricSeries> before) { metrics_ = std::move(before); }
+  /// From now on every metric goes to `feed` too, which must outlive the recorder; first those there are already from
+  /// `first_step` on.
+  void feed_metrics_to(MetricFeed& feed, std::int64_t first_step);
 
   RankRecord& record() { return record_; }
   const std::map<std::string, MetricSeries>& metrics() const { return metrics_; }
@@ -31,6 +35,7 @@ class Recorder {
  private:
   RankRecord record_;
   std::map<std::string, MetricSeries> metrics_;
+  MetricFeed* feed_ = nullptr;
 };
 
 }  // namespace multicard

@@ -1,0 +1,63 @@
+#include "train/JsonLines.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Bytes of the lines before the first one of `first_step` or later, or the first that is not whole.
+std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
+  std::ifstream file(path);
+  std::uintmax_t bytes = 0;
+  std::string line;
+  while (std::getline(file, line) && !file.eof()) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || json.value("step", first_step) >= first_step) break;
+    bytes += line.size() + 1;
+  }
+  return bytes;
+}
+
+/// Returns `path`, whose file then has the lines before `first_step` alone.
+std::string cut_at(const std::string& path, std::int64_t first_step) {
+  if (fs::exists(path))
+    fs::resize_file(path, bytes_before(path, first_step));
+  else
+    fs::create_directories(fs::absolute(path).parent_path());
+  return path;
+}
+
+}  // namespace
+
+JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
+    : file_(cut_at(path, first_step), Opening::append) {}
+
+void JsonLines::add(const std::string& name, std::int64_t step, double value) {
+  const bool is_evaluation = name.starts_with("eval_");
+  if (step != step_ || is_evaluation != is_evaluation_) end_line();
+  step_ = step;
+  is_evaluation_ = is_evaluation;
+  if (line_.empty()) line_ = fmt::format("{{\"step\":{},\"time\":{:.3f}", step, seconds_since_1970());
+  line_ += fmt::format(",\"{}\":{}", name, nlohmann::json(value).dump());
+}
+
+void JsonLines::end_line() {
+  if (line_.empty()) return;
+  pending_ += line_ + "}\n";
+  line_.clear();
+}
+
+void JsonLines::flush() {
+  end_line();
+  file_.write(pending_);
+  pending_.clear();
+}
+
+}  // namespace multicard
