@@ -23,8 +23,9 @@ bool is_first_process() {
 
 using DeckCommand = ExitCode (*)(const DeckArguments&, const Communicator&);
 
-void add_deck_command(CLI::App& app, Command& command, const std::string& command_line, const char* name,
-                      const char* description, DeckCommand function) {
+/// Returns where the arguments will stand, for options that only this command has.
+DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::string& command_line, const char* name,
+                                const char* description, DeckCommand function) {
   auto arguments = std::make_shared<DeckArguments>();
   arguments->command_line = command_line;
   CLI::App* sub = app.add_subcommand(name, description);
@@ -36,6 +37,7 @@ void add_deck_command(CLI::App& app, Command& command, const std::string& comman
   sub->callback([&command, arguments, function] {
     command = [arguments, function](const Communicator& world) { return function(*arguments, world); };
   });
+  return *arguments;
 }
 
 void add_prepare(CLI::App& app, Command& command) {
@@ -90,8 +92,9 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   app.get_formatter()->column_width(34);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
   add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
-  add_deck_command(app, command, command_line, "sweep", "Run a matrix of variants into one results file",
-                   sweep_command);
+  DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
+                                          "Run a matrix of variants into one results file", sweep_command);
+  app.get_subcommand("sweep")->add_flag("--quick", sweep.quick, "Apply the deck's section quick: a smaller sweep");
   add_prepare(app, command);
   add_info(app, command);
   try {

@@ -16,6 +16,7 @@ struct DeckArguments {
   std::vector<std::string> overrides;  ///< key.path=value
   std::string command_line;            ///< as it was typed, for provenance
   bool dry_run = false;
+  bool quick = false;  ///< of a sweep: with the section `quick` of its deck
   bool print_config = false;
   bool quiet = false;
 };

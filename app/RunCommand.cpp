@@ -106,7 +106,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   Start start;
   if (!arguments.dry_run) start = share_start(world, options, resolved, results);
   if (start.finished) {
-    log_info(fmt::format("{} holds this run, finished. Set run.resume=never to run it again.", results));
+    log_finished(results, "run");
     return ExitCode::complete;
   }
   Session session(options, deck_yaml, world, {arguments.quiet ? Voice::quiet : Voice::speak, start.checkpoint, true});

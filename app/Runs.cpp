@@ -60,4 +60,8 @@ void log_heading(const std::string& command, const std::string& deck) {
   log_info(fmt::format("multicard {} ({})  {}  {}", build.version, build.git, command, deck));
 }
 
+void log_finished(const std::string& results, const std::string& what) {
+  log_info(fmt::format("{} holds this {}, finished. Set run.resume=never to run it again.", results, what));
+}
+
 }  // namespace multicard

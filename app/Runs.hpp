@@ -27,4 +27,7 @@ std::string rate_text(const SessionResult& result);
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);
 
+/// The only line of a `what` (run, sweep) that is started again after it has finished.
+void log_finished(const std::string& results, const std::string& what);
+
 }  // namespace multicard

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 #include "Commands.hpp"
 #include "Runs.hpp"
 #include "SweepFolder.hpp"
+#include "SweepReport.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
@@ -19,14 +18,22 @@ namespace multicard {
 
 namespace {
 
-/// The attributes by which a variant is known in the results file.
-void add_sweep_attributes(const Variant& variant, RunSummary& summary) {
+/// What all variants of a sweep share.
+struct SweepIdentity {
+  SweepScale scale;
+  std::string deck;  ///< as it applies: base and section `quick` resolved
+};
+
+/// What tells a variant from the others in the results file, and which sweep it belongs to.
+void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, RunSummary& summary) {
   summary.name = variant.name;
   summary.integers["ranks"] = variant.ranks;
   summary.integers["repeat"] = variant.repeat;
   if (!variant.case_name.empty()) summary.text["case"] = variant.case_name;
   for (const auto& [key, value] : variant.overrides)
     summary.text[key] = value;
+  if (sweep.scale == SweepScale::quick) summary.integers["quick"] = 1;
+  summary.tables["sweep"].text["deck"] = {sweep.deck};
 }
 
 /// What the results file says of a run that never came to its own record.
@@ -39,15 +46,6 @@ void add_deck_attributes(const Deck& deck, RunSummary& summary) {
     if (const std::string value = deck.get_text(path); !value.empty()) summary.text[attribute] = value;
 }
 
-std::string describe(const Variant& variant) {
-  std::string text = fmt::format("ranks {}", variant.ranks);
-  if (!variant.case_name.empty()) text += "  " + variant.case_name;
-  for (const auto& [key, value] : variant.overrides)
-    text += fmt::format("  {} {}", key, value);
-  if (variant.repeat > 0) text += fmt::format("  repeat {}", variant.repeat);
-  return text;
-}
-
 /// How a variant ended.
 struct Outcome {
   std::string words;
@@ -56,8 +54,8 @@ struct Outcome {
 
 /// Runs one variant on `group`, its own ranks, and stores what it left. A failure that the group finds together is an
 /// outcome; one in storing the results is not.
-Outcome run_variant(const Variant& variant, const Communicator& group, const SweepFolder& folder,
-                    const Provenance& provenance, StopMonitor& stop) {
+Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Communicator& group,
+                    const SweepFolder& folder, const Provenance& provenance, StopMonitor& stop) {
   SessionResult result;
   try {
     RunOptions options = read_run_options(variant.deck);
@@ -70,7 +68,7 @@ Outcome run_variant(const Variant& variant, const Communicator& group, const Swe
     return {fmt::format("failed: {}", error.what())};
   }
   if (result.summary.status == "stopped") return {"stopped", true};
-  add_sweep_attributes(variant, result.summary);
+  add_sweep_attributes(variant, sweep, result.summary);
   write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
   return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result)};
 }
@@ -78,24 +76,18 @@ Outcome run_variant(const Variant& variant, const Communicator& group, const Swe
 /// A sweep under way on all ranks of the world.
 class Sweep {
  public:
-  Sweep(const DeckArguments& arguments, const Communicator& world, std::vector<Variant> variants,
-        const RunSettings& settings, StopMonitor& stop)
-      : arguments_(arguments),
-        world_(world),
+  Sweep(const Communicator& world, std::vector<Variant> variants, SweepIdentity identity, SweepFolder folder,
+        Provenance provenance, StopMonitor& stop)
+      : world_(world),
         variants_(std::move(variants)),
-        folder_(settings.output),
-        stop_(stop),
-        provenance_(full_provenance(world, arguments.command_line)) {}
+        identity_(std::move(identity)),
+        folder_(std::move(folder)),
+        provenance_(std::move(provenance)),
+        stop_(stop) {}
 
   ExitCode run() {
-    std::vector<const Variant*> order;
-    for (const Variant& variant : variants_)
-      order.push_back(&variant);
-    std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->execution < b->execution; });
-    for (const Variant* variant : order) {
-      ++position_;
+    for (const Variant* variant : in_order_of_time(variants_))
       if (!one(*variant)) return ExitCode::stopped;
-    }
     assemble();
     return ExitCode::complete;
   }
@@ -104,7 +96,7 @@ class Sweep {
   /// Collective. False when the sweep is to stop.
   bool one(const Variant& variant) {
     const std::string head =
-        fmt::format("[{}/{}] {}  {}", position_, variants_.size(), variant.name, describe(variant));
+        fmt::format("[{}/{}] {}  {}", variant.execution + 1, variants_.size(), variant.name, describe(variant));
     const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
     const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
     if (!is_open) {
@@ -119,15 +111,31 @@ class Sweep {
       if (world_.is_root()) folder_.leave(variant);
     }
     world_.idle_barrier();
-    log_info(fmt::format("{}  {}  ({})", head, outcome.words, human_duration(seconds_since(start))));
+    const double seconds = seconds_since(start);
+    pace_.add(variant, seconds);
+    log_info(fmt::format("{}  {}  ({}{})", head, outcome.words, human_duration(seconds), time_left(variant)));
     return world_.broadcast_value(outcome.stopped ? 1 : 0) == 0;
+  }
+
+  /// "; 78 to go, 52 s each, about 1 h 08 min left", or nothing after the last; for rank 0, which sees the folder.
+  std::string time_left(const Variant& last) const {
+    double seconds = 0;
+    int num_open = 0;
+    for (const Variant& variant : variants_)
+      if (world_.is_root() && variant.execution > last.execution && folder_.is_open(variant)) {
+        seconds += pace_.expected(variant);
+        ++num_open;
+      }
+    if (num_open == 0) return "";
+    return fmt::format("; {} to go, {} each, about {} left", num_open, human_duration(seconds / num_open),
+                       human_duration(seconds));
   }
 
   /// An error of this rank alone ends the job; the folder then says why, for the next launch. So does an error of the
   /// whole group when other ranks of the world are waiting.
   Outcome run_guarded(const Variant& variant, const Communicator& group) {
     try {
-      return run_variant(variant, group, folder_, provenance_, stop_);
+      return run_variant(variant, identity_, group, folder_, provenance_, stop_);
     } catch (const Error& error) {
       if (error.scope() == Scope::one_rank)
         folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
@@ -155,55 +163,67 @@ class Sweep {
         summary.status = "failed";
         summary.error = folder_.failure(variant);
         add_deck_attributes(variant.deck, summary);
-        add_sweep_attributes(variant, summary);
+        add_sweep_attributes(variant, identity_, summary);
         failed.push_back(std::move(summary));
       }
       assemble_results(results, files, provenance_, failed);
       folder_.remove_partial();
+      log_sweep_end(results);
     });
-    log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
   }
 
-  const DeckArguments& arguments_;
   const Communicator& world_;
   std::vector<Variant> variants_;
+  SweepIdentity identity_;
   SweepFolder folder_;
-  StopMonitor& stop_;
   Provenance provenance_;
-  std::size_t position_ = 0;
+  StopMonitor& stop_;
+  SweepPace pace_;
 };
+
+/// Collective. The variants of a deck on this world; a quick sweep leaves out what asks for more ranks than there are.
+std::vector<Variant> variants_of(const Deck& deck, SweepScale scale, const Communicator& world) {
+  return agreed(world, [&] {
+    SweepOptions options = read_sweep_options(deck);
+    if (scale == SweepScale::quick)
+      for (const int ranks : drop_ranks_above(options, world.size()))
+        log_warning(
+            fmt::format("sweep.ranks: {} is left out of this quick sweep (this job has {})", ranks, world.size()));
+    return expand(options, world.size());
+  });
+}
 
 }  // namespace
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;  // before anything that takes time
+  const SweepScale scale = arguments.quick ? SweepScale::quick : SweepScale::full;
   const Deck deck =
-      share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides); });
-  std::vector<Variant> variants = agreed(world, [&] { return expand(read_sweep_options(deck), world.size()); });
+      share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides, scale); });
+  std::vector<Variant> variants = variants_of(deck, scale, world);
   if (arguments.print_config) {
     if (world.is_root()) std::cout << deck.to_yaml();
     return ExitCode::complete;
   }
   const RunSettings settings = agreed(world, [&] { return sweep_settings(variants); });
-  log_heading("sweep", arguments.deck);
+  log_heading(scale == SweepScale::quick ? "quick sweep" : "sweep", arguments.deck);
   log_info(
       fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
   if (arguments.dry_run) {
-    for (const Variant& variant : variants)
-      log_info(fmt::format("{}  {}{}", variant.name, describe(variant),
-                           variant.error.empty() ? "" : "  refused: " + variant.error));
+    log_plan(variants);
     return ExitCode::complete;
   }
+  const SweepFolder folder(settings.output, scale);
   const bool again = settings.resume == "never";
-  const int finished =
-      agreed(world, [&] { return world.is_root() && SweepFolder(settings.output).open(variants, again); });
+  const int finished = agreed(world, [&] { return world.is_root() && folder.open(variants, again); });
   if (world.allreduce(finished, ReduceOp::max)) {
-    log_info(fmt::format("{} holds this sweep, finished. Set run.resume=never to run it again.",
-                         SweepFolder(settings.output).results_file()));
+    log_finished(folder.results_file(), "sweep");
     return ExitCode::complete;
   }
   stop.set_wall_limit(settings.wall_limit);
-  return Sweep(arguments, world, std::move(variants), settings, stop).run();
+  return Sweep(world, std::move(variants), {scale, deck.to_yaml()}, folder,
+               full_provenance(world, arguments.command_line), stop)
+      .run();
 }
 
 }  // namespace multicard

@@ -12,9 +12,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// One text that two launches of the same sweep share: every variant with its deck.
-std::string identity(const std::vector<Variant>& variants) {
-  std::string text;
+/// One text that two launches of the same sweep share: its scale and every variant with its deck.
+std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
+  std::string text = scale == SweepScale::quick ? "quick\n" : "";
   for (const Variant& variant : variants)
     text += variant.name + "\n" + variant.deck.to_yaml() + "\n";
   return sha256(text);
@@ -24,14 +24,15 @@ constexpr const char* kKeepOrReplace = "Set another run.output, or run.resume=ne
 
 }  // namespace
 
-SweepFolder::SweepFolder(const std::string& output) : output_(output), partial_(output_ / "partial") {}
+SweepFolder::SweepFolder(const std::string& output, SweepScale scale)
+    : output_(output), partial_(output_ / "partial"), scale_(scale) {}
 
 fs::path SweepFolder::path(const Variant& variant, const char* ending) const {
   return partial_ / (variant.name + ending);
 }
 
 bool SweepFolder::open(const std::vector<Variant>& variants, bool again) const {
-  const std::string mine = identity(variants);
+  const std::string mine = identity(variants, scale_);
   const fs::path stamp = partial_ / "sweep.sha256", done = output_ / ".sweep.sha256";
   if (again) {
     fs::remove_all(partial_);
@@ -54,7 +55,7 @@ int SweepFolder::prepare(const Variant& variant) const {
   if (fs::exists(path(variant, ".running")) && !fs::exists(path(variant, ".failed")))
     record_failure(variant, "the job ended while this variant ran (a rank failed or was killed)");
   if (!variant.error.empty()) record_failure(variant, variant.error);
-  if (is_finished(variant) || fs::exists(path(variant, ".failed"))) return kDone;
+  if (!is_open(variant)) return kDone;
   write_file(path(variant, ".running").string(), "");
   return kOpen;
 }
@@ -69,6 +70,10 @@ void SweepFolder::record_failure(const Variant& variant, const std::string& why)
 
 bool SweepFolder::is_finished(const Variant& variant) const {
   return fs::exists(path(variant, ".h5"));
+}
+
+bool SweepFolder::is_open(const Variant& variant) const {
+  return variant.error.empty() && !is_finished(variant) && !fs::exists(path(variant, ".failed"));
 }
 
 std::string SweepFolder::failure(const Variant& variant) const {

@@ -16,7 +16,8 @@ namespace multicard {
 /// for record_failure.
 class SweepFolder {
  public:
-  explicit SweepFolder(const std::string& output);
+  /// A quick sweep and a full one never take each other's variants, even where they are the same.
+  SweepFolder(const std::string& output, SweepScale scale);
 
   /// Before the first variant. True when results.h5 already holds exactly these variants. Throws UsageError when it, or
   /// partial/, holds another sweep; with `again` old results and partial files are removed instead.
@@ -31,6 +32,8 @@ class SweepFolder {
   void record_failure(const Variant& variant, const std::string& why) const;
 
   bool is_finished(const Variant& variant) const;
+  /// Neither finished nor failed nor refused: it is still to run.
+  bool is_open(const Variant& variant) const;
   /// Why a variant failed.
   std::string failure(const Variant& variant) const;
   /// "already finished", or "failed: WHY".
@@ -46,6 +49,7 @@ class SweepFolder {
   std::filesystem::path path(const Variant& variant, const char* ending) const;
 
   std::filesystem::path output_, partial_;
+  SweepScale scale_;
 };
 
 /// The run settings all variants share (output, wall limit, resume). UsageError when every variant is refused, or when

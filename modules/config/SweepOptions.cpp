@@ -13,11 +13,27 @@ namespace multicard {
 namespace {
 
 /// Top keys of a sweep deck that are not keys of a run deck.
-constexpr const char* kSweepKeys[] = {"base", "sweep", "repeat", "limits"};
+constexpr const char* kSweepKeys[] = {"base", "sweep", "repeat", "limits", "quick"};
 
 [[noreturn]] void refuse(const Deck& sweep, const std::string& key, const std::string& problem,
                          const std::string& suggestion = {}) {
   throw UsageError(fmt::format("deck {}, {}: {}", sweep.name(), key, problem), "", suggestion);
+}
+
+Deck without_quick(const Deck& sweep) {
+  Value rest = sweep.root();
+  rest.erase_path("quick");
+  return Deck::parse(emit_yaml(rest), sweep.name());
+}
+
+/// The deck with its section `quick` in the place of what that names.
+Deck quick_deck(const Deck& sweep) {
+  const Value* quick = sweep.root().find("quick");
+  if (quick == nullptr || quick->is_null())
+    refuse(sweep, "quick", "is missing", "Write what is smaller in a quick sweep there, or leave out --quick.");
+  Deck deck = without_quick(sweep);
+  deck.merge(*quick);
+  return deck;
 }
 
 Deck base_of(const Deck& sweep) {
@@ -137,8 +153,15 @@ std::vector<std::string> SweepAxis::deck_keys() const {
   return keys;
 }
 
-Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides) {
+Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides, SweepScale scale) {
   Deck sweep = Deck::load(path, overrides);
+  if (const Value* quick = sweep.root().find("quick"); quick != nullptr && !quick->is_null() && !quick->is_map())
+    refuse(sweep, "quick", "expected keys of sweep decks with their values");
+  if (scale == SweepScale::quick) {
+    sweep = quick_deck(sweep);
+    sweep.apply(parse_overrides(overrides));
+  }
+  sweep = without_quick(sweep);
   sweep.apply({{"base", base_of(sweep).root()}});
   return sweep;
 }

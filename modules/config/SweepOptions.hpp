@@ -17,15 +17,20 @@ struct SweepAxis {
   std::vector<std::string> deck_keys() const;
 };
 
+/// Whether a sweep is run as written, or with what the section `quick` of its deck puts in place of the rest.
+enum class SweepScale { full, quick };
+
 struct SweepOptions {
   Deck base;                    ///< the base deck with the sweep's own keys and limits applied
   std::vector<SweepAxis> axes;  ///< in deck order
   int repeat = 1;               ///< runs of every variant
 };
 
-/// Reads a sweep deck and puts the deck that its `base` names (relative to the sweep's file) in place of the name, so
-/// that the result can be sent to other ranks as text. \throws UsageError as Deck::load.
-Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides = {});
+/// Reads a sweep deck, applies its section `quick` if that is asked for (overrides have the last word) and removes it,
+/// and puts the deck that `base` names (relative to the sweep's file) in place of the name, so that the result can be
+/// sent to other ranks as text. \throws UsageError as Deck::load, and when a deck without `quick` is to be quick.
+Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides = {},
+                     SweepScale scale = SweepScale::full);
 
 /// \throws UsageError for a malformed sweep.
 SweepOptions read_sweep_options(const Deck& sweep);

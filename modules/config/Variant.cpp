@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -24,17 +25,20 @@ std::vector<std::size_t> places(const std::vector<SweepAxis>& axes, std::size_t 
   return at;
 }
 
-int ranks_of(const SweepOptions& sweep, const Value& value, int world_size) {
+int ranks_of(const SweepOptions& sweep, const Value& value) {
   Deck deck = Deck::parse("", sweep.base.name());
   deck.apply({{"sweep.ranks", value}});
   Section root(deck);
   const int ranks = root.section("sweep").get_in_range("ranks", 1, 1, std::numeric_limits<int>::max());
   root.finish();
+  return ranks;
+}
+
+void check_ranks(const SweepOptions& sweep, int ranks, int world_size) {
   if (ranks > world_size)
     throw EnvironmentError(fmt::format("deck {}, sweep.ranks: {} ranks are asked for", sweep.base.name(), ranks),
                            fmt::format("this job has {}", world_size),
                            fmt::format("Start it with -n {}, or leave the value out with sweep.ranks=[...].", ranks));
-  return ranks;
 }
 
 /// The values of one cell of the matrix, as one layer.
@@ -45,7 +49,8 @@ Deck::Assignments layer_of(const SweepOptions& sweep, const std::vector<std::siz
     const std::string& key = sweep.axes[i].key;
     const Value& value = sweep.axes[i].values[at[i]];
     if (key == "ranks") {
-      variant.ranks = ranks_of(sweep, value, world_size);
+      variant.ranks = ranks_of(sweep, value);
+      check_ranks(sweep, variant.ranks, world_size);
     } else if (key != "cases") {
       layer.emplace_back(key, value);
     } else {
@@ -81,7 +86,8 @@ void order_execution(std::vector<Variant>& variants) {
   std::vector<std::size_t> order(variants.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto when = [&](std::size_t i) {
-    return std::tuple(-variants[i].ranks, variants[i].repeat, variants[i].index);
+    const Variant& variant = variants[i];
+    return std::tuple(-variant.ranks, variant.repeat, variant.repeat % 2 == 0 ? variant.index : -variant.index);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -108,6 +114,42 @@ std::vector<Variant> expand(const SweepOptions& sweep, int world_size) {
   }
   order_execution(variants);
   return variants;
+}
+
+std::vector<int> drop_ranks_above(SweepOptions& sweep, int world_size) {
+  std::vector<int> dropped;
+  for (SweepAxis& axis : sweep.axes) {
+    if (axis.key != "ranks") continue;
+    std::vector<Value> kept;
+    for (const Value& value : axis.values)
+      if (const int ranks = ranks_of(sweep, value); ranks > world_size)
+        dropped.push_back(ranks);
+      else
+        kept.push_back(value);
+    if (kept.empty()) return {};
+    axis.values = std::move(kept);
+  }
+  return dropped;
+}
+
+void SweepPace::add(const Variant& variant, double seconds) {
+  past_.push_back({variant.cell(), variant.ranks, seconds});
+}
+
+double SweepPace::expected(const Variant& variant) const {
+  const auto mean_where = [&](const auto& counts) -> std::optional<double> {
+    double sum = 0;
+    int num = 0;
+    for (const Past& one : past_) {
+      if (!counts(one)) continue;
+      sum += one.seconds;
+      ++num;
+    }
+    return num == 0 ? std::nullopt : std::optional(sum / num);
+  };
+  if (const auto own = mean_where([&](const Past& one) { return one.cell == variant.cell(); })) return *own;
+  if (const auto like = mean_where([&](const Past& one) { return one.ranks == variant.ranks; })) return *like;
+  return mean_where([](const Past&) { return true; }).value_or(0);
 }
 
 }  // namespace multicard
