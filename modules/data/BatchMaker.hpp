@@ -2,10 +2,11 @@
 /// \file The work on one batch, in parts that different threads can do.
 
 #include <cstdint>
-#include <variant>
+#include <optional>
 #include <vector>
 
 #include "data/BatchPool.hpp"
+#include "data/HostPreprocessor.hpp"
 #include "data/ImageLoader.hpp"
 
 namespace multicard {
@@ -14,7 +15,8 @@ namespace multicard {
 struct PendingBatch {
   ImageBatch batch;
   std::vector<std::int64_t> rows;
-  at::Tensor pixels;  ///< bytes as stored
+  at::Tensor pixels;   ///< bytes as stored, [num_rows, H, W, C]; the batch's own in the device pipeline
+  at::Tensor windows;  ///< int32 [num_rows, 5] with augmentation; the batch's own in the device pipeline
 };
 
 /// Makes one rank's batches. Any thread, but one thread at a time for the same batch and rows.
@@ -24,19 +26,23 @@ class BatchMaker {
 
   /// Says what the batch of `step` holds and gives it memory.
   PendingBatch begin(std::int64_t step);
-  /// Reads pixels and labels.
+  /// Reads labels, and pixels unless threads read them better in prepare().
   void read(PendingBatch& pending) const;
-  /// Resizes and normalises the rows [first, first + count) of the batch.
+  /// Makes the rows [first, first + count) of the batch ready.
   void prepare(const PendingBatch& pending, std::int64_t first, std::int64_t count) const;
 
  private:
+  void read_pixels(const PendingBatch& pending, std::int64_t first, std::int64_t count) const;
+  void draw_windows(const PendingBatch& pending, std::int64_t first, std::int64_t count) const;
+
   const ImageShards& shards_;
   Sampler sampler_;
   int rank_, num_ranks_;
-  ImageLayout layout_;
+  InputPipeline pipeline_;
   std::int64_t size_;
-  std::variant<Preprocessor<float>, Preprocessor<double>> preprocessor_;
-  BatchPool pixels_, images_, labels_;
+  std::optional<Augmentation> augmentation_;
+  HostPreprocessor preprocessor_;
+  BatchPool pixels_, windows_, images_, labels_;
 };
 
 }  // namespace multicard

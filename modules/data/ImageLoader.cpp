@@ -154,6 +154,22 @@ void ImageLoader::Engine::work() {
   }
 }
 
+std::int64_t loader_bytes(const LoaderOptions& options, std::int64_t num_rows) {
+  constexpr std::int64_t kWithCaller = 2;
+  const PreprocessOptions& images = options.preprocess;
+  const auto element = static_cast<std::int64_t>(c10::elementSize(options.dtype));
+  const std::int64_t stored = images.height * images.width * images.channels +
+                              (options.augment.changes_images() ? std::int64_t{sizeof(ImageWindow)} : 0);
+  const std::int64_t made = 3 * images.size * images.size * element;
+  const std::int64_t label = sizeof(std::int64_t);
+  const std::int64_t ahead = options.num_workers == 0 ? 1 : std::max(1, options.prefetch);
+  // Behind a batch of the host pipeline stand its bytes until it is handed out.
+  const std::int64_t per_row = options.pipeline == InputPipeline::host
+                                   ? ahead * stored + (ahead + kWithCaller) * (made + label)
+                                   : (ahead + kWithCaller) * (stored + label);
+  return num_rows * per_row;
+}
+
 ImageLoader::ImageLoader(const ImageShards& shards, const Sampler& sampler, const LoaderOptions& options, int rank,
                          int num_ranks, std::int64_t first_step, std::int64_t last_step)
     : engine_(std::make_unique<Engine>(BatchMaker(shards, sampler, options, rank, num_ranks), options, first_step,

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "data/Augmentation.hpp"
 #include "data/BatchPool.hpp"
 #include "data/ImageShards.hpp"
 #include "data/Preprocessor.hpp"
@@ -14,12 +15,21 @@
 
 namespace multicard {
 
+/// Where images are resized and normalised.
+enum class InputPipeline {
+  host,   ///< by the loader's threads
+  device  ///< on the compute device, by DevicePreprocessor: the loader hands out bytes
+};
+
 /// One rank's rows of one global batch, in host memory.
 struct ImageBatch {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
-  at::Tensor images;             ///< [num_rows, 3, size, size]; strides of channels_last for ImageLayout::nhwc
+  /// Host pipeline: [num_rows, 3, size, size], strides of channels_last for ImageLayout::nhwc. Device pipeline: uint8
+  /// [num_rows, H, W, C] as stored.
+  at::Tensor images;
   at::Tensor labels;             ///< int64 [num_rows]
+  at::Tensor windows;            ///< int32 [num_rows, 5], rows are ImageWindows: device pipeline with augmentation only
   std::int64_t num_rows = 0;     ///< of this rank; may be 0
   std::int64_t global_rows = 0;  ///< over all ranks
 };
@@ -27,14 +37,19 @@ struct ImageBatch {
 struct LoaderOptions {
   PreprocessOptions preprocess;       ///< height, width and channels as the shards have them
   at::ScalarType dtype = at::kFloat;  ///< kFloat or kDouble
-  int num_workers = 1;                ///< threads that resize and normalise, beside one that reads; 0: all in next()
-  int prefetch = 2;                   ///< batches prepared ahead; at least 1 with threads
+  InputPipeline pipeline = InputPipeline::host;
+  AugmentOptions augment;  ///< the sampler's seed drives it
+  int num_workers = 1;     ///< threads that resize and normalise, beside one that reads; 0: all in next()
+  int prefetch = 2;        ///< batches prepared ahead; at least 1 with threads
   HostMemory memory = HostMemory::pageable;  ///< pinned needs a GPU
 };
 
-/// Prepares one rank's part of each batch ahead and hands them out in order. One thread of the rank
-/// makes all reads, `workers` threads resize and normalise; results do not depend on their number. A batch's memory is
-/// used again once all its tensors are gone. Not collective.
+/// The most host memory that a loader's batches of `num_rows` rows take, two of them in the hands of the caller.
+std::int64_t loader_bytes(const LoaderOptions& options, std::int64_t num_rows);
+
+/// Prepares one rank's part of each batch ahead and hands them out in order. One thread of the rank makes all reads
+/// (with ReadMethod::pread the workers do), `workers` threads resize and normalise; results do not depend on their
+/// number. A batch's memory is used again once all its tensors are gone. Not collective.
 class ImageLoader {
  public:
   /// Part `rank` of `num_ranks` of the batches of steps [first_step, last_step). `shards` must outlive the loader.

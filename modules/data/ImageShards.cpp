@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <numeric>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "data/ShardFormat.hpp"
 #include "io/Bytes.hpp"
 
 namespace multicard {
@@ -18,39 +16,6 @@ namespace {
 
 /// Bytes between two wanted rows that are read and thrown away because another call would take longer.
 constexpr std::int64_t kReadThroughBytes = 64 << 10;
-
-/// An earlier version of a format would be read here; a newer one cannot.
-void check_format(const Hdf5File& file) {
-  if (!file.has_attribute("/", "format") || file.attribute<std::string>("/", "format") != shard_format::kFormat)
-    throw DataError(fmt::format("{} is not an image shard", file.path()),
-                    fmt::format("its attribute format is not {}", shard_format::kFormat),
-                    "Make shards with multicard prepare images.");
-  const auto version = file.attribute<std::int64_t>("/", "schema_version");
-  if (version != shard_format::kSchemaVersion)
-    throw DataError(
-        fmt::format("{} cannot be read", file.path()),
-        fmt::format("its schema_version is {}, this program knows {}", version, shard_format::kSchemaVersion),
-        "Prepare it again with this version.");
-}
-
-ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hdf5Dataset& labels) {
-  const Extents& dims = images.dims();
-  if (images.type() != ElementType::uint8 || dims.size() != 4 || labels.type() != ElementType::int32 ||
-      labels.dims() != Extents{dims[0]})
-    throw DataError(fmt::format("{} is not a whole image shard", file.path()),
-                    "/images must be uint8 [N, H, W, C] and /labels int32 [N]", "Prepare it again.");
-  ImageSetInfo info;
-  info.num_rows = static_cast<std::int64_t>(dims[0]);
-  info.height = static_cast<std::int64_t>(dims[1]);
-  info.width = static_cast<std::int64_t>(dims[2]);
-  info.channels = static_cast<std::int64_t>(dims[3]);
-  info.class_names = file.attribute<std::vector<std::string>>("/", "class_names");
-  info.mean = file.attribute<std::vector<double>>("/", "mean");
-  info.std = file.attribute<std::vector<double>>("/", "std");
-  if (info.mean.size() != dims[3] || info.std.size() != dims[3])
-    throw DataError(fmt::format("{}: mean and std do not have {} values each", file.path(), dims[3]));
-  return info;
-}
 
 void check_labels(const std::string& path, std::span<const std::int32_t> labels, std::size_t num_classes) {
   for (std::size_t row = 0; row < labels.size(); ++row)
@@ -79,7 +44,8 @@ void merge_statistics(ImageSetInfo& all, const ImageSetInfo& shard) {
 }  // namespace
 
 ImageShards::ImageShards(const std::string& pattern, const Communicator& communicator,
-                         std::optional<std::int64_t> limit) {
+                         std::optional<std::int64_t> limit, const ShardReading& reading)
+    : reading_(reading) {
   const std::string found =
       agreed(communicator, [&] { return communicator.is_root() ? join(expand_glob(pattern), "\n") : std::string(); });
   files_ = split(communicator.broadcast(found), '\n');
@@ -87,39 +53,31 @@ ImageShards::ImageShards(const std::string& pattern, const Communicator& communi
     open_shard(path, communicator);
   if (info_.num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();
   if (limit) apply_limit(*limit);
+  if (reading_.keep == KeepRows::in_memory)
+    cache_ = std::make_unique<RowCache>(info_.num_rows, bytes_per_row(), communicator);
 }
 
 void ImageShards::open_shard(const std::string& path, const Communicator& communicator) {
-  Hdf5File file = Hdf5File::open_read(path, communicator);
-  std::optional<Hdf5Dataset> images, labels;
-  // All ranks see the same file, so they fail together.
-  const ImageSetInfo found = agreed(communicator, [&] {
-    check_format(file);
-    images = file.open_dataset(shard_format::kImages);
-    labels = file.open_dataset(shard_format::kLabels);
-    ImageSetInfo info = read_info(file, *images, *labels);
-    check_fits_first(path, info);
-    return info;
-  });
+  ShardFile file(path, communicator, reading_.method);
+  const ImageSetInfo& found = file.info();
   std::vector<std::int32_t> mine(static_cast<std::size_t>(found.num_rows));
-  const std::uint64_t bytes = agreed(communicator, [&] {
-    if (communicator.is_root()) mine = labels->read_all<std::int32_t>();
+  agreed(communicator, [&] {
+    check_fits_first(path, found);
+    if (communicator.is_root()) mine = file.read_labels();
     check_labels(path, mine, found.class_names.size());
-    return static_cast<std::uint64_t>(std::filesystem::file_size(path));
   });
   communicator.broadcast(std::span(mine));
   const std::int64_t first_row = info_.num_rows;
   if (shards_.empty()) {
     info_ = found;
-    info_.num_rows = 0;
   } else {
     merge_statistics(info_, found);
+    info_.num_rows += found.num_rows;
+    info_.num_bytes += found.num_bytes;
+    ++info_.num_shards;
   }
-  info_.num_rows += found.num_rows;
-  info_.num_bytes += found.num_rows * bytes_per_row();
-  ++info_.num_shards;
   labels_.insert(labels_.end(), mine.begin(), mine.end());
-  shards_.push_back({std::move(file), std::move(*images), first_row, found.num_rows, bytes});
+  shards_.push_back({std::move(file), first_row});
 }
 
 void ImageShards::check_fits_first(const std::string& path, const ImageSetInfo& found) const {
@@ -146,31 +104,40 @@ std::size_t ImageShards::shard_of(std::int64_t row) const {
 }
 
 void ImageShards::read_rows(std::span<const std::int64_t> rows, std::span<std::uint8_t> pixels) const {
-  const std::int64_t row_bytes = bytes_per_row();
-  if (static_cast<std::int64_t>(pixels.size()) != static_cast<std::int64_t>(rows.size()) * row_bytes)
-    throw std::logic_error("read_rows: the space does not fit the rows");
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto row_bytes = static_cast<std::size_t>(bytes_per_row());
+  if (pixels.size() != rows.size() * row_bytes) throw std::logic_error("read_rows: the space does not fit the rows");
+  const auto place = [&](std::size_t position) { return pixels.subspan(position * row_bytes, row_bytes); };
+  std::vector<std::size_t> order;
+  for (std::size_t position = 0; position < rows.size(); ++position) {
+    if (rows[position] < 0 || rows[position] >= info_.num_rows) throw std::logic_error("read_rows: no such row");
+    if (!cache_ || !cache_->get(rows[position], place(position))) order.push_back(position);
+  }
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-  if (!rows.empty() && (rows[order.front()] < 0 || rows[order.back()] >= info_.num_rows))
-    throw std::logic_error("read_rows: no such row");
+  read_files(rows, order, pixels);
+  if (!cache_) return;
+  for (const std::size_t position : order)
+    cache_->put(rows[position], place(position));
+}
+
+void ImageShards::read_files(std::span<const std::int64_t> rows, Positions order,
+                             std::span<std::uint8_t> pixels) const {
   for (std::size_t first = 0; first < order.size();) {
-    const std::size_t shard = shard_of(rows[order[first]]);
-    const std::int64_t end_row = shards_[shard].first_row + shards_[shard].num_rows;
+    const Shard& shard = shards_[shard_of(rows[order[first]])];
+    const std::int64_t end_row = shard.first_row + shard.file.info().num_rows;
     std::size_t last = first + 1;
     const auto joins = [&](std::size_t next) {
       const std::int64_t gap = rows[order[next]] - rows[order[next - 1]] - 1;
-      return rows[order[next]] < end_row && gap * row_bytes <= kReadThroughBytes;
+      return rows[order[next]] < end_row && gap * bytes_per_row() <= kReadThroughBytes;
     };
     while (last < order.size() && joins(last))
       ++last;
-    read_run(shards_[shard], rows, std::span(order).subspan(first, last - first), pixels);
+    read_run(shard, rows, order.subspan(first, last - first), pixels);
     first = last;
   }
 }
 
-void ImageShards::read_run(const Shard& shard, std::span<const std::int64_t> rows,
-                           std::span<const std::size_t> positions, std::span<std::uint8_t> pixels) const {
+void ImageShards::read_run(const Shard& shard, std::span<const std::int64_t> rows, Positions positions,
+                           std::span<std::uint8_t> pixels) const {
   const auto row_bytes = static_cast<std::size_t>(bytes_per_row());
   const std::int64_t first_row = rows[positions.front()];
   const auto num_rows = static_cast<std::size_t>(rows[positions.back()] - first_row + 1);
@@ -180,24 +147,11 @@ void ImageShards::read_run(const Shard& shard, std::span<const std::int64_t> row
   std::vector<std::uint8_t> buffer(in_order ? 0 : num_rows * row_bytes);
   const std::span<std::uint8_t> target =
       in_order ? pixels.subspan(positions[0] * row_bytes, num_rows * row_bytes) : std::span(buffer);
-  const auto extent = [](auto value) { return static_cast<std::uint64_t>(value); };
-  shard.images.read<std::uint8_t>({extent(first_row - shard.first_row), 0, 0, 0},
-                                  {num_rows, extent(info_.height), extent(info_.width), extent(info_.channels)},
-                                  target);
-  check_whole(shard);
+  shard.file.read(first_row - shard.first_row, static_cast<std::int64_t>(num_rows), target);
   if (in_order) return;
   for (const std::size_t position : positions)
     std::copy_n(buffer.data() + static_cast<std::size_t>(rows[position] - first_row) * row_bytes, row_bytes,
                 pixels.data() + position * row_bytes);
-}
-
-/// The library reads zeros beyond the end of a file.
-void ImageShards::check_whole(const Shard& shard) const {
-  std::error_code error;
-  const std::uint64_t now = std::filesystem::file_size(shard.file.path(), error);
-  if (!error && now < shard.file_bytes)
-    throw DataError(fmt::format("{} has been cut short while it is read", shard.file.path()),
-                    fmt::format("it had {} bytes and now has {}", shard.file_bytes, now), "Prepare it again.");
 }
 
 }  // namespace multicard

@@ -2,23 +2,27 @@
 /// \file Image shards as one set of rows.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "io/Hdf5.hpp"
+#include "data/RowCache.hpp"
+#include "data/ShardFile.hpp"
 
 namespace multicard {
 
-struct ImageSetInfo {
-  std::int64_t num_rows = 0;
-  std::int64_t height = 0, width = 0, channels = 0;
-  std::vector<std::string> class_names;  ///< in label order
-  std::vector<double> mean, std;         ///< per channel, of pixel / 255; over all shards, weighted by their rows
-  std::int64_t num_shards = 0;
-  std::int64_t num_bytes = 0;  ///< of the pixels of all rows
+/// What is done with rows that were read.
+enum class KeepRows {
+  no,
+  in_memory  ///< of the node, see RowCache
+};
+
+struct ShardReading {
+  ReadMethod method = ReadMethod::hdf5;
+  KeepRows keep = KeepRows::no;
 };
 
 /// The rows of one or more image shards, in the order of the (sorted) files. Labels are held in memory, pixels are read
@@ -27,8 +31,10 @@ class ImageShards {
  public:
   /// Collective. Opens the shards that a path or glob names on all ranks of `communicator`, checks that they belong
   /// together and reads the labels. `limit` keeps the first rows only.
-  /// \throws DataError on all ranks: nothing found, not an image shard, shards that do not fit each other.
-  ImageShards(const std::string& pattern, const Communicator& communicator, std::optional<std::int64_t> limit = {});
+  /// \throws DataError on all ranks: nothing found, not an image shard, shards that do not fit each other; chunked or
+  /// compressed images with ReadMethod::pread. EnvironmentError as RowCache.
+  ImageShards(const std::string& pattern, const Communicator& communicator, std::optional<std::int64_t> limit = {},
+              const ShardReading& reading = {});
   /// Collective over the ranks that opened the shards, as the shards are closed.
   ~ImageShards() = default;
   ImageShards(ImageShards&&) noexcept = default;
@@ -39,6 +45,11 @@ class ImageShards {
   std::int64_t bytes_per_row() const { return info_.height * info_.width * info_.channels; }
   std::span<const std::int32_t> labels() const { return labels_; }
 
+  /// Whether several threads read faster than one.
+  bool reads_in_parallel() const { return reading_.method == ReadMethod::pread; }
+  /// This rank's part of the memory that kept rows take once all have been read; 0 when they are not kept.
+  std::int64_t kept_bytes() const { return cache_ ? cache_->bytes_of_rank() : 0; }
+
   /// Reads the pixels of `rows` (any order, repeats allowed), each height x width x channels bytes, in the order given.
   /// Rows that stand near each other are read in one piece. Not collective; any thread.
   /// \throws DataError also when a shard has been cut short since it was opened.
@@ -46,24 +57,26 @@ class ImageShards {
 
  private:
   struct Shard {
-    Hdf5File file;
-    Hdf5Dataset images;
+    ShardFile file;
     std::int64_t first_row;
-    std::int64_t num_rows;
-    std::uint64_t file_bytes;  ///< when it was opened
   };
+  using Positions = std::span<const std::size_t>;  ///< places in a list of rows
+
   void open_shard(const std::string& path, const Communicator& communicator);
   void check_fits_first(const std::string& path, const ImageSetInfo& found) const;
-  std::size_t shard_of(std::int64_t row) const;
-  void read_run(const Shard& shard, std::span<const std::int64_t> rows, std::span<const std::size_t> positions,
-                std::span<std::uint8_t> pixels) const;
-  void check_whole(const Shard& shard) const;
   void apply_limit(std::int64_t limit);
+  std::size_t shard_of(std::int64_t row) const;
+  /// Fills the places `order` (by rising row) from the files.
+  void read_files(std::span<const std::int64_t> rows, Positions order, std::span<std::uint8_t> pixels) const;
+  void read_run(const Shard& shard, std::span<const std::int64_t> rows, Positions positions,
+                std::span<std::uint8_t> pixels) const;
 
+  ShardReading reading_;
   std::vector<std::string> files_;
   std::vector<Shard> shards_;
   std::vector<std::int32_t> labels_;
   ImageSetInfo info_;
+  std::unique_ptr<RowCache> cache_;  ///< null: rows are not kept
 };
 
 }  // namespace multicard

@@ -34,9 +34,9 @@ Preprocessor<T>::Preprocessor(const PreprocessOptions& options)
 }
 
 template <class T>
-std::vector<typename Preprocessor<T>::Tap> Preprocessor<T>::taps(std::int64_t from, std::int64_t to) {
+typename Preprocessor<T>::Taps Preprocessor<T>::taps(std::int64_t from, std::int64_t to) {
   const T scale = static_cast<T>(from) / static_cast<T>(to);
-  std::vector<Tap> taps(static_cast<std::size_t>(to));
+  Taps taps(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
     const T place = std::max(scale * (static_cast<T>(i) + T(0.5)) - T(0.5), T{0});
     const std::int64_t low = std::min(static_cast<std::int64_t>(place), from - 1);
@@ -46,47 +46,78 @@ std::vector<typename Preprocessor<T>::Tap> Preprocessor<T>::taps(std::int64_t fr
   return taps;
 }
 
+/// Of resize: two stretched rows.
+template <class T>
+std::vector<T> Preprocessor<T>::scratch() const {
+  return std::vector<T>(static_cast<std::size_t>(2 * kChannels * options_.size));
+}
+
 template <class T>
 void Preprocessor<T>::run(const std::uint8_t* pixels, std::int64_t num_images, T* out) const {
   const bool has_size = options_.height == options_.size && options_.width == options_.size;
-  std::vector<T> scratch(static_cast<std::size_t>(has_size ? 0 : 2 * kChannels * options_.size));
+  std::vector<T> scratch = this->scratch();
   for (std::int64_t image = 0; image < num_images; ++image) {
     if (has_size)
-      normalise_only(pixels, out);
+      normalise_only(pixels, Mirror::no, out);
     else
-      resize(pixels, out, scratch);
-    pixels += options_.height * options_.width * options_.channels;
+      resize(pixels, rows_, columns_, out, scratch);
+    pixels += bytes_per_image();
     out += num_values();
   }
 }
 
 template <class T>
-void Preprocessor<T>::normalise_only(const std::uint8_t* pixels, T* out) const {
-  const std::int64_t area = options_.size * options_.size;
-  const std::int64_t step = options_.layout == ImageLayout::nhwc ? kChannels : 1;
+void Preprocessor<T>::run(const std::uint8_t* pixels, std::span<const ImageWindow> windows, T* out) const {
+  std::vector<T> scratch = this->scratch();
+  for (const ImageWindow& window : windows) {
+    const std::uint8_t* corner = pixels + (window.top * options_.width + window.left) * options_.channels;
+    if (window.height == options_.size && window.width == options_.size) {
+      normalise_only(corner, window.mirror, out);
+    } else {
+      Taps columns = taps(window.width, options_.size);
+      if (window.mirror == Mirror::yes) std::reverse(columns.begin(), columns.end());
+      resize(corner, taps(window.height, options_.size), columns, out, scratch);
+    }
+    pixels += bytes_per_image();
+    out += num_values();
+  }
+}
+
+template <class T>
+void Preprocessor<T>::normalise_only(const std::uint8_t* pixels, Mirror mirror, T* out) const {
+  const std::int64_t size = options_.size, channels = options_.channels;
+  const bool nhwc = options_.layout == ImageLayout::nhwc;
+  const std::int64_t step = nhwc ? kChannels : 1;
+  const std::int64_t first = mirror == Mirror::yes ? (size - 1) * channels : 0;
+  const std::int64_t pixel_step = mirror == Mirror::yes ? -channels : channels;
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     const auto& table = normalised_[static_cast<std::size_t>(channel)];
-    const std::uint8_t* from = pixels + (options_.channels == 1 ? 0 : channel);
-    T* to = out + (options_.layout == ImageLayout::nhwc ? channel : channel * area);
-    for (std::int64_t i = 0; i < area; ++i)
-      to[i * step] = table[from[i * options_.channels]];
+    const std::uint8_t* row = pixels + first + (channels == 1 ? 0 : channel);
+    T* to = out + (nhwc ? channel : channel * size * size);
+    for (std::int64_t y = 0; y < size; ++y) {
+      for (std::int64_t x = 0; x < size; ++x)
+        to[x * step] = table[row[x * pixel_step]];
+      row += options_.width * channels;
+      to += size * step;
+    }
   }
 }
 
 /// Both passes work on normalised values: interpolation weights add up to 1, so the order makes no difference beyond
 /// rounding, and input rows are far fewer than output rows when images grow.
 template <class T>
-void Preprocessor<T>::resize(const std::uint8_t* pixels, T* out, std::vector<T>& scratch) const {
+void Preprocessor<T>::resize(const std::uint8_t* pixels, const Taps& rows, const Taps& columns, T* out,
+                             std::vector<T>& scratch) const {
   const std::int64_t size = options_.size, row_values = kChannels * size;
   const bool planar = options_.layout == ImageLayout::nchw;
   T *low = scratch.data(), *high = low + row_values;
   std::int64_t low_row = -1, high_row = -1;
   const auto stretched = [&](std::int64_t row, T* to) {
-    stretch_row(pixels + row * options_.width * options_.channels, to);
+    stretch_row(pixels + row * options_.width * options_.channels, columns, to);
     return row;
   };
   for (std::int64_t y = 0; y < size; ++y) {
-    const Tap& tap = rows_[static_cast<std::size_t>(y)];
+    const Tap& tap = rows[static_cast<std::size_t>(y)];
     if (tap.low == high_row) {
       std::swap(low, high);
       std::swap(low_row, high_row);
@@ -105,14 +136,14 @@ void Preprocessor<T>::resize(const std::uint8_t* pixels, T* out, std::vector<T>&
 }
 
 template <class T>
-void Preprocessor<T>::stretch_row(const std::uint8_t* row, T* out) const {
+void Preprocessor<T>::stretch_row(const std::uint8_t* row, const Taps& columns, T* out) const {
   const std::int64_t channels = options_.channels;
   const std::int64_t step = options_.layout == ImageLayout::nhwc ? kChannels : 1;
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     const auto& table = normalised_[static_cast<std::size_t>(channel)];
     const std::uint8_t* from = row + (channels == 1 ? 0 : channel);
     T* to = out + (options_.layout == ImageLayout::nhwc ? channel : channel * options_.size);
-    for (const Tap& tap : columns_) {
+    for (const Tap& tap : columns) {
       *to = tap.low_weight * table[from[tap.low * channels]] + tap.high_weight * table[from[tap.high * channels]];
       to += step;
     }

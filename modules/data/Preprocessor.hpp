@@ -3,7 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "data/Augmentation.hpp"
 
 namespace multicard {
 
@@ -26,14 +29,19 @@ template <class T>
 class Preprocessor {
  public:
   static constexpr std::int64_t kChannels = 3;
+  using Table = std::array<std::array<T, 256>, kChannels>;
 
   /// \throws DataError for channels other than 1 and 3, UsageError for the wrong number of mean or std values.
   explicit Preprocessor(const PreprocessOptions& options);
 
   /// Values of one resulting image.
   std::int64_t num_values() const { return kChannels * options_.size * options_.size; }
+  /// The normalised value of every byte, per output channel.
+  const Table& table() const { return normalised_; }
   /// `num_images` images after each other, from `pixels` to `out`.
   void run(const std::uint8_t* pixels, std::int64_t num_images, T* out) const;
+  /// As many images as there are windows; of each only its window is resized, as if it were a whole image.
+  void run(const std::uint8_t* pixels, std::span<const ImageWindow> windows, T* out) const;
 
  private:
   /// Where an output coordinate lies between two input coordinates.
@@ -41,14 +49,17 @@ class Preprocessor {
     std::int64_t low, high;
     T low_weight, high_weight;
   };
-  static std::vector<Tap> taps(std::int64_t from, std::int64_t to);
-  void normalise_only(const std::uint8_t* pixels, T* out) const;
-  void resize(const std::uint8_t* pixels, T* out, std::vector<T>& scratch) const;
-  void stretch_row(const std::uint8_t* row, T* out) const;
+  using Taps = std::vector<Tap>;
+  static Taps taps(std::int64_t from, std::int64_t to);
+  std::int64_t bytes_per_image() const { return options_.height * options_.width * options_.channels; }
+  std::vector<T> scratch() const;
+  void normalise_only(const std::uint8_t* pixels, Mirror mirror, T* out) const;
+  void resize(const std::uint8_t* pixels, const Taps& rows, const Taps& columns, T* out, std::vector<T>& scratch) const;
+  void stretch_row(const std::uint8_t* row, const Taps& columns, T* out) const;
 
   PreprocessOptions options_;
-  std::array<std::array<T, 256>, kChannels> normalised_;  ///< of every byte, per output channel
-  std::vector<Tap> rows_, columns_;
+  Table normalised_;
+  Taps rows_, columns_;  ///< of whole images
 };
 
 extern template class Preprocessor<float>;
