@@ -80,6 +80,8 @@ void collect_axes(const Deck& sweep, const Value& map, const std::string& prefix
       collect_axes(sweep, values, key + ".", axes);
     else if (values.kind == Value::Kind::list && !values.items.empty())
       axes.push_back({key, values.items});
+    else if (key == "ranks" && values == kAllRanks)
+      axes.push_back({key, {values}});
     else if (!values.is_null())
       refuse(sweep, "sweep." + key, fmt::format("expected a list of values, got '{}'", emit_inline(values)));
   }

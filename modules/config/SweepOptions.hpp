@@ -8,6 +8,9 @@
 
 namespace multicard {
 
+/// The value of `sweep.ranks` that stands for 1, 2, 3, ... and all ranks of the job.
+inline const Value kAllRanks = Value::scalar("all");
+
 /// One axis as written: `key` is "ranks", "cases" or a deck path such as data.image_size.
 struct SweepAxis {
   std::string key;

@@ -25,6 +25,16 @@ std::vector<std::size_t> places(const std::vector<SweepAxis>& axes, std::size_t 
   return at;
 }
 
+/// Writes out the axis `ranks: all`.
+void count_all_ranks(SweepOptions& sweep, int world_size) {
+  for (SweepAxis& axis : sweep.axes) {
+    if (axis.key != "ranks" || axis.values != std::vector{kAllRanks}) continue;
+    axis.values.clear();
+    for (int ranks = 1; ranks <= world_size; ++ranks)
+      axis.values.push_back(Value::scalar(std::to_string(ranks)));
+  }
+}
+
 int ranks_of(const SweepOptions& sweep, const Value& value) {
   Deck deck = Deck::parse("", sweep.base.name());
   deck.apply({{"sweep.ranks", value}});
@@ -96,7 +106,8 @@ void order_execution(std::vector<Variant>& variants) {
 
 }  // namespace
 
-std::vector<Variant> expand(const SweepOptions& sweep, int world_size) {
+std::vector<Variant> expand(SweepOptions sweep, int world_size) {
+  count_all_ranks(sweep, world_size);
   std::size_t cells = 1;
   for (const SweepAxis& axis : sweep.axes)
     cells *= axis.values.size();
@@ -117,6 +128,7 @@ std::vector<Variant> expand(const SweepOptions& sweep, int world_size) {
 }
 
 std::vector<int> drop_ranks_above(SweepOptions& sweep, int world_size) {
+  count_all_ranks(sweep, world_size);
   std::vector<int> dropped;
   for (SweepAxis& axis : sweep.axes) {
     if (axis.key != "ranks") continue;

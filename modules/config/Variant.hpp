@@ -30,7 +30,7 @@ struct Variant {
 /// variant runs once before any is repeated, each round in the opposite direction of the one before, so that a drift of
 /// the machine does not fall on the same variants every time. \throws UnknownKeyError for a key that no deck has,
 /// EnvironmentError when an axis asks for more than `world_size` ranks.
-std::vector<Variant> expand(const SweepOptions& sweep, int world_size);
+std::vector<Variant> expand(SweepOptions sweep, int world_size);
 
 /// Takes the values above `world_size` from the axis of ranks, unless all are, and returns them.
 std::vector<int> drop_ranks_above(SweepOptions& sweep, int world_size);

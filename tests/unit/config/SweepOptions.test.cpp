@@ -40,20 +40,58 @@ TEST(Sweep, CountsTheLastAxisAndTheRepeatsFastest) {
   EXPECT_EQ(read_run_options(variants[4].deck).data.image_size, 64);
 }
 
-TEST(Sweep, RunsMostRanksFirstAndRepeatsApart) {
-  const auto variants = expand(sweep_of("sweep: {ranks: [1, 2, 4], data.image_size: [32, 64]}\nrepeat: 2\n"), 4);
+TEST(Sweep, RunsMostRanksFirstAndGoesThroughTheVariantsForthAndBack) {
+  const auto variants = expand(sweep_of("sweep: {ranks: [1, 2], data.image_size: [32, 64, 96]}\nrepeat: 3\n"), 2);
 
-  std::vector<const Variant*> in_time(variants.size());
+  std::vector<std::string> in_time(variants.size());
   for (const Variant& variant : variants)
-    in_time.at(static_cast<std::size_t>(variant.execution)) = &variant;
+    in_time.at(static_cast<std::size_t>(variant.execution)) = std::to_string(variant.ranks) + ":" +
+                                                              variant.overrides.at("data.image_size") + "#" +
+                                                              std::to_string(variant.repeat);
 
   EXPECT_EQ(variants.front().ranks, 1);
-  EXPECT_EQ(in_time.front()->ranks, 4);
-  EXPECT_EQ(in_time.front()->overrides.at("data.image_size"), "32");
-  EXPECT_EQ(in_time[1]->overrides.at("data.image_size"), "64");
-  EXPECT_EQ(in_time[1]->repeat, 0);
-  EXPECT_EQ(in_time[2]->repeat, 1);
-  EXPECT_EQ(in_time.back()->ranks, 1);
+  EXPECT_EQ(in_time, (std::vector<std::string>{"2:32#0", "2:64#0", "2:96#0", "2:96#1", "2:64#1", "2:32#1",  //
+                                               "2:32#2", "2:64#2", "2:96#2", "1:32#0", "1:64#0", "1:96#0", "1:96#1",
+                                               "1:64#1", "1:32#1", "1:32#2", "1:64#2", "1:96#2"}));
+}
+
+/// The ranks of each variant, in the order written.
+std::vector<int> ranks_in(const std::vector<Variant>& variants) {
+  std::vector<int> ranks;
+  for (const Variant& variant : variants)
+    ranks.push_back(variant.ranks);
+  return ranks;
+}
+
+TEST(Sweep, CountsUpToTheWorldWhenAllRanksAreAskedFor) {
+  EXPECT_EQ(ranks_in(expand(sweep_of("sweep: {ranks: all}"), 3)), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(ranks_in(expand(sweep_of("sweep: {ranks: all}"), 1)), std::vector<int>{1});
+}
+
+TEST(Sweep, DropsRanksAboveTheWorldOnlyWhenAskedTo) {
+  SweepOptions some = sweep_of("sweep: {ranks: [1, 2, 4, 8]}"), none = sweep_of("sweep: {ranks: [4, 8]}");
+
+  EXPECT_EQ(drop_ranks_above(some, 2), (std::vector<int>{4, 8}));
+  EXPECT_EQ(ranks_in(expand(some, 2)), (std::vector<int>{1, 2}));
+  EXPECT_EQ(drop_ranks_above(none, 2), std::vector<int>{}) << "nothing would be left";
+  EXPECT_THROW(expand(none, 2), EnvironmentError);
+}
+
+TEST(Sweep, JudgesTimeByRepeatsThenByRanksThenByAll) {
+  const auto variants = expand(sweep_of("sweep: {ranks: [1, 2], data.image_size: [32, 64, 96]}\nrepeat: 2\n"), 2);
+  const Variant &small_alone = variants[0], &small_alone_again = variants[1], &middle_alone = variants[2],
+                &large_alone = variants[4], &small_together = variants[6];
+  SweepPace pace;
+  EXPECT_EQ(pace.expected(small_alone), 0);
+
+  pace.add(small_alone, 1);
+  EXPECT_EQ(pace.expected(small_together), 1) << "all that is known";
+  pace.add(middle_alone, 5);
+  EXPECT_EQ(pace.expected(small_alone_again), 1) << "the same variant";
+  EXPECT_EQ(pace.expected(large_alone), 3) << "the mean on one rank";
+  pace.add(small_together, 9);
+  EXPECT_EQ(pace.expected(large_alone), 3);
+  EXPECT_EQ(pace.expected(variants[8]), 9);
 }
 
 TEST(Sweep, TakesTheWholeWorldWithoutARanksAxis) {
@@ -150,6 +188,101 @@ TEST(Sweep, PutsTheBaseDeckInItsPlaceSoThatTheTextIsWhole) {
   EXPECT_EQ(options.run.output, "own");
   EXPECT_EQ(options.run.seed, 5);
   EXPECT_EQ(options.data.image_size, 48);
+}
+
+/// A sweep deck with a section `quick`, as load_sweep_deck leaves it.
+class QuickSweep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(folder_ / "base.yaml") << "run: {output: base, epochs: 3, global_batch: 64}\n";
+    write(
+        "quick: {sweep: {data.image_size: [32]}, limits: {steps: 4}, repeat: 1, run: {output: small},\n"
+        "        model: {width: 0.5}}\n");
+  }
+  void write(const std::string& quick) {
+    std::ofstream(folder_ / "s.yaml") << "base: base.yaml\nsweep: {data.image_size: [100, 200], ranks: all}\n"
+                                         "run: {output: large}\nrepeat: 3\nlimits: {steps: 30, skip_steps: 2}\n"
+                                      << quick;
+  }
+  std::vector<Variant> expanded(SweepScale scale, const std::vector<std::string>& overrides = {}) const {
+    return expand(read_sweep_options(load_sweep_deck(folder_ / "s.yaml", overrides, scale)), 1);
+  }
+  std::string refusal(SweepScale scale) const {
+    return message_of<UsageError>([&] { expanded(scale); });
+  }
+
+  test::ScratchFolder folder_;
+};
+
+TEST_F(QuickSweep, PutsItsSectionInPlaceOfTheRest) {
+  const auto variants = expanded(SweepScale::quick);
+
+  ASSERT_EQ(variants.size(), 1U);
+  const RunOptions options = read_run_options(variants[0].deck);
+  EXPECT_EQ(options.data.image_size, 32);
+  EXPECT_EQ(options.run.steps, 4);
+  EXPECT_EQ(options.skip_steps, 2) << "what the section leaves out stays";
+  EXPECT_EQ(options.run.output, "small");
+  EXPECT_EQ(options.run.global_batch, 64);
+  EXPECT_EQ(options.model.width, 0.5);
+}
+
+TEST_F(QuickSweep, IsIgnoredInAFullSweep) {
+  const auto variants = expanded(SweepScale::full);
+
+  ASSERT_EQ(variants.size(), 6U);
+  const RunOptions options = read_run_options(variants[5].deck);
+  EXPECT_EQ(options.data.image_size, 200);
+  EXPECT_EQ(options.run.steps, 30);
+  EXPECT_EQ(options.run.output, "large");
+  EXPECT_EQ(options.model.width, 1);
+}
+
+TEST_F(QuickSweep, LeavesTheLastWordToTheCommandLine) {
+  const auto variants = expanded(SweepScale::quick, {"sweep.data.image_size=[48, 64]", "limits.steps=7"});
+
+  ASSERT_EQ(variants.size(), 2U);
+  EXPECT_EQ(read_run_options(variants[0].deck).data.image_size, 48);
+  EXPECT_EQ(read_run_options(variants[0].deck).run.steps, 7);
+  EXPECT_EQ(read_run_options(variants[0].deck).run.output, "small");
+}
+
+TEST_F(QuickSweep, LeavesNoTraceOfTheSectionInTheDeck) {
+  EXPECT_EQ(load_sweep_deck(folder_ / "s.yaml", {}, SweepScale::quick).get_text("quick"), "");
+  EXPECT_EQ(load_sweep_deck(folder_ / "s.yaml").get_text("quick"), "");
+}
+
+TEST_F(QuickSweep, RefusesADeckWithoutTheSection) {
+  write("");
+
+  EXPECT_NE(refusal(SweepScale::quick).find("s.yaml, quick: is missing"), std::string::npos);
+  EXPECT_EQ(expanded(SweepScale::full).size(), 6U);
+}
+
+TEST_F(QuickSweep, RefusesASectionThatIsNoMapAndUnknownKeysInIt) {
+  write("quick: [1]\n");
+  EXPECT_NE(refusal(SweepScale::quick).find("quick: expected keys"), std::string::npos);
+  EXPECT_NE(refusal(SweepScale::full).find("quick: expected keys"), std::string::npos);
+  write("quick: {limit: {steps: 4}}\n");
+  EXPECT_THROW(expanded(SweepScale::quick), UnknownKeyError);
+}
+
+/// Every variant of every part of the study is a run, at both scales and on any number of ranks.
+TEST(Study, ExpandsToRuns) {
+  const std::filesystem::path folder = test::source_path("inputs/image/study");
+  int num_decks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    for (const auto scale : {SweepScale::full, SweepScale::quick}) {
+      ++num_decks;
+      std::string output;
+      for (const Variant& variant : expand(read_sweep_options(load_sweep_deck(entry.path(), {}, scale)), 4)) {
+        EXPECT_EQ(variant.error, "") << entry.path();
+        output = read_run_options(variant.deck).run.output;
+      }
+      EXPECT_EQ(output,
+                (scale == SweepScale::full ? "results/study/" : "results/study_quick/") + entry.path().stem().string());
+    }
+  EXPECT_EQ(num_decks, 10);
 }
 
 TEST(Sweep, LetsOverridesReplaceAddAndRemoveAxes) {
