@@ -36,7 +36,7 @@ void measure(const Communicator& world, TensorCollectives& collectives, double m
   const int repeats = megabytes > 2 ? 25 : 100;
   const at::Tensor shared = collectives.allocate_flat(numel, at::kFloat);
   const at::Tensor loose = at::zeros({numel}), plain = at::zeros({numel});
-  const double shared_s = median_s(world, repeats, [&] { collectives.start_sum(shared)->wait(); });
+  const double shared_s = median_s(world, repeats, [&] { collectives.start_sum(shared, {})->wait(); });
   const double loose_s = median_s(world, repeats, [&] { collectives.sum(loose); });
   const double mpi_s = median_s(world, repeats, [&] {
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, plain.data_ptr(), static_cast<int>(numel), MPI_FLOAT, MPI_SUM, native(world)),

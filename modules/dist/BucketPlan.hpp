@@ -27,7 +27,7 @@ struct BucketPlan {
   std::vector<Place> places;                        ///< of each parameter
   std::map<at::ScalarType, std::int64_t> capacity;  ///< elements of each buffer
 
-  /// \param bucket_mb bytes / 1e6 at which a bucket is closed; see GradientReducer::Options
+  /// \param bucket_mb most bytes of a bucket / 1e6; see GradientReducer::Options
   static BucketPlan make(const std::vector<at::Tensor>& parameters, std::optional<double> bucket_mb);
 };
 

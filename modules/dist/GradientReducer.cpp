@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "base/Clock.hpp"
+#include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
 
 namespace multicard {
@@ -19,6 +20,17 @@ void check_parameter(const at::Tensor& parameter) {
   const bool summable = parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble;
   if (!parameter.is_leaf() || !parameter.requires_grad() || !summable)
     throw std::invalid_argument("GradientReducer wants leaves of float32 or float64 that require gradients");
+}
+
+void check_wire(const std::vector<at::Tensor>& parameters, Wire wire) {
+  if (wire == Wire::same) return;
+  for (const at::Tensor& parameter : parameters)
+    if (parameter.scalar_type() != at::kFloat)
+      throw UsageError(
+          fmt::format("parallel.gradient_dtype is {}, but gradients are float64", wire == Wire::bf16 ? "bf16" : "fp16"),
+          "only float32 gradients can travel in 16 bits",
+          "Set parallel.gradient_dtype=same, or another precision than fp64.")
+          .on_all_ranks();
 }
 
 /// The strides that autograd wants a gradient to have (torch/csrc/autograd/utils/grad_layout_contract.h): then it adds
@@ -50,6 +62,8 @@ struct GradientReducer::Impl {
 
   Impl(std::vector<at::Tensor> all, TensorCollectives& with, const Options& options)
       : parameters(std::move(all)), collectives(with), plan(BucketPlan::make(parameters, options.bucket_mb)) {
+    sums.wire = options.wire;
+    if (options.destination == Destination::root) sums.root = 0;
     const at::NoGradGuard no_grad;
     make_buffers();
     make_gradients();
@@ -108,7 +122,7 @@ struct GradientReducer::Impl {
 
   void start_next() {
     Bucket& bucket = buckets[num_started++];
-    bucket.work = collectives.start_sum(bucket.flat);
+    bucket.work = collectives.start_sum(bucket.flat, sums);
   }
 
   double finish() {
@@ -126,6 +140,7 @@ struct GradientReducer::Impl {
 
   std::vector<at::Tensor> parameters, gradients, flats;
   TensorCollectives& collectives;
+  SumOptions sums;
   BucketPlan plan;
   std::vector<Bucket> buckets;
   std::vector<bool> arrived;
@@ -136,6 +151,7 @@ struct GradientReducer::Impl {
 GradientReducer::GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options) {
   for (const at::Tensor& parameter : parameters)
     check_parameter(parameter);
+  check_wire(parameters, options.wire);
   impl_ = std::make_unique<Impl>(std::move(parameters), collectives, options);
 }
 

@@ -15,6 +15,9 @@ namespace multicard {
 /// When buckets are summed: as soon as backward has filled them, or all in finish().
 enum class Overlap { no, yes };
 
+/// Who gets the sums. With root, the gradients of the ranks other than 0 are unspecified after finish().
+enum class Destination { all, root };
+
 /// Turns the gradients of parameters into views of flat buffers, cut into buckets in reverse parameter order
 /// (backward's order), and sums the buckets over all ranks. One step:
 ///
@@ -30,14 +33,18 @@ enum class Overlap { no, yes };
 class GradientReducer {
  public:
   struct Options {
-    /// Bytes of a bucket / 1e6. By default 1 MiB for the first bucket (its sum hides behind the rest of backward) and
-    /// 4 MiB for the others: a handful for MobileNetV2, each long enough that its start-up cost does not show.
+    /// Most bytes of a bucket / 1e6, in the parameters' type; a larger gradient is a bucket by itself. By default 1 MiB
+    /// for the first bucket (its sum hides behind the rest of backward) and 4 MiB for the others, whatever the model,
+    /// the ranks and the machine: a handful for MobileNetV2, each long enough that its start-up cost does not show.
     std::optional<double> bucket_mb;
     Overlap overlap = Overlap::yes;
+    Wire wire = Wire::same;  ///< see TensorCollectives
+    Destination destination = Destination::all;
   };
 
   /// Collective. `parameters` are leaves of float32 or float64 that require gradients, equal on all ranks; their
   /// present gradients are dropped. Each gradient has its parameter's strides (channels_last stays so).
+  /// Throws UsageError on all ranks for float64 parameters with a wire other than same.
   GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options);
   /// Not collective. Gradients stay valid.
   ~GradientReducer();

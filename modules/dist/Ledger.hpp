@@ -5,11 +5,16 @@
 #include <map>
 #include <string>
 
+#include "dist/TensorCollectives.hpp"
 #include "results/Columns.hpp"
 
 namespace multicard {
 
 enum class CollectiveKind { all_reduce, reduce, broadcast, scatter };
+
+inline CollectiveKind kind_of(const SumOptions& options) {
+  return options.root ? CollectiveKind::reduce : CollectiveKind::all_reduce;
+}
 
 /// Adds up operations by kind. Bus bytes follow nccl-tests (doc/PERFORMANCE.md): payload times 2 (R - 1) / R for an
 /// all-reduce, 1 for a reduce or broadcast, (R - 1) / R for a scatter.

@@ -7,6 +7,7 @@
 
 #include "comm/Communicator.hpp"
 #include "dist/CommThread.hpp"
+#include "dist/HostCopies.hpp"
 #include "dist/Ledger.hpp"
 #include "dist/NodeSum.hpp"
 #include "dist/TensorCollectives.hpp"
@@ -26,10 +27,9 @@ class MpiCollectives : public TensorCollectives {
   int size() const override { return communicator_.size(); }
   const char* name() const override { return "mpi"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
   void sum(const at::Tensor& flat) override;
-  void reduce(const at::Tensor& flat, int root) override;
-  void broadcast(const at::Tensor& tensor, int root) override;
+  void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
   std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
@@ -37,11 +37,11 @@ class MpiCollectives : public TensorCollectives {
  private:
   class HostWork;
   SumOperand operand(const at::Tensor& flat) const;
-  std::unique_ptr<Work> submit(const at::Tensor& flat, std::optional<int> root);
 
   Communicator communicator_;
   NodeSum large_;
   QuickSum small_;
+  HostCopies copies_;
   std::vector<std::weak_ptr<SharedMemory>> memories_;
   Ledger ledger_;
   CommThread thread_;

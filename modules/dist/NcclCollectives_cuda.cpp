@@ -15,6 +15,7 @@
 #include "dist/Ledger.hpp"
 #include "dist/NcclCollectives.hpp"
 #include "dist/NcclComm.hpp"
+#include "dist/NcclWireSum.hpp"
 #include "dist/TensorChecks.hpp"
 
 namespace multicard {
@@ -105,6 +106,7 @@ class NcclCollectives : public TensorCollectives {
       : communicator_(communicator.duplicate()),
         device_(device),
         nccl_(communicator_),
+        wire_sum_(nccl_, communicator_.rank(), communicator_.size()),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
         account_(device, communicator.size()),
         monitor_(device, communicator_.watchdog(), [this] { nccl_.check_background(); }) {
@@ -124,29 +126,35 @@ class NcclCollectives : public TensorCollectives {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
   }
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override {
-    check_flat(flat, device_, "start_sum");
-    return enqueue(CollectiveKind::all_reduce, "all-reduce", flat, [&](cudaStream_t stream) {
-      return ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum, nccl_.handle(),
-                           stream);
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override {
+    check_sum(flat, device_, options.wire, "start_sum");
+    const char* operation = options.root ? "reduce" : "all-reduce";
+    return enqueue(kind_of(options), operation, {flat}, sum_bytes(flat, options.wire), [&](cudaStream_t stream) {
+      if (options.wire != Wire::same)
+        wire_sum_.sum(flat, options, stream);
+      else if (options.root)
+        nccl_.finish_call(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
+                                     *options.root, nccl_.handle(), stream),
+                          operation);
+      else
+        nccl_.finish_call(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
+                                        nccl_.handle(), stream),
+                          operation);
     });
   }
 
-  void sum(const at::Tensor& flat) override { start_sum(flat)->wait(); }
+  void sum(const at::Tensor& flat) override { start_sum(flat, {})->wait(); }
 
-  void reduce(const at::Tensor& flat, int root) override {
-    check_flat(flat, device_, "reduce");
-    enqueue(CollectiveKind::reduce, "reduce", flat, [&](cudaStream_t stream) {
-      return ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum, root,
-                        nccl_.handle(), stream);
-    })->wait();
-  }
-
-  void broadcast(const at::Tensor& tensor, int root) override {
-    check_contiguous(tensor, device_, "broadcast");
-    enqueue(CollectiveKind::broadcast, "broadcast", tensor, [&](cudaStream_t stream) {
-      return ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclChar, root, nccl_.handle(),
-                           stream);
+  void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
+    for (const at::Tensor& tensor : tensors)
+      check_dense(tensor, device_, "broadcast");
+    enqueue(CollectiveKind::broadcast, "broadcast", tensors, bytes_of(tensors), [&](cudaStream_t stream) {
+      // One launch for all of them.
+      ncclGroupStart();
+      for (const at::Tensor& tensor : tensors)
+        if (tensor.nbytes() > 0)
+          ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclChar, root, nccl_.handle(), stream);
+      nccl_.finish_call(ncclGroupEnd(), "broadcast");  // reports what went wrong inside the group
     })->wait();
   }
 
@@ -155,22 +163,19 @@ class NcclCollectives : public TensorCollectives {
     check_scatter(all, mine, rows, rank(), root);
     const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
     enqueue(CollectiveKind::scatter, "scatter", {mine, all}, num_rows * row_bytes(mine), [&](cudaStream_t stream) {
-      return send_rows(all, mine, rows, root, stream);
+      send_rows(all, mine, rows, root, stream);
     })->wait();
   }
 
   std::map<std::string, CommunicationTotals> totals() override { return account_.totals(); }
 
  private:
-  using Call = std::function<ncclResult_t(cudaStream_t)>;
+  using Body = std::function<void(cudaStream_t)>;
 
-  /// Puts a collective on the communication stream, behind what the current stream has been given so far.
-  std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, const at::Tensor& tensor,
-                                      const Call& call) {
-    return enqueue(kind, operation, {tensor}, static_cast<std::int64_t>(tensor.nbytes()), call);
-  }
+  /// Puts a collective on the communication stream, behind what the current stream has been given so far. `body` leaves
+  /// everything on the stream that it is given, which is the current one then.
   std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, std::vector<at::Tensor> tensors,
-                                      std::int64_t bytes, const Call& call) {
+                                      std::int64_t bytes, const Body& body) {
     const bool captured = is_capturing();
     at::cuda::CUDAEvent ready;
     ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
@@ -178,8 +183,7 @@ class NcclCollectives : public TensorCollectives {
     ready.block(stream_);
     DeviceAccount::Entry entry{kind, bytes, 0, 0, 0, 0};
     if (!captured) entry.started = account_.mark();
-    // Only when the call is over is its kernel on the stream, for the events behind it.
-    nccl_.finish_call(call(stream_.stream()), operation);
+    body(stream_.stream());
     if (!captured) entry.ended = account_.mark();
     auto work = std::make_unique<DeviceWork>(std::move(tensors), captured ? nullptr : &account_, entry);
     work->record(stream_);
@@ -187,8 +191,8 @@ class NcclCollectives : public TensorCollectives {
     return work;
   }
 
-  ncclResult_t send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
-                         cudaStream_t stream) {
+  void send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
+                 cudaStream_t stream) {
     const auto width = static_cast<std::size_t>(row_bytes(mine));
     ncclGroupStart();
     if (rank() == root) {
@@ -200,20 +204,19 @@ class NcclCollectives : public TensorCollectives {
       }
     }
     if (mine.nbytes() > 0) ncclRecv(mine.data_ptr(), mine.nbytes(), ncclChar, root, nccl_.handle(), stream);
-    return ncclGroupEnd();  // reports what went wrong inside the group
+    nccl_.finish_call(ncclGroupEnd(), "scatter");
   }
 
   void warm_up() {
     const at::Tensor one = allocate_flat(1, at::kFloat);
-    enqueue(CollectiveKind::all_reduce, "first all-reduce", one, [&](cudaStream_t stream) {
-      return ncclAllReduce(one.data_ptr(), one.data_ptr(), 1, ncclFloat, ncclSum, nccl_.handle(), stream);
-    });
+    const std::unique_ptr<Work> first = start_sum(one, {});  // nobody waits: it is not in the account
     stream_.synchronize();
   }
 
   Communicator communicator_;
   at::Device device_;
   NcclComm nccl_;
+  NcclWireSum wire_sum_;
   c10::cuda::CUDAStream stream_;
   DeviceAccount account_;
   DeviceMonitor monitor_;

@@ -30,14 +30,18 @@ std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t 
 }
 
 Announcement announce(const SumOperand& operand, std::size_t place) {
-  const auto root = static_cast<std::uint64_t>(operand.root.value_or(-1) + 1);
-  return {root << 8 | static_cast<std::uint64_t>(operand.type), operand.count, place};
+  const auto root = static_cast<std::uint64_t>(operand.options.root.value_or(-1) + 1);
+  const auto wire = static_cast<std::uint64_t>(operand.options.wire), type = static_cast<std::uint64_t>(operand.type);
+  return {root << 16 | wire << 8 | type, operand.count, place};
 }
 
 }  // namespace
 
-NodeSum::NodeSum(const Communicator& all, const Communicator& node) : node_(node), across_(Communicator::null()) {
-  channel_ = open_channel(node, kStageBytes, Patience::sleep);
+NodeSum::NodeSum(const Communicator& all, const Communicator& node)
+    : node_(node),
+      channel_(open_channel(node, kStageBytes, Patience::sleep)),
+      across_(Communicator::null()),
+      wire_sum_(across_) {
   const bool works = channel_ || node.size() == 1;
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
     log_warning("the ranks of a node found no shared memory to meet in (is /dev/shm full?): sums go through MPI");
@@ -46,8 +50,9 @@ NodeSum::NodeSum(const Communicator& all, const Communicator& node) : node_(node
   }
   num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
-  across_ = all.split(std::min(node_.rank(), num_slices_), all.rank());
   node_ranks_ = node_.allgather(all.rank());
+  across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front());
+  wire_sum_ = WireSum(across_);
 }
 
 void NodeSum::give_up() {
@@ -85,12 +90,17 @@ void NodeSum::sum_arrays(const std::vector<std::byte*>& arrays, std::size_t coun
     return s == slices ? count : count * s / slices / kSliceElements * kSliceElements;
   };
   const std::size_t begin = bound(slice), end = bound(slice + 1);
-  const std::vector<std::byte*> to = targets(arrays, operand.root);
-  if (num_nodes_ == 1) return sum_in_rank_order(arrays, to, begin, end, operand.type);
+  const std::vector<std::byte*> to = targets(arrays, operand.options.root);
+  const Wire wire = operand.options.wire;
+  if (num_nodes_ == 1) return sum_in_rank_order(arrays, to, begin, end, operand.type, wire);
   std::byte* mine = arrays[slice];
   const std::array<std::byte*, 1> here{mine};
-  sum_in_rank_order(arrays, here, begin, end, operand.type);
-  all_reduce(mine + begin * c10::elementSize(operand.type), end - begin, operand.type, across_);
+  sum_in_rank_order(arrays, here, begin, end, operand.type, wire);
+  std::byte* start = mine + begin * c10::elementSize(operand.type);
+  if (wire == Wire::same)
+    all_reduce(start, end - begin, operand.type, across_);
+  else
+    wire_sum_.sum(reinterpret_cast<float*>(start), end - begin, wire);
   sum_in_rank_order(here, to, begin, end, operand.type);
 }
 

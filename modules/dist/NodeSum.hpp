@@ -11,6 +11,7 @@
 #include "comm/Communicator.hpp"
 #include "dist/NodeChannel.hpp"
 #include "dist/SharedMemory.hpp"
+#include "dist/WireSum.hpp"
 
 namespace multicard {
 
@@ -21,12 +22,12 @@ struct SumOperand {
   at::ScalarType type = at::kFloat;
   std::shared_ptr<SharedMemory> memory;  ///< that holds the data, or null
   std::size_t memory_number = 0;         ///< of the memory, equal on all ranks
-  std::optional<int> root;               ///< the one rank that gets the sum; by default all
+  SumOptions options;
 };
 
 /// Sums large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the result to
-/// all of them; between nodes the ranks that have the same slice all-reduce it with MPI first. Everybody gets the same
-/// bits. Arrays outside shared memory pass through a buffer.
+/// all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if so wished.
+/// Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
 class NodeSum {
  public:
   /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
@@ -50,8 +51,9 @@ class NodeSum {
   std::unique_ptr<NodeChannel> channel_;  ///< null for one rank
   int num_nodes_ = 1;
   int num_slices_ = 1;           ///< the ranks of the smallest node
-  Communicator across_;          ///< the ranks of other nodes that have this rank's slice
   std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
+  Communicator across_;          ///< the ranks of other nodes that have this rank's slice, in the order of nodes
+  WireSum wire_sum_;             ///< over across_
 };
 
 /// Sums small arrays with little latency, on the calling thread: every rank reads all ranks' values.

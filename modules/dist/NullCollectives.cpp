@@ -1,8 +1,10 @@
 #include "dist/NullCollectives.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
 #include "dist/TensorChecks.hpp"
+#include "dist/WireCodec.hpp"
 
 namespace multicard {
 
@@ -13,35 +15,31 @@ class DoneWork : public Work {
   void wait() override {}
 };
 
-std::int64_t bytes_of(const at::Tensor& tensor) {
-  return static_cast<std::int64_t>(tensor.nbytes());
-}
-
 }  // namespace
 
 at::Tensor NullCollectives::allocate_flat(std::int64_t numel, at::ScalarType type) {
   return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
 }
 
-std::unique_ptr<Work> NullCollectives::start_sum(const at::Tensor& flat) {
-  check_flat(flat, device_, "start_sum");
-  ledger_.add(CollectiveKind::all_reduce, bytes_of(flat), 0, 0);
+std::unique_ptr<Work> NullCollectives::start_sum(const at::Tensor& flat, const SumOptions& options) {
+  check_sum(flat, device_, options.wire, "start_sum");
+  if (options.wire != Wire::same) {
+    const at::NoGradGuard no_grad;
+    flat.copy_(flat.to(type_of(options.wire)));
+  }
+  ledger_.add(kind_of(options), sum_bytes(flat, options.wire), 0, 0);
   return std::make_unique<DoneWork>();
 }
 
 void NullCollectives::sum(const at::Tensor& flat) {
-  check_flat(flat, device_, "sum");
-  ledger_.add(CollectiveKind::all_reduce, bytes_of(flat), 0, 0);
+  check_sum(flat, device_, Wire::same, "sum");
+  ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), 0, 0);
 }
 
-void NullCollectives::reduce(const at::Tensor& flat, int) {
-  check_flat(flat, device_, "reduce");
-  ledger_.add(CollectiveKind::reduce, bytes_of(flat), 0, 0);
-}
-
-void NullCollectives::broadcast(const at::Tensor& tensor, int) {
-  check_contiguous(tensor, device_, "broadcast");
-  ledger_.add(CollectiveKind::broadcast, bytes_of(tensor), 0, 0);
+void NullCollectives::broadcast(const std::vector<at::Tensor>& tensors, int) {
+  for (const at::Tensor& tensor : tensors)
+    check_dense(tensor, device_, "broadcast");
+  ledger_.add(CollectiveKind::broadcast, bytes_of(tensors), 0, 0);
 }
 
 void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -49,7 +47,7 @@ void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine
   check_scatter(all, mine, rows, 0, root);
   at::Tensor target = mine;
   target.copy_(all);
-  ledger_.add(CollectiveKind::scatter, bytes_of(all), 0, 0);
+  ledger_.add(CollectiveKind::scatter, bytes_of({all}), 0, 0);
 }
 
 }  // namespace multicard

@@ -15,10 +15,9 @@ class NullCollectives : public TensorCollectives {
   int size() const override { return 1; }
   const char* name() const override { return "null"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
   void sum(const at::Tensor& flat) override;
-  void reduce(const at::Tensor& flat, int root) override;
-  void broadcast(const at::Tensor& tensor, int root) override;
+  void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
   std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }

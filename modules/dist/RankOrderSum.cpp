@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "dist/WireCodec.hpp"
+
 namespace multicard {
 
 namespace {
@@ -17,16 +19,46 @@ void add(T* __restrict sum, const T* __restrict values, std::size_t count) {
     sum[i] += values[i];
 }
 
+/// Values as they are.
 template <class T>
+struct Exact {
+  void set(T* sum, const T* values, std::size_t count) { std::memcpy(sum, values, count * sizeof(T)); }
+  void add_to(T* sum, const T* values, std::size_t count) { add(sum, values, count); }
+  void finish(T*, std::size_t) {}
+};
+
+/// Values and sum as they are after travelling in 16 bits.
+class Rounded {
+ public:
+  explicit Rounded(Wire wire) : codec_(codec_of(wire)) {}
+  void set(float* sum, const float* values, std::size_t count) {
+    codec_.pack(values, words_.data(), count);
+    codec_.unpack(words_.data(), sum, count);
+  }
+  void add_to(float* sum, const float* values, std::size_t count) {
+    set(rounded_.data(), values, count);
+    add(sum, rounded_.data(), count);
+  }
+  void finish(float* sum, std::size_t count) { set(sum, sum, count); }
+
+ private:
+  static constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
+  WireCodec codec_;
+  alignas(64) std::array<std::uint16_t, kBlock> words_;
+  alignas(64) std::array<float, kBlock> rounded_;
+};
+
+template <class T, class Values>
 void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
-                std::size_t end) {
+                std::size_t end, Values&& values) {
   constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
   alignas(64) std::array<T, kBlock> sum;
   for (std::size_t first = begin; first < end; first += kBlock) {
     const std::size_t count = std::min(kBlock, end - first);
-    std::memcpy(sum.data(), reinterpret_cast<const T*>(sources[0]) + first, count * sizeof(T));
+    values.set(sum.data(), reinterpret_cast<const T*>(sources[0]) + first, count);
     for (const std::byte* source : sources.subspan(1))
-      add(sum.data(), reinterpret_cast<const T*>(source) + first, count);
+      values.add_to(sum.data(), reinterpret_cast<const T*>(source) + first, count);
+    values.finish(sum.data(), count);
     for (std::byte* target : targets)
       std::memcpy(reinterpret_cast<T*>(target) + first, sum.data(), count * sizeof(T));
   }
@@ -35,11 +67,13 @@ void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const>
 }  // namespace
 
 void sum_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
-                       std::size_t end, at::ScalarType type) {
-  if (type == at::kDouble)
-    sum_blocks<double>(sources, targets, begin, end);
+                       std::size_t end, at::ScalarType type, Wire wire) {
+  if (wire != Wire::same)
+    sum_blocks<float>(sources, targets, begin, end, Rounded(wire));
+  else if (type == at::kDouble)
+    sum_blocks<double>(sources, targets, begin, end, Exact<double>());
   else
-    sum_blocks<float>(sources, targets, begin, end);
+    sum_blocks<float>(sources, targets, begin, end, Exact<float>());
 }
 
 }  // namespace multicard

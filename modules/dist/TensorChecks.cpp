@@ -13,17 +13,22 @@ void demand(bool met, const char* operation, const std::string& wants) {
   if (!met) throw std::invalid_argument(fmt::format("{} wants {}", operation, wants));
 }
 
-}  // namespace
-
-void check_contiguous(const at::Tensor& tensor, at::Device device, const char* operation) {
-  demand(tensor.defined() && tensor.is_contiguous(), operation, "a contiguous tensor");
+void demand_device(const at::Tensor& tensor, at::Device device, const char* operation) {
   demand(tensor.device().type() == device.type(), operation, fmt::format("a tensor on {}", device.str()));
 }
 
-void check_flat(const at::Tensor& flat, at::Device device, const char* operation) {
-  check_contiguous(flat, device, operation);
-  demand(flat.dim() == 1, operation, "a 1-D tensor");
+}  // namespace
+
+void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
+  demand(flat.defined() && flat.is_contiguous() && flat.dim() == 1, operation, "a contiguous 1-D tensor");
+  demand_device(flat, device, operation);
   demand(flat.scalar_type() == at::kFloat || flat.scalar_type() == at::kDouble, operation, "float32 or float64");
+  demand(wire == Wire::same || flat.scalar_type() == at::kFloat, operation, "float32 to travel in 16 bits");
+}
+
+void check_dense(const at::Tensor& tensor, at::Device device, const char* operation) {
+  demand(tensor.defined() && tensor.is_non_overlapping_and_dense(), operation, "tensors without gaps");
+  demand_device(tensor, device, operation);
 }
 
 void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int rank,
@@ -42,6 +47,18 @@ std::int64_t row_bytes(const at::Tensor& tensor) {
   for (const std::int64_t size : tensor.sizes().slice(1))
     elements *= size;
   return elements * static_cast<std::int64_t>(tensor.element_size());
+}
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += tensor.nbytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::int64_t sum_bytes(const at::Tensor& flat, Wire wire) {
+  const std::size_t width = wire == Wire::same ? flat.element_size() : 2;
+  return flat.numel() * static_cast<std::int64_t>(width);
 }
 
 }  // namespace multicard

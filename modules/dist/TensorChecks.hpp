@@ -1,17 +1,19 @@
 #pragma once
-/// \file What all collectives demand of their tensors; for modules/dist only.
+/// \file What all collectives demand and count of their tensors; for modules/dist only.
 
 #include <cstdint>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "dist/TensorCollectives.hpp"
+
 namespace multicard {
 
 /// \throws std::invalid_argument naming `operation` unless the tensor is what the operation takes on `device`
 /// @{
-void check_flat(const at::Tensor& flat, at::Device device, const char* operation);
-void check_contiguous(const at::Tensor& tensor, at::Device device, const char* operation);
+void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation);
+void check_dense(const at::Tensor& tensor, at::Device device, const char* operation);
 /// @}
 
 /// The same for scatter_rows; `all` is looked at on the root only.
@@ -20,5 +22,11 @@ void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vec
 
 /// Bytes of one row of `tensor`.
 std::int64_t row_bytes(const at::Tensor& tensor);
+
+/// Bytes of all tensors.
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors);
+
+/// Bytes that a sum counts as its payload.
+std::int64_t sum_bytes(const at::Tensor& flat, Wire wire);
 
 }  // namespace multicard

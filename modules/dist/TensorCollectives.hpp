@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,25 @@ class Work {
 /// parallel.backend
 enum class Backend { automatic, mpi, nccl };
 
+/// parallel.gradient_dtype: what the values of a sum travel in.
+enum class Wire { same, bf16, fp16 };
+
+struct SumOptions {
+  Wire wire = Wire::same;
+  std::optional<int> root;  ///< the one rank that gets the sum; by default all
+};
+
 /// Collectives on tensors of one device. All operations are collective: every rank calls them in the same order with
 /// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32 or float64 tensors, are made
 /// in rank order (within a node) and give every rank the same bits. Each operation is bounded by the job's time-out
 /// (comm/Watchdog.hpp).
+///
+/// A sum whose Wire is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to nearest even;
+/// they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that as float32. So
+/// it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and round what
+/// they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks, and the total
+/// is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN stays NaN: a
+/// check of the sum sees both. Payload is counted in the 16 bits.
 class TensorCollectives {
  public:
   virtual ~TensorCollectives() = default;
@@ -44,15 +60,15 @@ class TensorCollectives {
   /// shared by the ranks of a node). It may outlive the collectives.
   virtual at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) = 0;
 
-  /// Collective. Starts the in-place sum over all ranks; returns at once.
-  virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat) = 0;
-  /// Collective. The same, and waits. Small tensors (statistics, metrics) take a short way that does not queue behind
-  /// the sums started before.
+  /// Collective. Starts the in-place sum over all ranks; returns at once. With a root, the others' values are
+  /// unspecified afterwards.
+  virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) = 0;
+  /// Collective. The sum for all, and waits. Small tensors (statistics, metrics) take a short way that does not queue
+  /// behind the sums started before.
   virtual void sum(const at::Tensor& flat) = 0;
-  /// Collective. The sum goes to `root` only; afterwards the others' values are unspecified.
-  virtual void reduce(const at::Tensor& flat, int root) = 0;
-  /// Collective. Everybody receives root's values; any type, contiguous.
-  virtual void broadcast(const at::Tensor& tensor, int root) = 0;
+  /// Collective. Everybody receives root's values of all tensors, as one operation; any types. Each tensor fills its
+  /// memory without gaps, in any order of dimensions (channels_last, say), equal on all ranks.
+  virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
   /// Collective. Rank r receives into `mine` the r-th block of rows of root's `all`, which has rows[r] rows (any may
   /// be 0); elsewhere `all` is ignored. Any type, contiguous.
   virtual void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -72,7 +88,10 @@ std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Commu
 /// The word of a deck: auto | mpi | nccl. Throws UsageError for another.
 Backend backend_from(const std::string& word);
 
-/// Collective. Everybody receives root's values of all tensors, in few messages; any types and strides.
+/// The word of a deck: same | bf16 | fp16. Throws UsageError for another.
+Wire wire_from(const std::string& word);
+
+/// Collective. Everybody receives root's values of all tensors; any types and strides.
 void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root = 0);
 
 }  // namespace multicard

@@ -173,7 +173,7 @@ TEST(GradientReducer, GivesAllRanksTheSameBits) {
   reducer.finish();
 
   const at::Tensor flat = reducer.flats()[0].clone();
-  collectives->broadcast(flat, 0);
+  collectives->broadcast({flat}, 0);
   EXPECT_TRUE(at::equal(flat, reducer.flats()[0]));
 }
 

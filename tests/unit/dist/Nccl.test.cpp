@@ -37,7 +37,7 @@ TEST_F(Nccl, SumsEqualThoseOfMpi) {
     const at::Tensor host = values<double>(numel, world().rank());
     const at::Tensor there = host.to(device_);
 
-    collectives->start_sum(there)->wait();
+    collectives->start_sum(there, {})->wait();
     make_collectives(Backend::mpi, world(), at::kCPU)->sum(host);
 
     EXPECT_TRUE(at::allclose(there.cpu(), host, 1e-12, 1e-9)) << numel;
@@ -56,9 +56,9 @@ TEST_F(Nccl, MovesRowsAndCopies) {
 
   collectives->scatter_rows(world().rank() == 0 ? all.to(device_) : at::Tensor(), mine, rows, 0);
   const at::Tensor copy = at::full({5}, world().rank(), at::TensorOptions().device(device_));
-  collectives->broadcast(copy, world().size() - 1);
+  collectives->broadcast({copy}, world().size() - 1);
   const at::Tensor sum = at::full({5}, 1.0, at::TensorOptions().dtype(at::kFloat).device(device_));
-  collectives->reduce(sum, 0);
+  collectives->start_sum(sum, {Wire::same, 0})->wait();
 
   EXPECT_TRUE(at::equal(mine.cpu(), all.narrow(0, before, my_rows)));
   EXPECT_EQ(copy[0].item<double>(), world().size() - 1);
@@ -95,7 +95,7 @@ TEST_F(Nccl, RunsInsideAGraph) {
   {
     at::cuda::CUDAGraph graph;
     graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    collectives->start_sum(flat)->wait();
+    collectives->start_sum(flat, {})->wait();
     graph.capture_end();
 
     for (int replay = 0; replay < 3; ++replay) {

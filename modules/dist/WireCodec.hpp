@@ -1,0 +1,30 @@
+#pragma once
+/// \file float32 in 16 bits and back; for modules/dist and its tests only.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <c10/core/ScalarType.h>
+
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+/// Conversions of arrays of `count` values. Packing rounds to nearest even; too large values become infinite, NaN stays
+/// NaN. Unpacking is exact.
+struct WireCodec {
+  void (*pack)(const float* values, std::uint16_t* words, std::size_t count);
+  void (*unpack)(const std::uint16_t* words, float* values, std::size_t count);
+};
+
+/// For bf16 and fp16: the fastest of this processor (AVX2 and F16C where it has them).
+WireCodec codec_of(Wire wire);
+/// The same for any processor.
+WireCodec portable_codec_of(Wire wire);
+
+/// kBFloat16 or kHalf.
+inline at::ScalarType type_of(Wire wire) {
+  return wire == Wire::bf16 ? at::kBFloat16 : at::kHalf;
+}
+
+}  // namespace multicard
