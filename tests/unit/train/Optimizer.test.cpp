@@ -218,5 +218,44 @@ TEST(Optimizer, RefusesGradientsThatDoNotMatch) {
   EXPECT_THROW(Optimizer({}, {{"w", w}}, {}), std::logic_error);
 }
 
+TEST(Optimizer, LeavesNormsAndBiasesUndecayedOnRequest) {
+  for (const char* name : {"sgd", "adamw"}) {
+    SCOPED_TRACE(name);
+    const at::Tensor matrix = at::ones({2, 2}), bias = at::ones({2});
+    OptimizerOptions options;
+    options.name = name;
+    options.weight_decay = 0.5;
+    options.decay_norms = false;
+    Optimizer optimizer(options, {{"bias", bias}, {"matrix", matrix}}, {at::zeros({2}), at::zeros({2, 2})});
+
+    optimizer.step(0.1);
+
+    EXPECT_EQ(bias[0].item<float>(), 1.0f);
+    EXPECT_NEAR(matrix[0][0].item<float>(), 0.95f, 1e-6);
+  }
+}
+
+TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
+  for (const char* name : {"sgd", "adamw"}) {
+    SCOPED_TRACE(name);
+    const at::Tensor skipped = at::ones({2}), plain = at::ones({2});
+    OptimizerOptions options;
+    options.name = name;
+    if (options.name == "sgd") options.momentum = 0.9;
+    Optimizer skipping(options, {{"x", skipped}}, {at::ones({2})}), other(options, {{"x", plain}}, {at::ones({2})});
+
+    skipping.step(0.1, at::ones({}));
+    EXPECT_EQ(skipped[0].item<float>(), 1.0f);
+    for (int i = 0; i < 3; ++i) {
+      skipping.step(0.1, at::zeros({}));
+      other.step(0.1);
+    }
+
+    EXPECT_EQ(largest_difference(skipped, plain), 0.0);
+    for (std::size_t i = 0; i < other.state().size(); ++i)
+      EXPECT_EQ(largest_difference(skipping.state()[i].tensor, other.state()[i].tensor), 0.0);
+  }
+}
+
 }  // namespace
 }  // namespace multicard
