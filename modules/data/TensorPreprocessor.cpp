@@ -64,9 +64,10 @@ std::int64_t TensorPreprocessor::bytes_per_row() const {
   const std::int64_t between = kChannels * options_.height * options_.size;
   const std::int64_t result = kChannels * options_.size * options_.size;
   const std::int64_t copies = options_.layout == ImageLayout::nhwc ? 1 : 2;
-  // The table's indices are int32; a stretched picture is a sum of two.
-  return std::max({stored * (element + 4), (stored + 2 * between) * element, (between + 2 * result) * element,
-                   copies * result * element});
+  const std::int64_t taps = 2 * options_.size * 2 * (8 + element);
+  // The table's indices are int32; a stretched picture is a sum of two; taps are made from as much again.
+  return 2 * taps + std::max({stored * (element + 4), (stored + 2 * between) * element,
+                              (between + 2 * result) * element, copies * result * element});
 }
 
 at::Tensor TensorPreprocessor::normalised(const at::Tensor& bytes) const {
@@ -76,8 +77,8 @@ at::Tensor TensorPreprocessor::normalised(const at::Tensor& bytes) const {
 
 /// Line by line what Preprocessor::taps does.
 TensorPreprocessor::Taps TensorPreprocessor::taps(const at::Tensor& windows) const {
-  const at::Tensor starts = windows.narrow(1, 0, 2).unsqueeze(2), extents = windows.narrow(1, 2, 2).unsqueeze(2);
-  const at::Tensor mirror = windows.narrow(1, 4, 1).unsqueeze(2);
+  const at::Tensor fields = windows.to(at::kLong).unsqueeze(2);
+  const at::Tensor starts = fields.narrow(1, 0, 2), extents = fields.narrow(1, 2, 2), mirror = fields.narrow(1, 4, 1);
   const at::Tensor last = extents - 1;
   const at::Tensor scale = extents.to(type_) / size_;
   const at::Tensor centres = centres_ + mirror * mirrored_steps_;  // whole numbers and halves: exact
