@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "data/DevicePreprocessor.hpp"
 #include "data/Prepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_files.hpp"
@@ -219,6 +220,107 @@ TEST_F(LoaderTest, ReadsAheadNoFurtherThanAsked) {
     places.insert(loader.next()->images.const_data_ptr());
 
   EXPECT_LE(places.size(), 4u);
+}
+
+TEST_F(LoaderTest, GivesTheSameWhereverRowsComeFrom) {
+  const std::vector<ImageBatch> wanted = load(options(0), world().rank(), world().size(), 0, 7);
+  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread})
+    for (const KeepRows keep : {KeepRows::no, KeepRows::in_memory})
+      for (const int num_workers : {0, 3}) {
+        const ImageShards shards(scratch_ / "set*.h5", world(), {}, {method, keep});
+        ImageLoader loader(shards, sampler_, options(num_workers), world().rank(), world().size(), 0, 7);
+        for (const ImageBatch& batch : wanted)
+          expect_equal(loader.next().value(), batch);
+        EXPECT_FALSE(loader.next());
+      }
+}
+
+LoaderOptions augmented(LoaderOptions options) {
+  options.augment = {0.5, RandomResizedCrop{0.2, 1, 0.5, 2}};
+  return options;
+}
+
+TEST_F(LoaderTest, ShowsRowsThroughTheWindowsOfTheirEpoch) {
+  const std::vector<ImageBatch> batches = load(augmented(options(2)), world().rank(), world().size(), 0, 6);
+  const Preprocessor<float> preprocessor(options(1).preprocess);
+  const Augmentation augmentation(augmented(options(1)).augment, 4, kSize, kSize);
+  for (const ImageBatch& batch : batches) {
+    const std::vector<std::int64_t> rows = sampler_.part(batch.step, world().rank(), world().size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Bytes pixels(static_cast<std::size_t>(shards_->bytes_per_row()));
+      shards_->read_rows(std::vector<std::int64_t>{rows[i]}, pixels);
+      const ImageWindow window = augmentation.window(batch.epoch, rows[i]);
+      std::vector<float> want(8 * 8 * 3);
+      preprocessor.run(pixels.data(), std::span(&window, 1), want.data());
+      const at::Tensor got = batch.images[static_cast<std::int64_t>(i)].permute({1, 2, 0}).contiguous();
+      EXPECT_TRUE(std::equal(want.begin(), want.end(), got.const_data_ptr<float>()));
+    }
+  }
+}
+
+TEST_F(LoaderTest, AugmentsTheSameOnAnyRanksAndThreadsAndAfterResuming) {
+  const std::vector<ImageBatch> whole = load(augmented(options(0)), 0, 1, 0, 6);
+  EXPECT_FALSE(at::equal(whole[0].images, load(options(0), 0, 1, 0, 1).at(0).images));
+
+  for (const int num_workers : {0, 1, 3}) {
+    std::int64_t row = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+      const ImageBatch part = load(augmented(options(num_workers)), rank, 3, 4, 5).at(0);
+      EXPECT_TRUE(at::equal(part.images, whole[4].images.narrow(0, row, part.num_rows)));
+      row += part.num_rows;
+    }
+    EXPECT_EQ(row, whole[4].num_rows);
+  }
+}
+
+TEST_F(LoaderTest, GivesTheSameBitsInBothPipelines) {
+  for (const auto type : {at::kFloat, at::kDouble})
+    for (const auto layout : {ImageLayout::nhwc, ImageLayout::nchw})
+      for (const bool augments : {false, true})
+        for (const int num_workers : {0, 2}) {
+          LoaderOptions host = options(num_workers, 2, layout);
+          host.dtype = type;
+          if (augments) host = augmented(host);
+          LoaderOptions device = host;
+          device.pipeline = InputPipeline::device;
+          const DevicePreprocessor preprocessor(host.preprocess, type, at::kCPU);
+          const std::vector<ImageBatch> wanted = load(host, world().rank(), world().size(), 0, 4);
+          const std::vector<ImageBatch> got = load(device, world().rank(), world().size(), 0, 4);
+          ASSERT_EQ(got.size(), wanted.size());
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            EXPECT_EQ(got[i].images.scalar_type(), at::kByte);
+            EXPECT_EQ(got[i].images.sizes(), (at::IntArrayRef{got[i].num_rows, kSize, kSize, 3}));
+            EXPECT_TRUE(got[i].images.is_contiguous());
+            EXPECT_EQ(got[i].windows.defined(), augments);
+            const at::Tensor images = preprocessor.run(got[i].images, got[i].windows);
+            EXPECT_TRUE(at::equal(images, wanted[i].images));
+            EXPECT_TRUE(at::equal(got[i].labels, wanted[i].labels));
+            EXPECT_TRUE(images.is_contiguous(layout == ImageLayout::nhwc ? at::MemoryFormat::ChannelsLast
+                                                                         : at::MemoryFormat::Contiguous));
+          }
+        }
+}
+
+TEST_F(LoaderTest, TellsTheMemoryOfItsBatches) {
+  for (const auto pipeline : {InputPipeline::host, InputPipeline::device})
+    for (const int prefetch : {1, 4}) {
+      LoaderOptions what = options(2, prefetch);
+      what.pipeline = pipeline;
+      ImageLoader loader(*shards_, sampler_, what, 0, 1, 0, 200);
+      // The caller holds two batches all the time.
+      std::set<std::pair<const void*, std::size_t>> places;
+      std::optional<ImageBatch> last;
+      while (std::optional<ImageBatch> batch = loader.next()) {
+        for (const at::Tensor& tensor : {batch->images, batch->labels})
+          places.insert({tensor.const_data_ptr(), static_cast<std::size_t>(tensor.nbytes()) / batch->num_rows * 8});
+        last = std::move(batch);
+      }
+      std::size_t bytes = 0;
+      for (const auto& [place, size] : places)
+        bytes += size;
+      EXPECT_LE(static_cast<std::int64_t>(bytes), loader_bytes(what, 8));
+      EXPECT_GE(static_cast<std::int64_t>(bytes) * 4, loader_bytes(what, 8));
+    }
 }
 
 }  // namespace

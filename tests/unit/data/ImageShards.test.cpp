@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,11 @@ Bytes read(const ImageShards& shards, const std::vector<std::int64_t>& rows) {
   shards.read_rows(rows, pixels);
   return pixels;
 }
+
+const std::vector<ShardReading> kAllReadings{{ReadMethod::hdf5, KeepRows::no},
+                                             {ReadMethod::hdf5, KeepRows::in_memory},
+                                             {ReadMethod::pread, KeepRows::no},
+                                             {ReadMethod::pread, KeepRows::in_memory}};
 
 /// All rows of all shards, read without the class under test.
 Bytes read_plainly(const PrepareResult& result) {
@@ -90,16 +96,74 @@ TEST(ImageShards, TellsWhatTheSetHolds) {
 TEST(ImageShards, ReadsRowsInTheOrderAskedFor) {
   const ScratchFolder scratch;
   const Bytes all = read_plainly(prepare(scratch / "set", 20, 3));
-  const ImageShards shards(scratch / "set*.h5", world());
+  for (const ShardReading& reading : kAllReadings) {
+    const ImageShards shards(scratch / "set*.h5", world(), {}, reading);
+    for (const std::vector<std::int64_t>& rows :
+         {std::vector<std::int64_t>{},  // nothing
+          {4},
+          {19, 3, 11, 4, 0, 12, 13},
+          {5, 5, 7},  // repeats must not pass for a run
+          {6, 7},     // over the end of a shard
+          {3, 2, 1},
+          {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}})
+      EXPECT_EQ(read(shards, rows), rows_of(all, rows)) << rows.size() << " rows";
+  }
+}
 
-  for (const std::vector<std::int64_t>& rows : {std::vector<std::int64_t>{},  // nothing
-                                                {4},
-                                                {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
-                                                {19, 3, 11, 4, 0, 12, 13},
-                                                {5, 5, 7},  // repeats must not pass for a run
-                                                {6, 7},     // over the end of a shard
-                                                {3, 2, 1}})
-    EXPECT_EQ(read(shards, rows), rows_of(all, rows)) << rows.size() << " rows";
+TEST(ImageShards, ReadsKeptRowsFromNoFile) {
+  const ScratchFolder scratch;
+  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread}) {
+    const PrepareResult result = prepare(scratch / std::to_string(static_cast<int>(method)), 20, 2);
+    const Bytes all = read_plainly(result);
+    const ImageShards shards(scratch / std::to_string(static_cast<int>(method)) + "-*.h5", world(), 19,
+                             {method, KeepRows::in_memory});
+    // Together the ranks read rows 0 to 17, each its own.
+    std::vector<std::int64_t> mine, seen;
+    for (std::int64_t row = 0; row < 18; ++row) {
+      seen.push_back(17 - row);
+      if (row % world().size() == world().rank()) mine.push_back(row);
+    }
+    read(shards, mine);
+    world().barrier();
+    if (world().is_root())
+      for (const std::string& file : result.files)
+        std::filesystem::resize_file(file, 1000);
+    world().barrier();
+
+    EXPECT_EQ(read(shards, seen), rows_of(all, seen));
+    expect_data_error([&] { read(shards, {0, 18}); }, "has been cut short");
+    EXPECT_EQ(shards.kept_bytes(), (RowCache::bytes(19, kRowBytes) + world().size() - 1) / world().size());
+    world().barrier();
+  }
+}
+
+TEST(ImageShards, ReadsChunkedImagesThroughTheLibraryOnly) {
+  const ScratchFolder scratch;
+  const Bytes all = read_plainly(prepare(scratch / "set", 8, 1));
+  const std::string chunked = source_path("tests/data/images/chunked.h5").string();
+
+  EXPECT_EQ(read(ImageShards(chunked, world()), {7, 2, 3}), rows_of(all, {7, 2, 3}));
+  expect_data_error([&] { ImageShards(chunked, world(), {}, {ReadMethod::pread}); }, "stored in chunks");
+}
+
+TEST(ImageShards, TakesPlainReadsOfManyThreadsAtOnce) {
+  const ScratchFolder scratch;
+  const Bytes all = read_plainly(prepare(scratch / "set", 200, 3));
+  for (const KeepRows keep : {KeepRows::no, KeepRows::in_memory}) {
+    const ImageShards shards(scratch / "set*.h5", world(), {}, {ReadMethod::pread, keep});
+    std::vector<std::thread> threads;
+    std::vector<int> num_wrong(4);
+    for (std::size_t thread = 0; thread < num_wrong.size(); ++thread)
+      threads.emplace_back([&, thread] {
+        for (std::int64_t i = 0; i < 100; ++i) {
+          const std::vector<std::int64_t> rows{(i * 37 + static_cast<std::int64_t>(thread)) % 200, i, 199 - i};
+          if (read(shards, rows) != rows_of(all, rows)) ++num_wrong[thread];
+        }
+      });
+    for (std::thread& thread : threads)
+      thread.join();
+    EXPECT_EQ(num_wrong, std::vector<int>(4));
+  }
 }
 
 TEST(ImageShards, LetsRanksReadDifferentNumbersOfRows) {
@@ -210,11 +274,15 @@ TEST(ImageShards, NoticesThatAShardIsCutShort) {
   const PrepareResult result = prepare(scratch / "set", 2000, 1);
   {
     const ImageShards shards(scratch / "set*.h5", world());
+    const ImageShards plain(scratch / "set*.h5", world(), {}, {ReadMethod::pread});
     world().barrier();
     if (world().is_root()) std::filesystem::resize_file(result.files[0], 100000);
     world().barrier();
 
-    expect_data_error([&] { read(shards, {1999}); }, "has been cut short");
+    for (const ImageShards* cut : {&shards, &plain}) {
+      expect_data_error([&] { read(*cut, {1999}); }, "set-00000-of-00001.h5 has been cut short");
+      expect_data_error([&] { read(*cut, {3, 1200}); }, "has been cut short");
+    }
   }
 
   expect_data_error([&] { ImageShards(scratch / "set*.h5", world()); }, "set-00000-of-00001.h5");

@@ -4,7 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/flip.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/item.h>
 #include <ATen/ops/max.h>
@@ -100,6 +102,52 @@ TEST(Preprocessor, TreatsEveryImageByItself) {
   const at::Tensor together = processed<float>(what, pixels, 4), alone = processed<float>(what, third, 1);
 
   EXPECT_TRUE(at::equal(together.narrow(0, 2, 1), alone));
+}
+
+/// The pixels of a window by themselves, mirrored if asked.
+test::Bytes cut_out(const test::Bytes& pixels, const Case& what, const ImageWindow& window) {
+  test::Bytes cut;
+  for (std::int32_t y = 0; y < window.height; ++y)
+    for (std::int32_t x = 0; x < window.width; ++x)
+      for (std::int64_t channel = 0; channel < what.channels; ++channel)
+        cut.push_back(pixels[static_cast<std::size_t>(
+            ((window.top + y) * what.width + window.left + x) * what.channels + channel)]);
+  return cut;
+}
+
+TEST(Preprocessor, TreatsAWindowAsAnImageAndMirrorsWhatComesOut) {
+  for (const auto layout : {ImageLayout::nhwc, ImageLayout::nchw})
+    for (const std::int64_t channels : {1, 3}) {
+      const Case what{20, 30, channels, 12, layout};
+      const test::Bytes pixels = test::pattern(static_cast<std::size_t>(20 * 30 * channels));
+      for (ImageWindow window :
+           {ImageWindow{0, 0, 20, 30}, {3, 7, 12, 12}, {19, 29, 1, 1}, {5, 0, 2, 30}, {0, 11, 20, 9}}) {
+        const Case cut{window.height, window.width, channels, 12, layout};
+        const at::Tensor want = processed<float>(cut, cut_out(pixels, what, window), 1);
+        for (const Mirror mirror : {Mirror::no, Mirror::yes}) {
+          window.mirror = mirror;
+          at::Tensor got = at::empty_like(want);
+          Preprocessor<float>(options_of(what))
+              .run(pixels.data(), std::span(&window, 1), got.mutable_data_ptr<float>());
+          EXPECT_TRUE(at::equal(mirror == Mirror::yes ? got.flip({3}) : got, want)) << window.top << " " << window.left;
+        }
+      }
+    }
+}
+
+TEST(Preprocessor, UsesEveryImagesOwnWindow) {
+  const Case what{9, 7, 3, 12, ImageLayout::nhwc};
+  const test::Bytes pixels = test::pattern(3 * 9 * 7 * 3);
+  const std::vector<ImageWindow> windows{{0, 0, 9, 7}, {2, 3, 4, 4, Mirror::yes}, {1, 1, 5, 6}};
+  const Preprocessor<double> preprocessor(options_of(what));
+  std::vector<double> together(3 * 12 * 12 * 3), alone(12 * 12 * 3);
+
+  preprocessor.run(pixels.data(), windows, together.data());
+
+  for (std::size_t image = 0; image < 3; ++image) {
+    preprocessor.run(pixels.data() + image * 9 * 7 * 3, std::span(windows).subspan(image, 1), alone.data());
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(image * 432)));
+  }
 }
 
 TEST(Preprocessor, TakesOneValueForAllChannelsAndNoSpreadAsOne) {
