@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
 #include "support/test_world.hpp"
 #include "values.hpp"
@@ -137,6 +138,86 @@ INSTANTIATE_TEST_SUITE_P(BucketSizes, GradientSums,
                                          Case{0.000001, Overlap::yes, at::kFloat},
                                          Case{0.002, Overlap::yes, at::kFloat}, Case{0.002, Overlap::no, at::kFloat},
                                          Case{0.02, Overlap::yes, at::kDouble}, Case{1e6, Overlap::no, at::kDouble}));
+
+/// Parameters whose gradients are exactly this rank's test::values.
+struct Products {
+  Products() {
+    for (int i = 0; i < 7; ++i)
+      parameters.push_back(made({i == 3 ? 30000 : 100 + i}, i, at::kFloat).requires_grad_());
+  }
+  at::Tensor loss() const {
+    at::Tensor sum = made({1}, 0, at::kFloat);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      sum =
+          sum + (parameters[i] * test::values<float>(parameters[i].numel(), world().rank(), static_cast<int>(i))).sum();
+    return sum;
+  }
+  std::vector<at::Tensor> parameters;
+};
+
+std::vector<std::vector<int>> one_node() {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < world().size(); ++rank)
+    ranks.push_back(rank);
+  return {ranks};
+}
+
+struct Exchange {
+  Wire wire;
+  Overlap overlap;
+  Destination destination;
+};
+
+class GradientExchange : public testing::TestWithParam<Exchange> {};
+
+TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
+  const auto [wire, overlap, destination] = GetParam();
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  Products products;
+  GradientReducer reducer(products.parameters, *collectives, {0.002, overlap, wire, destination});
+  ASSERT_GT(reducer.num_buckets(), 3U);
+
+  for (int step = 0; step < 3; ++step) {
+    reducer.zero();
+    reducer.arm();
+    products.loss().backward();
+    reducer.finish();
+
+    if (destination == Destination::root && world().rank() > 0) continue;
+    for (std::size_t i = 0; i < products.parameters.size(); ++i)
+      EXPECT_EQ(
+          test::first_wrong(
+              reducer.gradients()[i], one_node(),
+              [&](int rank, std::int64_t j) { return test::value_of<float>(rank, j, static_cast<int>(i)); }, wire),
+          -1)
+          << "gradient " << i << " in step " << step;
+  }
+  const CommunicationTotals totals =
+      collectives->totals().at(destination == Destination::root ? "reduce" : "all_reduce");
+  EXPECT_EQ(totals.calls, 3 * static_cast<std::int64_t>(reducer.num_buckets()));
+  EXPECT_EQ(totals.payload_bytes, 3 * reducer.flats()[0].numel() * (wire == Wire::same ? 4 : 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, GradientExchange,
+                         testing::Values(Exchange{Wire::same, Overlap::no, Destination::root},
+                                         Exchange{Wire::same, Overlap::yes, Destination::root},
+                                         Exchange{Wire::bf16, Overlap::no, Destination::all},
+                                         Exchange{Wire::bf16, Overlap::yes, Destination::all},
+                                         Exchange{Wire::fp16, Overlap::yes, Destination::all},
+                                         Exchange{Wire::bf16, Overlap::no, Destination::root}));
+
+TEST(GradientReducer, RefusesFloat64InSixteenBitsOnAllRanks) {
+  const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
+  const at::Tensor single = made({10}, 1, at::kFloat).requires_grad_();
+  const at::Tensor twice = made({10}, 2, at::kDouble).requires_grad_();
+  try {
+    GradientReducer({single, twice}, *collectives, {std::nullopt, Overlap::yes, Wire::bf16});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    EXPECT_EQ(error.scope(), Scope::all_ranks);
+  }
+}
 
 TEST(GradientReducer, KeepsGradientsViewsOfItsBuffersWithTheParametersStrides) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);

@@ -166,16 +166,38 @@ TEST(Reduce, GivesTheRootTheSum) {
   }
 }
 
-TEST(Broadcast, CopiesAnyTypeFromTheRoot) {
-  const auto collectives = mpi();
-  const int root = world().size() - 1;
-  const at::Tensor bytes = at::full({3, 5}, world().rank(), at::kByte);
-  const at::Tensor none = at::empty({0}, at::kLong);
+/// All ranks on one node, and on two nodes that they play.
+std::vector<std::unique_ptr<TensorCollectives>> on_one_node_and_on_two() {
+  std::vector<std::unique_ptr<TensorCollectives>> all;
+  all.push_back(std::make_unique<MpiCollectives>(world(), world()));
+  all.push_back(std::make_unique<MpiCollectives>(world(), world().split(world().rank() % 2, world().rank())));
+  return all;
+}
 
-  collectives->broadcast({bytes}, root);
-  collectives->broadcast({none}, root);
+TEST(Broadcast, CopiesTensorsOfAnyTypeAndOrderFromTheRoot) {
+  for (const auto& collectives : on_one_node_and_on_two())
+    for (int root = 0; root < world().size(); ++root) {
+      const auto filled = [&](int salt) {
+        return std::vector<at::Tensor>{
+            values<float>(150003, salt),  // pieces of shared memory end inside the tensors
+            at::full({3, 5}, salt, at::kByte),
+            at::empty({0}, at::kLong),
+            values<double>(36000, salt).view({10, 20, 9, 20}).contiguous(at::MemoryFormat::ChannelsLast),
+            at::full({}, salt, at::kLong),
+            values<float>(6000, salt).view({20, 300}).t(),
+        };
+      };
+      const std::vector<at::Tensor> mine = filled(world().rank()), expected = filled(root);
 
-  EXPECT_TRUE(at::equal(bytes, at::full({3, 5}, root, at::kByte)));
+      collectives->broadcast(mine, root);
+
+      for (std::size_t i = 0; i < mine.size(); ++i)
+        EXPECT_TRUE(at::equal(mine[i], expected[i])) << "tensor " << i << " from " << root;
+    }
+}
+
+TEST(Broadcast, RefusesTensorsWithGaps) {
+  EXPECT_THROW(mpi()->broadcast({values<float>(4, 0).slice(0, 0, 4, 2)}, 0), std::invalid_argument);
 }
 
 TEST(BroadcastTensors, CoversManyTypesAndStrides) {
@@ -187,6 +209,7 @@ TEST(BroadcastTensors, CoversManyTypesAndStrides) {
         at::full({i % 4, 3, 2, 2}, mine, i % 2 ? at::kFloat : at::kLong).contiguous(at::MemoryFormat::ChannelsLast));
   tensors.push_back(at::full({}, mine, at::kBool));
   tensors.push_back(at::full({4, 4}, mine).t().requires_grad_());
+  tensors.push_back(at::full({8, 4}, mine).slice(0, 0, 8, 2));
 
   broadcast_tensors(tensors, *collectives, 0);
 
@@ -194,21 +217,49 @@ TEST(BroadcastTensors, CoversManyTypesAndStrides) {
     EXPECT_TRUE(at::equal(tensor, at::full(tensor.sizes(), 1, tensor.scalar_type())));
 }
 
-TEST(ScatterRows, GivesEachRankItsBlockThoughSomeAreEmpty) {
-  const auto collectives = mpi();
-  const int root = world().size() / 2;
-  std::vector<std::int64_t> rows;
-  for (int r = 0; r < world().size(); ++r)
-    rows.push_back(r % 3 == 1 ? 0 : r + 2);
+void expect_blocks(TensorCollectives& collectives, const std::vector<std::int64_t>& rows, std::int64_t width,
+                   int root) {
   const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  const auto me = static_cast<std::size_t>(world().rank());
   const std::int64_t before = std::accumulate(rows.begin(), rows.begin() + world().rank(), std::int64_t{0});
-  const at::Tensor all = at::arange(num_rows * 6).view({num_rows, 2, 3});
-  const at::Tensor mine = at::full({rows[me], 2, 3}, -1, at::kLong);
+  const std::int64_t my_rows = rows[static_cast<std::size_t>(world().rank())];
+  for (const at::ScalarType type : {at::kByte, at::kLong}) {
+    const at::Tensor all = at::arange(num_rows * 2 * width).remainder(251).to(type).view({num_rows, 2, width});
+    const at::Tensor mine = at::full({my_rows, 2, width}, 255, type);
 
-  collectives->scatter_rows(world().rank() == root ? all : at::Tensor(), mine, rows, root);
+    collectives.scatter_rows(world().rank() == root ? all : at::Tensor(), mine, rows, root);
 
-  EXPECT_TRUE(at::equal(mine, all.narrow(0, before, rows[me])));
+    EXPECT_TRUE(at::equal(mine, all.narrow(0, before, my_rows))) << "type " << type << ", root " << root;
+  }
+}
+
+TEST(ScatterRows, GivesEachRankItsBlockThoughSomeAreEmpty) {
+  for (const auto& collectives : on_one_node_and_on_two())
+    for (int root = 0; root < world().size(); ++root) {
+      std::vector<std::int64_t> rows, none(static_cast<std::size_t>(world().size()), 0), last = none;
+      for (int r = 0; r < world().size(); ++r)
+        rows.push_back(r % 3 == 1 ? 0 : r + 2);
+      last.back() = 3;
+      expect_blocks(*collectives, rows, 3, root);
+      expect_blocks(*collectives, rows, 9001, root);
+      expect_blocks(*collectives, none, 3, root);
+      expect_blocks(*collectives, last, 9001, root);
+    }
+}
+
+TEST(HostCopies, MayFollowEachOtherInAnyOrder) {
+  const auto collectives = mpi();
+  const int n = world().size();
+  for (int turn = 0; turn < 60; ++turn) {
+    const int root = turn % n;
+    const at::Tensor sent = values<float>(1 + turn * 997, world().rank(), turn);
+    collectives->broadcast({sent}, root);
+    ASSERT_TRUE(at::equal(sent, values<float>(1 + turn * 997, root, turn))) << turn;
+
+    expect_blocks(*collectives, std::vector<std::int64_t>(static_cast<std::size_t>(n), turn % 4), 1 + turn * 7, root);
+    const at::Tensor flat = values<float>(100, world().rank(), turn);
+    collectives->sum(flat);
+    ASSERT_EQ(first_wrong<float>(flat, n, turn), -1) << turn;
+  }
 }
 
 TEST(Totals, CountCallsPayloadAndBusBytes) {
