@@ -60,11 +60,13 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
   at::Tensor values = at::empty(sizes, at::TensorOptions().dtype(at::kFloat));
   const std::uint64_t key = seed_of_stream(seed, stream);
   auto* out = values.data_ptr<float>();
-  for (std::int64_t i = 0; i < values.numel(); ++i) {
+  // Two values of each pair of uniform ones (Box and Muller 1958).
+  for (std::int64_t i = 0; i < values.numel(); i += 2) {
     const auto index = static_cast<std::uint64_t>(i);
-    const double radius = std::sqrt(-2.0 * std::log(uniform(key, 2 * index)));
-    const double angle = 2.0 * std::numbers::pi * uniform(key, 2 * index + 1);
-    out[i] = static_cast<float>(deviation * radius * std::cos(angle));  // Box and Muller 1958
+    const double radius = deviation * std::sqrt(-2.0 * std::log(uniform(key, index)));
+    const double angle = 2.0 * std::numbers::pi * uniform(key, index + 1);
+    out[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < values.numel()) out[i + 1] = static_cast<float>(radius * std::sin(angle));
   }
   return values;
 }
