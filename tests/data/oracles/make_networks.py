@@ -8,15 +8,16 @@ dictionary comes from a number in [-1, 1),
 
     u(t, e) = 2 * (mix(2^40 * t + e + 2^63) >> 11) / 2^53 - 1,
 
-where mix is the finaliser of splitmix64 (x ^= x >> 30, x *= 0xBF58476D1CE4E5B9, x ^= x >> 27, x *= 0x94D049BB133111EB,
-x ^= x >> 31). A tensor of two or four dimensions is sqrt(6 / fan_in) * u with fan_in = values / size(0); the weight of a
-normalisation and its running variance are 1 + u / 2; biases and running means are u / 10; num_batches_tracked is 0.
-Images [4, 3, 48, 40] are u(2^20, e), the label of row i is (7 * i + 3) mod 10.
+where mix is the finaliser of splitmix64 (x ^= x >> 30, x *= 0xBF58476D1CE4E5B9, x ^= x >> 27,
+x *= 0x94D049BB133111EB, x ^= x >> 31). A tensor of two or four dimensions is sqrt(6 / fan_in) * u with
+fan_in = values / size(0); the weight of a normalisation and its running variance are 1 + u / 2; biases and running
+means are u / 10; num_batches_tracked is 0. Images [4, 3, 48, 40] are u(2^20, e), the label of row i is (7 * i + 3) mod
+10.
 
-Everything is float64 on one thread, without dropout and stochastic depth: logits, mean cross-entropy and the norm of each
-parameter's gradient in evaluation and in training mode, three values of each gradient in training (the first, the middle
-and the last), and the norm of each running statistic after the training pass. `initial` holds mean, deviation and largest
-magnitude of each of torchvision's fresh parameters at 10 classes. `counts` are numbers of parameters.
+Everything is float64 on one thread, without dropout and stochastic depth: logits, mean cross-entropy and the norm of
+each parameter's gradient in evaluation and in training mode, three values of each gradient in training (the first, the
+middle and the last), and the norm of each running statistic after the training pass. `initial` holds mean, deviation
+and largest magnitude of each of torchvision's fresh parameters at 10 classes. `counts` are numbers of parameters.
 """
 import json
 import pathlib
