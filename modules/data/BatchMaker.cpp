@@ -67,11 +67,11 @@ void BatchMaker::read(PendingBatch& pending) const {
   std::int64_t* label = pending.batch.labels.mutable_data_ptr<std::int64_t>();
   for (const std::int64_t row : pending.rows)
     *label++ = shards_.labels()[static_cast<std::size_t>(row)];
-  if (!shards_.reads_in_parallel()) read_pixels(pending, 0, pending.batch.num_rows);
+  if (!reads_in_prepare()) read_pixels(pending, 0, pending.batch.num_rows);
 }
 
 void BatchMaker::prepare(const PendingBatch& pending, std::int64_t first, std::int64_t count) const {
-  if (shards_.reads_in_parallel()) read_pixels(pending, first, count);
+  if (reads_in_prepare()) read_pixels(pending, first, count);
   if (augmentation_) draw_windows(pending, first, count);
   if (pipeline_ == InputPipeline::host)
     preprocessor_.run(pending.pixels.const_data_ptr<std::uint8_t>(), windows_of(pending.windows), first, count,

@@ -26,7 +26,9 @@ class BatchMaker {
 
   /// Says what the batch of `step` holds and gives it memory.
   PendingBatch begin(std::int64_t step);
-  /// Reads labels, and pixels unless threads read them better in prepare().
+  /// Whether prepare() reads the pixels, because many threads do it better than one.
+  bool reads_in_prepare() const { return shards_.reads_in_parallel(); }
+  /// Reads labels, and pixels unless prepare() does.
   void read(PendingBatch& pending) const;
   /// Makes the rows [first, first + count) of the batch ready.
   void prepare(const PendingBatch& pending, std::int64_t first, std::int64_t count) const;

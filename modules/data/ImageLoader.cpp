@@ -71,6 +71,8 @@ ImageLoader::Engine::Engine(BatchMaker maker, const LoaderOptions& options, std:
       last_step_(last_step) {
   if (num_workers_ == 0) return;
   threads_.emplace_back([this] { read_ahead(); });
+  // Where the workers read, the first thread has next to nothing to do.
+  if (maker_.reads_in_prepare()) ++num_workers_;
   for (int worker = 0; worker < num_workers_; ++worker)
     threads_.emplace_back([this] { work(); });
 }

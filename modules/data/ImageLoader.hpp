@@ -47,9 +47,9 @@ struct LoaderOptions {
 /// The most host memory that a loader's batches of `num_rows` rows take, two of them in the hands of the caller.
 std::int64_t loader_bytes(const LoaderOptions& options, std::int64_t num_rows);
 
-/// Prepares one rank's part of each batch ahead and hands them out in order. One thread of the rank makes all reads
-/// (with ReadMethod::pread the workers do), `workers` threads resize and normalise; results do not depend on their
-/// number. A batch's memory is used again once all its tensors are gone. Not collective.
+/// Prepares one rank's part of each batch ahead and hands them out in order. One thread of the rank makes all reads,
+/// `num_workers` threads resize and normalise; with ReadMethod::pread they read too and are one more instead. Results
+/// do not depend on their number. A batch's memory is used again once all its tensors are gone. Not collective.
 class ImageLoader {
  public:
   /// Part `rank` of `num_ranks` of the batches of steps [first_step, last_step). `shards` must outlive the loader.
