@@ -98,6 +98,12 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def text(self, results, path):
+        """A dataset of texts as h5dump shows it."""
+        done = subprocess.run([H5DUMP, "-d", path, results], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def start_long_run(self, *overrides):
         """A run of two ranks that lasts long enough to be disturbed; returns once it trains."""
         self.prepare()

@@ -291,7 +291,8 @@ class Sweep(CommandTest):
     def test_agreed_failures_are_recorded(self):
         self.prepare()
         deck = self.sweep("sweep: {optimizer.learning_rate: [0.05, 1.0e+30], parallel.shard: [none, full]}")
-        self.expect(0, run(2, "sweep", deck))
+        self.expect(0, run(2, "sweep", deck), "1 of 4 runs complete", r"failed +0001, 0003: deck .*parallel\.shard",
+                    r"failed +0002: ")
         runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
         self.assertEqual([r["status"] for r in runs], ["complete", "failed", "failed", "failed"])
         self.assertEqual({r["model"] for r in runs}, {"mobilenet_v2"})
@@ -302,6 +303,53 @@ class Sweep(CommandTest):
         self.expect(0, run(2, "sweep", deck, "run.global_batch=80"))
         runs = sorted(self.runs(self.path("sweep/results.h5")), key=lambda r: r["run"])
         self.assertEqual([r["status"] for r in runs], ["failed", "failed", "failed", "complete"])
+
+    def test_a_quick_sweep_applies_its_section_and_is_marked(self):
+        self.prepare()
+        deck = self.sweep("sweep: {ranks: all, data.image_size: [32, 64]}\n"
+                          "quick: {sweep: {data.image_size: [32], ranks: [1, 2, 4]}, repeat: 2, limits: {steps: 3}}")
+        self.expect(0, run(2, "sweep", deck, "--quick", "limits.skip_steps=2"), "quick sweep",
+                    r"sweep\.ranks: 4 is left out", r"3 to go, .* each, about .* left", "4 of 4 runs complete")
+        results = self.path("sweep/results.h5")
+        runs = self.runs(results)
+        self.assertEqual(sorted(int(r["ranks"]) for r in runs), [1, 1, 2, 2])
+        self.assertEqual(len(self.dataset(results, "/runs/0000/steps/step")), 3)
+        self.assertRegex(self.attribute(results, "/runs/0000/quick"), r"\(0\): 1\b")
+        self.assertIn("image_size", self.text(results, "/runs/0000/sweep/deck"))
+        self.expect(0, run(2, "sweep", deck, "--quick", "limits.skip_steps=2"), "holds this sweep, finished")
+        self.expect(2, run(2, "sweep", deck), "holds other results")
+
+    def test_a_quick_sweep_is_no_full_one_even_if_nothing_differs(self):
+        self.prepare()
+        deck = self.sweep("quick: {repeat: 1}")
+        self.expect(0, run(1, "sweep", deck))
+        self.expect(2, run(1, "sweep", deck, "--quick"), "holds other results")
+
+    def test_a_quick_sweep_needs_its_section(self):
+        self.expect(2, run(1, "sweep", self.sweep("repeat: 2"), "--quick"), "quick: is missing")
+        self.expect(2, run(1, "run", self.deck, "--quick"))
+
+    def test_a_dry_run_shows_the_plan_in_the_order_of_time(self):
+        deck = self.sweep("sweep: {ranks: all, precision: [fp32, 5]}\nrepeat: 2")
+        plan = self.expect(0, run(2, "sweep", deck, "--dry-run"))[2]
+        lines = [line for line in plan.splitlines() if line.startswith("[")]
+        self.assertEqual([line.split()[1] for line in lines],
+                         ["0004", "0006", "0007", "0005", "0000", "0002", "0003", "0001"])
+        self.assertRegex(lines[0], r"^\[1/8\] 0004  ranks 2  precision fp32  6 steps$")
+        self.assertRegex(lines[1], r"^\[2/8\] 0006  ranks 2  precision 5  refused: ")
+
+    def test_every_part_of_the_study_runs(self):
+        self.prepare()
+        small = ["--quick", "data.train=" + self.path("train*.h5"), "data.test=null", "model.width=0.25", "repeat=1",
+                 "run.global_batch=8", "limits.steps=2", "limits.skip_steps=1"]
+        decks = sorted(Path(os.environ["MULTICARD_SOURCE"]).glob("inputs/image/study/*.yaml"))
+        self.assertEqual(len(decks), 5)
+        for deck in decks:
+            output = self.path(deck.stem)
+            size = "data.image_size=32" if deck.stem == "exchange" else "sweep.data.image_size=[32]"
+            self.expect(0, run(2, "sweep", str(deck), size, "run.output=" + output, *small))
+            failed = [r for r in self.runs(output + "/results.h5") if r["status"] != "complete"]
+            self.assertTrue(all(r["precision"] == "tf32" for r in failed), failed)
 
     def test_a_killed_variant_is_recorded_by_the_next_launch(self):
         self.prepare()
