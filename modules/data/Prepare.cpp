@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/Clock.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "base/Blocks.hpp"
 #include "data/ImageSource.hpp"
 #include "data/LongWork.hpp"
 #include "data/Sampler.hpp"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "base/Error.hpp"
 #include "base/Blocks.hpp"
+#include "base/Error.hpp"
 #include "data/SplitMix64.hpp"
 
 namespace multicard {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
-#include "base/Blocks.hpp"
 #include "data/LongWork.hpp"
 #include "data/Resize.hpp"
 #include "data/ShardFormat.hpp"

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "base/Blocks.hpp"
 #include "data/LongWork.hpp"
 #include "data/PrepareProgress.hpp"
 
