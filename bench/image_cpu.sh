@@ -2,7 +2,7 @@
 # multicard against plain PyTorch on CPU: MobileNetV2 training on Fashion-MNIST, 2 ranks of 1 thread, 32 images a rank.
 #
 # usage: bench/image_cpu.sh [--sizes "100 224"] [--layouts "nhwc nchw"] [--steps 20] [--repeats 3] [--compile]
-#                           [--precision fp32] [-o FOLDER]
+#                           [--precisions "fp32 bf16"] [-o FOLDER]
 # Every repeat runs multicard, the plain peer and the peer with glibc's allocator tuned (freed memory is kept) one after
 # the other, so that a change of the machine's speed meets all three; --compile adds the tuned peer under torch.compile.
 # Prints one table of medians over the repeats; FOLDER (results/bench_image_cpu) keeps every single run as JSON. The
@@ -12,7 +12,7 @@ export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
-sizes="100 224" layouts="nhwc nchw" steps=20 repeats=3 precision=fp32 with_compile=no
+sizes="100 224" layouts="nhwc nchw" steps=20 repeats=3 precisions="fp32 bf16" with_compile=no
 folder=$root/results/bench_image_cpu
 while [ $# -gt 0 ]; do
   case $1 in
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
     --layouts) layouts=$2; shift ;;
     --steps) steps=$2; shift ;;
     --repeats) repeats=$2; shift ;;
-    --precision) precision=$2; shift ;;
+    --precisions) precisions=$2; shift ;;
     --compile) with_compile=yes ;;
     -o) folder=$(realpath -m "$2"); shift ;;
     -h | --help) usage "$0"; exit 0 ;;
@@ -76,14 +76,14 @@ install_peer() {
 # ---- one run each ----------------------------------------------------------------------------------------------------
 # note PROGRAM SIZE LAYOUT START END JSON: one line of records; the program's JSON says the rest.
 note() {
-  "$python" - "$@" >>"$records" <<'PYTHON'
+  "$python" - "$@" "$precision" >>"$records" <<'PYTHON'
 import json
 import sys
-program, size, layout, start, end, measured = sys.argv[1:]
+program, size, layout, start, end, measured, precision = sys.argv[1:]
 wall = float(end) - float(start)
 measured = json.loads(measured)
-print(json.dumps({"program": program, "size": int(size), "layout": layout, "wall_s": wall,
-                  "outside_steps_s": wall - measured["steps_total_s"], **measured}))
+print(json.dumps({**measured, "program": program, "size": int(size), "layout": layout, "precision": precision,
+                  "wall_s": wall, "outside_steps_s": wall - measured["steps_total_s"]}))
 PYTHON
 }
 
@@ -144,7 +144,7 @@ import sys
 groups = {}
 with open(sys.argv[1]) as file:
     for run in map(json.loads, file):
-        groups.setdefault((run["size"], run["layout"]), {}).setdefault(run["program"], []).append(run)
+        groups.setdefault((run["size"], run["precision"], run["layout"]), {}).setdefault(run["program"], []).append(run)
 
 
 def median(runs, key):
@@ -152,14 +152,14 @@ def median(runs, key):
 
 
 print(f"medians of {sys.argv[2]} repeats; vs = images/s over that of plain PyTorch and of the malloc-tuned one")
-print(f"{'size':>5} {'layout':6} {'program':14} {'images/s':>9} {'range':>13} {'vs plain':>9} {'vs tuned':>9} "
+print(f"{'size':>5} {'type':4} {'layout':6} {'program':14} {'images/s':>9} {'range':>13} {'vs plain':>9} {'vs tuned':>9} "
       f"{'data wait':>9} {'peak MB':>8} {'outside steps':>13}")
-for (size, layout), programs in groups.items():
+for (size, precision, layout), programs in groups.items():
     for program, runs in programs.items():
         rates = [run["images_per_s"] for run in runs]
         peers = [median(programs[peer], "images_per_s") for peer in ("plain", "malloc-tuned")]
         ratios = [statistics.median(rates) / peer for peer in peers]
-        print(f"{size:5} {layout:6} {program:14} {statistics.median(rates):9.1f} {min(rates):6.1f}-{max(rates):6.1f} "
+        print(f"{size:5} {precision:4} {layout:6} {program:14} {statistics.median(rates):9.1f} {min(rates):6.1f}-{max(rates):6.1f} "
               f"{ratios[0]:9.2f} {ratios[1]:9.2f} {median(runs, 'data_wait_share'):9.1%} "
               f"{median(runs, 'peak_rank_bytes') / 1e6:8.0f} {median(runs, 'outside_steps_s'):11.1f} s")
 PYTHON
@@ -173,16 +173,23 @@ if ! compgen -G "$folder/data/train-*.h5" >/dev/null; then
 fi
 read -r load _ </proc/loadavg
 if [ "${load%.*}" != 0 ]; then say "WARNING: the machine is not idle (load $load); the ratios will scatter"; fi
-for size in $sizes; do
-  for layout in $layouts; do
-    for repeat in $(seq "$repeats"); do
-      say "size $size, $layout, repeat $repeat of $repeats  (${SECONDS} s since start)"
-      run_multicard "$size" "$layout"
-      tuning=()
-      run_peer plain "$size" "$layout"
-      tuning=("${malloc_tuned[@]}")
-      run_peer malloc-tuned "$size" "$layout"
-      if [ "$with_compile" = yes ]; then run_peer compile+malloc "$size" "$layout" --compile; fi
+# Every program once, one after the other.
+run_all() {  # SIZE LAYOUT
+  run_multicard "$1" "$2"
+  tuning=()
+  run_peer plain "$1" "$2"
+  tuning=("${malloc_tuned[@]}")
+  run_peer malloc-tuned "$1" "$2"
+  if [ "$with_compile" = yes ]; then run_peer compile+malloc "$1" "$2" --compile; fi
+}
+
+for precision in $precisions; do
+  for size in $sizes; do
+    for layout in $layouts; do
+      for repeat in $(seq "$repeats"); do
+        say "size $size, $precision, $layout, repeat $repeat of $repeats  (${SECONDS} s since start)"
+        run_all "$size" "$layout"
+      done
     done
   done
 done

@@ -28,7 +28,7 @@ def arguments():
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="folder of the train-*.gz files")
     parser.add_argument("--size", type=int, default=100, help="height and width images are resized to")
     parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nhwc", help="memory format of activations")
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--precision", choices=["fp64", "fp32", "bf16"], default="fp32")
     parser.add_argument("--batch", type=int, default=32, help="images of a rank and step")
     parser.add_argument("--steps", type=int, default=20, help="measured steps")
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
@@ -73,6 +73,8 @@ def make_loader(options, rank, ranks):
 def make_model(options):
     torch.manual_seed(1)
     model = torchvision.models.mobilenet_v2(num_classes=10)
+    if options.precision == "fp64":
+        model = model.double()
     if options.layout == "nhwc":
         model = model.to(memory_format=torch.channels_last)
     model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
@@ -99,6 +101,7 @@ def train(options, loader, model):
         start = time.perf_counter()
         images, labels = next(batches)
         waited = time.perf_counter() - start
+        images = images.to(torch.float64 if options.precision == "fp64" else torch.float32)
         images = images.contiguous(memory_format=memory_format)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
             loss = criterion(model(images), labels)
