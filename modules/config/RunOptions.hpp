@@ -103,7 +103,7 @@ struct RunSettings {
   bool keep_best = false;               ///< the checkpoint with the best evaluation stays
   bool tensorboard = false;             ///< write TensorBoard event files
   bool json_lines = false;              ///< write metrics.jsonl
-  std::string cuda_graph = "auto";      ///< auto | true | false: replay whole steps as CUDA graphs
+  std::string cuda_graph = "auto";      ///< auto | false: steps are not replayed as CUDA graphs
   double ema_decay = 0;                 ///< of the moving average of weights; 0: none is kept
 
   /// Rows of an update over `num_ranks` ranks.

@@ -30,6 +30,7 @@ constexpr std::array kRestrictions{
     Restriction{"data", "max_length", ""},
     Restriction{"data", "overlong", ""},
     Restriction{"parallel", "shard", "none"},
+    Restriction{"run", "cuda_graph", "auto false"},
     Restriction{"profile", "enabled", "false"},
     Restriction{"profile", "trace", "false"},
 };
