@@ -14,13 +14,19 @@ at::Tensor packed(const at::Tensor& tensor) {
   return tensor.is_contiguous() ? tensor : tensor.permute({0, 2, 3, 1});
 }
 
+GradientReducer::Options to_rank_0(GradientReducer::Options options) {
+  options.overlap = Overlap::no;
+  options.destination = Destination::root;
+  return options;
+}
+
 }  // namespace
 
 DataParallelStrategy::DataParallelStrategy(Task& task, TensorCollectives& collectives,
                                            const GradientReducer::Options& options)
     : task_(task),
       collectives_(collectives),
-      reducer_(tensors_of(task.parameters()), collectives, options),
+      reducer_(tensors_of(task.parameters()), collectives, to_rank_0(options)),
       arrival_(at::zeros({1}, reducer_.gradients().front().options().requires_grad(false))) {
   share_parameters();
   share_buffers();

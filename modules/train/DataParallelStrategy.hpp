@@ -10,7 +10,7 @@ namespace multicard {
 /// and sends the parameters to all.
 class DataParallelStrategy final : public Strategy {
  public:
-  /// Collective. See make_strategy().
+  /// Collective. See make_strategy(). Of `options`, only the wire type counts.
   DataParallelStrategy(Task& task, TensorCollectives& collectives, const GradientReducer::Options& options);
 
   void start_reading(std::int64_t first_step, std::int64_t last_step) override;

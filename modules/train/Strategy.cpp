@@ -11,6 +11,7 @@ GradientReducer::Options reducer_options(const ParallelOptions& parallel) {
   GradientReducer::Options options;
   options.bucket_mb = parallel.bucket_mb;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
+  options.wire = wire_from(parallel.gradient_dtype);
   return options;
 }
 

@@ -127,6 +127,32 @@ TEST(TrainerOracle, AllStrategiesAreTheSameWithStatisticsPerReplica) {
   }
 }
 
+TEST(TrainerOracle, ScalingTheLossChangesNothingWhereNothingOverflows) {
+  LossScaler scaler(at::kCPU);
+  OracleTraining scaled(world(), kDouble, NormMode::frozen, {}, {}, 10, &scaler);
+  OracleTraining plain(world(), kDouble, NormMode::frozen);
+
+  expect_equal_state(scaled.network(), plain.network(), 1e-13);
+  EXPECT_EQ(scaler.updates_since_change(), 10);
+}
+
+TEST(TrainerOracle, AllRanksSkipUpdatesThatOverflow) {
+  for (const char* name : {"dp", "ddp-ds"}) {
+    SCOPED_TRACE(name);
+    LossScaler scaler(at::kCPU);
+    constexpr double kTooMuch = 0x1p127;
+    scaler.restore(kTooMuch, 0);
+    OracleTraining training(world(), kFloat, NormMode::frozen, parallel(name), {}, 3, &scaler);
+
+    const std::unique_ptr<Network> start = test::oracle_network("init.safetensors", kFloat);
+    for (const auto& metric : {"skipped", "loss_scale"})
+      ASSERT_EQ(training.recorder().metrics().at(metric).values.size(), 3u);
+    EXPECT_EQ(training.recorder().metrics().at("skipped").values, (std::vector<double>{1, 1, 1}));
+    EXPECT_EQ(scaler.value(), kTooMuch / 8);
+    expect_equal_state(training.network(), *start, 0);
+  }
+}
+
 TEST(TrainerOracle, RecordsEveryStep) {
   OracleTraining training(world(), kFloat, NormMode::per_replica);
 

@@ -71,7 +71,7 @@ class OracleTraining {
  public:
   OracleTraining(const Communicator& communicator, const Arithmetic& arithmetic, NormMode norm,
                  const ParallelOptions& parallel = {}, std::optional<std::int64_t> micro_batch = {},
-                 std::int64_t num_steps = 10)
+                 std::int64_t num_steps = 10, LossScaler* scaler = nullptr)
       : collectives_(make_collectives(Backend::automatic, communicator, arithmetic.device)),
         statistics_(*collectives_),
         task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors"),
@@ -88,7 +88,7 @@ class OracleTraining {
     options.num_steps = num_steps;
     options.micro_batch = micro_batch;
     options.results_lag = arithmetic.device.is_cuda() ? 1 : 0;
-    Trainer trainer({task_, *strategy_, optimizer_.get(), *schedule_, clock_, recorder_}, options);
+    Trainer trainer({task_, *strategy_, optimizer_.get(), *schedule_, clock_, recorder_, scaler}, options);
     while (!trainer.finished())
       trainer.step();
     strategy_->share_buffers();
