@@ -84,7 +84,7 @@ void Network::to(at::Device device, at::ScalarType dtype, at::MemoryFormat layou
 }
 
 at::Tensor Network::add_parameter(const std::string& name, at::IntArrayRef sizes, const Initial& initial) {
-  const at::Tensor value = initial_values(sizes, initial, seed_, state_.size());
+  at::Tensor value = initial_values(sizes, initial, seed_, state_.size());
   value.requires_grad_(true);
   parameters_.push_back({name, value});
   state_.push_back({name, value});

@@ -67,6 +67,7 @@ void check_features(const Definition& definition, const NetworkOptions& options)
 
 std::vector<std::string> network_names() {
   std::vector<std::string> names;
+  names.reserve(kDefinitions.size());
   for (const Definition& definition : kDefinitions)
     names.emplace_back(definition.name);
   return names;

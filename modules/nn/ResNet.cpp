@@ -43,23 +43,26 @@ ResNet::ResNet(Depth depth, const NetworkOptions& options) : Network(options.see
   const Layout layout = layout_of(depth);
   std::int64_t num_channels = 64;
   stem_ = add_conv_norm("conv1", "bn1", {.in = 3, .out = num_channels, .kernel = 7, .stride = 2});
-  for (std::size_t stage = 0; stage < layout.repeats.size(); ++stage)
+  for (std::size_t stage = 0; stage < layout.repeats.size(); ++stage) {
+    const std::string name = "layer" + std::to_string(stage + 1) + ".";
     for (std::int64_t i = 0; i < layout.repeats[stage]; ++i) {
       const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
       const auto shapes = shapes_of(layout.kind, num_channels, std::int64_t{64} << stage, stride);
-      blocks_.push_back(add_block("layer" + std::to_string(stage + 1) + "." + std::to_string(i) + ".", shapes));
+      blocks_.push_back(add_block(name + std::to_string(i) + ".", shapes));
       num_channels = shapes.back().out;
     }
+  }
   const Initial initial{Initial::Law::uniform, 1.0 / std::sqrt(static_cast<double>(num_channels))};
   add_classifier("fc", num_channels, options.classes, initial, initial, /*dropout=*/0.0);
 }
 
 ResidualBlock ResNet::add_block(const std::string& name, const std::vector<Convolution>& shapes) {
   ResidualBlock block;
+  const std::string convolution = name + "conv", norm = name + "bn";
   std::int64_t stride = 1;
   for (const Convolution& shape : shapes) {
     const std::string number = std::to_string(block.layers.size() + 1);
-    block.layers.push_back(add_conv_norm(name + "conv" + number, name + "bn" + number, shape));
+    block.layers.push_back(add_conv_norm(convolution + number, norm + number, shape));
     stride *= shape.stride;
   }
   const std::int64_t in = shapes.front().in, out = shapes.back().out;
