@@ -24,28 +24,26 @@ template <class T>
 struct Exact {
   void set(T* sum, const T* values, std::size_t count) { std::memcpy(sum, values, count * sizeof(T)); }
   void add_to(T* sum, const T* values, std::size_t count) { add(sum, values, count); }
-  void finish(T*, std::size_t) {}
+  const T* finished(const T* sum, std::size_t) { return sum; }
 };
 
 /// Values and sum as they are after travelling in 16 bits.
 class Rounded {
  public:
   explicit Rounded(Wire wire) : codec_(codec_of(wire)) {}
-  void set(float* sum, const float* values, std::size_t count) {
-    codec_.pack(values, words_.data(), count);
-    codec_.unpack(words_.data(), sum, count);
-  }
+  void set(float* sum, const float* values, std::size_t count) { codec_.round(values, sum, count); }
   void add_to(float* sum, const float* values, std::size_t count) {
-    set(rounded_.data(), values, count);
+    codec_.round(values, rounded_.data(), count);
     add(sum, rounded_.data(), count);
   }
-  void finish(float* sum, std::size_t count) { set(sum, sum, count); }
+  const float* finished(const float* sum, std::size_t count) {
+    codec_.round(sum, rounded_.data(), count);
+    return rounded_.data();
+  }
 
  private:
-  static constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
   WireCodec codec_;
-  alignas(64) std::array<std::uint16_t, kBlock> words_;
-  alignas(64) std::array<float, kBlock> rounded_;
+  alignas(64) std::array<float, kBlockBytes / sizeof(float)> rounded_;
 };
 
 template <class T, class Values>
@@ -58,9 +56,9 @@ void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const>
     values.set(sum.data(), reinterpret_cast<const T*>(sources[0]) + first, count);
     for (const std::byte* source : sources.subspan(1))
       values.add_to(sum.data(), reinterpret_cast<const T*>(source) + first, count);
-    values.finish(sum.data(), count);
+    const T* finished = values.finished(sum.data(), count);
     for (std::byte* target : targets)
-      std::memcpy(reinterpret_cast<T*>(target) + first, sum.data(), count * sizeof(T));
+      std::memcpy(reinterpret_cast<T*>(target) + first, finished, count * sizeof(T));
   }
 }
 

@@ -11,10 +11,11 @@
 namespace multicard {
 
 /// Conversions of arrays of `count` values. Packing rounds to nearest even; too large values become infinite, NaN stays
-/// NaN. Unpacking is exact.
+/// NaN. Unpacking is exact. Rounding is both at once. No two arrays overlap.
 struct WireCodec {
   void (*pack)(const float* values, std::uint16_t* words, std::size_t count);
   void (*unpack)(const std::uint16_t* words, float* values, std::size_t count);
+  void (*round)(const float* values, float* rounded, std::size_t count);
 };
 
 /// For bf16 and fp16: the fastest of this processor (AVX2 and F16C where it has them).

@@ -174,7 +174,7 @@ TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
   const auto [wire, overlap, destination] = GetParam();
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Products products;
-  GradientReducer reducer(products.parameters, *collectives, {0.002, overlap, wire, destination});
+  GradientReducer reducer(products.parameters, *collectives, {0.0012, overlap, wire, destination});
   ASSERT_GT(reducer.num_buckets(), 3U);
 
   for (int step = 0; step < 3; ++step) {

@@ -45,6 +45,28 @@ TEST_F(Nccl, SumsEqualThoseOfMpi) {
   EXPECT_EQ(collectives->totals().at("all_reduce").calls, 4);
 }
 
+TEST_F(Nccl, SumsInSixteenBitsEqualTheDocumentedSum) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < world().size(); ++rank)
+    ranks.push_back(rank);
+  const auto value = [](int rank, std::int64_t i) { return i == 5 ? 1e30F : test::value_of<float>(rank, i); };
+  for (const Wire wire : {Wire::bf16, Wire::fp16})
+    for (const std::int64_t numel : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}}) {
+      const at::Tensor host = values<float>(numel, world().rank());
+      if (numel > 5) host[5] = 1e30F;
+      const at::Tensor all = host.to(device_), one = all.clone();
+
+      collectives->start_sum(all, {wire, std::nullopt})->wait();
+      collectives->start_sum(one, {wire, 0})->wait();
+
+      EXPECT_EQ(test::first_wrong(all.cpu(), {ranks}, value, wire), -1) << numel;
+      if (world().rank() > 0) continue;
+      EXPECT_EQ(test::first_wrong(one.cpu(), {ranks}, value, wire), -1) << numel;
+    }
+  EXPECT_EQ(collectives->totals().at("all_reduce").payload_bytes, 2 * 2 * 1002);
+}
+
 TEST_F(Nccl, MovesRowsAndCopies) {
   const auto collectives = make_collectives(Backend::nccl, world(), device_);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(world().size()), 2);
@@ -56,12 +78,14 @@ TEST_F(Nccl, MovesRowsAndCopies) {
 
   collectives->scatter_rows(world().rank() == 0 ? all.to(device_) : at::Tensor(), mine, rows, 0);
   const at::Tensor copy = at::full({5}, world().rank(), at::TensorOptions().device(device_));
-  collectives->broadcast({copy}, world().size() - 1);
+  const at::Tensor other = at::full({4, 2}, world().rank(), at::TensorOptions().dtype(at::kLong).device(device_)).t();
+  collectives->broadcast({copy, other}, world().size() - 1);
   const at::Tensor sum = at::full({5}, 1.0, at::TensorOptions().dtype(at::kFloat).device(device_));
   collectives->start_sum(sum, {Wire::same, 0})->wait();
 
   EXPECT_TRUE(at::equal(mine.cpu(), all.narrow(0, before, my_rows)));
   EXPECT_EQ(copy[0].item<double>(), world().size() - 1);
+  EXPECT_EQ(other[1][3].item<std::int64_t>(), world().size() - 1);
   if (world().rank() > 0) return;
   EXPECT_EQ(sum[4].item<float>(), static_cast<float>(world().size()));
 }

@@ -1,8 +1,8 @@
 #include "dist/WireCodec.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,8 +11,6 @@
 
 namespace multicard {
 namespace {
-
-using Limits = std::numeric_limits<float>;
 
 /// All float32 with a zero lower half or one near it: every value of both types, every tie and what lies beside it.
 std::vector<float> probes() {
@@ -40,6 +38,11 @@ TEST_P(WireCodecs, RoundAsTorchDoes) {
 
     for (std::size_t i = 0; i < values.size(); ++i)
       ASSERT_TRUE(same(back[i], test::rounded(values[i], GetParam()))) << values[i] << " became " << back[i];
+
+    std::vector<float> rounded(values.size());
+    codec.round(values.data(), rounded.data(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_TRUE(same(rounded[i], back[i])) << values[i] << " became " << rounded[i];
   }
 }
 
@@ -56,6 +59,10 @@ TEST_P(WireCodecs, KeepToTheirArraysWhateverTheLength) {
       EXPECT_EQ(back[count], -1);
       for (std::size_t i = 0; i < count; ++i)
         ASSERT_EQ(back[i], 1.5F) << i << " of " << count;
+      std::fill(back.begin(), back.end(), -1.0F);
+      codec.round(values.data(), back.data(), count);
+      EXPECT_EQ(back[count], -1);
+      EXPECT_EQ(std::count(back.begin(), back.end(), 1.5F), static_cast<std::ptrdiff_t>(count));
     }
 }
 
