@@ -11,6 +11,7 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "io/FolderLock.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/ResultsWriter.hpp"
 #include "tasks/SameRun.hpp"
@@ -103,6 +104,11 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   }
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading("run", arguments.deck);
+  std::optional<FolderLock> lock;  // held until the results are written
+  if (!arguments.dry_run)
+    agreed(world, [&] {
+      if (world.is_root()) lock.emplace(options.run.output);
+    });
   Start start;
   if (!arguments.dry_run) start = share_start(world, options, resolved, results);
   if (start.finished) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -79,6 +80,19 @@ void PendingFile::commit() {
     bring_to_disk(folder_of(final_path_).string());
   });
   pending_ = false;
+}
+
+void put_in_place(const std::string& path, const std::string& final_path) {
+  const bool exchanged = renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0;
+  std::error_code error;
+  if (!exchanged) {  // there is nothing to exchange with, or the file system cannot
+    const std::string aside = path + ".old";
+    if (fs::exists(final_path)) fs::rename(final_path, aside, error);
+    if (!error) fs::rename(path, final_path, error);
+    if (!error && fs::exists(aside)) fs::rename(aside, path, error);
+  }
+  if (error) throw DataError(fmt::format("{} cannot be renamed to {}", path, final_path), error.message());
+  bring_to_disk(folder_of(final_path).string());
 }
 
 }  // namespace multicard

@@ -33,4 +33,8 @@ class PendingFile {
   bool pending_ = true;
 };
 
+/// Gives the file or folder `path` the name `final_path`, on the disk too. What had that name before has `path`
+/// afterwards; where the file system can exchange names, one of the two has the name at every moment. \throws DataError
+void put_in_place(const std::string& path, const std::string& final_path);
+
 }  // namespace multicard

@@ -44,7 +44,7 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       device_(choose_device(device_request(options.run.device),
                             options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no, communicator, topology_)),
       threads_(set_compute_threads(std::nullopt, topology_)),
-      checkpoints_(options.run.output, options.run.keep_checkpoints),
+      checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       clock_(device_.device),
       recorder_(clock_.name()),
       progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet),
@@ -103,10 +103,12 @@ SessionResult Session::run(StopMonitor* stop) {
     if (error.scope() != Scope::all_ranks) throw;
     result.failure = error;
     status_ = "failed";
+    checkpoints_.settle();
   }
   progress_.finish_line();
   complete_record();
   result.summary = summarise();
+  result.summary.metrics = recorder_.metrics();
   if (result.failure) result.summary.error = result.failure->what();
   result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
   result.record = std::move(recorder_.record());
@@ -131,6 +133,7 @@ void Session::train(StopMonitor* stop) {
                            scaler_ ? &*scaler_ : nullptr,
                            average_ ? &*average_ : nullptr};
   trainer_ = std::make_unique<Trainer>(parts, settings);
+  if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
   const std::int64_t per_epoch = task_->steps_per_epoch();
   TimePoint epoch_start = SteadyClock::now();
@@ -138,6 +141,7 @@ void Session::train(StopMonitor* stop) {
     if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_step(trainer_->num_completed());
     trainer_->step({stop && stop->stop_requested(), stop && stop->take_checkpoint_request()});
     recorder_.add_step_times(clock_.take_finished());
+    note_checkpoints();
     report_step();
     const std::int64_t done = trainer_->num_completed();
     const std::optional<StepResult>& last = trainer_->last_result();
@@ -157,6 +161,7 @@ void Session::train(StopMonitor* stop) {
   }
   trainer_->finish();
   save_checkpoint();
+  finish_checkpoints();
 }
 
 void Session::after_step(bool epoch_ended) {
@@ -169,7 +174,8 @@ void Session::after_step(bool epoch_ended) {
   if (by_epoch || by_step) evaluate_now();
   const std::optional<StepResult>& last = trainer_->last_result();
   const std::int64_t every = options_.run.checkpoint_every;
-  if ((every > 0 && done % every == 0) || (last && last->requests.checkpoint)) save_checkpoint();
+  const bool is_due = every > 0 && done % every == 0, is_best = options_.run.keep_best && best_step_ == done;
+  if (is_due || is_best || (last && last->requests.checkpoint)) save_checkpoint();
 }
 
 void Session::evaluate_now() {
@@ -177,6 +183,10 @@ void Session::evaluate_now() {
   const TimePoint start = SteadyClock::now();
   const std::optional<Evaluation> found = trainer_->evaluate();
   last_evaluated_ = trainer_->num_completed();
+  if (last_evaluated_ > 0 && found->accuracy > best_accuracy_) {
+    best_accuracy_ = found->accuracy;
+    best_step_ = last_evaluated_;
+  }
   const double seconds = seconds_since(start);
   const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
   recorder_.add_epoch_seconds("evaluate", epoch, seconds);

@@ -1,6 +1,7 @@
 #pragma once
 /// \file One training run from its deck to its record, on the ranks of one communicator.
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@
 #include "results/Columns.hpp"
 #include "tasks/ImageTask.hpp"
 #include "tasks/MemoryNeed.hpp"
-#include "train/CheckpointStore.hpp"
+#include "train/CheckpointWriter.hpp"
 #include "train/History.hpp"
 #include "train/Progress.hpp"
 #include "train/Trainer.hpp"
@@ -58,6 +59,7 @@ class Session {
 
  private:
   void restore(const std::string& checkpoint);
+  void restore_content(const std::string& checkpoint, const TrainerState& state);
   void check_continues(const TrainerState& state, const std::string& checkpoint) const;
   std::int64_t rows_before(std::int64_t step) const;
   std::string backend_name() const;
@@ -67,8 +69,11 @@ class Session {
   void after_step(bool epoch_ended);
   void report_step();
   void evaluate_now();
+  CheckpointParts checkpoint_parts() const;
   void save_checkpoint();
-  void remove_stale_records() const;
+  void finish_checkpoints();
+  void note_checkpoints();
+  void add_checkpoint_stall(double seconds);
   RunSummary summarise() const;
   void complete_record();
 
@@ -78,7 +83,7 @@ class Session {
   Topology topology_;
   DeviceChoice device_;
   int threads_;
-  CheckpointStore checkpoints_;
+  CheckpointWriter checkpoints_;
   History history_;
   std::int64_t first_step_ = 0;
   MemoryNeed memory_need_;
@@ -95,7 +100,8 @@ class Session {
   Recorder recorder_;
   Progress progress_;
   std::unique_ptr<Trainer> trainer_;
-  std::int64_t last_evaluated_ = -1, last_saved_ = -1;
+  std::int64_t last_evaluated_ = -1, last_saved_ = -1, best_step_ = -1;
+  double best_accuracy_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
   std::string status_ = "complete";
   bool checkpoint_on_stop_;
   double stalled_s_ = 0;  ///< evaluation and checkpoints since the epoch began

@@ -17,15 +17,15 @@ namespace multicard {
 
 namespace {
 
+// Names in trainer.json.
+constexpr const char* kLossScale = "loss_scale";
+constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
+
 std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   std::int64_t bytes = 0;
   for (const at::Tensor& tensor : tensors)
     bytes += static_cast<std::int64_t>(tensor.nbytes());
   return bytes;
-}
-
-std::string records_file(const std::string& output, std::int64_t step) {
-  return fmt::format("{}/records/step_{:08}.h5", output, step);
 }
 
 }  // namespace
@@ -62,19 +62,45 @@ std::string Session::backend_name() const {
   return name != "null" ? name : device_.device.is_cuda() ? "nccl" : "mpi";
 }
 
+/// On ranks that do not update, the optimizer's is missing.
+CheckpointParts Session::checkpoint_parts() const {
+  CheckpointParts parts{{kModelFile, task_->network().state()}};
+  if (optimizer_) parts.push_back({kOptimizerFile, optimizer_->state()});
+  if (average_) parts.push_back({kAverageFile, average_->state()});
+  return parts;
+}
+
 void Session::restore(const std::string& checkpoint) {
   agreed(communicator_, [&] {
     const at::NoGradGuard no_grad;
     const TrainerState state = CheckpointStore::read_state(checkpoint);
     check_continues(state, checkpoint);
     first_step_ = state.step;
-    copy_into(task_->network().state(), TensorFile(CheckpointStore::model_file(checkpoint)));
-    if (optimizer_) copy_into(optimizer_->state(), TensorFile(CheckpointStore::optimizer_file(checkpoint)));
-    const std::string records = records_file(options_.run.output, first_step_);
-    if (std::filesystem::exists(records))
-      history_ = history_of(ResultsFile::open(records).run("main"), communicator_.rank(), communicator_.size());
+    try {
+      restore_content(checkpoint, state);
+    } catch (const Error& error) {
+      throw CheckpointStore::with_older_one(error, checkpoint);
+    }
   });
   recorder_.continue_metrics(history_.metrics);
+  const CheckpointStore& store = checkpoints_.store();
+  const bool is_own = agreed(communicator_, [&] { return communicator_.is_root() && store.owns(checkpoint); });
+  const auto best = agreed(communicator_, [&] { return is_own ? store.best() : std::nullopt; });
+  if (communicator_.broadcast_value(is_own ? 1 : 0)) last_saved_ = first_step_;
+  best_accuracy_ = communicator_.broadcast_value(best && best->step <= first_step_ ? best->accuracy : best_accuracy_);
+}
+
+void Session::restore_content(const std::string& checkpoint, const TrainerState& state) {
+  if (communicator_.is_root()) CheckpointStore::verify(checkpoint);
+  for (const CheckpointPart& part : checkpoint_parts())
+    copy_into(part.tensors, TensorFile(checkpoint + "/" + part.file));
+  if (scaler_ && state.extra.contains(kLossScale))
+    scaler_->restore(state.extra.at(kLossScale), static_cast<std::int64_t>(state.extra.at(kScaleUpdates)));
+  const std::string records = records_file(options_.run.output, first_step_);
+  if (!std::filesystem::exists(records)) return;
+  const RunData before = ResultsFile::open(records).run("main");
+  history_ = history_of(before, communicator_.rank(), communicator_.size());
+  checkpoints_.continue_records(before);
 }
 
 MemoryNeed Session::predict_memory() {
@@ -96,29 +122,39 @@ void Session::save_checkpoint() {
   const bool wanted = options_.run.keep_checkpoints > 0 || (status_ == "stopped" && checkpoint_on_stop_);
   if (!wanted || last_saved_ == done) return;
   const TimePoint start = SteadyClock::now();
-  trainer_->read_all_results();  // non-finite weights are never saved
   clock_.pause();
+  checkpoints_.copy(checkpoint_parts());
+  trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.add_step_times(clock_.take_all());
-  const std::string records = records_file(options_.run.output, done);
-  write_results(records, communicator_, Provenance{}, summarise(),
-                continue_rows(history_, recorder_.record(), communicator_.rank()));
-  checkpoints_.save(communicator_, {done, rows_before(done), global_batch_, deck_yaml_}, task_->network().state(),
-                    optimizer_state());
-  remove_stale_records();
+  CheckpointContent content{{done, rows_before(done), global_batch_, deck_yaml_}, summarise(), std::nullopt};
+  if (scaler_)
+    content.state.extra = {{kLossScale, scaler_->value()},
+                           {kScaleUpdates, static_cast<double>(scaler_->updates_since_change())}};
+  if (options_.run.keep_best && best_step_ == done) content.best = best_accuracy_;
+  checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());
   clock_.resume();
   last_saved_ = done;
-  const std::int64_t epoch = std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch());
-  recorder_.add_epoch_seconds("checkpoint", epoch, seconds_since(start));
-  stalled_s_ += seconds_since(start);
+  recorder_.add_metric("checkpoint_stall_s", done, seconds_since(start));
+  add_checkpoint_stall(seconds_since(start));
 }
 
-void Session::remove_stale_records() const {
-  if (!communicator_.is_root()) return;
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(options_.run.output);
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "records", ignored))
-    if (!std::filesystem::exists(folder / "checkpoints" / entry.path().stem() / "COMPLETE"))
-      std::filesystem::remove(entry.path(), ignored);
+void Session::finish_checkpoints() {
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.finish();
+  note_checkpoints();
+  add_checkpoint_stall(seconds_since(start));
+}
+
+void Session::note_checkpoints() {
+  checkpoints_.poll();
+  for (const WrittenCheckpoint& written : checkpoints_.take_written())
+    recorder_.add_metric("checkpoint_write_s", written.step, written.seconds);
+}
+
+void Session::add_checkpoint_stall(double seconds) {
+  const std::int64_t done = trainer_->num_completed();
+  recorder_.add_epoch_seconds("checkpoint", std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch()), seconds);
+  stalled_s_ += seconds;
 }
 
 void Session::complete_record() {
@@ -160,7 +196,6 @@ RunSummary Session::summarise() const {
                       {"repeat", 0}};
   summary.reals = {{"width", options_.model.width}};
   summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
-  summary.metrics = recorder_.metrics();
   summary.segments = history_.segments;
   summary.segments.push_back({first_step_, communicator_.size()});
   return summary;

@@ -1,16 +1,15 @@
 #include "train/CheckpointStore.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
-#include <ATen/ops/all.h>
-#include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/Clock.hpp"
-#include "base/Error.hpp"
-#include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
+#include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorFile.hpp"
 
@@ -21,6 +20,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kSchemaVersion = 1;
+constexpr const char* kStateFile = "trainer.json";
+constexpr const char* kMarker = "COMPLETE";
+constexpr const char* kBestFile = "BEST";
+
+fs::path named(std::int64_t step) {
+  return fmt::format("step_{:08}", step);
+}
 
 /// Errors of the file system as the user should see them.
 template <class Body>
@@ -32,11 +38,121 @@ void with_file_errors(const std::string& what, Body&& body) {
   }
 }
 
-void check_finite(const NamedTensors& tensors) {
-  for (const NamedTensor& entry : tensors)
-    if (!at::isfinite(entry.tensor.detach()).all().item<bool>())
-      throw NumericalError(fmt::format("{} holds values that are not finite", entry.name), "training has diverged",
-                           "No checkpoint was written. Lower optimizer.learning_rate or set optimizer.clip_norm.");
+[[noreturn]] void refuse_values(const std::string& name) {
+  throw NumericalError(fmt::format("{} holds values that are not finite", name), "training has diverged",
+                       "No checkpoint was written. Lower optimizer.learning_rate or set optimizer.clip_norm.");
+}
+
+/// Whether an element has all bits of `exponent` set: infinities and NaN do.
+template <class Bits>
+bool any_has(Bits exponent, const at::Tensor& tensor) {
+  const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
+  Bits found = 0;
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + static_cast<std::size_t>(i) * sizeof(Bits), sizeof(Bits));
+    found |= static_cast<Bits>((bits & exponent) == exponent);
+  }
+  return found != 0;
+}
+
+bool is_finite(const at::Tensor& given) {
+  const at::Tensor tensor = given.is_non_overlapping_and_dense() ? given : given.contiguous();
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return !any_has<std::uint64_t>(0x7ff0'0000'0000'0000, tensor);
+    case at::kFloat:
+      return !any_has<std::uint32_t>(0x7f80'0000, tensor);
+    case at::kHalf:
+      return !any_has<std::uint16_t>(0x7c00, tensor);
+    case at::kBFloat16:
+      return !any_has<std::uint16_t>(0x7f80, tensor);
+    default:
+      return true;
+  }
+}
+
+void check_finite(const TrainerState& state, const CheckpointParts& parts) {
+  for (const CheckpointPart& part : parts)
+    for (const NamedTensor& entry : part.tensors)
+      if (!is_finite(entry.tensor)) refuse_values(entry.name);
+  for (const auto& [name, value] : state.extra)
+    if (!std::isfinite(value)) refuse_values(name);
+}
+
+void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts) {
+  nlohmann::ordered_json files = nlohmann::ordered_json::object();
+  for (const CheckpointPart& part : parts) {
+    const std::string path = (folder / part.file).string();
+    save_tensors(path, part.tensors);
+    files[part.file] = {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
+  }
+  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
+                                       {"schema_version", kSchemaVersion},
+                                       {"created_utc", utc_now()},
+                                       {"step", state.step},
+                                       {"samples_seen", state.samples_seen},
+                                       {"global_batch", state.global_batch},
+                                       {"extra", state.extra},
+                                       {"files", files},
+                                       {"deck", state.deck}};
+  write_file((folder / kStateFile).string(), json.dump(2) + "\n");
+  write_file((folder / kMarker).string(), "");
+}
+
+/// What a process that was killed while it wrote has left.
+void remove_leftovers(const fs::path& folder) {
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
+    if (entry.path().filename().string().starts_with(".")) fs::remove_all(entry.path());
+}
+
+std::vector<fs::path> complete_ones(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
+    if (entry.path().filename().string().starts_with("step_") && fs::exists(entry.path() / kMarker, absent))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+nlohmann::json parse_state(const std::string& checkpoint) {
+  if (!fs::exists(fs::path(checkpoint) / kMarker))
+    throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
+                    "Name another folder, or run.resume=auto for the newest complete one.");
+  nlohmann::json json = nlohmann::json::parse(read_file((fs::path(checkpoint) / kStateFile).string()));
+  if (json.at("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
+  if (const int version = json.at("schema_version").get<int>(); version > kSchemaVersion)
+    throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
+                    fmt::format("schema version {} is not known here", version));
+  return json;
+}
+
+/// Calls `body` with the JSON of a checkpoint; what is wrong with it becomes a DataError that names the checkpoint.
+template <class Body>
+auto with_state(const std::string& checkpoint, Body&& body) {
+  try {
+    return body(parse_state(checkpoint));
+  } catch (const nlohmann::json::exception& error) {
+    const std::string problem = fmt::format("checkpoint {} has a damaged trainer.json", checkpoint);
+    throw CheckpointStore::with_older_one(DataError(problem, error.what()), checkpoint);
+  } catch (const Error& error) {
+    throw CheckpointStore::with_older_one(error, checkpoint);
+  }
+}
+
+void verify_file(const std::string& checkpoint, const std::string& name, const nlohmann::json& expected) {
+  const fs::path path = fs::path(checkpoint) / name;
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(fmt::format("{} is not as it was written", path.string()), why, "The checkpoint is damaged.");
+  };
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) refuse(error.message());
+  const auto written = expected.at("bytes").get<std::uintmax_t>();
+  if (bytes != written) refuse(fmt::format("it has {} bytes instead of {}", bytes, written));
+  if (sha256_of_file(path.string()) != expected.at("sha256").get<std::string>()) refuse("its SHA-256 differs");
 }
 
 }  // namespace
@@ -44,76 +160,69 @@ void check_finite(const NamedTensors& tensors) {
 CheckpointStore::CheckpointStore(const std::string& output, int keep)
     : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
 
-void CheckpointStore::write_folder(const fs::path& folder, const TrainerState& state, const NamedTensors& model,
-                                   const NamedTensors& optimizer) const {
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  save_tensors(model_file(folder.string()), model);
-  save_tensors(optimizer_file(folder.string()), optimizer);
-  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
-                                       {"schema_version", kSchemaVersion},
-                                       {"created_utc", utc_now()},
-                                       {"step", state.step},
-                                       {"samples_seen", state.samples_seen},
-                                       {"global_batch", state.global_batch},
-                                       {"deck", state.deck}};
-  write_file((folder / "trainer.json").string(), json.dump(2) + "\n");
-  write_file((folder / "COMPLETE").string(), "");
-}
-
-void CheckpointStore::save(const Communicator& communicator, const TrainerState& state, const NamedTensors& model,
-                           const NamedTensors& optimizer) const {
-  agreed(communicator, [&] {
-    if (!communicator.is_root()) return;
-    check_finite(model);
-    check_finite(optimizer);
-    const std::string name = fmt::format("step_{:08}", state.step);
-    const fs::path pending = folder_ / ("." + name), replaced = folder_ / ("." + name + ".old");
-    const fs::path final_name = folder_ / name;
-    with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
-      const int ticket = on_abort_remove(pending.string());
-      try {
-        write_folder(pending, state, model, optimizer);
-        fs::remove_all(replaced);
-        if (fs::exists(final_name)) fs::rename(final_name, replaced);
-        fs::rename(pending, final_name);
-        fs::remove_all(replaced);
-      } catch (...) {
-        std::error_code ignored;
-        fs::remove_all(pending, ignored);
-        cancel_on_abort(ticket);
-        throw;
-      }
+void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
+                            const std::function<void()>& before_naming) const {
+  check_finite(state, parts);
+  const fs::path final_name = folder_ / named(state.step), pending = folder_ / ("." + named(state.step).string());
+  with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
+    const int ticket = on_abort_remove(pending.string());
+    try {
+      remove_leftovers(folder_);
+      fs::create_directories(pending);
+      write_content(pending, state, parts);
+      before_naming();
+      put_in_place(pending.string(), final_name.string());
+      fs::remove_all(pending);  // what stood there before
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(pending, ignored);
       cancel_on_abort(ticket);
-      remove_others(final_name);
-    });
+      throw;
+    }
+    cancel_on_abort(ticket);
+    if (best) {
+      const nlohmann::ordered_json json = {{"step", state.step}, {"eval_accuracy", *best}};
+      write_file((folder_ / kBestFile).string(), json.dump() + "\n");
+    }
+    remove_others(final_name);
   });
 }
 
-std::vector<fs::path> CheckpointStore::complete_ones() const {
-  std::vector<fs::path> found;
-  std::error_code absent;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, absent))
-    if (entry.path().filename().string().rfind("step_", 0) == 0 && fs::exists(entry.path() / "COMPLETE"))
-      found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 void CheckpointStore::remove_others(const fs::path& newest) const {
-  const std::vector<fs::path> all = complete_ones();
+  const std::vector<fs::path> all = complete_ones(folder_);
   const auto last = std::find(all.begin(), all.end(), newest) - all.begin();
+  const std::optional<BestCheckpoint> best_one = best();
   for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(all.size()); ++i) {
-    if (i <= last && i > last - keep_) continue;
-    fs::remove(all[static_cast<std::size_t>(i)] / "COMPLETE");  // first, so that a half-removed folder is none
-    fs::remove_all(all[static_cast<std::size_t>(i)]);
+    const fs::path& path = all[static_cast<std::size_t>(i)];
+    const bool is_best = best_one && path.filename() == named(best_one->step);
+    if (i <= last && (i > last - keep_ || is_best)) continue;
+    fs::remove(path / kMarker);  // first, so that a half-removed folder is none
+    fs::remove_all(path);
   }
 }
 
 std::optional<std::string> CheckpointStore::newest() const {
-  const std::vector<fs::path> all = complete_ones();
+  const std::vector<fs::path> all = complete_ones(folder_);
   if (all.empty()) return std::nullopt;
   return all.back().string();
+}
+
+std::optional<BestCheckpoint> CheckpointStore::best() const {
+  const fs::path file = folder_ / kBestFile;
+  if (!fs::exists(file)) return std::nullopt;
+  const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
+      !json.contains("eval_accuracy") || !json["eval_accuracy"].is_number())
+    throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its eval_accuracy",
+                    "Remove it: the next evaluation then counts as the best.");
+  const BestCheckpoint found{json["step"].get<std::int64_t>(), json["eval_accuracy"].get<double>()};
+  if (!fs::exists(folder_ / named(found.step) / kMarker)) return std::nullopt;
+  return found;
+}
+
+bool CheckpointStore::owns(const std::string& checkpoint) const {
+  std::error_code ignored;
+  return fs::equivalent(fs::path(checkpoint) / "..", folder_, ignored);
 }
 
 void CheckpointStore::clear() const {
@@ -122,23 +231,32 @@ void CheckpointStore::clear() const {
 }
 
 TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
-  if (!fs::exists(fs::path(checkpoint) / "COMPLETE"))
-    throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
-                    "Name another folder, or run.resume=auto for the newest complete one.");
-  try {
-    const auto json = nlohmann::json::parse(read_file((fs::path(checkpoint) / "trainer.json").string()));
-    if (json.at("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
-    if (json.at("schema_version").get<int>() > kSchemaVersion)
-      throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
-                      fmt::format("schema version {} is not known here", json.at("schema_version").get<int>()));
+  return with_state(checkpoint, [&](const nlohmann::json& json) {
     TrainerState state{json.at("step").get<std::int64_t>(), json.at("samples_seen").get<std::int64_t>(),
-                       json.at("global_batch").get<std::int64_t>(), json.at("deck").get<std::string>()};
+                       json.at("global_batch").get<std::int64_t>(), json.at("deck").get<std::string>(),
+                       json.value("extra", std::map<std::string, double>{})};
     if (state.step < 0)
       throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), "step < 0");
     return state;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), error.what());
-  }
+  });
+}
+
+void CheckpointStore::verify(const std::string& checkpoint) {
+  with_state(checkpoint, [&](const nlohmann::json& json) {
+    const nlohmann::json files = json.value("files", nlohmann::json::object());
+    for (const auto& [name, expected] : files.items())
+      verify_file(checkpoint, name, expected);
+  });
+}
+
+Error CheckpointStore::with_older_one(const Error& error, const std::string& checkpoint) {
+  const fs::path path(checkpoint);
+  std::optional<std::string> older;
+  for (const fs::path& other : complete_ones(path.parent_path()))
+    if (other.filename() < path.filename()) older = other.string();
+  if (!older) return error;
+  return Error(error.code(), error.problem(), error.why(),
+               fmt::format("run.resume={} goes on from the one before it, which is complete.", *older));
 }
 
 }  // namespace multicard

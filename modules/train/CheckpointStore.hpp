@@ -3,50 +3,84 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "comm/Communicator.hpp"
+#include "base/Error.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
 
 /// What trainer.json holds besides the tensors. It does not depend on the number of ranks.
 struct TrainerState {
-  std::int64_t step = 0;          ///< completed updates
-  std::int64_t samples_seen = 0;  ///< rows over all ranks
-  std::int64_t global_batch = 0;  ///< rows of an update
-  std::string deck;               ///< resolved YAML
+  std::int64_t step = 0;                     ///< completed updates
+  std::int64_t samples_seen = 0;             ///< rows over all ranks
+  std::int64_t global_batch = 0;             ///< rows of an update
+  std::string deck;                          ///< resolved YAML
+  std::map<std::string, double> extra = {};  ///< small finite numbers by name, kept exactly (loss scale and the like)
 };
 
-/// The checkpoints of one run. A checkpoint is a folder with model.safetensors, optimizer.safetensors, trainer.json
-/// and, written last, COMPLETE; without that marker it does not count. It is made under a name that starts with a dot.
+/// One tensor file of a checkpoint.
+struct CheckpointPart {
+  std::string file;  ///< "model.safetensors", "optimizer.safetensors", ...
+  NamedTensors tensors;
+};
+using CheckpointParts = std::vector<CheckpointPart>;
+
+inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kAverageFile = "ema.safetensors";
+
+/// The checkpoint with the best evaluation so far.
+struct BestCheckpoint {
+  std::int64_t step = 0;
+  double accuracy = 0;
+};
+
+/// The checkpoints of one run. A checkpoint is a folder with its tensor files, trainer.json (which knows their lengths
+/// and SHA-256) and, written last, COMPLETE; without that marker it does not count. It is made under a name that starts
+/// with a dot. One process at a time may write.
 class CheckpointStore {
  public:
-  /// Keeps the newest `keep` checkpoints, at least one.
+  /// Keeps the newest `keep` checkpoints, at least one, and the best.
   CheckpointStore(const std::string& output, int keep);
 
-  /// Collective. Rank 0 writes; the others wait. DataError on all ranks when the disk is full; older checkpoints stay.
-  /// NumericalError on all ranks, and nothing is written, when a tensor holds a value that is not finite.
-  void save(const Communicator& communicator, const TrainerState& state, const NamedTensors& model,
-            const NamedTensors& optimizer) const;
+  /// Writes a checkpoint and then removes what exceeds `keep` and what is newer: an abandoned future.
+  /// \param parts tensors on the CPU
+  /// \param best the accuracy of this checkpoint when it is the best so far
+  /// \param before_naming called when all is written but the checkpoint does not have its name yet
+  /// \throws DataError when the disk is full or the like, NumericalError when a tensor holds a value that is not
+  /// finite. Older checkpoints stay then, and whatever `before_naming` throws.
+  void write(
+      const TrainerState& state, const CheckpointParts& parts, std::optional<double> best = std::nullopt,
+      const std::function<void()>& before_naming = [] {}) const;
 
   /// The newest complete checkpoint.
   std::optional<std::string> newest() const;
+  /// The checkpoint that was written as the best, if it still stands.
+  std::optional<BestCheckpoint> best() const;
+  /// Whether `checkpoint` is one of this store.
+  bool owns(const std::string& checkpoint) const;
   /// Removes all checkpoints.
   void clear() const;
 
-  /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema.
+  /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema. It
+  /// also names an older complete one beside it.
   static TrainerState read_state(const std::string& checkpoint);
-  static std::string model_file(const std::string& checkpoint) { return checkpoint + "/model.safetensors"; }
-  static std::string optimizer_file(const std::string& checkpoint) { return checkpoint + "/optimizer.safetensors"; }
+  /// Reads all tensor files. \throws DataError naming the file that is missing, has another length than when it was
+  /// written, or other content.
+  static void verify(const std::string& checkpoint);
+  /// `error` about a checkpoint with a hint at the newest older one that is complete, if there is one.
+  static Error with_older_one(const Error& error, const std::string& checkpoint);
+
+  static std::string model_file(const std::string& checkpoint) { return checkpoint + "/" + kModelFile; }
+  static std::string optimizer_file(const std::string& checkpoint) { return checkpoint + "/" + kOptimizerFile; }
+  static std::string average_file(const std::string& checkpoint) { return checkpoint + "/" + kAverageFile; }
 
  private:
-  std::vector<std::filesystem::path> complete_ones() const;
-  void write_folder(const std::filesystem::path& folder, const TrainerState& state, const NamedTensors& model,
-                    const NamedTensors& optimizer) const;
-  /// Removes what exceeds `keep`, and what is newer than `newest`: an abandoned future.
   void remove_others(const std::filesystem::path& newest) const;
 
   std::filesystem::path folder_;

@@ -8,6 +8,17 @@ namespace multicard {
 
 namespace {
 
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+
+bool is_phase(const std::string& column) {
+  return column == "step" || std::find(kPhaseNames.begin(), kPhaseNames.end(), column) != kPhaseNames.end();
+}
+
+template <class T>
+std::vector<T> vector_of(std::span<const T> values) {
+  return {values.begin(), values.end()};
+}
+
 /// Row `rank` of a run read from a file, as it was recorded.
 RankRecord row_of(const RunData& run, std::size_t rank) {
   RankRecord record;
@@ -19,12 +30,12 @@ RankRecord row_of(const RunData& run, std::size_t rank) {
     for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
       record.steps[step].phases[phase] = run.times.at(kPhaseNames[phase]).at(rank, step);
   }
-  const auto samples = run.counts.at("samples").row(rank);
-  record.samples.assign(samples.begin(), samples.end());
-  for (const auto& [name, epochs] : run.epochs) {
-    const auto row = epochs.row(rank);
-    record.epochs[name].assign(row.begin(), row.end());
-  }
+  for (const auto& [name, times] : run.times)
+    if (!is_phase(name)) record.extra_times[name] = vector_of(times.row(rank));
+  for (const auto& [name, counts] : run.counts)
+    (name == "samples" ? record.samples : record.counts[name]) = vector_of(counts.row(rank));
+  for (const auto& [name, epochs] : run.epochs)
+    record.epochs[name] = vector_of(epochs.row(rank));
   for (const auto& [name, values] : run.transfers)
     record.transfers[name] = values[rank];
   for (const auto& [kind, columns] : run.communication)
@@ -38,13 +49,28 @@ RankRecord row_of(const RunData& run, std::size_t rank) {
 void append_absent(RankRecord& record, std::size_t num_steps) {
   record.steps.resize(num_steps, absent_step());
   record.samples.resize(num_steps, 0);
+  for (auto& [name, values] : record.counts)
+    values.resize(num_steps, 0);
+  for (auto& [name, values] : record.extra_times)
+    values.resize(num_steps, kAbsent);
+}
+
+/// Appends columns of later steps to columns of `before` steps; a column that is new there was not measured before.
+template <class T>
+void append_columns(std::map<std::string, std::vector<T>>& columns, const std::map<std::string, std::vector<T>>& since,
+                    std::size_t before, T absent) {
+  for (const auto& [name, values] : since) {
+    std::vector<T>& column = columns[name];
+    column.resize(before, absent);
+    column.insert(column.end(), values.begin(), values.end());
+  }
 }
 
 /// Adds the totals of a later part: sums, but peaks of memory.
 void add_totals(RankRecord& record, const RankRecord& since) {
   for (const auto& [name, epochs] : since.epochs) {
     std::vector<double>& sum = record.epochs[name];
-    sum.resize(std::max(sum.size(), epochs.size()), std::numeric_limits<double>::quiet_NaN());
+    sum.resize(std::max(sum.size(), epochs.size()), kAbsent);
     for (std::size_t i = 0; i < epochs.size(); ++i)
       if (!std::isnan(epochs[i])) sum[i] = std::isnan(sum[i]) ? epochs[i] : sum[i] + epochs[i];
   }
@@ -88,6 +114,8 @@ RankRows continue_rows(const History& history, const RankRecord& since, int rank
   append_absent(mine, before);
   mine.steps.insert(mine.steps.end(), since.steps.begin(), since.steps.end());
   mine.samples.insert(mine.samples.end(), since.samples.begin(), since.samples.end());
+  append_columns(mine.counts, since.counts, before, std::int64_t{0});
+  append_columns(mine.extra_times, since.extra_times, before, kAbsent);
   add_totals(mine, since);
   for (auto& [row, record] : rows)
     append_absent(record, after);

@@ -89,5 +89,23 @@ TEST(PendingFile, OfAFolderThatCannotBeMadeIsADataError) {
   }
 }
 
+TEST(PutInPlace, ChangesPlacesWithWhatHadTheName) {
+  const ScratchFolder shared;
+  if (!world().is_root()) return;
+  const fs::path scratch = shared.path() / "places";
+  for (const char* name : {"old", ".new"})
+    write_file((scratch / name / "x").string(), name);
+
+  put_in_place((scratch / ".new").string(), (scratch / "old").string());
+  EXPECT_EQ(read_file((scratch / "old/x").string()), ".new");
+  EXPECT_EQ(read_file((scratch / ".new/x").string()), "old");
+
+  put_in_place((scratch / ".new").string(), (scratch / "other").string());
+  EXPECT_EQ(read_file((scratch / "other/x").string()), "old");
+  EXPECT_FALSE(fs::exists(scratch / ".new"));
+
+  EXPECT_THROW(put_in_place((scratch / "none").string(), (scratch / "place").string()), DataError);
+}
+
 }  // namespace
 }  // namespace multicard

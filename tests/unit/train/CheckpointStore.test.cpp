@@ -7,7 +7,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
-#include "base/Error.hpp"
+#include "io/Bytes.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 
@@ -16,10 +16,33 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::ScratchFolder;
-using test::world;
 
-NamedTensors tensors(double value) {
-  return {{"w", at::full({2, 3}, value, at::kFloat)}};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+CheckpointParts parts(double model, double optimizer = 0, at::ScalarType type = at::kFloat) {
+  return {{kModelFile, {{"w", at::full({2, 3}, model, type)}}},
+          {kOptimizerFile, {{"w", at::full({2, 3}, optimizer, type)}}}};
+}
+
+TrainerState state_at(std::int64_t step) {
+  return {step, step * 8, 8, "a: 1\n"};
+}
+
+void write_at(const CheckpointStore& store, std::int64_t step, std::optional<double> best = std::nullopt) {
+  store.write(state_at(step), parts(static_cast<double>(step)), best);
+}
+
+/// The message that `body` ends with.
+template <class Body>
+std::string message_of(Body&& body) {
+  try {
+    body();
+  } catch (const DataError& error) {
+    return error.what();
+  } catch (const Error& error) {
+    return error.code() == ExitCode::data ? error.what() : "another code";
+  }
+  return "no error";
 }
 
 TEST(CheckpointStore, KeepsTheNewestCompleteOnes) {
@@ -28,7 +51,7 @@ TEST(CheckpointStore, KeepsTheNewestCompleteOnes) {
   EXPECT_EQ(store.newest(), std::nullopt);
 
   for (const std::int64_t step : {10, 20, 30})
-    store.save(world(), {step, step * 8, 8, "a: 1\n"}, tensors(1.0), tensors(2.0));
+    store.write({step, step * 8, 8, "a: 1\n", {{"loss_scale", 65536.0}, {"third", 1.0 / 3}}}, parts(1, 2));
 
   ASSERT_TRUE(store.newest());
   const TrainerState state = CheckpointStore::read_state(*store.newest());
@@ -36,54 +59,138 @@ TEST(CheckpointStore, KeepsTheNewestCompleteOnes) {
   EXPECT_EQ(state.samples_seen, 240);
   EXPECT_EQ(state.global_batch, 8);
   EXPECT_EQ(state.deck, "a: 1\n");
+  EXPECT_EQ(state.extra, (std::map<std::string, double>{{"loss_scale", 65536.0}, {"third", 1.0 / 3}}));
+  EXPECT_NO_THROW(CheckpointStore::verify(*store.newest()));
   EXPECT_EQ(TensorFile(CheckpointStore::optimizer_file(*store.newest())).load("w")[1][2].item<float>(), 2.0f);
   EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000020/COMPLETE"));
   EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000010"));
+  EXPECT_TRUE(store.owns(*store.newest()));
+  EXPECT_FALSE(CheckpointStore(scratch / "other", 2).owns(*store.newest()));
 }
 
 TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
-  store.save(world(), {10, 80, 8, ""}, tensors(1), tensors(1));
-  store.save(world(), {20, 160, 8, ""}, tensors(1), tensors(1));
-  if (world().is_root()) fs::remove(scratch / "run/checkpoints/step_00000020/COMPLETE");
-  world().barrier();
+  write_at(store, 10);
+  write_at(store, 20);
+  fs::remove(scratch / "run/checkpoints/step_00000020/COMPLETE");
 
   EXPECT_EQ(*store.newest(), scratch / "run/checkpoints/step_00000010");
-  EXPECT_THROW(CheckpointStore::read_state(scratch / "run/checkpoints/step_00000020"), DataError);
+  const std::string message =
+      message_of([&] { CheckpointStore::read_state(scratch / "run/checkpoints/step_00000020"); });
+  EXPECT_NE(message.find("step_00000020 is not a complete checkpoint"), std::string::npos) << message;
+  EXPECT_NE(message.find("step_00000010 goes on from the one before it"), std::string::npos) << message;
 }
 
 TEST(CheckpointStore, NeverHoldsNonFiniteValues) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
-  store.save(world(), {10, 80, 8, ""}, tensors(1), tensors(1));
+  write_at(store, 10);
 
-  EXPECT_THROW(store.save(world(), {20, 160, 8, ""}, tensors(std::numeric_limits<double>::infinity()), tensors(1)),
-               Error);
-  EXPECT_THROW(store.save(world(), {20, 160, 8, ""}, tensors(1), tensors(std::nan(""))), Error);
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16}) {
+    EXPECT_THROW(store.write(state_at(20), parts(kInfinity, 0, type)), NumericalError);
+    EXPECT_THROW(store.write(state_at(20), parts(1, -kInfinity, type)), NumericalError);
+    EXPECT_THROW(store.write(state_at(20), parts(1, std::nan(""), type)), NumericalError);
+  }
+  EXPECT_THROW(store.write({20, 160, 8, "", {{"scale", kInfinity}}}, parts(1)), NumericalError);
 
   EXPECT_EQ(*store.newest(), scratch / "run/checkpoints/step_00000010");
+  EXPECT_NO_THROW(store.write(state_at(20), parts(60000, -60000, at::kHalf)));
 }
 
 TEST(CheckpointStore, DropsAnAbandonedFuture) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
   for (const std::int64_t step : {10, 20, 30})
-    store.save(world(), {step, step * 8, 8, ""}, tensors(1), tensors(1));
+    write_at(store, step);
 
-  store.save(world(), {25, 200, 8, ""}, tensors(1), tensors(1));  // gone on from step 20
+  write_at(store, 25);  // gone on from step 20
 
   EXPECT_EQ(*store.newest(), scratch / "run/checkpoints/step_00000025");
+}
+
+TEST(CheckpointStore, ReplacesOneOfTheSameStep) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+  store.write(state_at(10), parts(5));
+
+  EXPECT_EQ(TensorFile(CheckpointStore::model_file(*store.newest())).load("w")[0][0].item<float>(), 5.0f);
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch / "run/checkpoints"), {}), 1);
+}
+
+TEST(CheckpointStore, KeepsTheBest) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 1);
+  EXPECT_FALSE(store.best());
+  write_at(store, 10, 0.5);
+  write_at(store, 20);
+  write_at(store, 30);
+  ASSERT_TRUE(store.best());
+  EXPECT_EQ(store.best()->step, 10);
+  EXPECT_EQ(store.best()->accuracy, 0.5);
+  EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000010/COMPLETE"));
+  EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000020"));
+
+  write_at(store, 40, 0.75);
+  write_at(store, 50);
+  EXPECT_EQ(store.best()->step, 40);
+  EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000010"));
+
+  write_at(store, 35);  // gone on from before the best
+  EXPECT_FALSE(store.best());
+}
+
+TEST(CheckpointStore, LeavesTheOlderOnesWhenItCannotWrite) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 1);
+  write_at(store, 10);
+
+  EXPECT_THROW(store.write(state_at(20), parts(1), std::nullopt, [] { throw DataError("full"); }), DataError);
+
+  EXPECT_EQ(*store.newest(), scratch / "run/checkpoints/step_00000010");
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch / "run/checkpoints"), {}), 1);
+}
+
+TEST(CheckpointStore, TidiesUpAfterAKilledWrite) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 1);
+  fs::create_directories(scratch / "run/checkpoints/.step_00000007");
+  write_file(scratch / "run/checkpoints/.step_00000007/COMPLETE", "");
+  EXPECT_FALSE(store.newest());
+
+  write_at(store, 10);
+
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch / "run/checkpoints"), {}), 1);
 }
 
 TEST(CheckpointStore, NamesWhatIsWrongWithADamagedOne) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
-  store.save(world(), {10, 80, 8, ""}, tensors(1), tensors(1));
-  if (world().is_root()) std::ofstream(scratch / "run/checkpoints/step_00000010/trainer.json") << "{\"step\": ";
-  world().barrier();
+  write_at(store, 10);
+  const std::string newest = *store.newest();
+  const auto damage = [&](const std::string& file, const std::string& bytes) {
+    const std::string before = read_file(newest + "/" + file);
+    std::ofstream(newest + "/" + file) << bytes;
+    const std::string message = message_of([&] {
+      CheckpointStore::read_state(newest);
+      CheckpointStore::verify(newest);
+    });
+    std::ofstream(newest + "/" + file) << before;
+    return message;
+  };
 
-  EXPECT_THROW(CheckpointStore::read_state(*store.newest()), DataError);
+  EXPECT_NE(damage("trainer.json", "{\"step\": ").find("step_00000010 has a damaged trainer.json"), std::string::npos);
+  EXPECT_NE(damage("trainer.json", R"({"format": "other", "schema_version": 1})").find("not a multicard checkpoint"),
+            std::string::npos);
+  EXPECT_NE(damage("trainer.json", R"({"format": "multicard-checkpoint", "schema_version": 9})").find("newer"),
+            std::string::npos);
+  std::string model = read_file(CheckpointStore::model_file(newest));
+  EXPECT_NE(damage(kModelFile, model.substr(0, model.size() - 4)).find("model.safetensors is not as it was written"),
+            std::string::npos);
+  model.back() = static_cast<char>(model.back() ^ 1);
+  EXPECT_NE(damage(kModelFile, model).find("its SHA-256 differs"), std::string::npos);
+  EXPECT_EQ(damage(kModelFile, read_file(CheckpointStore::model_file(newest))), "no error");
 }
 
 }  // namespace

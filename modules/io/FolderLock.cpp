@@ -1,0 +1,80 @@
+#include "io/FolderLock.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/Clock.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/System.hpp"
+#include "comm/Mpi.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_in(int descriptor) {
+  std::array<char, 300> buffer{};
+  const ssize_t length = pread(descriptor, buffer.data(), buffer.size(), 0);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+/// Whether the open file is the one of that name: the holder before may have removed it meanwhile.
+bool is_still(int descriptor, const std::string& path) {
+  struct stat open_one {
+  }, named_one{};
+  return fstat(descriptor, &open_one) == 0 && stat(path.c_str(), &named_one) == 0 &&
+         open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& folder, double patience_s)
+    : folder_(folder), path_((fs::path(folder) / ".lock").string()) {
+  const TimePoint start = SteadyClock::now();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw DataError(fmt::format("the folder {} cannot be made", folder), error.message());
+  while (true) {
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) throw DataError(fmt::format("{} cannot be written", path_), system_error_text(errno));
+    const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+    const int number = errno;
+    if (locked && is_still(descriptor_, path_)) break;
+    if (!locked && number != EWOULDBLOCK) {
+      log_warning(fmt::format("{} cannot be locked ({}) Do not start a second run into it.", folder,
+                              system_error_text(number)));
+      break;
+    }
+    const std::string holder = text_in(descriptor_);
+    close(descriptor_);
+    if (!locked && seconds_since(start) > patience_s)
+      throw UsageError(fmt::format("another run is writing into {}", folder), holder,
+                       "Wait for it, end it, or set another run.output.");
+    std::this_thread::sleep_for(std::chrono::milliseconds(locked ? 0 : 50));
+  }
+  ticket_ = on_abort_remove(path_);
+  const std::string holder = fmt::format("process {} on {}", getpid(), host_name());
+  if (ftruncate(descriptor_, 0) == 0) static_cast<void>(pwrite(descriptor_, holder.data(), holder.size(), 0));
+}
+
+FolderLock::~FolderLock() {
+  cancel_on_abort(ticket_);
+  unlink(path_.c_str());
+  rmdir(folder_.c_str());
+  close(descriptor_);
+}
+
+}  // namespace multicard

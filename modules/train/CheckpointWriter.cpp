@@ -1,0 +1,140 @@
+#include "train/CheckpointWriter.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "base/Log.hpp"
+#include "comm/Agreement.hpp"
+#include "results/ResultsWriter.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What may have passed by the next checkpoint.
+bool is_passing(const Error& error) {
+  return error.code() == ExitCode::data || error.code() == ExitCode::environment;
+}
+
+}  // namespace
+
+std::string records_file(const std::string& output, std::int64_t step) {
+  return fmt::format("{}/records/step_{:08}.h5", output, step);
+}
+
+void CheckpointWriter::Job::add_new_records() {
+  for (std::size_t rank = 0; rank < new_records.size(); ++rank)
+    append(records[rank], std::move(new_records[rank]));
+  new_records.clear();
+  for (auto& [name, series] : new_metrics) {
+    MetricSeries& whole = metrics[name];
+    whole.values.insert(whole.values.end(), series.values.begin(), series.values.end());
+    whole.steps.insert(whole.steps.end(), series.steps.begin(), series.steps.end());
+  }
+  new_metrics.clear();
+}
+
+void CheckpointWriter::Job::write_records() const {
+  RankRows rows;
+  for (std::size_t rank = 0; rank < records.size(); ++rank)
+    rows.merge(continue_rows(before[rank], records[rank], static_cast<int>(rank)));
+  RunSummary summary = content.summary;
+  summary.metrics = metrics;
+  write_results(records_file(output, content.state.step), Communicator::null(), Provenance{}, summary, rows);
+}
+
+/// Records whose checkpoint is gone, and files that a killed run has left.
+void CheckpointWriter::Job::remove_stale_records() const {
+  std::error_code ignored;
+  const fs::path folder(output);
+  for (const auto& entry : fs::directory_iterator(folder / "records", ignored))
+    if (!fs::exists(folder / "checkpoints" / entry.path().stem() / "COMPLETE", ignored))
+      fs::remove(entry.path(), ignored);
+}
+
+void CheckpointWriter::Job::run() {
+  const TimePoint start = SteadyClock::now();
+  add_new_records();
+  store.write(content.state, copies.wait(), content.best, [&] { write_records(); });
+  remove_stale_records();
+  seconds = seconds_since(start);
+}
+
+CheckpointWriter::CheckpointWriter(const std::string& output, int keep, Communicator communicator)
+    : communicator_(communicator), content_(std::make_shared<Job>(output, keep)), gather_(std::move(communicator)) {
+  if (!communicator_.is_root()) return;
+  content_->before.resize(static_cast<std::size_t>(communicator_.size()));
+  content_->records.resize(static_cast<std::size_t>(communicator_.size()));
+}
+
+void CheckpointWriter::continue_records(const RunData& before) {
+  if (!communicator_.is_root()) return;
+  for (int rank = 0; rank < communicator_.size(); ++rank)
+    content_->before[static_cast<std::size_t>(rank)] = history_of(before, rank, communicator_.size());
+}
+
+void CheckpointWriter::prepare(const CheckpointParts& parts) {
+  if (communicator_.is_root()) content_->copies.prepare(parts);
+}
+
+void CheckpointWriter::copy(const CheckpointParts& parts) {
+  if (!communicator_.is_root()) return;
+  collect_and_warn();
+  content_->copies.take(parts);
+}
+
+void CheckpointWriter::write(CheckpointContent content, const RankRecord& record,
+                             const std::map<std::string, MetricSeries>& metrics) {
+  std::vector<RankRecord> pieces = gather_.gather(record);
+  agree_on(communicator_, error_ && !is_passing(*error_) ? error_ : std::nullopt);
+  if (!communicator_.is_root()) return;
+  for (const auto& [name, series] : metrics) {
+    std::size_t& sent = num_metrics_sent_[name];
+    const auto first = static_cast<std::ptrdiff_t>(sent);
+    content_->new_metrics[name] = {{series.values.begin() + first, series.values.end()},
+                                   {series.steps.begin() + first, series.steps.end()}};
+    sent = series.values.size();
+  }
+  content_->new_records = std::move(pieces);
+  content_->content = std::move(content);
+  error_.reset();
+  under_way_ = true;
+  job_.start([content = content_] { content->run(); });
+}
+
+void CheckpointWriter::collect() {
+  if (!under_way_) return;
+  error_ = job_.wait();
+  under_way_ = false;
+  if (!error_) written_.push_back({content_->content.state.step, content_->seconds});
+}
+
+void CheckpointWriter::collect_and_warn() {
+  if (!under_way_) return;
+  collect();
+  if (error_ && is_passing(*error_)) log_warning(fmt::format("{} The checkpoints before it stand.", error_->what()));
+}
+
+void CheckpointWriter::poll() {
+  if (under_way_ && !job_.running()) collect_and_warn();
+}
+
+std::vector<WrittenCheckpoint> CheckpointWriter::take_written() {
+  return std::exchange(written_, {});
+}
+
+void CheckpointWriter::finish() {
+  collect();
+  agree_on(communicator_, error_);
+}
+
+void CheckpointWriter::settle() {
+  collect_and_warn();
+}
+
+}  // namespace multicard

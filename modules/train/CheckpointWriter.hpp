@@ -1,0 +1,107 @@
+#pragma once
+/// \file Writing checkpoints while training goes on.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "results/ResultsReader.hpp"
+#include "train/BackgroundJob.hpp"
+#include "train/CheckpointStore.hpp"
+#include "train/History.hpp"
+#include "train/HostCopies.hpp"
+#include "train/RecordGather.hpp"
+
+namespace multicard {
+
+/// A checkpoint besides its tensors.
+struct CheckpointContent {
+  TrainerState state;
+  RunSummary summary;          ///< of its records file, without metrics
+  std::optional<double> best;  ///< its accuracy, when the best so far
+};
+
+/// A checkpoint that has been written.
+struct WrittenCheckpoint {
+  std::int64_t step = 0;
+  double seconds = 0;  ///< in the background
+};
+
+/// The records file that belongs to the checkpoint after `step` updates.
+std::string records_file(const std::string& output, std::int64_t step);
+
+/// Writes the checkpoints of one run, and with each the records of all steps so far (OUTPUT/records/). Rank 0 copies
+/// the tensors into host buffers; a thread of its own writes them while training goes on, one checkpoint at a time.
+///
+/// A checkpoint that cannot be written (a full disk) is a warning; training goes on, older checkpoints stay, and the
+/// next is tried as usual. Only when it is the last one, finish() makes it an error.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(const std::string& output, int keep, Communicator communicator);
+
+  const CheckpointStore& store() const { return content_->store; }
+
+  /// The steps up to the checkpoint that the run goes on from.
+  void continue_records(const RunData& before);
+  /// Allocates rank 0's buffers, so that the first checkpoint takes no longer than others.
+  void prepare(const CheckpointParts& parts);
+
+  /// First half of a checkpoint: rank 0 waits for the one before and copies the tensors. On a GPU the copies are only
+  /// queued on the current stream, behind the updates that they must contain.
+  void copy(const CheckpointParts& parts);
+  /// Collective. Second half: brings the records to rank 0 and starts to write.
+  /// \param record of this rank, since the session began; equally many steps on all ranks
+  /// \param metrics of rank 0
+  /// \throws NumericalError on all ranks, when the checkpoint before was found to be not finite and not written.
+  void write(CheckpointContent content, const RankRecord& record, const std::map<std::string, MetricSeries>& metrics);
+
+  /// Looks whether a checkpoint is done, and warns if it could not be written. Cheap.
+  void poll();
+  /// The checkpoints written since the last call; empty on other ranks than 0.
+  std::vector<WrittenCheckpoint> take_written();
+
+  /// Collective. Waits until the last checkpoint is written; throws on all ranks what went wrong with it.
+  void finish();
+  /// Waits for the last checkpoint of a run that ends with an error of its own; what goes wrong is a warning.
+  void settle();
+
+ private:
+  /// What the background works on. It outlives the writer when the disk does not answer.
+  struct Job {
+    Job(const std::string& output_folder, int keep) : output(output_folder), store(output_folder, keep) {}
+
+    void run();
+    void add_new_records();
+    void write_records() const;
+    void remove_stale_records() const;
+
+    std::string output;
+    CheckpointStore store;
+    HostCopies copies;
+    CheckpointContent content;
+    std::vector<History> before;                  ///< of each rank
+    std::vector<RankRecord> records;              ///< of each rank, since the session began
+    std::map<std::string, MetricSeries> metrics;  ///< of the whole run
+    std::vector<RankRecord> new_records;          ///< to be added to `records`
+    std::map<std::string, MetricSeries> new_metrics;
+    double seconds = 0;  ///< the last run took
+  };
+
+  /// Waits for the checkpoint under way, if there is one, and notes how it ended.
+  void collect();
+  void collect_and_warn();
+
+  Communicator communicator_;
+  std::shared_ptr<Job> content_;
+  RecordGather gather_;
+  std::map<std::string, std::size_t> num_metrics_sent_;
+  std::optional<Error> error_;  ///< of the newest checkpoint
+  std::vector<WrittenCheckpoint> written_;
+  bool under_way_ = false;
+  BackgroundJob job_;  ///< last, so that it ends first
+};
+
+}  // namespace multicard

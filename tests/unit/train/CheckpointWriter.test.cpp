@@ -1,0 +1,175 @@
+#include "train/CheckpointWriter.hpp"
+
+#include <fstream>
+#include <limits>
+
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include "state/TensorFile.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ScratchFolder;
+using test::world;
+
+/// A training whose only weight is the number of completed steps.
+class Training {
+ public:
+  Training(const std::string& output, std::int64_t first_step)
+      : writer_(output, 2, world()), weight_(at::full({3}, static_cast<double>(first_step))), done_(first_step) {
+    record_.first_step = first_step;
+  }
+
+  CheckpointWriter& writer() { return writer_; }
+  at::Tensor& weight() { return weight_; }
+
+  void step() {
+    StepTimes times;
+    times.step = static_cast<double>(done_) + 0.1 * world().rank();
+    record_.steps.push_back(times);
+    record_.samples.push_back(done_);
+    metrics_["train_loss"].values.push_back(-static_cast<double>(done_));
+    metrics_["train_loss"].steps.push_back(done_);
+    weight_.fill_(static_cast<double>(++done_));
+  }
+
+  void save() {
+    writer_.copy({{kModelFile, {{"w", weight_}}}});
+    RunSummary summary;
+    summary.name = "main";
+    summary.segments = {{0, world().size()}};
+    writer_.write({{done_, done_ * 8, 8, "a: 1\n"}, summary, std::nullopt}, record_, metrics_);
+  }
+
+  void continue_from(const std::string& records) {
+    const RunData before = ResultsFile::open(records).run("main");
+    writer_.continue_records(before);
+    metrics_ = before.summary.metrics;
+  }
+
+ private:
+  CheckpointWriter writer_;
+  RankRecord record_;
+  std::map<std::string, MetricSeries> metrics_;
+  at::Tensor weight_;
+  std::int64_t done_;
+};
+
+void expect_records(const std::string& path, std::size_t num_steps) {
+  if (!world().is_root()) return;
+  const RunData run = ResultsFile::open(path).run("main");
+  ASSERT_EQ(run.num_steps, num_steps);
+  ASSERT_EQ(run.ranks, world().size());
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(run.ranks); ++rank)
+    for (std::size_t step = 0; step < num_steps; ++step) {
+      EXPECT_EQ(run.times.at("step").at(rank, step), static_cast<double>(step) + 0.1 * static_cast<double>(rank));
+      EXPECT_EQ(run.counts.at("samples").at(rank, step), static_cast<std::int64_t>(step));
+    }
+  EXPECT_EQ(run.summary.metrics.at("train_loss").values.size(), num_steps);
+}
+
+TEST(CheckpointWriter, SavesWhatStoodWhenItWasCopied) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0);
+  for (int i = 0; i < 6; ++i) {
+    training.step();
+    if (i % 2 == 1) training.save();
+  }
+  training.step();
+  training.writer().finish();
+
+  EXPECT_EQ(training.writer().take_written().size(), world().is_root() ? 3u : 0u);
+  const std::string newest = *training.writer().store().newest();
+  EXPECT_EQ(newest, scratch / "run/checkpoints/step_00000006");
+  EXPECT_EQ(TensorFile(CheckpointStore::model_file(newest)).load("w")[0].item<double>(), 6);
+  expect_records(records_file(scratch / "run", 6), 6);
+  expect_records(records_file(scratch / "run", 4), 4);
+  EXPECT_FALSE(fs::exists(records_file(scratch / "run", 2)));  // its checkpoint is gone
+  world().barrier();
+}
+
+TEST(CheckpointWriter, GoesOnWithTheRecordsOfAnEarlierPart) {
+  const ScratchFolder scratch;
+  {
+    Training training(scratch / "run", 0);
+    for (int i = 0; i < 3; ++i)
+      training.step();
+    training.save();
+    training.writer().finish();
+  }
+  Training training(scratch / "run", 3);
+  training.continue_from(records_file(scratch / "run", 3));
+  for (int i = 0; i < 2; ++i) {
+    training.step();
+    training.save();
+  }
+  training.writer().finish();
+
+  expect_records(records_file(scratch / "run", 4), 4);
+  expect_records(records_file(scratch / "run", 5), 5);
+  world().barrier();
+}
+
+TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0);
+  training.step();
+  training.save();
+  training.writer().finish();
+  if (world().is_root()) {  // a file where the folder of records was
+    fs::rename(scratch / "run/records", scratch / "run/aside");
+    std::ofstream(scratch / "run/records") << "in the way";
+  }
+  world().barrier();
+  training.step();
+  training.save();
+  training.step();
+  training.save();
+  try {
+    training.writer().finish();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data);
+    EXPECT_EQ(error.scope(), Scope::all_ranks);
+  }
+  EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000001");
+
+  world().barrier();
+  if (world().is_root())
+    fs::rename(scratch / "run/aside", scratch / "run/records2"), fs::remove(scratch / "run/records");
+  world().barrier();
+  training.step();
+  training.save();
+  EXPECT_NO_THROW(training.writer().finish());
+  EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000004");
+  expect_records(records_file(scratch / "run", 4), 4);
+  world().barrier();
+}
+
+TEST(CheckpointWriter, ValuesThatAreNotFiniteStopAllRanksAtTheNext) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0);
+  training.step();
+  training.save();
+  training.step();
+  training.weight().fill_(std::numeric_limits<double>::infinity());
+  training.save();
+  training.step();
+  try {
+    training.save();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::numerical);
+    EXPECT_EQ(error.scope(), Scope::all_ranks);
+  }
+  training.writer().settle();
+  EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000001");
+  world().barrier();
+}
+
+}  // namespace
+}  // namespace multicard
