@@ -12,7 +12,7 @@
 #include "train/BackgroundJob.hpp"
 #include "train/CheckpointStore.hpp"
 #include "train/History.hpp"
-#include "train/HostCopies.hpp"
+#include "train/HostSnapshot.hpp"
 #include "train/RecordGather.hpp"
 
 namespace multicard {
@@ -80,7 +80,7 @@ class CheckpointWriter {
 
     std::string output;
     CheckpointStore store;
-    HostCopies copies;
+    HostSnapshot copies;
     CheckpointContent content;
     std::vector<History> before;                  ///< of each rank
     std::vector<RankRecord> records;              ///< of each rank, since the session began

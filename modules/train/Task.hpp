@@ -36,6 +36,7 @@ struct Loss {
 struct Evaluation {
   double loss = 0;      ///< mean over samples
   double accuracy = 0;  ///< top-1, a fraction
+  double top5 = 0;      ///< label among the five largest outputs, a fraction
   std::int64_t samples = 0;
 };
 

@@ -156,6 +156,7 @@ std::optional<Evaluation> Trainer::evaluate() {
   if (found) {
     with_.recorder.add_metric("eval_loss", step_, found->loss);
     with_.recorder.add_metric("eval_accuracy", step_, found->accuracy);
+    with_.recorder.add_metric("eval_top5", step_, found->top5);
   }
   with_.clock.resume();
   return found;

@@ -1,4 +1,4 @@
-#include "train/HostCopies.hpp"
+#include "train/HostSnapshot.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_strided.h>
@@ -20,7 +20,7 @@ at::Tensor host_buffer(const at::Tensor& tensor) {
 
 }  // namespace
 
-bool HostCopies::fits(const CheckpointParts& parts) const {
+bool HostSnapshot::fits(const CheckpointParts& parts) const {
   if (parts.size() != copies_.size()) return false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].file != copies_[i].file || parts[i].tensors.size() != copies_[i].tensors.size()) return false;
@@ -32,7 +32,7 @@ bool HostCopies::fits(const CheckpointParts& parts) const {
   return true;
 }
 
-void HostCopies::prepare(const CheckpointParts& parts) {
+void HostSnapshot::prepare(const CheckpointParts& parts) {
   copies_.clear();
   for (const CheckpointPart& part : parts) {
     CheckpointPart& copy = copies_.emplace_back(CheckpointPart{part.file, {}});
@@ -41,7 +41,7 @@ void HostCopies::prepare(const CheckpointParts& parts) {
   }
 }
 
-void HostCopies::take(const CheckpointParts& parts) {
+void HostSnapshot::take(const CheckpointParts& parts) {
   const at::NoGradGuard no_grad;
   if (!fits(parts)) prepare(parts);
   device_.reset();
@@ -56,7 +56,7 @@ void HostCopies::take(const CheckpointParts& parts) {
   copied_->record(c10::impl::VirtualGuardImpl(device_->type()).getStream(*device_));
 }
 
-const CheckpointParts& HostCopies::wait() {
+const CheckpointParts& HostSnapshot::wait() {
   if (device_) {
     const c10::DeviceGuard guard(*device_);
     copied_->synchronize();

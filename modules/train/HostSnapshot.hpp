@@ -11,7 +11,7 @@ namespace multicard {
 
 /// Host buffers that are filled again and again, page-locked for tensors of a GPU. One thread fills them, then another
 /// may read them until they are filled anew.
-class HostCopies {
+class HostSnapshot {
  public:
   /// Makes buffers for tensors like these, touched so that the first copy is as fast as the others.
   void prepare(const CheckpointParts& parts);

@@ -1,4 +1,4 @@
-#include "train/HostCopies.hpp"
+#include "train/HostSnapshot.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -15,10 +15,10 @@ CheckpointParts parts_like(double value) {
           {"b", {{"value", at::full({5}, value, at::kDouble)}}}};
 }
 
-TEST(HostCopies, HoldWhatTheTensorsHeld) {
+TEST(HostSnapshot, HoldWhatTheTensorsHeld) {
   const CheckpointParts parts = parts_like(1.5);
   const at::Tensor before = parts[0].tensors[0].tensor.detach().clone();
-  HostCopies copies;
+  HostSnapshot copies;
 
   copies.take(parts);
   parts[0].tensors[0].tensor.detach().zero_();
@@ -35,8 +35,8 @@ TEST(HostCopies, HoldWhatTheTensorsHeld) {
   EXPECT_EQ(held[1].tensors[0].tensor[4].item<double>(), 1.5);
 }
 
-TEST(HostCopies, ReuseTheirBuffers) {
-  HostCopies copies;
+TEST(HostSnapshot, ReuseTheirBuffers) {
+  HostSnapshot copies;
   copies.prepare(parts_like(1));
   copies.take(parts_like(2));
   const void* buffer = copies.wait()[1].tensors[0].tensor.const_data_ptr();
@@ -47,8 +47,8 @@ TEST(HostCopies, ReuseTheirBuffers) {
   EXPECT_EQ(copies.wait()[1].tensors[0].tensor[0].item<double>(), 3);
 }
 
-TEST(HostCopies, FollowTensorsThatChange) {
-  HostCopies copies;
+TEST(HostSnapshot, FollowTensorsThatChange) {
+  HostSnapshot copies;
   copies.take(parts_like(1));
 
   copies.take({{"a", {{"value", at::arange(3)}}}});
