@@ -177,27 +177,26 @@ std::int64_t ImageTask::activation_bytes_per_row() {
 
 std::optional<Evaluation> ImageTask::evaluate() {
   if (!test_) return std::nullopt;
+  return score_test_set(Detail::totals).totals;
+}
+
+ImageScores ImageTask::score_test_set(Detail detail) {
   const at::NoGradGuard no_grad;
-  network_->set_training(Mode::evaluate);
   SamplerOptions order = sampler_options(options_, test_->info(), communicator_.size());
   order.shuffle = false;
   order.drop_last = false;
   const Sampler sampler(order);
   ImageLoader loader(*test_, sampler, loader_options(*test_), communicator_.rank(), communicator_.size(), 0,
                      sampler.steps_per_epoch());
-  std::array<double, 2> sums{};  // loss, correct
-  while (std::optional<ImageBatch> read = loader.next()) {
-    if (read->num_rows == 0) continue;
-    uploader_->start({read->images, read->labels});
+  network_->set_training(Mode::evaluate);
+  const auto classify = [&](const ImageBatch& read) -> Classified {
+    uploader_->start({read.images, read.labels});
     const std::vector<at::Tensor> batch = uploader_->take();
-    const at::Tensor scores = logits(batch[0]);
-    sums[0] += cross_entropy(scores, batch[1], 1).item<double>();
-    sums[1] += static_cast<double>(num_correct(scores, batch[1]).item<std::int64_t>());
-  }
+    return {logits(batch[0]), batch[1]};
+  };
+  const ImageScores scores = evaluate_images(loader, classify, communicator_, detail);
   network_->set_training(Mode::train);
-  communicator_.allreduce(std::span<double>(sums), ReduceOp::sum);
-  const auto samples = test_->info().num_rows;
-  return Evaluation{sums[0] / static_cast<double>(samples), sums[1] / static_cast<double>(samples), samples};
+  return scores;
 }
 
 }  // namespace multicard

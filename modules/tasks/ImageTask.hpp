@@ -11,6 +11,7 @@
 #include "device/BatchUploader.hpp"
 #include "device/Precision.hpp"
 #include "nn/NetworkFactory.hpp"
+#include "tasks/ImageEvaluation.hpp"
 #include "train/Task.hpp"
 
 namespace multicard {
@@ -37,6 +38,8 @@ class ImageTask final : public Task {
   Loss forward(const Batch& batch) override;
   std::optional<Evaluation> evaluate() override;
   std::int64_t host_to_device_bytes() const override { return uploader_->bytes_copied(); }
+  /// Collective. As evaluate(), class by class if asked. There must be a test set.
+  ImageScores score_test_set(Detail detail);
 
   /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
   /// leaves the network as it was.

@@ -9,6 +9,9 @@
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
+#include "tasks/RankSetup.hpp"
+#include "train/EventFile.hpp"
+#include "train/JsonLines.hpp"
 
 namespace multicard {
 
@@ -41,8 +44,7 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       deck_yaml_(deck_yaml),
       communicator_(communicator),
       topology_(find_topology(communicator)),
-      device_(choose_device(device_request(options.run.device),
-                            options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no, communicator, topology_)),
+      device_(set_up_rank(options, communicator, topology_)),
       threads_(set_compute_threads(std::nullopt, topology_)),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       clock_(device_.device),
@@ -50,11 +52,6 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet),
       checkpoint_on_stop_(session.checkpoint_on_stop) {
   check_world(options_, communicator_);
-  if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_limit(options_.run.timeout_s);
-  const Precision precision = precision_from(options_.precision);
-  agreed(communicator_, [&] { check_precision(precision, device_.device, device_.gpu); });
-  set_tf32(precision == Precision::tf32 ? Tf32::on : Tf32::off);
-  set_deterministic(options_.run.deterministic);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
   task_ = std::make_unique<ImageTask>(options_, communicator_, device_.device, statistics_.get());
@@ -65,7 +62,7 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   strategy_ = make_strategy(options_.parallel, *task_, *collectives_);
   if (strategy_->updates())
     optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
-  if (precision == Precision::fp16) scaler_.emplace(device_.device);
+  if (precision_from(options_.precision) == Precision::fp16) scaler_.emplace(device_.device);
   if (options_.run.ema_decay > 0) average_.emplace(task_->network().state(), options_.run.ema_decay);
   schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
   if (session.checkpoint) restore(*session.checkpoint);
@@ -106,6 +103,7 @@ SessionResult Session::run(StopMonitor* stop) {
     checkpoints_.settle();
   }
   progress_.finish_line();
+  if (feed_) feed_->flush();
   complete_record();
   result.summary = summarise();
   result.summary.metrics = recorder_.metrics();
@@ -133,6 +131,7 @@ void Session::train(StopMonitor* stop) {
                            scaler_ ? &*scaler_ : nullptr,
                            average_ ? &*average_ : nullptr};
   trainer_ = std::make_unique<Trainer>(parts, settings);
+  open_feed();
   if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
   const std::int64_t per_epoch = task_->steps_per_epoch();
@@ -191,10 +190,26 @@ void Session::evaluate_now() {
   const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
   recorder_.add_epoch_seconds("evaluate", epoch, seconds);
   stalled_s_ += seconds;
+  if (feed_) feed_->flush();
   progress_.finish_line();
-  if (!progress_.quiet())
-    log_info(fmt::format("{:<10}accuracy {}, loss {} ({} images, {})", "test", significant(found->accuracy),
-                         significant(found->loss), grouped(found->samples), human_duration(seconds)));
+  if (progress_.quiet()) return;
+  const std::string top5 = task_->num_classes() > 5 ? fmt::format(", top-5 {}", significant(found->top5)) : "";
+  log_info(fmt::format("{:<10}accuracy {}{}, loss {} ({} images, {})", "test", significant(found->accuracy), top5,
+                       significant(found->loss), grouped(found->samples), human_duration(seconds)));
+}
+
+void Session::open_feed() {
+  if (!communicator_.is_root()) return;
+  const RunSettings& run = options_.run;
+  feed_ = std::make_unique<MetricFeed>([this](const std::string& warning) {
+    progress_.finish_line();
+    log_warning(warning);
+  });
+  if (run.tensorboard)
+    feed_->open([&] { return std::make_unique<EventFile>(run.output + "/tensorboard", first_step_, deck_yaml_); });
+  if (run.json_lines)
+    feed_->open([&] { return std::make_unique<JsonLines>(run.output + "/metrics.jsonl", first_step_); });
+  recorder_.feed_metrics_to(*feed_, first_step_);
 }
 
 void Session::report_step() {
@@ -222,6 +237,10 @@ void Session::report_step() {
   state.loss = trainer_->last_result()->loss;
   state.learning_rate = trainer_->last_result()->learning_rate;
   progress_.step(state);
+  if (!feed_ || (state.step % options_.run.log_every != 0 && !trainer_->finished())) return;
+  feed_->add("images_per_s", trainer_->last_result()->step, state.rows_per_s);
+  feed_->add("step_s", trainer_->last_result()->step, state.step_s);
+  feed_->flush();
 }
 
 }  // namespace multicard

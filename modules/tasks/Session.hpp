@@ -67,6 +67,7 @@ class Session {
   MemoryNeed predict_memory();
   void train(StopMonitor* stop);
   void after_step(bool epoch_ended);
+  void open_feed();
   void report_step();
   void evaluate_now();
   CheckpointParts checkpoint_parts() const;
@@ -97,6 +98,7 @@ class Session {
   std::optional<WeightAverage> average_;  ///< run.ema_decay
   std::unique_ptr<Schedule> schedule_;
   StepClock clock_;
+  std::unique_ptr<MetricFeed> feed_;  ///< on rank 0
   Recorder recorder_;
   Progress progress_;
   std::unique_ptr<Trainer> trainer_;

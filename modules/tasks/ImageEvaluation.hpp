@@ -1,0 +1,64 @@
+#pragma once
+/// \file Scores of a classifier on a set of labelled images.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "data/ImageLoader.hpp"
+#include "results/Columns.hpp"
+#include "train/Task.hpp"
+
+namespace multicard {
+
+/// (actual class, predicted class) -> number of images; only pairs that occur.
+using Confusion = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
+
+/// What an evaluation counts.
+enum class Detail { totals, classes };
+
+struct ImageScores {
+  Evaluation totals;
+  Confusion confusion;  ///< with Detail::classes
+};
+
+/// Logits [N, classes] and labels int64 [N] of a batch, on the compute device.
+struct Classified {
+  at::Tensor logits, labels;
+};
+
+/// Collective. Scores over all rows that the loaders of all ranks give out; counts do not depend on the number of
+/// ranks. The class predicted is the one of the largest logit, of equal ones the first. \param classify called with
+/// each batch of at least one row, in order
+ImageScores evaluate_images(ImageLoader& loader, const std::function<Classified(const ImageBatch&)>& classify,
+                            const Communicator& communicator, Detail detail);
+
+/// One class of a confusion. A rate is NaN when nothing is in its denominator.
+struct ClassScore {
+  std::int64_t samples = 0;    ///< images of the class
+  std::int64_t predicted = 0;  ///< images taken for it
+  std::int64_t correct = 0;    ///< both
+
+  double precision() const { return ratio(correct, predicted); }
+  double recall() const { return ratio(correct, samples); }
+  /// Harmonic mean of precision and recall.
+  double f1() const { return ratio(2 * correct, samples + predicted); }
+
+ private:
+  static double ratio(std::int64_t part, std::int64_t whole);
+};
+
+/// Of all classes in label order.
+std::vector<ClassScore> class_scores(const Confusion& confusion, std::int64_t num_classes);
+
+/// Columns of the results file (docs/evaluate.md).
+/// @{
+Table classes_table(const std::vector<ClassScore>& scores, const std::vector<std::string>& names);
+Table confusion_table(const Confusion& confusion);
+/// @}
+
+}  // namespace multicard
