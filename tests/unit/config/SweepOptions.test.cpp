@@ -285,6 +285,21 @@ TEST(Study, ExpandsToRuns) {
   EXPECT_EQ(num_decks, 10);
 }
 
+/// Whatever else is among the decks that come with the program can be started.
+TEST(Inputs, AreRunsOrSweeps) {
+  int num_decks = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_path("inputs"))) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++num_decks;
+    const Deck deck = Deck::load(entry.path());
+    if (deck.root().find("base") == nullptr)
+      EXPECT_NO_THROW(read_run_options(deck)) << entry.path();
+    else
+      EXPECT_NO_THROW(expand(read_sweep_options(load_sweep_deck(entry.path())), 4)) << entry.path();
+  }
+  EXPECT_GE(num_decks, 11);
+}
+
 TEST(Sweep, LetsOverridesReplaceAddAndRemoveAxes) {
   Deck deck = Deck::parse("base: {}\nsweep: {data.image_size: [32, 64], ranks: [1, 2]}\n", "s.yaml");
 
