@@ -1,10 +1,15 @@
-// Images/s of a MobileNetV2 training step (forward, backward, SGD) on the CPU, by the clock and by the processor time
-// of this process (the better measure where others compute too), and the share of its operations.
-//   step_bench [size=100] [layout=nhwc|nchw] [kernels=own|aten] [steps=10] [batch=32] [threads=1] [shares=0|1]
+// MobileNetV2 training steps (forward, backward, SGD) on the CPU with this program's kernels and with ATen's, step by
+// step in turn: images/s by the processor time of this process (the better measure where others compute too), and the
+// ratio.
+//   step_bench [size=100,224] [layout=nhwc,nchw] [dtype=fp32,bf16,fp64] [kernels=own,aten] [steps=5] [batch=32]
+//              [threads=1] [width=1.0] [shares=0|1]
+// dtype, layout and size may be lists; every combination is a line. bf16 computes the forward pass under autocast, as a
+// run does. shares=1 adds the share of each operation.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <ATen/Parallel.h>
@@ -16,6 +21,7 @@
 
 #include "base/Clock.hpp"
 #include "base/System.hpp"
+#include "device/Precision.hpp"
 #include "nn/Losses.hpp"
 #include "nn/NetworkFactory.hpp"
 
@@ -26,8 +32,9 @@ using namespace multicard;
 using Options = std::map<std::string, std::string>;
 
 Options options_of(int argc, char** argv) {
-  Options options{{"size", "100"}, {"layout", "nhwc"}, {"kernels", "own"}, {"steps", "10"},
-                  {"batch", "32"}, {"threads", "1"},   {"shares", "0"},    {"dtype", "fp32"}};
+  Options options{{"size", "100,224"}, {"layout", "nhwc,nchw"}, {"kernels", "own,aten"}, {"steps", "5"},
+                  {"batch", "32"},     {"threads", "1"},        {"shares", "0"},         {"dtype", "fp32,bf16,fp64"},
+                  {"width", "1.0"}};
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
@@ -38,6 +45,14 @@ Options options_of(int argc, char** argv) {
     options[word.substr(0, equals)] = word.substr(equals + 1);
   }
   return options;
+}
+
+std::vector<std::string> list_of(const std::string& words) {
+  std::vector<std::string> list;
+  std::istringstream stream(words);
+  for (std::string word; std::getline(stream, word, ',');)
+    list.push_back(word);
+  return list;
 }
 
 // Seconds an operation took itself, without the operations inside it.
@@ -76,34 +91,44 @@ void print_shares() {
     std::printf("  %5.1f %%  %s\n", 100 * rows[i].first / total, rows[i].second.c_str());
 }
 
+struct Case {
+  std::string dtype, layout, size;
+};
+
 class Step {
  public:
-  explicit Step(const Options& options)
-      : network_(make_network("mobilenet_v2", {.width = 1.0, .classes = 1000, .dropout = 0.2})) {
-    const std::int64_t batch = std::stoll(options.at("batch")), size = std::stoll(options.at("size"));
-    const auto layout = options.at("layout") == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-    const auto dtype = options.at("dtype") == "fp64" ? at::kDouble : at::kFloat;
+  Step(const Options& options, const Case& shape, Kernels kernels)
+      : precision_(precision_from(shape.dtype)),
+        network_(
+            make_network("mobilenet_v2", {.width = std::stod(options.at("width")), .classes = 1000, .dropout = 0.2})) {
+    const std::int64_t batch = std::stoll(options.at("batch")), size = std::stoll(shape.size);
+    const auto layout = shape.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    const at::ScalarType dtype = master_type(precision_);
     network_->to(at::kCPU, dtype, layout);
-    if (options.at("kernels") == "aten") network_->set_kernels(Kernels::aten);
+    network_->set_kernels(kernels);
     images_ = at::randn({batch, 3, size, size}).to(dtype).contiguous(layout);
     labels_ = at::randint(1000, {batch}, at::kLong);
     for (const NamedTensor& parameter : network_->parameters())
       momenta_.push_back(at::zeros_like(parameter.tensor.detach()));
   }
 
-  double run() {
-    const TimePoint start = SteadyClock::now();
+  void run() {
     network_->set_dropout_seed(++step_);
-    const at::Tensor logits = network_->forward(images_);
-    const at::Tensor loss = cross_entropy(logits, labels_, labels_.size(0));
-    forward_ += seconds_since(start);
-    loss.backward();
+    loss().backward();
     update();
-    return seconds_since(start);
   }
-  double forward_seconds() const { return forward_; }
+  // Seconds of processor time.
+  double timed() {
+    const std::clock_t start = std::clock();
+    run();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  }
 
  private:
+  at::Tensor loss() {
+    const Autocast autocast(precision_, at::kCPU);
+    return cross_entropy(network_->forward(images_), labels_, labels_.size(0));
+  }
   void update() {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < momenta_.size(); ++i) {
@@ -114,12 +139,48 @@ class Step {
     }
   }
 
+  Precision precision_;
   std::unique_ptr<Network> network_;
   at::Tensor images_, labels_;
   std::vector<at::Tensor> momenta_;
   std::uint64_t step_ = 0;
-  double forward_ = 0;
 };
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void compare(const Options& options, const Case& shape) {
+  const std::vector<std::string> names = list_of(options.at("kernels"));
+  std::vector<Step> steps;
+  for (const std::string& name : names)
+    steps.emplace_back(options, shape, name == "own" ? Kernels::automatic : Kernels::aten);
+  for (Step& step : steps)
+    for (int i = 0; i < 2; ++i)
+      step.run();
+  std::vector<std::vector<double>> seconds(steps.size());
+  for (int i = 0; i < std::stoi(options.at("steps")); ++i)
+    for (std::size_t k = 0; k < steps.size(); ++k)
+      seconds[k].push_back(steps[k].timed());
+
+  std::printf("%s px %s %s:", shape.size.c_str(), shape.layout.c_str(), shape.dtype.c_str());
+  for (std::size_t k = 0; k < steps.size(); ++k)
+    std::printf(" %s %.1f images/s", names[k].c_str(), std::stod(options.at("batch")) / median(seconds[k]));
+  if (steps.size() == 2) std::printf(", ratio %.2f", median(seconds[1]) / median(seconds[0]));
+  std::printf("\n");
+  std::fflush(stdout);
+  if (options.at("shares") == "0") return;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end));
+    for (int i = 0; i < 3; ++i)
+      steps[k].run();
+    at::removeCallback(handle);
+    std::printf(" %s\n", names[k].c_str());
+    print_shares();
+    seconds_by_operation.clear();
+  }
+}
 
 }  // namespace
 
@@ -127,26 +188,9 @@ int main(int argc, char** argv) {
   const Options options = options_of(argc, argv);
   keep_freed_memory();
   at::set_num_threads(std::stoi(options.at("threads")));
-  Step step(options);
-  for (int i = 0; i < 2; ++i)
-    step.run();
-
-  std::vector<double> seconds;
-  const std::clock_t processor_start = std::clock();
-  for (int i = 0; i < std::stoi(options.at("steps")); ++i)
-    seconds.push_back(step.run());
-  const double processor = static_cast<double>(std::clock() - processor_start) / CLOCKS_PER_SEC;
-  std::sort(seconds.begin(), seconds.end());
-  const double batch = std::stod(options.at("batch"));
-  std::printf("%s px %s %s %s: %.1f images/s median, %.1f best, %.1f by processor time\n", options.at("size").c_str(),
-              options.at("layout").c_str(), options.at("dtype").c_str(), options.at("kernels").c_str(),
-              batch / seconds[seconds.size() / 2], batch / seconds.front(),
-              batch * static_cast<double>(seconds.size()) / processor);
-  if (options.at("shares") == "1") {
-    at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end));
-    for (int i = 0; i < 3; ++i)
-      step.run();
-    print_shares();
-  }
+  for (const std::string& size : list_of(options.at("size")))
+    for (const std::string& layout : list_of(options.at("layout")))
+      for (const std::string& dtype : list_of(options.at("dtype")))
+        compare(options, {dtype, layout, size});
   return 0;
 }

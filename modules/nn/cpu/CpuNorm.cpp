@@ -2,12 +2,13 @@
 
 #include <optional>
 
-#include <ATen/Dispatch.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "nn/cpu/ImageLayout.hpp"
 #include "nn/cpu/NormPlanes.hpp"
 #include "nn/cpu/NormRows.hpp"
+#include "nn/cpu/TensorValues.hpp"
 
 namespace multicard {
 namespace {
@@ -16,24 +17,24 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Images in one of the two memory formats, without gaps.
-template <typename T>
+template <typename S>
 class Images {
  public:
   explicit Images(const at::Tensor& x)
       : has_rows_(x.is_contiguous(at::MemoryFormat::ChannelsLast)),
         planes_{x.size(0), x.size(1), x.size(2) * x.size(3)} {}
 
-  ChannelMoments moments(const T* x) const {
+  ChannelMoments moments(const S* x) const {
     return has_rows_ ? channel_moments(x, rows(), planes_.channels) : plane_moments(x, planes_);
   }
-  void normalise(const T* x, const NormCoefficients<T>& norm, const T* residual, T* y) const {
+  void normalise(const S* x, const NormCoefficients<Compute<S>>& norm, const S* residual, S* y) const {
     has_rows_ ? normalise_rows(x, rows(), norm, residual, y) : normalise_planes(x, planes_, norm, residual, y);
   }
-  GradientSums gradient_sums(const T* dy, const T* x, const NormCoefficients<T>& norm) const {
+  GradientSums gradient_sums(const S* dy, const S* x, const NormCoefficients<Compute<S>>& norm) const {
     return has_rows_ ? norm_gradient_sums(dy, x, rows(), norm) : plane_gradient_sums(dy, x, planes_, norm);
   }
-  void input_gradient(const T* dy, const T* x, const NormCoefficients<T>& norm, const NormGradient<T>& gradient,
-                      T* dx) const {
+  void input_gradient(const S* dy, const S* x, const NormCoefficients<Compute<S>>& norm,
+                      const NormGradient<Compute<S>>& gradient, S* dx) const {
     has_rows_ ? norm_input_gradient(dy, x, rows(), norm, gradient, dx)
               : plane_input_gradient(dy, x, planes_, norm, gradient, dx);
   }
@@ -44,37 +45,32 @@ class Images {
   PlaneShape planes_;
 };
 
-template <typename T>
+template <typename S>
 at::Tensor forward_of(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
-                      const T* residual, at::Tensor& statistics) {
-  const Images<T> images(x);
-  const T* values = x.const_data_ptr<T>();
+                      const S* residual, at::Tensor& statistics) {
+  const Images<S> images(x);
+  const S* values = values_of<S>(x);
   const ChannelMoments moments = context.uses_batch() ? images.moments(values) : ChannelMoments(0);
   const NormStatistics used = NormStatistics::of(context, moments, norm);
   at::Tensor y = at::empty_like(x);
-  images.normalise(values, NormCoefficients<T>(used, norm.weight, norm.bias, activation), residual,
-                   y.mutable_data_ptr<T>());
+  images.normalise(values, NormCoefficients<Compute<S>>(used, norm.weight, norm.bias, activation), residual,
+                   mutable_values_of<S>(y));
   statistics = used.saved();
   return y;
 }
 
-template <typename T>
+template <typename S>
 variable_list backward_of(const at::Tensor& dy, const variable_list& saved, Activation activation,
                           StatisticsReducer* reducer) {
   const at::Tensor &x = saved[0], &weight = saved[1];
   const NormStatistics statistics(saved[3]);
-  const NormCoefficients<T> norm(statistics, weight, saved[2], activation);
-  const Images<T> images(x);
-  const T *dvalues = dy.const_data_ptr<T>(), *values = x.const_data_ptr<T>();
-  const NormGradient<T> gradient(images.gradient_sums(dvalues, values, norm), statistics, weight, reducer);
+  const NormCoefficients<Compute<S>> norm(statistics, weight, saved[2], activation);
+  const Images<S> images(x);
+  const S *dvalues = values_of<S>(dy), *values = values_of<S>(x);
+  const NormGradient<Compute<S>> gradient(images.gradient_sums(dvalues, values, norm), statistics, weight, reducer);
   at::Tensor dx = at::empty_like(x);
-  images.input_gradient(dvalues, values, norm, gradient, dx.mutable_data_ptr<T>());
+  images.input_gradient(dvalues, values, norm, gradient, mutable_values_of<S>(dx));
   return {dx, gradient.weight, gradient.bias};
-}
-
-at::MemoryFormat format_of(const at::Tensor& x) {
-  return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? at::MemoryFormat::ChannelsLast
-                                                         : at::MemoryFormat::Contiguous;
 }
 
 class CpuNorm : public torch::autograd::Function<CpuNorm> {
@@ -82,13 +78,12 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& images, const at::Tensor& weight,
                             const at::Tensor& bias, const std::optional<at::Tensor>& residual, const NormTensors& norm,
                             const NormContext* norm_context, Activation activation) {
-    const at::MemoryFormat format = format_of(images);
-    const at::Tensor x = images.contiguous(format);
-    const at::Tensor added = residual ? residual->contiguous(format) : at::Tensor();
+    const at::MemoryFormat layout = layout_of(images);
+    const at::Tensor x = in_layout(images, layout);
+    const at::Tensor added = residual ? in_layout(*residual, layout) : at::Tensor();
     at::Tensor y, statistics;
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "cpu_norm", [&] {
-      y = forward_of<scalar_t>(x, norm, *norm_context, activation,
-                               residual ? added.const_data_ptr<scalar_t>() : nullptr, statistics);
+    with_storage(x.scalar_type(), [&]<typename S>() {
+      y = forward_of<S>(x, norm, *norm_context, activation, residual ? values_of<S>(added) : nullptr, statistics);
     });
     context->save_for_backward({x, weight, bias, statistics});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
@@ -101,10 +96,9 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
     const variable_list saved = context->get_saved_variables();
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
-    const at::Tensor dy = gradients[0].contiguous(format_of(saved[0]));
+    const at::Tensor dy = in_layout(gradients[0], layout_of(saved[0]));
     variable_list result;
-    AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "cpu_norm_backward",
-                               [&] { result = backward_of<scalar_t>(dy, saved, activation, reducer); });
+    with_storage(dy.scalar_type(), [&]<typename S>() { result = backward_of<S>(dy, saved, activation, reducer); });
     if (context->saved_data["adds"].toBool()) result.push_back(dy);
     result.resize(7);  // norm, norm_context and activation have none
     return result;
@@ -114,9 +108,8 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
 }  // namespace
 
 bool can_use_cpu_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context) {
-  const at::ScalarType dtype = x.scalar_type();
   return context.kernels == Kernels::automatic && x.device().is_cpu() &&
-         (dtype == at::kFloat || dtype == at::kDouble) && norm.weight.scalar_type() == dtype;
+         has_cpu_kernels(x.scalar_type(), norm.weight.scalar_type());
 }
 
 at::Tensor cpu_norm(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,

@@ -12,17 +12,18 @@ namespace {
 constexpr std::int64_t kFilterSize = 9;
 
 // [channels, 9] -> [9, channels]
-template <typename T>
-at::Tensor filter_of(const Depthwise<T>& layer) {
+template <typename S>
+at::Tensor filter_of(const Depthwise<S>& layer) {
   return layer.weight.view({layer.channels, kFilterSize}).t().contiguous();
 }
 
-template <typename T>
-void forward_image(const Depthwise<T>& layer, const T* filter, InputRows<T>& input, T* y, ChannelMoments* moments) {
+template <typename S>
+void forward_image(const Depthwise<S>& layer, const Compute<S>* filter, InputRows<S>& input, S* y,
+                   ChannelMoments* moments) {
   const std::int64_t width_out = layer.width_out(), channels = layer.channels;
   Band band(width_out, layer.height_out());
   for (std::int64_t row = 0; row < layer.height_out(); ++row) {
-    row_kernels<T>().filter_row(input.around(row), filter, width_out, channels, layer.stride,
+    row_kernels<S>().filter_row(input.around(row), filter, width_out, channels, layer.stride,
                                 y + row * width_out * channels);
     band.end_row(row, [&](std::int64_t first, std::int64_t pixels) {
       join_block(y + first * channels, pixels, channels, moments);
@@ -31,19 +32,22 @@ void forward_image(const Depthwise<T>& layer, const T* filter, InputRows<T>& inp
 }
 
 // The backward pass of some of the images.
-template <typename T>
+template <typename S>
 class BackwardPart {
+  using C = Compute<S>;
+
  public:
-  BackwardPart(const Depthwise<T>& layer, const NormGradient<T>& gradient, const T* filter, GradientSums& sums)
+  BackwardPart(const Depthwise<S>& layer, const NormGradient<Compute<S>>& gradient, const Compute<S>* filter,
+               GradientSums& sums)
       : layer_(layer),
         gradient_(gradient),
         filter_(filter),
         sums_(sums),
         input_(layer),
         doutput_(layer.height_out(), layer.width_out(), layer.channels),
-        dfilter_(Scratch<T>::zeros(kFilterSize * layer.channels)) {}
+        dfilter_(Scratch<C>::zeros(kFilterSize * layer.channels)) {}
 
-  void run(std::int64_t image, const T* g, const T* y, T* dx) {
+  void run(std::int64_t image, const S* g, const S* y, S* dx) {
     const std::int64_t size_in = layer_.height * layer_.width * layer_.channels;
     const std::int64_t size_out = layer_.height_out() * layer_.width_out() * layer_.channels;
     input_.start(layer_.x + image * size_in);
@@ -51,27 +55,26 @@ class BackwardPart {
     Band band(layer_.width, layer_.height);
     for (std::int64_t row = 0; row < layer_.height_out(); ++row) {
       fill_gradients(row + 1, g + image * size_out, y + image * size_out);
-      const FilterRows<T> rows = input_.around(row);
-      row_kernels<T>().filter_gradient_row(rows, doutput_.pixels(row), layer_.width_out(), layer_.channels,
+      const FilterRows<C> rows = input_.around(row);
+      row_kernels<S>().filter_gradient_row(rows, doutput_.pixels(row), layer_.width_out(), layer_.channels,
                                            layer_.stride, dfilter_.data());
       const std::int64_t end = std::min((row + 1) * layer_.stride, layer_.height);
       for (std::int64_t row_in = row * layer_.stride; row_in < end; ++row_in)
         input_row(row_in, image, dx + image * size_in, band);
     }
   }
-  const T* dfilter() const { return dfilter_.data(); }
+  const C* dfilter() const { return dfilter_.data(); }
 
  private:
-  void fill_gradients(std::int64_t last, const T* g, const T* y) {
-    const AffineView<T> linear{nullptr, nullptr, nullptr, Activation::none};
+  void fill_gradients(std::int64_t last, const S* g, const S* y) {
     const std::int64_t size = layer_.width_out() * layer_.channels;
     for (; next_ <= std::min(last, layer_.height_out() - 1); ++next_)
-      row_kernels<T>().input_gradient(g + next_ * size, y + next_ * size, layer_.width_out(), layer_.channels, linear,
-                                      gradient_.view(), doutput_.pixels(next_));
+      row_kernels<S>().input_gradient_wide(g + next_ * size, y + next_ * size, layer_.width_out(), layer_.channels,
+                                           gradient_.view(), doutput_.pixels(next_));
   }
 
   // Input row i meets filter row k at output row (i + 1 - k) / stride.
-  GradientRows<T> gradients_of(std::int64_t row_in) const {
+  GradientRows<C> gradients_of(std::int64_t row_in) const {
     const auto filter_row = [&](int k) { return filter_ + 3 * k * layer_.channels; };
     if (layer_.stride == 1)
       return {{doutput_.padded(row_in + 1), doutput_.padded(row_in), doutput_.padded(row_in - 1)},
@@ -82,43 +85,44 @@ class BackwardPart {
     return {{doutput_.padded(half + 1), doutput_.padded(half)}, {filter_row(0), filter_row(2)}, 2};
   }
 
-  void input_row(std::int64_t row_in, std::int64_t image, T* dimage, Band& band) {
+  void input_row(std::int64_t row_in, std::int64_t image, S* dimage, Band& band) {
     const std::int64_t channels = layer_.channels;
-    row_kernels<T>().filter_input_row(gradients_of(row_in), layer_.width, channels, layer_.stride,
+    row_kernels<S>().filter_input_row(gradients_of(row_in), layer_.width, channels, layer_.stride,
                                       dimage + row_in * layer_.width * channels);
     if (!layer_.before) return;
-    const T* x = layer_.x + image * layer_.height * layer_.width * channels;
+    const S* x = layer_.x + image * layer_.height * layer_.width * channels;
     band.end_row(row_in, [&](std::int64_t first, std::int64_t pixels) {
-      T* band_gradient = dimage + first * channels;
-      row_kernels<T>().gradient_sums(band_gradient, x + first * channels, pixels, channels, layer_.before->view(),
+      S* band_gradient = dimage + first * channels;
+      row_kernels<S>().gradient_sums(band_gradient, x + first * channels, pixels, channels, layer_.before->view(),
                                      sums_.g.data(), sums_.g_deviation.data(), band_gradient);
     });
   }
 
-  const Depthwise<T>& layer_;
-  const NormGradient<T>& gradient_;
-  const T* filter_;
+  const Depthwise<S>& layer_;
+  const NormGradient<Compute<S>>& gradient_;
+  const C* filter_;
   GradientSums& sums_;
-  InputRows<T> input_;
-  RowRing<T> doutput_;
-  Scratch<T> dfilter_;
+  InputRows<S> input_;
+  RowRing<C> doutput_;
+  Scratch<C> dfilter_;
   std::int64_t next_ = 0;
 };
 
 }  // namespace
 
-template <typename T>
-void depthwise_forward(const Depthwise<T>& layer, T* y, ChannelMoments* moments) {
+template <typename S>
+void depthwise_forward(const Depthwise<S>& layer, S* y, ChannelMoments* moments) {
   const at::Tensor filter = filter_of(layer);
   const std::int64_t size_in = layer.height * layer.width * layer.channels;
   const std::int64_t size_out = layer.height_out() * layer.width_out() * layer.channels;
   const Partition partition(layer.images, 1);
   std::vector<ChannelMoments> parts(partition.num_parts(), ChannelMoments(moments ? layer.channels : 0));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    InputRows<T> input(layer);
+    InputRows<S> input(layer);
     for (std::int64_t image = first; image < end; ++image) {
       input.start(layer.x + image * size_in);
-      forward_image(layer, filter.const_data_ptr<T>(), input, y + image * size_out, moments ? &parts[part] : nullptr);
+      forward_image(layer, filter.const_data_ptr<Compute<S>>(), input, y + image * size_out,
+                    moments ? &parts[part] : nullptr);
     }
   });
   if (moments)
@@ -126,35 +130,38 @@ void depthwise_forward(const Depthwise<T>& layer, T* y, ChannelMoments* moments)
       moments->join(part);
 }
 
-template <typename T>
-DepthwiseGradients<T> depthwise_backward(const Depthwise<T>& layer, const T* g, const T* y,
-                                         const NormGradient<T>& gradient, T* dx) {
+template <typename S>
+DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, const S* y,
+                                      const NormGradient<Compute<S>>& gradient, S* dx) {
+  using C = Compute<S>;
   const at::Tensor filter = filter_of(layer);
   const Partition partition(layer.images, 1);
   const std::int64_t size = kFilterSize * layer.channels, num_parts = std::max<std::int64_t>(1, partition.num_parts());
   const std::int64_t num_sums = layer.before ? layer.channels : 0;
-  auto dfilters = Scratch<T>::zeros(num_parts * size);
+  auto dfilters = Scratch<C>::zeros(num_parts * size);
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    BackwardPart<T> worker(layer, gradient, filter.const_data_ptr<T>(), sums[part]);
+    BackwardPart<S> worker(layer, gradient, filter.const_data_ptr<Compute<S>>(), sums[part]);
     for (std::int64_t image = first; image < end; ++image)
       worker.run(image, g, y, dx);
-    std::memcpy(dfilters.data() + part * size, worker.dfilter(), static_cast<std::size_t>(size) * sizeof(T));
+    std::memcpy(dfilters.data() + part * size, worker.dfilter(), static_cast<std::size_t>(size) * sizeof(C));
   });
-  DepthwiseGradients<T> result{at::empty_like(layer.weight), GradientSums(num_sums)};
+  DepthwiseGradients result{at::empty_like(layer.weight), GradientSums(num_sums)};
   at::Tensor dfilter = at::empty_like(filter);
-  sum_parts(dfilters.data(), num_parts, size, dfilter.mutable_data_ptr<T>());
+  sum_parts(dfilters.data(), num_parts, size, dfilter.mutable_data_ptr<C>());
   result.weight.view({layer.channels, kFilterSize}).copy_(dfilter.t());
   for (const GradientSums& part : sums)
     result.before.add(part);
   return result;
 }
 
-#define MULTICARD_INSTANTIATE(T)                                             \
-  template void depthwise_forward(const Depthwise<T>&, T*, ChannelMoments*); \
-  template DepthwiseGradients<T> depthwise_backward(const Depthwise<T>&, const T*, const T*, const NormGradient<T>&, T*)
+#define MULTICARD_INSTANTIATE(S)                                                          \
+  template void depthwise_forward(const Depthwise<S>&, S*, ChannelMoments*);              \
+  template DepthwiseGradients depthwise_backward(const Depthwise<S>&, const S*, const S*, \
+                                                 const NormGradient<Compute<S>>&, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
+MULTICARD_INSTANTIATE(Bfloat16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

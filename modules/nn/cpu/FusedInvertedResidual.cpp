@@ -1,12 +1,14 @@
 #include "nn/cpu/FusedInvertedResidual.hpp"
 
-#include <ATen/Dispatch.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "nn/cpu/DepthwiseRows.hpp"
+#include "nn/cpu/ImageLayout.hpp"
 #include "nn/cpu/NormRows.hpp"
 #include "nn/cpu/PointwiseRows.hpp"
 #include "nn/cpu/SavedBlock.hpp"
+#include "nn/cpu/TensorValues.hpp"
 
 namespace multicard {
 namespace {
@@ -15,8 +17,10 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // One forward pass of a block.
-template <typename T>
+template <typename S>
 class Forward {
+  using C = Compute<S>;
+
  public:
   Forward(const InvertedResidual& block, const NormContext& context, SavedBlock& saved)
       : block_(block), context_(context), saved_(saved) {}
@@ -41,8 +45,8 @@ class Forward {
     const ConvNorm& source = *block_.expand;
     ChannelMoments moments(source.convolution.out);
     saved_.expand.output = empty_images(saved_.input, with_channels(shape, source.convolution.out));
-    pointwise_forward<T>({shape.rows(), source.weight, saved_.input.const_data_ptr<T>(), nullptr},
-                         saved_.expand.output.mutable_data_ptr<T>(), wanted(moments));
+    pointwise_forward<S>({shape.rows(), source.weight, values_of<S>(saved_.input), nullptr},
+                         mutable_values_of<S>(saved_.expand.output), wanted(moments));
     settle(saved_.expand, source, moments);
   }
 
@@ -51,12 +55,12 @@ class Forward {
     const std::int64_t stride = source.convolution.stride;
     ChannelMoments moments(shape.channels);
     saved_.depthwise.output = empty_images(saved_.input, strided(shape, stride));
-    std::optional<NormCoefficients<T>> before;
-    if (block_.expand) before = saved_.expand.coefficients<T>(Activation::relu6);
+    std::optional<NormCoefficients<C>> before;
+    if (block_.expand) before = saved_.expand.coefficients<C>(Activation::relu6);
     const at::Tensor& x = block_.expand ? saved_.expand.output : saved_.input;
-    depthwise_forward<T>({shape.images, shape.height, shape.width, shape.channels, stride, source.weight,
-                          x.const_data_ptr<T>(), before ? &*before : nullptr},
-                         saved_.depthwise.output.mutable_data_ptr<T>(), wanted(moments));
+    depthwise_forward<S>({shape.images, shape.height, shape.width, shape.channels, stride, source.weight,
+                          values_of<S>(x), before ? &*before : nullptr},
+                         mutable_values_of<S>(saved_.depthwise.output), wanted(moments));
     settle(saved_.depthwise, source, moments);
   }
 
@@ -64,18 +68,17 @@ class Forward {
     const ConvNorm& source = block_.project;
     ChannelMoments moments(source.convolution.out);
     saved_.project.output = empty_images(saved_.input, with_channels(shape, source.convolution.out));
-    const auto before = saved_.depthwise.coefficients<T>(Activation::relu6);
-    pointwise_forward<T>({shape.rows(), source.weight, saved_.depthwise.output.const_data_ptr<T>(), &before},
-                         saved_.project.output.mutable_data_ptr<T>(), wanted(moments));
+    const auto before = saved_.depthwise.coefficients<C>(Activation::relu6);
+    pointwise_forward<S>({shape.rows(), source.weight, values_of<S>(saved_.depthwise.output), &before},
+                         mutable_values_of<S>(saved_.project.output), wanted(moments));
     settle(saved_.project, source, moments);
   }
 
   at::Tensor finish() const {
     const ImageShape shape(saved_.project.output);
     at::Tensor y = empty_images(saved_.input, shape);
-    normalise_rows(saved_.project.output.const_data_ptr<T>(), shape.rows(),
-                   saved_.project.coefficients<T>(Activation::none),
-                   block_.adds_input() ? saved_.input.const_data_ptr<T>() : nullptr, y.mutable_data_ptr<T>());
+    normalise_rows(values_of<S>(saved_.project.output), shape.rows(), saved_.project.coefficients<C>(Activation::none),
+                   block_.adds_input() ? values_of<S>(saved_.input) : nullptr, mutable_values_of<S>(y));
     return y;
   }
 
@@ -87,16 +90,18 @@ class Forward {
 };
 
 // One backward pass of a block; gradients come in the order of the arguments of the operation.
-template <typename T>
+template <typename S>
 class Backward {
+  using C = Compute<S>;
+
  public:
   Backward(const SavedBlock& saved, std::int64_t stride, bool adds_input, StatisticsReducer* reducer)
       : saved_(saved), stride_(stride), adds_input_(adds_input), reducer_(reducer) {}
 
   variable_list run(const at::Tensor& dy) {
     const ImageShape shape(dy);
-    const GradientSums sums = norm_gradient_sums(dy.const_data_ptr<T>(), data(saved_.project.output), shape.rows(),
-                                                 saved_.project.coefficients<T>(Activation::none));
+    const GradientSums sums = norm_gradient_sums(values_of<S>(dy), data(saved_.project.output), shape.rows(),
+                                                 saved_.project.coefficients<C>(Activation::none));
     project(dy, sums);
     const at::Tensor dexpanded = depthwise();
     const at::Tensor dinput = saved_.expands() ? expand(dexpanded, dy) : plus_residual(dexpanded, dy);
@@ -111,37 +116,37 @@ class Backward {
     at::Tensor weight, norm_weight, norm_bias;
   };
 
-  static const T* data(const at::Tensor& tensor) { return tensor.const_data_ptr<T>(); }
+  static const S* data(const at::Tensor& tensor) { return values_of<S>(tensor); }
 
-  NormGradient<T> settle(const SavedLayer& layer, const GradientSums& sums, LayerGradients& out) const {
-    NormGradient<T> gradient(sums, NormStatistics(layer.statistics), layer.norm_weight, reducer_);
+  NormGradient<C> settle(const SavedLayer& layer, const GradientSums& sums, LayerGradients& out) const {
+    NormGradient<C> gradient(sums, NormStatistics(layer.statistics), layer.norm_weight, reducer_);
     out.norm_weight = gradient.weight;
     out.norm_bias = gradient.bias;
     return gradient;
   }
 
   void project(const at::Tensor& dy, const GradientSums& sums) {
-    const NormGradient<T> gradient = settle(saved_.project, sums, project_);
-    const auto before = saved_.depthwise.template coefficients<T>(Activation::relu6);
+    const NormGradient<C> gradient = settle(saved_.project, sums, project_);
+    const auto before = saved_.depthwise.template coefficients<C>(Activation::relu6);
     dfiltered_ = empty_images(dy, ImageShape(saved_.depthwise.output));
-    auto result = pointwise_backward<T>(
+    auto result = pointwise_backward<S>(
         {ImageShape(dy).rows(), saved_.project.weight, data(saved_.depthwise.output), &before}, data(dy),
-        data(saved_.project.output), gradient, nullptr, dfiltered_.mutable_data_ptr<T>());
+        data(saved_.project.output), gradient, nullptr, mutable_values_of<S>(dfiltered_));
     project_.weight = result.weight;
     filtered_sums_ = std::move(result.before);
   }
 
   at::Tensor depthwise() {
-    const NormGradient<T> gradient = settle(saved_.depthwise, filtered_sums_, depthwise_);
-    std::optional<NormCoefficients<T>> before;
-    if (saved_.expands()) before = saved_.expand.template coefficients<T>(Activation::relu6);
+    const NormGradient<C> gradient = settle(saved_.depthwise, filtered_sums_, depthwise_);
+    std::optional<NormCoefficients<C>> before;
+    if (saved_.expands()) before = saved_.expand.template coefficients<C>(Activation::relu6);
     const at::Tensor& x = saved_.expands() ? saved_.expand.output : saved_.input;
     const ImageShape shape(x);
     at::Tensor dx = empty_images(x, shape);
     auto result =
-        depthwise_backward<T>({shape.images, shape.height, shape.width, shape.channels, stride_,
+        depthwise_backward<S>({shape.images, shape.height, shape.width, shape.channels, stride_,
                                saved_.depthwise.weight, data(x), before ? &*before : nullptr},
-                              data(dfiltered_), data(saved_.depthwise.output), gradient, dx.mutable_data_ptr<T>());
+                              data(dfiltered_), data(saved_.depthwise.output), gradient, mutable_values_of<S>(dx));
     dfiltered_.reset();
     depthwise_.weight = result.weight;
     expanded_sums_ = std::move(result.before);
@@ -149,12 +154,12 @@ class Backward {
   }
 
   at::Tensor expand(const at::Tensor& dexpanded, const at::Tensor& dy) {
-    const NormGradient<T> gradient = settle(saved_.expand, expanded_sums_, expand_);
+    const NormGradient<C> gradient = settle(saved_.expand, expanded_sums_, expand_);
     const ImageShape shape(saved_.input);
     at::Tensor dinput = empty_images(saved_.input, shape);
-    auto result = pointwise_backward<T>({shape.rows(), saved_.expand.weight, data(saved_.input), nullptr},
+    auto result = pointwise_backward<S>({shape.rows(), saved_.expand.weight, data(saved_.input), nullptr},
                                         data(dexpanded), data(saved_.expand.output), gradient,
-                                        adds_input_ ? data(dy) : nullptr, dinput.mutable_data_ptr<T>());
+                                        adds_input_ ? data(dy) : nullptr, mutable_values_of<S>(dinput));
     expand_.weight = result.weight;
     return dinput;
   }
@@ -181,11 +186,13 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
                             const Parameter&, const Parameter&, const Parameter&, const Parameter&, const Parameter&,
                             const Parameter&, const Parameter&, const InvertedResidual* block,
                             const NormContext* norm_context) {
+    const at::MemoryFormat layout = layout_of(x);
     SavedBlock saved;
-    saved.input = x;
+    saved.input = in_layout(x, at::MemoryFormat::ChannelsLast);
     at::Tensor y;
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "fused_inverted_residual",
-                               [&] { y = Forward<scalar_t>(*block, *norm_context, saved).run(); });
+    with_storage(x.scalar_type(),
+                 [&]<typename S>() { y = in_layout(Forward<S>(*block, *norm_context, saved).run(), layout); });
+    context->saved_data["layout"] = static_cast<std::int64_t>(layout);
     context->save_for_backward(saved.tensors());
     context->saved_data["stride"] = block->depthwise.convolution.stride;
     context->saved_data["adds_input"] = block->adds_input();
@@ -198,10 +205,12 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
     const std::int64_t stride = context->saved_data["stride"].toInt();
     const bool adds_input = context->saved_data["adds_input"].toBool();
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
-    const at::Tensor dy = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    const auto layout = static_cast<at::MemoryFormat>(context->saved_data["layout"].toInt());
+    const at::Tensor dy = in_layout(gradients[0], at::MemoryFormat::ChannelsLast);
     variable_list result;
-    AT_DISPATCH_FLOATING_TYPES(dy.scalar_type(), "fused_inverted_residual_backward",
-                               [&] { result = Backward<scalar_t>(saved, stride, adds_input, reducer).run(dy); });
+    with_storage(dy.scalar_type(),
+                 [&]<typename S>() { result = Backward<S>(saved, stride, adds_input, reducer).run(dy); });
+    result[0] = in_layout(result[0], layout);
     result.resize(12);  // block and norm_context have none
     return result;
   }
@@ -210,10 +219,10 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
 }  // namespace
 
 bool can_fuse(const at::Tensor& x, const InvertedResidual& block, const NormContext& context) {
-  const at::ScalarType dtype = x.scalar_type();
+  const bool is_autocast = at::autocast::is_autocast_enabled(at::kCPU);
   return context.kernels == Kernels::automatic && x.device().is_cpu() &&
-         (dtype == at::kFloat || dtype == at::kDouble) && block.depthwise.weight.scalar_type() == dtype &&
-         x.is_contiguous(at::MemoryFormat::ChannelsLast);
+         has_cpu_kernels(x.scalar_type(), block.depthwise.weight.scalar_type()) &&
+         (!is_autocast || at::autocast::get_autocast_dtype(at::kCPU) == x.scalar_type());
 }
 
 at::Tensor fused_inverted_residual(const at::Tensor& x, const InvertedResidual& block, const NormContext& context) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "nn/cpu/Storage.hpp"
+
 namespace multicard {
 
 /// Whose float32 products compute: the BLAS of LibTorch (MKL), or oneDNN, also inside LibTorch. MKL uses AVX-512 on

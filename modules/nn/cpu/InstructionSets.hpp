@@ -6,17 +6,17 @@
 
 namespace multicard {
 
-template <typename T>
+template <typename S>
 struct CpuKernels {
-  const RowKernels<T>* rows;
-  const PlaneKernels<T>* planes;
+  const RowKernels<S>* rows;
+  const PlaneKernels<S>* planes;
 };
 
-template <typename T>
+template <typename S>
 struct InstructionSet {
-  static CpuKernels<T> baseline();
-  static CpuKernels<T> avx2();
-  static CpuKernels<T> avx512();
+  static CpuKernels<S> baseline();
+  static CpuKernels<S> avx2();
+  static CpuKernels<S> avx512();
 };
 
 }  // namespace multicard

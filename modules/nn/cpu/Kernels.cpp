@@ -3,39 +3,38 @@
 namespace multicard {
 namespace {
 
-template <typename T>
-CpuKernels<T> chosen() {
+template <typename S>
+CpuKernels<S> chosen() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma"))
-    return InstructionSet<T>::avx512();
+    return InstructionSet<S>::avx512();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
-    return InstructionSet<T>::avx2();
-  return InstructionSet<T>::baseline();
+    return InstructionSet<S>::avx2();
+  return InstructionSet<S>::baseline();
 }
 
-template <typename T>
-const CpuKernels<T>& kernels() {
-  static const CpuKernels<T> value = chosen<T>();
+template <typename S>
+const CpuKernels<S>& kernels() {
+  static const CpuKernels<S> value = chosen<S>();
   return value;
 }
 
 }  // namespace
 
-template <>
-const RowKernels<float>& row_kernels<float>() {
-  return *kernels<float>().rows;
+template <typename S>
+const RowKernels<S>& row_kernels() {
+  return *kernels<S>().rows;
 }
-template <>
-const RowKernels<double>& row_kernels<double>() {
-  return *kernels<double>().rows;
+template <typename S>
+const PlaneKernels<S>& plane_kernels() {
+  return *kernels<S>().planes;
 }
-template <>
-const PlaneKernels<float>& plane_kernels<float>() {
-  return *kernels<float>().planes;
-}
-template <>
-const PlaneKernels<double>& plane_kernels<double>() {
-  return *kernels<double>().planes;
-}
+
+template const RowKernels<float>& row_kernels();
+template const RowKernels<double>& row_kernels();
+template const RowKernels<Bfloat16>& row_kernels();
+template const PlaneKernels<float>& plane_kernels();
+template const PlaneKernels<double>& plane_kernels();
+template const PlaneKernels<Bfloat16>& plane_kernels();
 
 }  // namespace multicard

@@ -12,5 +12,9 @@ template <>
 CpuKernels<double> InstructionSet<double>::baseline() {
   return {&kRowKernels<double>, &kPlaneKernels<double>};
 }
+template <>
+CpuKernels<Bfloat16> InstructionSet<Bfloat16>::baseline() {
+  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>};
+}
 
 }  // namespace multicard

@@ -31,14 +31,14 @@ void join_plane(ChannelMoments& moments, std::int64_t channel, double planes_bef
 
 }  // namespace
 
-template <typename T>
-ChannelMoments plane_moments(const T* x, const PlaneShape& shape) {
+template <typename S>
+ChannelMoments plane_moments(const S* x, const PlaneShape& shape) {
   ChannelMoments moments(shape.channels);
   if (shape.images * shape.size == 0) return moments;
   const std::int64_t image_size = shape.channels * shape.size;
   for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
     double mean = 0, squares = 0;
-    plane_kernels<T>().moments(x + offset, shape.size, &mean, &squares);
+    plane_kernels<S>().moments(x + offset, shape.size, &mean, &squares);
     join_plane(moments, channel, static_cast<double>(offset / image_size), static_cast<double>(shape.size), mean,
                squares);
   });
@@ -46,42 +46,47 @@ ChannelMoments plane_moments(const T* x, const PlaneShape& shape) {
   return moments;
 }
 
-template <typename T>
-void normalise_planes(const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm, const T* residual, T* y) {
+template <typename S>
+void normalise_planes(const S* x, const PlaneShape& shape, const NormCoefficients<Compute<S>>& norm, const S* residual,
+                      S* y) {
   for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
-    plane_kernels<T>().normalise(x + offset, shape.size, affine_of(norm, channel),
+    plane_kernels<S>().normalise(x + offset, shape.size, affine_of(norm, channel),
                                  residual ? residual + offset : nullptr, y + offset);
   });
 }
 
-template <typename T>
-GradientSums plane_gradient_sums(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm) {
+template <typename S>
+GradientSums plane_gradient_sums(const S* dy, const S* x, const PlaneShape& shape,
+                                 const NormCoefficients<Compute<S>>& norm) {
   GradientSums sums(shape.channels);
   for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
-    plane_kernels<T>().gradient_sums(dy + offset, x + offset, shape.size, affine_of(norm, channel), &sums.g[channel],
+    plane_kernels<S>().gradient_sums(dy + offset, x + offset, shape.size, affine_of(norm, channel), &sums.g[channel],
                                      &sums.g_deviation[channel]);
   });
   return sums;
 }
 
-template <typename T>
-void plane_input_gradient(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm,
-                          const NormGradient<T>& gradient, T* dx) {
+template <typename S>
+void plane_input_gradient(const S* dy, const S* x, const PlaneShape& shape, const NormCoefficients<Compute<S>>& norm,
+                          const NormGradient<Compute<S>>& gradient, S* dx) {
   for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
-    const PlaneGradient<T> coefficients{gradient.scale[channel], gradient.slope[channel], gradient.offset[channel]};
-    plane_kernels<T>().input_gradient(dy + offset, x + offset, shape.size, affine_of(norm, channel), coefficients,
+    const PlaneGradient<Compute<S>> coefficients{gradient.scale[channel], gradient.slope[channel],
+                                                 gradient.offset[channel]};
+    plane_kernels<S>().input_gradient(dy + offset, x + offset, shape.size, affine_of(norm, channel), coefficients,
                                       dx + offset);
   });
 }
 
-#define MULTICARD_INSTANTIATE(T)                                                                                \
-  template ChannelMoments plane_moments(const T*, const PlaneShape&);                                           \
-  template void normalise_planes(const T*, const PlaneShape&, const NormCoefficients<T>&, const T*, T*);        \
-  template GradientSums plane_gradient_sums(const T*, const T*, const PlaneShape&, const NormCoefficients<T>&); \
-  template void plane_input_gradient(const T*, const T*, const PlaneShape&, const NormCoefficients<T>&,         \
-                                     const NormGradient<T>&, T*)
+#define MULTICARD_INSTANTIATE(S)                                                                                  \
+  template ChannelMoments plane_moments(const S*, const PlaneShape&);                                             \
+  template void normalise_planes(const S*, const PlaneShape&, const NormCoefficients<Compute<S>>&, const S*, S*); \
+  template GradientSums plane_gradient_sums(const S*, const S*, const PlaneShape&,                                \
+                                            const NormCoefficients<Compute<S>>&);                                 \
+  template void plane_input_gradient(const S*, const S*, const PlaneShape&, const NormCoefficients<Compute<S>>&,  \
+                                     const NormGradient<Compute<S>>&, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
+MULTICARD_INSTANTIATE(Bfloat16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

@@ -10,18 +10,20 @@ struct PlaneShape {
   std::int64_t images, channels, size;
 };
 
-template <typename T>
-ChannelMoments plane_moments(const T* x, const PlaneShape& shape);
+template <typename S>
+ChannelMoments plane_moments(const S* x, const PlaneShape& shape);
 
 /// y = act(norm(x)) + residual (may be null)
-template <typename T>
-void normalise_planes(const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm, const T* residual, T* y);
+template <typename S>
+void normalise_planes(const S* x, const PlaneShape& shape, const NormCoefficients<Compute<S>>& norm, const S* residual,
+                      S* y);
 
-template <typename T>
-GradientSums plane_gradient_sums(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm);
+template <typename S>
+GradientSums plane_gradient_sums(const S* dy, const S* x, const PlaneShape& shape,
+                                 const NormCoefficients<Compute<S>>& norm);
 
-template <typename T>
-void plane_input_gradient(const T* dy, const T* x, const PlaneShape& shape, const NormCoefficients<T>& norm,
-                          const NormGradient<T>& gradient, T* dx);
+template <typename S>
+void plane_input_gradient(const S* dy, const S* x, const PlaneShape& shape, const NormCoefficients<Compute<S>>& norm,
+                          const NormGradient<Compute<S>>& gradient, S* dx);
 
 }  // namespace multicard

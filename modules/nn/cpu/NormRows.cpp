@@ -7,28 +7,28 @@ namespace {
 
 constexpr std::int64_t kSmallestPart = 256;
 
-template <typename T>
+template <typename S>
 std::int64_t row_bytes(std::int64_t channels) {
-  return 2 * channels * static_cast<std::int64_t>(sizeof(T));
+  return 2 * channels * static_cast<std::int64_t>(sizeof(S));
 }
 
 }  // namespace
 
-template <typename T>
-void join_block(const T* x, std::int64_t rows, std::int64_t channels, ChannelMoments* moments) {
+template <typename S>
+void join_block(const S* x, std::int64_t rows, std::int64_t channels, ChannelMoments* moments) {
   if (!moments || rows == 0) return;
   ChannelMoments block(channels);
-  row_kernels<T>().moments(x, rows, channels, block.mean.data(), block.deviation_squares.data());
+  row_kernels<S>().moments(x, rows, channels, block.mean.data(), block.deviation_squares.data());
   block.count = static_cast<double>(rows);
   moments->join(block);
 }
 
-template <typename T>
-ChannelMoments channel_moments(const T* x, std::int64_t rows, std::int64_t channels) {
+template <typename S>
+ChannelMoments channel_moments(const S* x, std::int64_t rows, std::int64_t channels) {
   const Partition partition(rows, kSmallestPart);
   std::vector<ChannelMoments> parts(partition.num_parts(), ChannelMoments(channels));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    for_blocks(first, end, row_bytes<T>(channels), [&](std::int64_t row, std::int64_t count) {
+    for_blocks(first, end, row_bytes<S>(channels), [&](std::int64_t row, std::int64_t count) {
       join_block(x + row * channels, count, channels, &parts[part]);
     });
   });
@@ -38,25 +38,25 @@ ChannelMoments channel_moments(const T* x, std::int64_t rows, std::int64_t chann
   return all;
 }
 
-template <typename T>
-void normalise_rows(const T* x, std::int64_t rows, const NormCoefficients<T>& norm, const T* residual, T* y) {
+template <typename S>
+void normalise_rows(const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm, const S* residual, S* y) {
   const auto channels = static_cast<std::int64_t>(norm.scale.size());
   Partition(rows, kSmallestPart).for_each([&](std::int64_t, std::int64_t first, std::int64_t end) {
     const std::int64_t start = first * channels;
-    row_kernels<T>().normalise(x + start, end - first, channels, norm.view(), residual ? residual + start : nullptr,
+    row_kernels<S>().normalise(x + start, end - first, channels, norm.view(), residual ? residual + start : nullptr,
                                y + start);
   });
 }
 
-template <typename T>
-GradientSums norm_gradient_sums(const T* dy, const T* x, std::int64_t rows, const NormCoefficients<T>& norm) {
+template <typename S>
+GradientSums norm_gradient_sums(const S* dy, const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm) {
   const auto channels = static_cast<std::int64_t>(norm.scale.size());
   const Partition partition(rows, kSmallestPart);
   std::vector<GradientSums> parts(partition.num_parts(), GradientSums(channels));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
     GradientSums& sums = parts[part];
-    for_blocks(first, end, row_bytes<T>(channels), [&](std::int64_t row, std::int64_t count) {
-      row_kernels<T>().gradient_sums(dy + row * channels, x + row * channels, count, channels, norm.view(),
+    for_blocks(first, end, row_bytes<S>(channels), [&](std::int64_t row, std::int64_t count) {
+      row_kernels<S>().gradient_sums(dy + row * channels, x + row * channels, count, channels, norm.view(),
                                      sums.g.data(), sums.g_deviation.data(), nullptr);
     });
   });
@@ -66,26 +66,27 @@ GradientSums norm_gradient_sums(const T* dy, const T* x, std::int64_t rows, cons
   return all;
 }
 
-template <typename T>
-void norm_input_gradient(const T* dy, const T* x, std::int64_t rows, const NormCoefficients<T>& norm,
-                         const NormGradient<T>& gradient, T* dx) {
+template <typename S>
+void norm_input_gradient(const S* dy, const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm,
+                         const NormGradient<Compute<S>>& gradient, S* dx) {
   const auto channels = static_cast<std::int64_t>(norm.scale.size());
   Partition(rows, kSmallestPart).for_each([&](std::int64_t, std::int64_t first, std::int64_t end) {
     const std::int64_t start = first * channels;
-    row_kernels<T>().input_gradient(dy + start, x + start, end - first, channels, norm.view(), gradient.view(),
+    row_kernels<S>().input_gradient(dy + start, x + start, end - first, channels, norm.view(), gradient.view(),
                                     dx + start);
   });
 }
 
-#define MULTICARD_INSTANTIATE(T)                                                                          \
-  template void join_block(const T*, std::int64_t, std::int64_t, ChannelMoments*);                        \
-  template ChannelMoments channel_moments(const T*, std::int64_t, std::int64_t);                          \
-  template void normalise_rows(const T*, std::int64_t, const NormCoefficients<T>&, const T*, T*);         \
-  template GradientSums norm_gradient_sums(const T*, const T*, std::int64_t, const NormCoefficients<T>&); \
-  template void norm_input_gradient(const T*, const T*, std::int64_t, const NormCoefficients<T>&,         \
-                                    const NormGradient<T>&, T*)
+#define MULTICARD_INSTANTIATE(S)                                                                                   \
+  template void join_block(const S*, std::int64_t, std::int64_t, ChannelMoments*);                                 \
+  template ChannelMoments channel_moments(const S*, std::int64_t, std::int64_t);                                   \
+  template void normalise_rows(const S*, std::int64_t, const NormCoefficients<Compute<S>>&, const S*, S*);         \
+  template GradientSums norm_gradient_sums(const S*, const S*, std::int64_t, const NormCoefficients<Compute<S>>&); \
+  template void norm_input_gradient(const S*, const S*, std::int64_t, const NormCoefficients<Compute<S>>&,         \
+                                    const NormGradient<Compute<S>>&, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
+MULTICARD_INSTANTIATE(Bfloat16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

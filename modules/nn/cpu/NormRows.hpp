@@ -5,22 +5,22 @@
 
 namespace multicard {
 
-template <typename T>
-ChannelMoments channel_moments(const T* x, std::int64_t rows, std::int64_t channels);
+template <typename S>
+ChannelMoments channel_moments(const S* x, std::int64_t rows, std::int64_t channels);
 
 /// y = act(norm(x)) + residual (may be null)
-template <typename T>
-void normalise_rows(const T* x, std::int64_t rows, const NormCoefficients<T>& norm, const T* residual, T* y);
+template <typename S>
+void normalise_rows(const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm, const S* residual, S* y);
 
-template <typename T>
-GradientSums norm_gradient_sums(const T* dy, const T* x, std::int64_t rows, const NormCoefficients<T>& norm);
+template <typename S>
+GradientSums norm_gradient_sums(const S* dy, const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm);
 
-template <typename T>
-void norm_input_gradient(const T* dy, const T* x, std::int64_t rows, const NormCoefficients<T>& norm,
-                         const NormGradient<T>& gradient, T* dx);
+template <typename S>
+void norm_input_gradient(const S* dy, const S* x, std::int64_t rows, const NormCoefficients<Compute<S>>& norm,
+                         const NormGradient<Compute<S>>& gradient, S* dx);
 
 /// Joins one block's moments with `moments`, if there is one.
-template <typename T>
-void join_block(const T* x, std::int64_t rows, std::int64_t channels, ChannelMoments* moments);
+template <typename S>
+void join_block(const S* x, std::int64_t rows, std::int64_t channels, ChannelMoments* moments);
 
 }  // namespace multicard

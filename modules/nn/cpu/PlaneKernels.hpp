@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "nn/Activation.hpp"
+#include "nn/cpu/Storage.hpp"
 
 namespace multicard {
 
@@ -22,18 +23,20 @@ struct PlaneGradient {
 };
 
 /// The same functions as in RowKernels, on the `size` values of one plane.
-template <typename T>
+template <typename S>
 struct PlaneKernels {
-  void (*moments)(const T* x, std::int64_t size, double* mean, double* deviation_squares);
-  void (*normalise)(const T* x, std::int64_t size, const PlaneAffine<T>& affine, const T* residual, T* y);
-  void (*gradient_sums)(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine, double* sum,
+  using C = Compute<S>;
+
+  void (*moments)(const S* x, std::int64_t size, double* mean, double* deviation_squares);
+  void (*normalise)(const S* x, std::int64_t size, const PlaneAffine<C>& affine, const S* residual, S* y);
+  void (*gradient_sums)(const S* dy, const S* x, std::int64_t size, const PlaneAffine<C>& affine, double* sum,
                         double* deviation_sum);
-  void (*input_gradient)(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine,
-                         const PlaneGradient<T>& gradient, T* dx);
+  void (*input_gradient)(const S* dy, const S* x, std::int64_t size, const PlaneAffine<C>& affine,
+                         const PlaneGradient<C>& gradient, S* dx);
 };
 
 /// The kernels for the instruction set of this CPU.
-template <typename T>
-const PlaneKernels<T>& plane_kernels();
+template <typename S>
+const PlaneKernels<S>& plane_kernels();
 
 }  // namespace multicard

@@ -45,9 +45,10 @@ class Sum {
   T single_{};
 };
 
-template <typename T>
-void plane_moments(const T* x, std::int64_t size, double* mean, double* deviation_squares) {
-  const T origin = x[0];
+template <typename S>
+void plane_moments(const S* x, std::int64_t size, double* mean, double* deviation_squares) {
+  using T = Compute<S>;
+  const T origin = load<T>(x);
   double all = 0, squares = 0;
   for (std::int64_t first = 0; first < size; first += kMostValues) {
     Sum<T> sum, square_sum;
@@ -67,8 +68,9 @@ void plane_moments(const T* x, std::int64_t size, double* mean, double* deviatio
   *deviation_squares = left > 0 ? left : 0;
 }
 
-template <typename T, Activation Act, bool Adds>
-void plane_normalise_as(const T* x, std::int64_t size, const PlaneAffine<T>& affine, const T* residual, T* y) {
+template <typename S, Activation Act, bool Adds>
+void plane_normalise_as(const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine, const S* residual, S* y) {
+  using T = Compute<S>;
   const T scale = affine.scale, mean = affine.mean, bias = affine.bias;
   for_values<T>(0, size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
     using V = typename Vector<T, Lanes>::Type;
@@ -78,19 +80,20 @@ void plane_normalise_as(const T* x, std::int64_t size, const PlaneAffine<T>& aff
   });
 }
 
-template <typename T>
-void plane_normalise(const T* x, std::int64_t size, const PlaneAffine<T>& affine, const T* residual, T* y) {
+template <typename S>
+void plane_normalise(const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine, const S* residual, S* y) {
   if (affine.activation == Activation::relu6)
-    plane_normalise_as<T, Activation::relu6, false>(x, size, affine, nullptr, y);
+    plane_normalise_as<S, Activation::relu6, false>(x, size, affine, nullptr, y);
   else if (residual)
-    plane_normalise_as<T, Activation::none, true>(x, size, affine, residual, y);
+    plane_normalise_as<S, Activation::none, true>(x, size, affine, residual, y);
   else
-    plane_normalise_as<T, Activation::none, false>(x, size, affine, nullptr, y);
+    plane_normalise_as<S, Activation::none, false>(x, size, affine, nullptr, y);
 }
 
-template <typename T, Activation Act>
-void plane_gradient_sums_as(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine, double* sum,
-                            double* deviation_sum) {
+template <typename S, Activation Act>
+void plane_gradient_sums_as(const S* dy, const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine,
+                            double* sum, double* deviation_sum) {
+  using T = Compute<S>;
   const T scale = affine.scale, mean = affine.mean, bias = affine.bias;
   for (std::int64_t first = 0; first < size; first += kMostValues) {
     Sum<T> sums, products;
@@ -107,18 +110,19 @@ void plane_gradient_sums_as(const T* dy, const T* x, std::int64_t size, const Pl
   }
 }
 
-template <typename T>
-void plane_gradient_sums(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine, double* sum,
+template <typename S>
+void plane_gradient_sums(const S* dy, const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine, double* sum,
                          double* deviation_sum) {
   if (affine.activation == Activation::relu6)
-    plane_gradient_sums_as<T, Activation::relu6>(dy, x, size, affine, sum, deviation_sum);
+    plane_gradient_sums_as<S, Activation::relu6>(dy, x, size, affine, sum, deviation_sum);
   else
-    plane_gradient_sums_as<T, Activation::none>(dy, x, size, affine, sum, deviation_sum);
+    plane_gradient_sums_as<S, Activation::none>(dy, x, size, affine, sum, deviation_sum);
 }
 
-template <typename T, Activation Act>
-void plane_input_gradient_as(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine,
-                             const PlaneGradient<T>& gradient, T* dx) {
+template <typename S, Activation Act>
+void plane_input_gradient_as(const S* dy, const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine,
+                             const PlaneGradient<Compute<S>>& gradient, S* dx) {
+  using T = Compute<S>;
   const T scale = affine.scale, mean = affine.mean, bias = affine.bias, slope = gradient.slope,
           offset = gradient.offset;
   for_values<T>(0, size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
@@ -129,18 +133,18 @@ void plane_input_gradient_as(const T* dy, const T* x, std::int64_t size, const P
   });
 }
 
-template <typename T>
-void plane_input_gradient(const T* dy, const T* x, std::int64_t size, const PlaneAffine<T>& affine,
-                          const PlaneGradient<T>& gradient, T* dx) {
+template <typename S>
+void plane_input_gradient(const S* dy, const S* x, std::int64_t size, const PlaneAffine<Compute<S>>& affine,
+                          const PlaneGradient<Compute<S>>& gradient, S* dx) {
   if (affine.activation == Activation::relu6)
-    plane_input_gradient_as<T, Activation::relu6>(dy, x, size, affine, gradient, dx);
+    plane_input_gradient_as<S, Activation::relu6>(dy, x, size, affine, gradient, dx);
   else
-    plane_input_gradient_as<T, Activation::none>(dy, x, size, affine, gradient, dx);
+    plane_input_gradient_as<S, Activation::none>(dy, x, size, affine, gradient, dx);
 }
 
-template <typename T>
-constexpr PlaneKernels<T> kPlaneKernels{plane_moments<T>, plane_normalise<T>, plane_gradient_sums<T>,
-                                        plane_input_gradient<T>};
+template <typename S>
+constexpr PlaneKernels<S> kPlaneKernels{plane_moments<S>, plane_normalise<S>, plane_gradient_sums<S>,
+                                        plane_input_gradient<S>};
 
 }  // namespace
 }  // namespace multicard

@@ -1,5 +1,7 @@
 #include "nn/cpu/PointwiseRows.hpp"
 
+#include <type_traits>
+
 #include <ATen/ops/empty_like.h>
 
 #include "nn/cpu/Gemm.hpp"
@@ -10,74 +12,106 @@
 namespace multicard {
 namespace {
 
-constexpr std::int64_t kSmallestPart = 256;
+constexpr std::int64_t kSmallestPart = 256, kMostRows = 256;
 
-template <typename T>
-std::int64_t row_bytes(const Pointwise<T>& layer) {
-  return 2 * (layer.in() + layer.out()) * static_cast<std::int64_t>(sizeof(T));
+template <typename S>
+std::int64_t row_bytes(const Pointwise<S>& layer) {
+  return 2 * (layer.in() + layer.out()) * static_cast<std::int64_t>(sizeof(Compute<S>));
 }
 
-// The activated input of `count` rows from `row`, in `buffer` if it has to be computed.
-template <typename T>
-const T* activated(const Pointwise<T>& layer, std::int64_t row, std::int64_t count, T* buffer) {
-  const T* x = layer.x + row * layer.in();
-  if (!layer.before) return x;
-  row_kernels<T>().normalise(x, count, layer.in(), layer.before->view(), nullptr, buffer);
-  return buffer;
-}
+// Blocks of a layer's matrices in the type that products compute in: the matrices themselves, or a buffer where they
+// are stored in another type.
+template <typename S>
+class WideBlocks {
+  using C = Compute<S>;
+  static constexpr bool kInPlace = std::is_same_v<S, C>;
+
+ public:
+  WideBlocks(const Pointwise<S>& layer, std::int64_t product_width)
+      : layer_(layer), input_(kMostRows * layer.in()), product_(kInPlace ? 0 : kMostRows * product_width) {}
+
+  /// The activated input of `count` rows from `row`.
+  const C* activated(std::int64_t row, std::int64_t count) {
+    const S* x = layer_.x + row * layer_.in();
+    if (layer_.before) {
+      row_kernels<S>().normalise_wide(x, count, layer_.in(), layer_.before->view(), input_.data());
+      return input_.data();
+    }
+    if constexpr (kInPlace) return x;
+    row_kernels<S>().widen(x, count * layer_.in(), input_.data());
+    return input_.data();
+  }
+  /// Where the product that belongs in `out` is to be computed; finish() brings it there.
+  C* product(S* out) {
+    if constexpr (kInPlace)
+      return out;
+    else
+      return product_.data();
+  }
+  void finish(std::int64_t size, S* out) const {
+    if constexpr (!kInPlace) row_kernels<S>().narrow(product_.data(), size, out);
+  }
+
+ private:
+  const Pointwise<S>& layer_;
+  Scratch<C> input_, product_;
+};
 
 // The backward pass of one part of the rows.
-template <typename T>
+template <typename S>
 class BackwardPart {
+  using C = Compute<S>;
+
  public:
-  BackwardPart(const Pointwise<T>& layer, const NormGradient<T>& gradient, T* dweight, GradientSums& sums)
+  BackwardPart(const Pointwise<S>& layer, const NormGradient<C>& gradient, C* dweight, GradientSums& sums)
       : layer_(layer),
         gradient_(gradient),
         dweight_(dweight),
         sums_(sums),
-        input_(kMostRows * layer.in()),
+        blocks_(layer, layer.in()),
         doutput_(kMostRows * layer.out()) {}
 
-  void run(const T* dy, const T* y, const T* residual, T* dx, std::int64_t row, std::int64_t count) {
+  void run(const S* dy, const S* y, const S* residual, S* dx, std::int64_t row, std::int64_t count) {
     const std::int64_t in = layer_.in(), out = layer_.out();
-    const AffineView<T> linear{nullptr, nullptr, nullptr, Activation::none};
-    row_kernels<T>().input_gradient(dy + row * out, y + row * out, count, out, linear, gradient_.view(),
-                                    doutput_.data());
-    add_transposed_product(doutput_.data(), activated(layer_, row, count, input_.data()), count, out, in, dweight_);
-    T* dinput = dx + row * in;
-    if (residual) std::memcpy(dinput, residual + row * in, static_cast<std::size_t>(count * in) * sizeof(T));
-    multiply(doutput_.data(), layer_.weight.template const_data_ptr<T>(), count, out, in,
-             residual ? Accumulate::yes : Accumulate::no, dinput);
+    row_kernels<S>().input_gradient_wide(dy + row * out, y + row * out, count, out, gradient_.view(), doutput_.data());
+    add_transposed_product(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
+    S* dinput = dx + row * in;
+    C* product = blocks_.product(dinput);
+    if (residual) row_kernels<S>().widen(residual + row * in, count * in, product);
+    multiply(doutput_.data(), layer_.weight.template const_data_ptr<C>(), count, out, in,
+             residual ? Accumulate::yes : Accumulate::no, product);
+    blocks_.finish(count * in, dinput);
     if (layer_.before)
-      row_kernels<T>().gradient_sums(dinput, layer_.x + row * in, count, in, layer_.before->view(), sums_.g.data(),
+      row_kernels<S>().gradient_sums(dinput, layer_.x + row * in, count, in, layer_.before->view(), sums_.g.data(),
                                      sums_.g_deviation.data(), dinput);
   }
 
-  static constexpr std::int64_t kMostRows = 256;
-
  private:
-  const Pointwise<T>& layer_;
-  const NormGradient<T>& gradient_;
-  T* dweight_;
+  const Pointwise<S>& layer_;
+  const NormGradient<C>& gradient_;
+  C* dweight_;
   GradientSums& sums_;
-  Scratch<T> input_, doutput_;
+  WideBlocks<S> blocks_;
+  Scratch<C> doutput_;
 };
 
 }  // namespace
 
-template <typename T>
-void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments) {
+template <typename S>
+void pointwise_forward(const Pointwise<S>& layer, S* y, ChannelMoments* moments) {
+  using C = Compute<S>;
   const std::int64_t in = layer.in(), out = layer.out();
-  Scratch<T> weight(layer.weight.numel());
-  transpose(layer.weight.template const_data_ptr<T>(), out, in, weight.data());
+  Scratch<C> weight(layer.weight.numel());
+  transpose(layer.weight.template const_data_ptr<C>(), out, in, weight.data());
   const Partition partition(layer.rows, kSmallestPart);
   std::vector<ChannelMoments> parts(partition.num_parts(), ChannelMoments(moments ? out : 0));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    Scratch<T> buffer(BackwardPart<T>::kMostRows * in);
+    WideBlocks<S> blocks(layer, out);
     for_blocks(first, end, row_bytes(layer), [&](std::int64_t row, std::int64_t count) {
-      multiply(activated(layer, row, count, buffer.data()), weight.data(), count, in, out, Accumulate::no,
-               y + row * out);
-      join_block(y + row * out, count, out, moments ? &parts[part] : nullptr);
+      S* output = y + row * out;
+      multiply(blocks.activated(row, count), weight.data(), count, in, out, Accumulate::no, blocks.product(output));
+      blocks.finish(count * out, output);
+      join_block(output, count, out, moments ? &parts[part] : nullptr);
     });
   });
   if (moments)
@@ -85,32 +119,34 @@ void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments)
       moments->join(part);
 }
 
-template <typename T>
-PointwiseGradients<T> pointwise_backward(const Pointwise<T>& layer, const T* dy, const T* y,
-                                         const NormGradient<T>& gradient, const T* residual, T* dx) {
+template <typename S>
+PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, const S* y,
+                                      const NormGradient<Compute<S>>& gradient, const S* residual, S* dx) {
+  using C = Compute<S>;
   const Partition partition(layer.rows, kSmallestPart);
   const std::int64_t size = layer.weight.numel(), num_parts = std::max<std::int64_t>(1, partition.num_parts());
   const std::int64_t num_sums = layer.before ? layer.in() : 0;
-  auto dweights = Scratch<T>::zeros(num_parts * size);
+  auto dweights = Scratch<C>::zeros(num_parts * size);
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    BackwardPart<T> worker(layer, gradient, dweights.data() + part * size, sums[part]);
+    BackwardPart<S> worker(layer, gradient, dweights.data() + part * size, sums[part]);
     for_blocks(first, end, row_bytes(layer),
                [&](std::int64_t row, std::int64_t count) { worker.run(dy, y, residual, dx, row, count); });
   });
-  PointwiseGradients<T> result{at::empty_like(layer.weight), GradientSums(num_sums)};
-  sum_parts(dweights.data(), num_parts, size, result.weight.template mutable_data_ptr<T>());
+  PointwiseGradients result{at::empty_like(layer.weight), GradientSums(num_sums)};
+  sum_parts(dweights.data(), num_parts, size, result.weight.template mutable_data_ptr<C>());
   for (const GradientSums& part : sums)
     result.before.add(part);
   return result;
 }
 
-#define MULTICARD_INSTANTIATE(T)                                                                                     \
-  template void pointwise_forward(const Pointwise<T>&, T*, ChannelMoments*);                                         \
-  template PointwiseGradients<T> pointwise_backward(const Pointwise<T>&, const T*, const T*, const NormGradient<T>&, \
-                                                    const T*, T*)
+#define MULTICARD_INSTANTIATE(S)                                                          \
+  template void pointwise_forward(const Pointwise<S>&, S*, ChannelMoments*);              \
+  template PointwiseGradients pointwise_backward(const Pointwise<S>&, const S*, const S*, \
+                                                 const NormGradient<Compute<S>>&, const S*, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
+MULTICARD_INSTANTIATE(Bfloat16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

@@ -6,22 +6,21 @@
 
 namespace multicard {
 
-template <typename T>
+template <typename S>
 struct Pointwise {
   std::int64_t rows;
-  at::Tensor weight;                  ///< [out, in, 1, 1]
-  const T* x;                         ///< [rows, in], before the normalisation
-  const NormCoefficients<T>* before;  ///< of x; null: x is the input itself
+  at::Tensor weight;                           ///< [out, in, 1, 1]
+  const S* x;                                  ///< [rows, in], before the normalisation
+  const NormCoefficients<Compute<S>>* before;  ///< of x; null: x is the input itself
 
   std::int64_t in() const { return weight.size(1); }
   std::int64_t out() const { return weight.size(0); }
 };
 
 /// y [rows, out] = act(norm(x)) weight^T; the moments of y if wanted.
-template <typename T>
-void pointwise_forward(const Pointwise<T>& layer, T* y, ChannelMoments* moments);
+template <typename S>
+void pointwise_forward(const Pointwise<S>& layer, S* y, ChannelMoments* moments);
 
-template <typename T>
 struct PointwiseGradients {
   at::Tensor weight;
   GradientSums before;  ///< of the normalisation of x; zeros if there is none
@@ -30,8 +29,8 @@ struct PointwiseGradients {
 /// The gradients of the layer, from `dy` behind the (linear or already masked) normalisation `gradient` of its output
 /// y. dx [rows, in] receives the gradient of norm(x), zero where the activation was closed, plus `residual` (may be
 /// null; only without `before`).
-template <typename T>
-PointwiseGradients<T> pointwise_backward(const Pointwise<T>& layer, const T* dy, const T* y,
-                                         const NormGradient<T>& gradient, const T* residual, T* dx);
+template <typename S>
+PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, const S* y,
+                                      const NormGradient<Compute<S>>& gradient, const S* residual, S* dx);
 
 }  // namespace multicard

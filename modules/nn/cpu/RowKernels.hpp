@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "nn/Activation.hpp"
+#include "nn/cpu/Storage.hpp"
 
 namespace multicard {
 
@@ -40,34 +41,45 @@ struct GradientRows {
   int count;
 };
 
-/// Matrices are [rows, C], row-major, without gaps. Sums are taken in double or in T over at most a few hundred rows.
-template <typename T>
+/// Matrices are [rows, C], row-major, without gaps, of storage type S; "wide" ones are of Compute<S>. Sums are taken in
+/// double or in Compute<S> over at most a few hundred rows.
+template <typename S>
 struct RowKernels {
+  using C = Compute<S>;
+
   /// Mean and sum of squared deviations of each column (rows > 0), by deviations from the first row.
-  void (*moments)(const T* x, std::int64_t rows, std::int64_t channels, double* mean, double* deviation_squares);
+  void (*moments)(const S* x, std::int64_t rows, std::int64_t channels, double* mean, double* deviation_squares);
   /// y = act(z) + residual (may be null).
-  void (*normalise)(const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                    const T* residual, T* y);
+  void (*normalise)(const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine,
+                    const S* residual, S* y);
+  /// y = act(z), not rounded.
+  void (*normalise_wide)(const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine, C* y);
   /// g = dy where the activation is open, else 0; adds the column sums of g and of g * (x - mean). g_out may be null or
   /// dy.
-  void (*gradient_sums)(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                        double* sum, double* deviation_sum, T* g_out);
+  void (*gradient_sums)(const S* dy, const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine,
+                        double* sum, double* deviation_sum, S* g_out);
   /// dx = g * scale + (x - mean) * slope + offset with g as above.
-  void (*input_gradient)(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                         const GradientView<T>& gradient, T* dx);
+  void (*input_gradient)(const S* dy, const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine,
+                         const GradientView<C>& gradient, S* dx);
+  /// The same for an activation that is none, not rounded.
+  void (*input_gradient_wide)(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                              const GradientView<C>& gradient, C* dx);
   /// One output row [width_out, C] of a 3x3 depthwise filter [9, C].
-  void (*filter_row)(const FilterRows<T>& in, const T* filter, std::int64_t width_out, std::int64_t channels,
-                     std::int64_t stride, T* out);
+  void (*filter_row)(const FilterRows<C>& in, const C* filter, std::int64_t width_out, std::int64_t channels,
+                     std::int64_t stride, S* out);
   /// Adds to the filter's gradient [9, C] what one row of output gradients [width_out, C] gives.
-  void (*filter_gradient_row)(const FilterRows<T>& in, const T* dout, std::int64_t width_out, std::int64_t channels,
-                              std::int64_t stride, T* dfilter);
+  void (*filter_gradient_row)(const FilterRows<C>& in, const C* dout, std::int64_t width_out, std::int64_t channels,
+                              std::int64_t stride, C* dfilter);
   /// One row [width, C] of input gradients.
-  void (*filter_input_row)(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, std::int64_t stride,
-                           T* dx);
+  void (*filter_input_row)(const GradientRows<C>& dout, std::int64_t width, std::int64_t channels, std::int64_t stride,
+                           S* dx);
+  /// out = in for `size` values.
+  void (*widen)(const S* in, std::int64_t size, C* out);
+  void (*narrow)(const C* in, std::int64_t size, S* out);
 };
 
 /// The kernels for the instruction set of this CPU.
-template <typename T>
-const RowKernels<T>& row_kernels();
+template <typename S>
+const RowKernels<S>& row_kernels();
 
 }  // namespace multicard

@@ -21,10 +21,10 @@ MULTICARD_INLINE void for_channels(std::int64_t channels, Body body) {
     body.template operator()<1>(c);
 }
 
-template <typename T>
-void moments(const T* x, std::int64_t rows, std::int64_t channels, double* mean, double* deviation_squares) {
-  for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
-    using V = typename Vector<T, Lanes>::Type;
+template <typename S>
+void moments(const S* x, std::int64_t rows, std::int64_t channels, double* mean, double* deviation_squares) {
+  for_channels<Compute<S>>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
+    using V = typename Vector<Compute<S>, Lanes>::Type;
     const V origin = load<V>(x + c);
     V sum[4]{}, squares[4]{};
     const auto add = [&](std::int64_t row, int k) MULTICARD_INLINE_BODY {
@@ -49,9 +49,10 @@ void moments(const T* x, std::int64_t rows, std::int64_t channels, double* mean,
   });
 }
 
-template <typename T, Activation Act, bool Adds>
-void normalise_as(const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine, const T* residual,
-                  T* y) {
+template <Activation Act, bool Adds, typename S, typename Out>
+void normalise_as(const S* x, std::int64_t rows, std::int64_t channels, const AffineView<Compute<S>>& affine,
+                  const S* residual, Out* y) {
+  using T = Compute<S>;
   const T *scale = affine.scale, *mean = affine.mean, *bias = affine.bias;
   for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels) {
     for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
@@ -65,20 +66,28 @@ void normalise_as(const T* x, std::int64_t rows, std::int64_t channels, const Af
   }
 }
 
-template <typename T>
-void normalise(const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine, const T* residual,
-               T* y) {
+template <typename S, typename Out>
+void normalise_without_residual(const S* x, std::int64_t rows, std::int64_t channels,
+                                const AffineView<Compute<S>>& affine, Out* y) {
   if (affine.activation == Activation::relu6)
-    normalise_as<T, Activation::relu6, false>(x, rows, channels, affine, nullptr, y);
-  else if (residual)
-    normalise_as<T, Activation::none, true>(x, rows, channels, affine, residual, y);
+    normalise_as<Activation::relu6, false, S>(x, rows, channels, affine, nullptr, y);
   else
-    normalise_as<T, Activation::none, false>(x, rows, channels, affine, nullptr, y);
+    normalise_as<Activation::none, false, S>(x, rows, channels, affine, nullptr, y);
 }
 
-template <typename T, Activation Act, bool Writes>
-void gradient_sums_as(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                      double* sum, double* deviation_sum, T* g_out) {
+template <typename S>
+void normalise(const S* x, std::int64_t rows, std::int64_t channels, const AffineView<Compute<S>>& affine,
+               const S* residual, S* y) {
+  if (residual)
+    normalise_as<Activation::none, true>(x, rows, channels, affine, residual, y);
+  else
+    normalise_without_residual(x, rows, channels, affine, y);
+}
+
+template <typename S, Activation Act, bool Writes>
+void gradient_sums_as(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                      const AffineView<Compute<S>>& affine, double* sum, double* deviation_sum, S* g_out) {
+  using T = Compute<S>;
   for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
     using V = typename Vector<T, Lanes>::Type;
     const V scale = load<V>(affine.scale + c), mean = load<V>(affine.mean + c), bias = load<V>(affine.bias + c);
@@ -105,22 +114,23 @@ void gradient_sums_as(const T* dy, const T* x, std::int64_t rows, std::int64_t c
   });
 }
 
-template <typename T>
-void gradient_sums(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                   double* sum, double* deviation_sum, T* g_out) {
+template <typename S>
+void gradient_sums(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                   const AffineView<Compute<S>>& affine, double* sum, double* deviation_sum, S* g_out) {
   if (affine.activation == Activation::none)
-    gradient_sums_as<T, Activation::none, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
+    gradient_sums_as<S, Activation::none, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
   else if (g_out)
-    gradient_sums_as<T, Activation::relu6, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+    gradient_sums_as<S, Activation::relu6, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
   else
-    gradient_sums_as<T, Activation::relu6, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
+    gradient_sums_as<S, Activation::relu6, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
 }
 
-template <typename T, Activation Act>
-void input_gradient_as(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                       const GradientView<T>& gradient, T* dx) {
-  const T *scale = gradient.scale, *slope = gradient.slope, *offset = gradient.offset, *bias = affine.bias,
-          *mean = gradient.mean;
+// `bias` is that of the normalisation, for Act other than none.
+template <Activation Act, typename S, typename Out>
+void input_gradient_as(const S* dy, const S* x, std::int64_t rows, std::int64_t channels, const Compute<S>* bias,
+                       const GradientView<Compute<S>>& gradient, Out* dx) {
+  using T = Compute<S>;
+  const T *scale = gradient.scale, *slope = gradient.slope, *offset = gradient.offset, *mean = gradient.mean;
   for (std::int64_t row = 0; row < rows; ++row, dy += channels, x += channels, dx += channels)
     for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
       using V = typename Vector<T, Lanes>::Type;
@@ -133,18 +143,25 @@ void input_gradient_as(const T* dy, const T* x, std::int64_t rows, std::int64_t 
     });
 }
 
-template <typename T>
-void input_gradient(const T* dy, const T* x, std::int64_t rows, std::int64_t channels, const AffineView<T>& affine,
-                    const GradientView<T>& gradient, T* dx) {
+template <typename S>
+void input_gradient(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                    const AffineView<Compute<S>>& affine, const GradientView<Compute<S>>& gradient, S* dx) {
   if (affine.activation == Activation::relu6)
-    input_gradient_as<T, Activation::relu6>(dy, x, rows, channels, affine, gradient, dx);
+    input_gradient_as<Activation::relu6>(dy, x, rows, channels, affine.bias, gradient, dx);
   else
-    input_gradient_as<T, Activation::none>(dy, x, rows, channels, affine, gradient, dx);
+    input_gradient_as<Activation::none>(dy, x, rows, channels, affine.bias, gradient, dx);
 }
 
-template <typename T>
-void filter_row(const FilterRows<T>& in, const T* filter, std::int64_t width_out, std::int64_t channels,
-                std::int64_t stride, T* out) {
+template <typename S>
+void input_gradient_wide(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                         const GradientView<Compute<S>>& gradient, Compute<S>* dx) {
+  input_gradient_as<Activation::none>(dy, x, rows, channels, static_cast<const Compute<S>*>(nullptr), gradient, dx);
+}
+
+template <typename S>
+void filter_row(const FilterRows<Compute<S>>& in, const Compute<S>* filter, std::int64_t width_out,
+                std::int64_t channels, std::int64_t stride, S* out) {
+  using T = Compute<S>;
   for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
     using V = typename Vector<T, Lanes>::Type;
     V taps[9];
@@ -193,8 +210,9 @@ void filter_gradient_row(const FilterRows<T>& in, const T* dout, std::int64_t wi
 
 // Input pixel i of a row meets filter column k at output pixel (i + 1 - k) / stride; dout rows start at output pixel
 // -1.
-template <typename T, int Count>
-void filter_input_row_1(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, T* dx) {
+template <int Count, typename S>
+void filter_input_row_1(const GradientRows<Compute<S>>& dout, std::int64_t width, std::int64_t channels, S* dx) {
+  using T = Compute<S>;
   for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
     using V = typename Vector<T, Lanes>::Type;
     V taps[3 * Count];
@@ -212,8 +230,9 @@ void filter_input_row_1(const GradientRows<T>& dout, std::int64_t width, std::in
   });
 }
 
-template <typename T, int Count>
-void filter_input_row_2(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, T* dx) {
+template <int Count, typename S>
+void filter_input_row_2(const GradientRows<Compute<S>>& dout, std::int64_t width, std::int64_t channels, S* dx) {
+  using T = Compute<S>;
   for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
     using V = typename Vector<T, Lanes>::Type;
     V taps[3 * Count];
@@ -233,20 +252,35 @@ void filter_input_row_2(const GradientRows<T>& dout, std::int64_t width, std::in
   });
 }
 
-template <typename T>
-void filter_input_row(const GradientRows<T>& dout, std::int64_t width, std::int64_t channels, std::int64_t stride,
-                      T* dx) {
+template <typename S>
+void filter_input_row(const GradientRows<Compute<S>>& dout, std::int64_t width, std::int64_t channels,
+                      std::int64_t stride, S* dx) {
   if (stride == 1)
-    filter_input_row_1<T, 3>(dout, width, channels, dx);
+    filter_input_row_1<3>(dout, width, channels, dx);
   else if (dout.count == 1)
-    filter_input_row_2<T, 1>(dout, width, channels, dx);
+    filter_input_row_2<1>(dout, width, channels, dx);
   else
-    filter_input_row_2<T, 2>(dout, width, channels, dx);
+    filter_input_row_2<2>(dout, width, channels, dx);
 }
 
-template <typename T>
-constexpr RowKernels<T> kRowKernels{moments<T>,    normalise<T>,           gradient_sums<T>,   input_gradient<T>,
-                                    filter_row<T>, filter_gradient_row<T>, filter_input_row<T>};
+template <typename T, typename In, typename Out>
+void copy(const In* in, std::int64_t size, Out* out) {
+  for_channels<T>(size, [&]<int Lanes>(std::int64_t i)
+                            MULTICARD_INLINE_BODY { store(out + i, load<typename Vector<T, Lanes>::Type>(in + i)); });
+}
+
+template <typename S>
+constexpr RowKernels<S> kRowKernels{moments<S>,
+                                    normalise<S>,
+                                    normalise_without_residual<S, Compute<S>>,
+                                    gradient_sums<S>,
+                                    input_gradient<S>,
+                                    input_gradient_wide<S>,
+                                    filter_row<S>,
+                                    filter_gradient_row<Compute<S>>,
+                                    filter_input_row<S>,
+                                    copy<Compute<S>, S, Compute<S>>,
+                                    copy<Compute<S>, Compute<S>, S>};
 
 }  // namespace
 }  // namespace multicard

@@ -32,17 +32,17 @@ class RowRing {
 };
 
 /// Fills a ring of activated input rows, each once.
-template <typename T>
+template <typename S>
 class InputRows {
  public:
-  explicit InputRows(const Depthwise<T>& layer) : layer_(layer), ring_(layer.height, layer.width, layer.channels) {}
+  explicit InputRows(const Depthwise<S>& layer) : layer_(layer), ring_(layer.height, layer.width, layer.channels) {}
 
-  void start(const T* image) {
+  void start(const S* image) {
     image_ = image;
     next_ = 0;
   }
   /// The three rows the filter sees for output row `row_out`.
-  FilterRows<T> around(std::int64_t row_out) {
+  FilterRows<Compute<S>> around(std::int64_t row_out) {
     const std::int64_t centre = row_out * layer_.stride;
     for (; next_ <= std::min(layer_.height - 1, centre + 1); ++next_)
       fill(next_);
@@ -52,16 +52,16 @@ class InputRows {
  private:
   void fill(std::int64_t row) {
     const std::int64_t size = layer_.width * layer_.channels;
-    const T* x = image_ + row * size;
+    const S* x = image_ + row * size;
     if (layer_.before)
-      row_kernels<T>().normalise(x, layer_.width, layer_.channels, layer_.before->view(), nullptr, ring_.pixels(row));
+      row_kernels<S>().normalise_wide(x, layer_.width, layer_.channels, layer_.before->view(), ring_.pixels(row));
     else
-      std::memcpy(ring_.pixels(row), x, static_cast<std::size_t>(size) * sizeof(T));
+      row_kernels<S>().widen(x, size, ring_.pixels(row));
   }
 
-  const Depthwise<T>& layer_;
-  RowRing<T> ring_;
-  const T* image_ = nullptr;
+  const Depthwise<S>& layer_;
+  RowRing<Compute<S>> ring_;
+  const S* image_ = nullptr;
   std::int64_t next_ = 0;
 };
 

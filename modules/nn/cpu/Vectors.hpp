@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "nn/Activation.hpp"
+#include "nn/cpu/Storage.hpp"
 
 namespace multicard {
 namespace {
@@ -42,6 +43,41 @@ MULTICARD_INLINE V load(const T* from) {
 template <typename V, typename T>
 MULTICARD_INLINE void store(T* to, V value) {
   __builtin_memcpy(to, &value, sizeof(V));
+}
+
+// Unsigned integers of the size of a float vector's (or single float's) lanes, and of half that.
+template <typename V>
+struct Bits {
+  typedef std::uint32_t Whole __attribute__((vector_size(sizeof(V))));
+  typedef std::uint16_t Half __attribute__((vector_size(sizeof(V) / 2)));
+};
+template <>
+struct Bits<float> {
+  typedef std::uint32_t Whole;
+  typedef std::uint16_t Half;
+};
+
+template <typename Out, typename In>
+MULTICARD_INLINE Out converted(In value) {
+  if constexpr (sizeof(In) <= sizeof(std::uint32_t))
+    return static_cast<Out>(value);
+  else
+    return __builtin_convertvector(value, Out);
+}
+
+// A bfloat16 is the upper half of a float.
+template <typename V>
+MULTICARD_INLINE V load(const Bfloat16* from) {
+  const auto bits = load<typename Bits<V>::Half>(&from->bits);
+  return __builtin_bit_cast(V, converted<typename Bits<V>::Whole>(bits) << 16);
+}
+
+template <typename V>
+MULTICARD_INLINE void store(Bfloat16* to, V value) {
+  using Whole = typename Bits<V>::Whole;
+  const Whole bits = __builtin_bit_cast(Whole, value), zero{}, quiet_nan = zero + 0x7fc0;
+  const Whole rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  store(&to->bits, converted<typename Bits<V>::Half>(value == value ? rounded : quiet_nan));
 }
 
 // Asks for memory that a loop in order will read soon: the hardware's own prefetching stops at every 4 KiB.
