@@ -33,7 +33,13 @@ const std::set<std::string, std::less<>> kNotCompared{"ranks",
                                                       "every_epochs",
                                                       "every_steps",
                                                       "wall_limit",
-                                                      "first_step"};
+                                                      "first_step",
+                                                      "quick",
+                                                      "accuracy",
+                                                      "top5",
+                                                      "loss",
+                                                      "samples",
+                                                      "weights"};
 
 /// Settings that the program may choose itself, differently on other numbers of ranks.
 bool may_follow_ranks(const std::string& key) {

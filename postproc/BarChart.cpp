@@ -65,7 +65,7 @@ double longest_bar(const BarChart& chart) {
 
 double axis_end(const BarChart& chart) {
   const double longest = longest_bar(chart);
-  double end = longest;
+  double end = std::max(longest, chart.reference.value_or(0));
   for (const Bar& bar : chart.bars)
     end = std::max(end, shown_high(bar, longest));
   return end;
@@ -137,6 +137,10 @@ Drawing BarChart::drawing() const {
   canvas.command(
       fmt::format("set yrange [{:.2f}:0]\nunset ytics\nset grid xtics lc rgb '#808080' dt 1", area.height()));
   draw_bars(canvas, *this, rows);
+  if (reference) {
+    const double x = area.left + *reference / ticks.max * area.width();
+    canvas.line(x, area.top, x, area.bottom, kFaint, "(6,5)");
+  }
   draw_texts(canvas, *this, rows, area, area.width() / ticks.max);
   return canvas.finished(area.bottom + 52);
 }

@@ -32,6 +32,7 @@ struct BarChart {
   std::string title, subtitle, x_name;
   std::vector<Bar> bars;
   std::vector<std::pair<std::string, std::string>> legend;  ///< colour and name
+  std::optional<double> reference;                          ///< a dashed line at this value
 
   /// The axis starts at zero; a failed bar is a cross.
   Drawing drawing() const;

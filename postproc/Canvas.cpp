@@ -68,6 +68,24 @@ Scale scale_for(double largest, int about_ticks) {
   return {step * std::ceil(largest / step - 1e-9), step};
 }
 
+std::string svg_script(const Drawing& drawing) {
+  return fmt::format("set terminal svg noenhanced size {},{:.0f} font 'Sans,{}'\n", Canvas::kWidth, drawing.height,
+                     Canvas::kFontSize) +
+         drawing.script;
+}
+
+std::string pdf_script(const Drawing& drawing) {
+  constexpr double kPointsPerInch = 72;  // a pixel becomes a point, as which gnuplot counts fonts
+  std::string script = drawing.script;
+  for (std::size_t at = script.find(kFaint); at != std::string::npos; at = script.find(kFaint, at))
+    script.replace(at, std::string(kFaint).size(), kFaintOnPaper);
+  return fmt::format(
+             "set terminal pdfcairo noenhanced transparent size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 0.75 "
+             "linewidth 1.5\n",
+             Canvas::kWidth / kPointsPerInch, drawing.height / kPointsPerInch, Canvas::kFontSize) +
+         script;
+}
+
 Canvas::Canvas(const std::string& title, const std::string& subtitle) {
   const double width = kWidth - 8;
   double y = 6;
@@ -146,9 +164,7 @@ void Canvas::plot(const std::string& element, const std::vector<std::vector<doub
 }
 
 Drawing Canvas::finished(double height) const {
-  std::string out =
-      fmt::format("set terminal svg noenhanced size {},{:.0f} font 'Sans,{}'\n", kWidth, height, kFontSize);
-  out += "set key off\nset border 1 lw 1\nset tics nomirror scale 0.5\nset xtics offset 0,0.2\n";
+  std::string out = "set key off\nset border 1 lw 1\nset tics nomirror scale 0.5\nset xtics offset 0,0.2\n";
   out += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", area_.left / kWidth,
                      area_.right / kWidth);
   out += fmt::format("set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n", 1 - area_.top / height,
@@ -164,7 +180,7 @@ Drawing Canvas::finished(double height) const {
     out += line + "\n";
   }
   out += blocks_ + "plot " + join(elements_, ", \\\n     ") + "\n";
-  return {out, content_top_ - 8};
+  return {out, height, content_top_ - 8};
 }
 
 }  // namespace multicard::post

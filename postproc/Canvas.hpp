@@ -30,9 +30,16 @@ struct Area {
 
 /// A figure for gnuplot.
 struct Drawing {
-  std::string script;
+  std::string script;      ///< for any terminal, which it does not set
+  double height = 0;       ///< pixels; the width is Canvas::kWidth
   double head_height = 0;  ///< pixels that title and subtitle take on top
 };
+
+/// \name The whole script that draws it: for a page of any theme, and black on nothing for paper
+/// @{
+std::string svg_script(const Drawing& drawing);
+std::string pdf_script(const Drawing& drawing);
+/// @}
 
 class Canvas {
  public:

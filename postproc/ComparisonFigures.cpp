@@ -14,6 +14,8 @@ namespace multicard::post {
 
 namespace {
 
+constexpr std::size_t kMostGroups = 3;
+
 Bar rate_bar(const Study& study, const Cell& cell) {
   const std::string& label = study.configurations[cell.configuration].label;
   if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(cell, label);
@@ -34,11 +36,20 @@ std::string comparison_title(const Study& study, const std::vector<std::size_t>&
                      counted(best.ranks, "rank"));
 }
 
+std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {
+  std::vector<const Cell*> cells;
+  for (const std::size_t configuration : configurations)
+    if (const Cell* cell = study.cell(configuration, ranks)) cells.push_back(cell);
+  return reading_aid(study, cells);
+}
+
 }  // namespace
 
 void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
-  for (const auto& group : study.comparable()) {
+  const auto groups = study.comparable();
+  if (groups.size() > kMostGroups) return;  // the overview shows them together
+  for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
     if (group.size() < 2 || !best) continue;
     for (const auto& piece : pieces(group, kMostBars)) {
@@ -47,12 +58,12 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
         if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
       if (chart.bars.empty()) continue;
       chart.title = comparison_title(study, group, *best);
-      chart.subtitle =
-          fmt::format("{}. {} each, 95 % intervals", common_settings(study, group), counted(best->ranks, "rank"));
+      chart.subtitle = fmt::format("{}. {} each, {}", common_settings(study, group), counted(best->ranks, "rank"),
+                                   aid(study, piece, best->ranks));
       chart.x_name = study.rate_unit();
       const Cell* second = runner_up(study, group, *best);
       const std::string caption = second ? comparison_sentence(study, *best, *second, "the second") : std::string();
-      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption));
+      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide));
     }
   }
 }

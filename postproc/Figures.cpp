@@ -12,22 +12,31 @@
 
 namespace multicard::post {
 
-std::vector<Figure> plan_figures(const Study& study) {
+std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxes>& heat) {
   std::vector<Figure> figures;
   add_overview_figure(study, figures);
-  add_scaling_figures(study, figures);
   add_comparison_figures(study, figures);
+  add_scaling_figures(study, figures);
+  add_size_figures(study, figures);
+  add_option_figures(study, figures);
+  add_heat_figures(study, heat, figures);
   add_learning_figures(study, figures);
+  add_loss_scale_figures(study, figures);
+  add_share_figures(study, figures);
   add_phase_figures(study, figures);
   add_memory_figures(study, figures);
   add_rank_figures(study, figures);
+  if (!study.id.empty())
+    for (Figure& figure : figures)
+      figure.id = study.id + "-" + figure.id;
   return figures;
 }
 
-void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures) {
+void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats) {
   for (Figure& figure : figures) {
-    figure.svg = themed(gnuplot.run(figure.drawing.script), figure.id, figure.title);
+    figure.svg = themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title);
     figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
+    if (formats == Formats::svg_and_pdf) figure.pdf = gnuplot.run(pdf_script(figure.drawing));
   }
 }
 
@@ -53,6 +62,17 @@ std::string repeats_text(const std::vector<const Cell*>& cells) {
   }
   if (most == 0) return "nothing complete";
   return least == most ? counted(most, "repeat") : fmt::format("{} to {}", least, counted(most, "repeat"));
+}
+
+std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells) {
+  const bool crosses =
+      std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+  return fmt::format("{}, 95 % intervals{}", repeats_text(cells), crosses ? ", × failed or stopped" : "");
+}
+
+bool any_unfinished(const Study& study, const Cell& cell) {
+  return std::any_of(cell.runs.begin(), cell.runs.end(),
+                     [&](std::size_t run) { return study.runs[run].status != "complete"; });
 }
 
 std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most) {

@@ -46,7 +46,7 @@ std::vector<std::string> answer(const Study& study, const std::vector<std::size_
 std::string short_comparison(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
   const std::string& name = configuration_of(study, other).label;
   if (!differ(best.rate, other.rate)) return fmt::format("; not told apart from {} ({})", role, name);
-  return fmt::format("; {} times {} ({})", significant(best.rate.value / other.rate.value, 3), role, name);
+  return fmt::format("; {} times {} ({})", alike(best.rate.value / other.rate.value, 1, 3), role, name);
 }
 
 std::string short_answer(const Study& study, const std::vector<std::size_t>& configurations) {
@@ -55,7 +55,8 @@ std::string short_answer(const Study& study, const std::vector<std::size_t>& con
   if (!best) return fmt::format("{}: {}", work, kNoAnswer);
   const Cell* second = runner_up(study, configurations, *best);
   const Cell* plain = plainest(study, configurations, *best);
-  std::string out = fmt::format("{}: {} on {}, {}", work, configuration_of(study, *best).label,
+  const Configuration& options = configuration_of(study, *best);
+  std::string out = fmt::format("{}: {}on {}, {}", work, options.has_options ? options.label + " " : "",
                                 counted(best->ranks, "rank"), rate_text(study, *best));
   if (second) out += short_comparison(study, *best, *second, "the second");
   if (plain && plain != second) out += short_comparison(study, *best, *plain, "the plainest");
@@ -104,11 +105,15 @@ std::string winners_sentence(const Study& study) {
   for (const auto& configurations : study.comparable())
     if (const Cell* best = fastest(study, configurations)) winners.push_back(configuration_of(study, *best).label);
   if (winners.empty()) return kNoAnswer;
+  if (std::none_of(study.configurations.begin(), study.configurations.end(),
+                   [](const Configuration& configuration) { return configuration.has_options; }))
+    return fmt::format("Every kind of work was done with the same options, {}", winners.front());
   const auto wins = [&](const std::string& name) { return std::count(winners.begin(), winners.end(), name); };
   const std::string most = *std::max_element(winners.begin(), winners.end(),
                                              [&](const auto& a, const auto& b) { return wins(a) < wins(b); });
   if (wins(most) == static_cast<std::ptrdiff_t>(winners.size()) && winners.size() > 1)
-    return fmt::format("{} is the fastest for all {} kinds of work", most, winners.size());
+    return winners.size() == 2 ? fmt::format("{} is the fastest for both kinds of work", most)
+                               : fmt::format("{} is the fastest for all {} kinds of work", most, winners.size());
   if (2 * wins(most) <= static_cast<std::ptrdiff_t>(winners.size()))
     return "Which options are the fastest depends on the work";
   return fmt::format("{} is the fastest for {} of {} kinds of work", most, wins(most), winners.size());
@@ -130,7 +135,7 @@ std::string repeats_sentence(const Study& study) {
 std::string comparison_sentence(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
   const Estimate quotient = ratio(best.rate, other.rate);
   const std::string name = configuration_of(study, other).label;
-  const std::string factor = significant(quotient.value, 3);
+  const std::string factor = alike(quotient.value, quotient.value, 3);
   if (!quotient.interval)
     return fmt::format("It does {} times the rate of {}, {}, with too few values for an interval.", factor, role, name);
   const std::string range = range_text(quotient, 3);

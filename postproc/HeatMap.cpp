@@ -12,14 +12,7 @@ namespace multicard::post {
 namespace {
 
 constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 190;
-constexpr double kDark = 0.9;  ///< from here on text on the cell is white
-
-/// From white over Okabe and Ito's blue: 0 is #FFFFFF, 1 is #0072B2.
-std::string shade(double value) {
-  const double v = std::clamp(value, 0.0, 1.0);
-  const auto mix = [v](int full) { return static_cast<int>(std::lround(255 + (full - 255) * v)); };
-  return fmt::format("#{:02X}{:02X}{:02X}", mix(0x00), mix(0x72), mix(0xB2));
-}
+constexpr double kDark = 0.75;  ///< from here on text on the cell is white
 
 double label_room(const HeatMap& map) {
   double widest = 0;
@@ -41,18 +34,27 @@ void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, 
     const HeatCell& cell = map.cells[row][column];
     if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
     if (cell.kind != HeatCellKind::value) continue;
-    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade(cell.value));
-    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, fmt::format("{:.2f}", cell.value), Align::centre,
-                         cell.value > kDark ? "#FFFFFF" : "#111111");
+    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade_of(cell.shade));
+    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, cell.text, Align::centre,
+                         cell.shade > kDark ? "#FFFFFF" : "#111111");
   }
 }
 
 }  // namespace
 
+std::string shade_of(double value) {
+  const double v = std::clamp(value, 0.0, 1.0);
+  const auto mix = [v](int full) { return static_cast<int>(std::lround(255 + (full - 255) * v)); };
+  return fmt::format("#{:02X}{:02X}{:02X}", mix(0x00), mix(0x72), mix(0xB2));
+}
+
 Drawing HeatMap::drawing() const {
   Canvas canvas(title, subtitle);
-  const double left = label_room(*this), top = canvas.content_top() + kColumnHeadHeight;
+  const double named = canvas.content_top() + (column_name.empty() && row_name.empty() ? 0 : kColumnHeadHeight);
+  const double left = label_room(*this), top = named + kColumnHeadHeight;
   const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
+  canvas.text(left, named - 14, column_name, Align::left, Ink::faint);
+  canvas.text(left - 10, named - 14, row_name, Align::right, Ink::faint);
   for (std::size_t column = 0; column < columns.size(); ++column)
     canvas.text(left + (static_cast<double>(column) + 0.5) * width, top - 14, columns[column], Align::centre);
   for (std::size_t row = 0; row < rows.size(); ++row)

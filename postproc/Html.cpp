@@ -15,7 +15,7 @@ std::string percent_encoded(const std::string& text) {
   std::string out;
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
-    if (std::isalnum(code) || c == '-' || c == '_' || c == '.' || c == '~')
+    if (std::isalnum(code) || c == '-' || c == '_' || c == '.' || c == '~' || c == ',' || c == ':')
       out += c;
     else
       out += fmt::format("%{:02X}", code);
@@ -55,6 +55,10 @@ std::string table(const HtmlTable& table) {
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
+}
+
+std::string subheading(const std::string& text) {
+  return fmt::format("<h3>{}</h3>\n", escaped(text));
 }
 
 std::string paragraph(const std::string& text) {

@@ -31,6 +31,9 @@ std::string sentence(const std::string& text);
 /// <ul> of sentences.
 std::string list(const std::vector<std::string>& sentences);
 
+/// <h3>text</h3>
+std::string subheading(const std::string& text);
+
 /// <p>text</p>
 std::string paragraph(const std::string& text);
 

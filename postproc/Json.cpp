@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "postproc/OptionWorth.hpp"
 #include "postproc/Tables.hpp"
 
 namespace multicard::post {
@@ -12,10 +13,6 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
-const char* text_of(Basis basis) {
-  return basis == Basis::repeats ? "repeats" : basis == Basis::steps ? "steps" : "none";
 }
 
 Json json_of(const Estimate& estimate) {
@@ -41,6 +38,7 @@ Json json_of(const Study& study, const Cell& cell) {
   for (const std::size_t run : cell.runs)
     out["runs"].push_back(study.runs[run].name);
   out["rate_per_s"] = json_of(cell.rate);
+  out["s_per_thousand"] = json_of(cell.time_per_thousand());
   out["step_s"] = json_of(cell.step_time);
   out["speedup"] = json_of(cell.speedup);
   out["efficiency"] = json_of(cell.efficiency);
@@ -74,19 +72,26 @@ Json json_of(const Study& study, const RunReport& run) {
   for (const RankReport& rank : run.rank_reports)
     out["rank_own_s"].push_back(number(rank.own.value));
   out["memory_bytes"] = run.memory;
+  out["bytes_a_step"] = run.transfers;
+  out["quick"] = run.is_quick;
   return out;
 }
 
-}  // namespace
+Json json_of(const OptionWorth& worth) {
+  return {{"option", worth.key},
+          {"value", worth.value},
+          {"baseline", worth.baseline},
+          {"ratio", json_of(worth.ratio)},
+          {"pairs_of_cells", worth.num_cells},
+          {"not_completed", worth.num_unfinished},
+          {"least", number(worth.least)},
+          {"least_at", worth.least_at},
+          {"most", number(worth.most)},
+          {"most_at", worth.most_at}};
+}
 
-std::string summary_json(const Study& study) {
-  Json out{{"format", "multicard-summary"}, {"schema_version", 1}};
-  out["scaling"] = text_of(study.scaling);
-  out["unit"] = study.unit;
-  out["sources"] = Json::array();
-  for (const Source& source : study.sources)
-    out["sources"].push_back(
-        {{"path", source.path}, {"attributes", source.attributes}, {"provenance", source.provenance}});
+Json json_of(const Study& study) {
+  Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
   out["axes"] = Json::array();
   for (const Axis& axis : study.axes)
     out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
@@ -100,9 +105,50 @@ std::string summary_json(const Study& study) {
       entry["cells"].push_back(json_of(study, *cell));
     out["configurations"].push_back(std::move(entry));
   }
+  out["options"] = Json::array();
+  for (const OptionWorth& worth : option_worths(study))
+    out["options"].push_back(json_of(worth));
   out["runs"] = Json::array();
   for (const RunReport& run : study.runs)
     out["runs"].push_back(json_of(study, run));
+  return out;
+}
+
+Json json_of(const Collection& collection, const RunReport& run) {
+  const EvaluationReport& report = *run.evaluation;
+  Json out{{"file", collection.sources[run.source].path}, {"run", run.name}, {"settings", run.settings}};
+  out["accuracy"] = json_of(report.accuracy);
+  out["top5"] = number(report.top5);
+  out["loss"] = number(report.loss);
+  out["classes"] = Json::array();
+  for (const ClassScore& score : report.classes)
+    out["classes"].push_back({{"name", score.name},
+                              {"samples", score.samples},
+                              {"correct", score.correct},
+                              {"predicted", score.predicted},
+                              {"precision", number(score.precision)},
+                              {"recall", number(score.recall)},
+                              {"f1", number(score.f1)}});
+  out["confusion"] = Json::array();
+  for (const ConfusionCount& entry : report.confusion)
+    out["confusion"].push_back({entry.actual, entry.predicted, entry.count});
+  return out;
+}
+
+}  // namespace
+
+std::string summary_json(const Collection& collection) {
+  Json out{{"format", "multicard-summary"}, {"schema_version", 2}, {"notices", collection.notices}};
+  out["sources"] = Json::array();
+  for (const Source& source : collection.sources)
+    out["sources"].push_back(
+        {{"path", source.path}, {"attributes", source.attributes}, {"provenance", source.provenance}});
+  out["studies"] = Json::array();
+  for (const Study& study : collection.studies)
+    out["studies"].push_back(json_of(study));
+  out["evaluations"] = Json::array();
+  for (const RunReport& run : collection.evaluated)
+    out["evaluations"].push_back(json_of(collection, run));
   // File names and errors may hold bytes that are not UTF-8.
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

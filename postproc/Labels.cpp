@@ -17,6 +17,12 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+/// Keys whose words alone say too little.
+constexpr std::array<std::pair<const char*, const char*>, 4> kSaid{{{"bucket_mb", "bucket size"},
+                                                                    {"gradient_dtype", "gradient type"},
+                                                                    {"pin_memory", "pinned memory"},
+                                                                    {"read", "way of reading"}}};
+
 }  // namespace
 
 std::string short_key(const std::string& key) {
@@ -27,18 +33,25 @@ std::string short_key(const std::string& key) {
 
 std::string key_label(const std::string& key) {
   std::string label = short_key(key);
+  for (const auto& [name, said] : kSaid)
+    if (label == name) return said;
   std::replace(label.begin(), label.end(), '_', ' ');
   return label;
 }
 
 std::string setting_label(const std::string& key, const std::string& value) {
   const std::string name = short_key(key);
-  if (value.empty()) return "no " + key_label(key);
+  if (value.empty() || value == "default") return key_label(key) + (value.empty() ? " not set" : " as by default");
+  if (name == "ranks") return counted(std::stol(value), "rank");
   if (name == "image_size") return value + " px";
   if (name == "global_batch") return "batch " + value;
   if (name == "batch_per_rank") return "batch " + value + " a rank";
   if (name == "pin_memory") return value == "true" || value == "1" ? "pinned" : "not pinned";
   if (name == "pipeline") return value + " pipeline";
+  if (name == "bucket_mb") return value == "auto" ? "auto buckets" : value + " MB buckets";
+  if (name == "gradient_dtype") return value == "same" ? "unconverted gradients" : value + " gradients";
+  if (value == "true") return key_label(key);
+  if (value == "false") return "no " + key_label(key);
   if (is_one_of(name, {"strategy", "precision", "layout", "case", "model", "method", "dataset", "task", "machine"}))
     return value;
   return key_label(key) + " " + value;
@@ -50,6 +63,15 @@ bool changes_work(const std::string& key) {
                        "method", "task", "machine", "device", "scaling", "width"}))
     return true;
   return key.starts_with("model.") || key.starts_with("method.") || key == "data.train";
+}
+
+std::string capitalised(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 32);
+  return text;
+}
+
+std::string counted_pairs(long count, const std::string& of) {
+  return counted(count, "pair") + " of " + of;
 }
 
 std::string counted(long count, const std::string& noun) {
@@ -64,8 +86,13 @@ std::string alike(double value, double reference, int digits) {
 std::string range_text(const Estimate& estimate, int digits) {
   constexpr double kTooWide = 100;
   if (estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
-  return fmt::format("{}–{}", alike(estimate.interval->low, estimate.value, digits),
-                     alike(estimate.interval->high, estimate.value, digits));
+  std::string low, high;
+  // Ends that read the same say nothing.
+  for (int more = digits; more < digits + 3 && low == high; ++more) {
+    low = alike(estimate.interval->low, estimate.value, more);
+    high = alike(estimate.interval->high, estimate.value, more);
+  }
+  return low + "–" + high;
 }
 
 std::string with_interval(const Estimate& estimate, int digits) {

@@ -20,6 +20,12 @@ std::string key_label(const std::string& key);
 /// Whether the setting changes what is computed rather than how: rates of different values do not compare.
 bool changes_work(const std::string& key);
 
+/// `text` with its first letter, where it is one of a to z, as a capital.
+std::string capitalised(std::string text);
+
+/// "1 pair of cells", "4 pairs of cells"
+std::string counted_pairs(long count, const std::string& of);
+
 /// "1 rank", "4 ranks"
 std::string counted(long count, const std::string& noun);
 

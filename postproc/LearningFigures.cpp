@@ -16,20 +16,24 @@ namespace multicard::post {
 namespace {
 
 constexpr std::size_t kMostPoints = 300;
+constexpr std::size_t kMostGroups = 2;
 
 const MetricSeries* metric_of(const RunReport& run, const std::string& name) {
   const auto found = run.metrics.find(name);
   return found == run.metrics.end() || found->second.values.empty() ? nullptr : &found->second;
 }
 
-/// The cells whose curves are worth drawing together: one configuration's on all ranks, or of several each on most.
-std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std::size_t>& configurations) {
+/// The cells whose curves of `metric` are worth drawing together: one configuration's on all ranks, or of several each
+/// on most.
+std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std::size_t>& configurations,
+                                       const std::string& metric) {
   std::vector<const Cell*> out;
   for (const std::size_t configuration : configurations) {
     const auto cells = study.cells_of(configuration);
     for (const Cell* cell : cells) {
       const bool last = cell == cells.back() || cell == largest(study, configuration);
-      if (!cell->measured.empty() && (configurations.size() == 1 || last)) out.push_back(cell);
+      const bool wanted = configurations.size() == 1 || last;
+      if (wanted && !cell->measured.empty() && metric_of(representative(study, *cell), metric)) out.push_back(cell);
     }
   }
   if (out.size() > kColours.size()) out.resize(kColours.size());
@@ -75,10 +79,9 @@ LineChart curves(const Study& study, const std::vector<const Cell*>& cells, cons
   chart.horizontal = Horizontal::linear;
   const bool one = all_same(cells, &Cell::configuration);
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const MetricSeries* values = metric_of(representative(study, *cells[i]), metric);
-    if (!values) continue;
+    const MetricSeries& values = *metric_of(representative(study, *cells[i]), metric);
     const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
-    chart.series.push_back({curve_label(study, *cells[i], cells), style, smoothed(*values, window), {}});
+    chart.series.push_back({curve_label(study, *cells[i], cells), style, smoothed(values, window), {}});
   }
   return chart;
 }
@@ -92,18 +95,15 @@ std::size_t longest(const LineChart& chart) {
 
 void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
               std::vector<Figure>& figures) {
-  const std::vector<const Cell*> cells = cells_to_draw(study, group);
+  const std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
+  if (cells.empty()) return;
   std::size_t num_values = 0;
   for (const Cell* cell : cells)
-    if (const MetricSeries* metric = metric_of(representative(study, *cell), "train_loss"))
-      num_values = std::max(num_values, metric->values.size());
+    num_values = std::max(num_values, metric_of(representative(study, *cell), "train_loss")->values.size());
   const std::size_t window = num_values < 60 ? 1 : 2 * (num_values / 60) + 1;
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const auto drawn = std::find_if(cells.begin(), cells.end(), [&](const Cell* cell) {
-    return metric_of(representative(study, *cell), "train_loss") != nullptr;
-  });
-  const MetricSeries& loss = *metric_of(representative(study, **drawn), "train_loss");
+  const MetricSeries& loss = *metric_of(representative(study, *cells.front()), "train_loss");
   const double first = loss.values.front(), last = loss.values.back();
   chart.title = fmt::format("Training loss {} from {} to {} in {}",
                             last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
@@ -113,7 +113,8 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
-  figures.push_back(figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells)));
+  figures.push_back(
+      figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells), "Learning"));
 }
 
 /// A metric of the test set over completed steps.
@@ -133,7 +134,8 @@ const Evaluation kLoss{"eval_loss", "Test loss falls to", "The lowest is", "test
 /// Whether there was more than one evaluation to draw a line through.
 bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, const Evaluation& evaluation,
                     const std::string& suffix, std::vector<Figure>& figures) {
-  const std::vector<const Cell*> cells = cells_to_draw(study, group);
+  const std::vector<const Cell*> cells = cells_to_draw(study, group, evaluation.metric);
+  if (cells.empty()) return false;
   LineChart chart = curves(study, cells, evaluation.metric, 1);
   if (longest(chart) < 2) return false;
   double best = chart.series.front().points.front().y;
@@ -149,15 +151,89 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;
   figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, chart,
-                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name)));
+                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning"));
   return true;
+}
+
+/// What became of the loss scale over several runs.
+struct ScaleHistory {
+  std::int64_t num_steps = 0, num_skipped = 0;
+  double low = INFINITY, high = -INFINITY;
+
+  void add(const RunReport& run) {
+    const MetricSeries& scale = *metric_of(run, "loss_scale");
+    num_steps += static_cast<std::int64_t>(scale.values.size());
+    for (const double value : scale.values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    if (const MetricSeries* skipped = metric_of(run, "skipped"))
+      num_skipped += std::count_if(skipped->values.begin(), skipped->values.end(), [](double v) { return v > 0; });
+  }
+  std::string title() const {
+    const std::string where =
+        low == high ? "stays at " + grouped(std::llround(low))
+                    : fmt::format("lies between {} and {}", grouped(std::llround(low)), grouped(std::llround(high)));
+    return fmt::format("The loss scale {}; {} of {} skipped", where, grouped(num_skipped), counted(num_steps, "step"));
+  }
+};
+
+/// Where updates were skipped, on the curve.
+std::vector<Point> skips_of(const RunReport& run) {
+  const MetricSeries& scale = *metric_of(run, "loss_scale");
+  const MetricSeries* skipped = metric_of(run, "skipped");
+  std::vector<Point> out;
+  for (std::size_t i = 0; skipped && i < std::min(skipped->values.size(), scale.values.size()); ++i)
+    if (skipped->values[i] > 0)
+      out.push_back({static_cast<double>(skipped->steps[i]), std::log2(scale.values[i]), std::nullopt});
+  return out;
+}
+
+void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, const std::vector<const Cell*>& cells,
+                    std::vector<Figure>& figures) {
+  LineChart chart = curves(study, cells, "loss_scale", 1);
+  ScaleHistory history;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const RunReport& run = representative(study, *cells[i]);
+    history.add(run);
+    for (Point& point : chart.series[i].points)
+      point.y = std::log2(point.y);
+    chart.series[i].crosses = skips_of(run);
+  }
+  chart.title = history.title();
+  chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), common_ranks(cells));
+  chart.x_name = "step";
+  chart.y_name = "loss scale, as a power of two";
+  chart.markers = Markers::off;
+  chart.vertical = Vertical::fitted;
+  chart.least_step = 1;
+  const std::string caption =
+      history.num_skipped == 0
+          ? "No gradient overflowed."
+          : fmt::format("{} of the updates were left out because gradients overflowed; the scale then shrinks.",
+                        percent(static_cast<double>(history.num_skipped) / static_cast<double>(history.num_steps)));
+  figures.push_back(figure_of("loss_scale", Section::learning, chart, caption, "Loss scale"));
 }
 
 }  // namespace
 
+void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures) {
+  for (const auto& group : study.comparable()) {
+    std::vector<const Cell*> cells = cells_to_draw(study, group, "loss_scale");
+    const auto too_short = [&](const Cell* cell) {
+      return metric_of(representative(study, *cell), "loss_scale")->values.size() < 2;
+    };
+    std::erase_if(cells, too_short);
+    if (cells.empty()) continue;
+    return add_loss_scale(study, group, cells, figures);  // other work looks alike
+  }
+}
+
 void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
-  for (const auto& group : study.comparable()) {
+  const auto groups = study.comparable();
+  if (groups.size() > kMostGroups) return;  // such a study is about time
+  for (const auto& group : groups) {
     const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
     add_loss(study, group, suffix, figures);
     if (!add_evaluation(study, group, kAccuracy, suffix, figures)) add_evaluation(study, group, kLoss, suffix, figures);

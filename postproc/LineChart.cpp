@@ -17,6 +17,7 @@ constexpr double kPlotHeight = 290;
 constexpr double kLabelWidth = 150;
 constexpr double kSpread = 1.12;  ///< room beside the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
+constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same of linear_values, in shares of the width
 constexpr const char* kIdeal = "ideal";
 
 struct Range {
@@ -39,6 +40,11 @@ Range x_range(const LineChart& chart) {
     const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
     return {*least / kSpread, *most * kSpread, 1};
   }
+  if (chart.horizontal == Horizontal::linear_values) {
+    const double first = chart.ticks.front(), last = chart.ticks.back();
+    const double room = kMargin * (last > first ? last - first : std::max(1.0, std::abs(last)));
+    return {first - room, last + room, 1};
+  }
   double largest = 0;
   each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
   const double step = scale_for(largest).step;
@@ -54,15 +60,16 @@ Range y_range(const LineChart& chart, double last_x) {
     smallest = std::min(smallest, point.y);
     highest = std::max(highest, point.interval ? point.interval->high : point.y);
   });
-  if (chart.ideal_slope) largest = std::max(largest, *chart.ideal_slope * last_x);
-  if (chart.ideal_height) largest = std::max(largest, *chart.ideal_height);
+  if (chart.ideal) largest = std::max({largest, chart.ideal(chart.ticks.front()), chart.ideal(last_x)});
   largest = std::max(largest, std::min(highest, 1.25 * largest));
   if (chart.vertical == Vertical::from_zero) {
     const Scale scale = scale_for(largest);
     return {0, scale.max, scale.step};
   }
-  const double step = scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step;
-  return {step * std::floor(smallest / step), step * std::ceil(largest / step), step};
+  const double step =
+      std::max(chart.least_step, scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step);
+  const double low = step * std::floor(smallest / step), high = step * std::ceil(largest / step);
+  return high > low ? Range{low, high, step} : Range{low - step, high + step, step};
 }
 
 std::vector<std::string> label_lines(const Series& series) {
@@ -78,8 +85,7 @@ std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double 
     if (!series.points.empty() || !series.crosses.empty())
       labels.push_back(
           {label_lines(series), pixel(series.points.empty() ? y.low : series.points.back().y), series.style});
-  if (chart.ideal_slope) labels.push_back({{kIdeal}, pixel(*chart.ideal_slope * last_x), std::nullopt});
-  if (chart.ideal_height) labels.push_back({{kIdeal}, pixel(*chart.ideal_height), std::nullopt});
+  if (chart.ideal) labels.push_back({{kIdeal}, pixel(chart.ideal(last_x)), std::nullopt});
   push_apart(labels, area);
   return labels;
 }
@@ -113,13 +119,13 @@ double tick_room(const Range& y) {
 
 /// The dashed line of what would be perfect, between the first and the last count.
 void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
-  if (!chart.ideal_slope && !chart.ideal_height) return;
+  if (!chart.ideal) return;
   constexpr int kPieces = 64;
   const double first = chart.ticks.front(), last = chart.ticks.back();
   std::vector<std::vector<double>> line;
   for (int i = 0; i <= kPieces; ++i) {
     const double x = first * std::pow(last / first, static_cast<double>(i) / kPieces);
-    const double value = chart.ideal_height ? *chart.ideal_height : *chart.ideal_slope * x;
+    const double value = chart.ideal(x);
     if (value <= y.high) line.push_back({x, value});
   }
   canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
@@ -138,8 +144,8 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   if (chart.horizontal == Horizontal::linear) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
   ticks.clear();
   for (const double tick : chart.ticks)
-    ticks.push_back(fmt::format("'{0:.0f}' {0:.0f}", tick));
-  canvas.command("set logscale x 2");
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 6), tick));
+  if (chart.horizontal == Horizontal::log2_counts) canvas.command("set logscale x 2");
   canvas.command("set xtics (" + join(ticks, ", ") + ")");
 }
 
@@ -147,17 +153,21 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   const Series& series = chart.series[index];
   const std::size_t style = style_of(series);
   const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
-  const double shift = chart.horizontal == Horizontal::log2_counts ? std::pow(kDodge, place) : 1;
+  const auto at = [&](double x) {
+    if (chart.horizontal == Horizontal::log2_counts) return x * std::pow(kDodge, place);
+    if (chart.horizontal == Horizontal::linear) return x;
+    return x + kLinearDodge * place * (chart.ticks.back() - chart.ticks.front());
+  };
   std::vector<std::vector<double>> line, bars, crosses;
   for (const Point& point : series.points) {
-    line.push_back({point.x * shift, point.y});
+    line.push_back({at(point.x), point.y});
     if (point.interval)
       bars.push_back(
-          {point.x * shift, point.y, std::max(point.interval->low, y.low), std::min(point.interval->high, y.high)});
+          {at(point.x), point.y, std::max(point.interval->low, y.low), std::min(point.interval->high, y.high)});
   }
   // On the bottom line a cross would be half hidden.
   for (const Point& point : series.crosses)
-    crosses.push_back({point.x * shift, std::max(point.y, y.low + 0.03 * (y.high - y.low))});
+    crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
   if (!bars.empty()) canvas.plot(fmt::format("with yerrorbars pt 0 lw 1.5 lc rgb '{}'", kColours[style]), bars);
   const std::string with =
       chart.markers == Markers::on
@@ -173,7 +183,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
 Drawing LineChart::drawing() const {
   Canvas canvas(title, subtitle);
   const Range x = x_range(*this);
-  const double last_x = horizontal == Horizontal::log2_counts ? x.high / kSpread : x.high;
+  const double last_x = horizontal == Horizontal::linear ? x.high : ticks.back();
   const Range y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
   const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + kPlotHeight};

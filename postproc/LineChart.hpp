@@ -1,6 +1,7 @@
 #pragma once
 /// \file Lines with markers, error bars and names at their ends.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,11 @@ struct Series {
   std::vector<Point> crosses;  ///< failed or stopped runs
 };
 
-enum class Horizontal { log2_counts, linear };
+enum class Horizontal {
+  log2_counts,    ///< logarithmic, a tick at each of `ticks`
+  linear_values,  ///< from the first to the last of `ticks`, each with its number
+  linear          ///< from 0
+};
 enum class Vertical { from_zero, fitted };
 
 struct LineChart {
@@ -32,9 +37,9 @@ struct LineChart {
   Horizontal horizontal = Horizontal::log2_counts;
   Vertical vertical = Vertical::from_zero;
   Markers markers = Markers::on;
-  std::vector<double> ticks;           ///< of log2_counts
-  std::optional<double> ideal_slope;   ///< y = slope x, dashed
-  std::optional<double> ideal_height;  ///< y = height, dashed
+  double least_step = 0;                ///< between ticks of a fitted axis
+  std::vector<double> ticks;            ///< of log2_counts and linear_values, ascending
+  std::function<double(double)> ideal;  ///< what would be perfect, dashed; may be empty. Needs ticks
 
   /// Names stand at the line ends, pushed apart where they would touch.
   Drawing drawing() const;

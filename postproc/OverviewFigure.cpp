@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/HeatMap.hpp"
@@ -27,8 +29,9 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
     if (study.configurations[configuration].label != label) continue;
     const Cell* cell = study.cell(configuration, best.ranks);
     if (!cell) return {};
-    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0};
-    return {HeatCellKind::value, cell->rate.value / best.rate.value};
+    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0, {}};
+    const double share = cell->rate.value / best.rate.value;
+    return {HeatCellKind::value, share, fmt::format("{:.2f}", share)};
   }
   return {};
 }
@@ -53,7 +56,8 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   map.subtitle =
       "Rate over the best rate of the column, on the number of ranks that was best there. × did not complete";
   figures.push_back(figure_of("overview", Section::study, map,
-                              "1.00 is the fastest of its column; columns are different work and not compared."));
+                              "1.00 is the fastest of its column; columns are different work and not compared.",
+                              kSideBySide));
 }
 
 }  // namespace multicard::post

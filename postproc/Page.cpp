@@ -1,19 +1,14 @@
 #include "postproc/Page.hpp"
 
-#include <algorithm>
-#include <set>
-
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/Findings.hpp"
+#include "postproc/Evaluation.hpp"
 #include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/PageParts.hpp"
 #include "postproc/PageStyle.hpp"
-#include "postproc/PageTables.hpp"
-#include "postproc/Standings.hpp"
 #include "postproc/Svg.hpp"
-#include "postproc/Tables.hpp"
 
 namespace multicard::post {
 
@@ -23,113 +18,17 @@ struct Part {
   std::string id, heading, html;
 };
 
-std::string made_with(const Study& study) {
-  std::set<std::string> commands;
-  for (const Source& source : study.sources)
-    if (const auto found = source.attributes.find("command_line");
-        found != source.attributes.end() && !found->second.empty())
-      commands.insert(found->second);
-  std::string out;
-  for (const std::string& command : commands)
-    out += fmt::format("{}<code>{}</code>", out.empty() ? "Made by " : ", ", escaped(command));
-  return out;
+std::string headline(const Collection& collection) {
+  if (collection.studies.empty()) return "Evaluation of " + evaluation_name(collection.evaluated.front());
+  const Study& study = collection.studies.front();
+  if (collection.studies.size() > 1) return fmt::format("{} studies", collection.studies.size());
+  if (study.configurations.size() == 1) return study.title();
+  return fmt::format("{}: {}", study.title(), counted(static_cast<long>(study.configurations.size()), "configuration"));
 }
 
-std::string figures_of(const Study& study, const std::vector<Figure>& figures, Section section) {
-  const std::string command = made_with(study);
-  std::string out;
-  for (const Figure& figure : figures) {
-    if (figure.section != section || figure.svg_on_page.empty()) continue;
-    out += fmt::format(
-        "<figure id=\"{0}\">\n<h3>{1}</h3>\n<p class=\"note\">{2}</p>\n{3}<figcaption>{4} <span class=\"made\">{5}"
-        "</span></figcaption></figure>\n",
-        figure.id, escaped(figure.title), sentence(figure.subtitle), figure.svg_on_page, sentence(figure.caption),
-        command);
-  }
-  return out;
-}
-
-std::string answer_part(const Study& study) {
-  std::string out = "<div class=\"answer\">\n";
-  if (study.comparable().size() == 1) {
-    const std::vector<std::string> sentences = answer(study);
-    out += paragraph(sentences.front());
-    if (sentences.size() > 1) out += paragraph(join({sentences.begin() + 1, sentences.end()}, " "));
-  } else {
-    out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
-  }
-  for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study)})
-    if (!sentence.empty()) out += paragraph(sentence);
-  return out + "</div>\n";
-}
-
-std::string study_part(const Study& study, const std::vector<Figure>& figures) {
-  std::string out = table(cells_table(study));
-  if (const std::string note = interval_note(study); !note.empty())
-    out += fmt::format("<p class=\"note\">Rates, speedups and efficiencies: {}.</p>\n", escaped(note));
-  return out + figures_of(study, figures, Section::study) + figures_of(study, figures, Section::learning);
-}
-
-std::string ranks_part(const Study& study, const std::vector<Figure>& figures) {
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_sentence(study, *cell));
-  return list(lines) + figures_of(study, figures, Section::ranks) +
-         "<p class=\"note\">Own work is a step without waiting for collectives. A straggler takes more than 5 % longer "
-         "than the median of the other ranks in the same step, with a 95 % interval that lies above them.</p>\n";
-}
-
-std::string runs_part(const Study& study) {
-  return fmt::format("<p class=\"screen\">{}, one line a run with every number.</p>\n",
-                     download("runs.csv", "runs.csv", "text/csv", runs_csv(study))) +
-         table(runs_table(study));
-}
-
-std::string pairs_text(const std::map<std::string, std::string>& pairs) {
-  std::string out;
-  for (const auto& [name, value] : pairs)
-    out += name + "=" + value + "\n";
-  return out;
-}
-
-std::string first_deck(const Study& study, std::size_t source) {
-  for (const RunReport& run : study.runs)
-    if (run.source == source && !run.deck.empty())
-      return folded("Resolved deck of run " + run.name, preformatted(run.deck));
-  return {};
-}
-
-std::string provenance_part(const Study& study) {
-  std::string out;
-  for (std::size_t i = 0; i < study.sources.size(); ++i) {
-    const Source& source = study.sources[i];
-    std::vector<std::pair<std::string, std::string>> rows{{"file", source.path}};
-    rows.insert(rows.end(), source.attributes.begin(), source.attributes.end());
-    rows.insert(rows.end(), source.provenance.begin(), source.provenance.end());
-    out += folded("Where " + source.path + " comes from", name_value_table(rows));
-    if (!source.environment.empty()) out += folded("Environment", preformatted(pairs_text(source.environment)));
-    out += first_deck(study, i);
-  }
-  if (study.runs.size() > 1)
-    out +=
-        "<p class=\"note\">The decks of the other runs differ by the settings in the table of runs; each stands in "
-        "the results file.</p>\n";
-  return out;
-}
-
-std::string headline(const Study& study) {
-  std::vector<std::string> counts;
-  for (const int ranks : study.rank_counts)
-    counts.push_back(std::to_string(ranks));
-  const std::string on =
-      fmt::format("on {} {}", join(counts, ", "), counts == std::vector<std::string>{"1"} ? "rank" : "ranks");
-  if (study.configurations.size() == 1) return study.configurations[0].full_label() + " " + on;
-  return fmt::format("{} {}", counted(static_cast<long>(study.configurations.size()), "configuration"), on);
-}
-
-std::string meta_line(const Study& study, const PageNotes& notes) {
+std::string meta_line(const Collection& collection, const PageNotes& notes) {
   std::vector<std::string> parts;
-  for (const Source& source : study.sources) {
+  for (const Source& source : collection.sources) {
     const auto created = source.attributes.find("created_utc");
     parts.push_back(created == source.attributes.end() ? source.path
                                                        : fmt::format("{}, {}", source.path, created->second));
@@ -145,33 +44,45 @@ std::string head_of(const std::string& title) {
       escaped(title), kStyleSheet);
 }
 
+std::vector<Part> parts_of(const Collection& collection, const PageFigures& figures) {
+  std::vector<Part> parts{{"answer", "The answer", answer_html(collection)}};
+  if (!collection.studies.empty()) {
+    if (const std::string advice = advice_html(collection); !advice.empty())
+      parts.push_back({"advice", "What to use", advice});
+    parts.push_back({"setup", "What was run", setup_html(collection)});
+    for (std::size_t i = 0; i < collection.studies.size(); ++i) {
+      const Study& study = collection.studies[i];
+      parts.push_back({study.id.empty() ? "study" : study.id, study.id.empty() ? "The study" : study.title(),
+                       study_html(study, figures.of_studies[i])});
+    }
+    parts.push_back({"step", "Where a step’s time goes", step_html(collection, figures)});
+    parts.push_back({"memory", "Memory", memory_html(collection, figures)});
+    parts.push_back({"ranks", "Ranks", ranks_html(collection, figures)});
+  }
+  if (!collection.evaluated.empty())
+    parts.push_back({"evaluation", "Evaluation", evaluations_html(collection, figures)});
+  if (!collection.studies.empty()) parts.push_back({"runs", "Every run", runs_html(collection)});
+  parts.push_back({"provenance", "Provenance", provenance_html(collection)});
+  return parts;
+}
+
 }  // namespace
 
-std::string report_page(const Study& study, const std::vector<Figure>& figures, const PageNotes& notes) {
-  const std::vector<Part> parts{
-      {"answer", "The answer", answer_part(study)},
-      {"setup", "What was run", setup_html(study)},
-      {"study", "The study", study_part(study, figures)},
-      {"step", "Where a step’s time goes",
-       table(phases_table(study)) + figures_of(study, figures, Section::phases) + communication_html(study)},
-      {"memory", "Memory", memory_html(study) + figures_of(study, figures, Section::memory)},
-      {"ranks", "Ranks", ranks_part(study, figures)},
-      {"runs", "Every run", runs_part(study)},
-      {"provenance", "Provenance", provenance_part(study)}};
-  std::string contents, body;
-  for (const Part& part : parts) {
-    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", part.id, part.heading);
+std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {
+  std::string contents, body, warnings;
+  for (const Part& part : parts_of(collection, figures)) {
+    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", part.id, escaped(part.heading));
     body += fmt::format("<section id=\"{0}\">\n<h2><a class=\"anchor\" href=\"#{0}\">{1}</a></h2>\n{2}</section>\n",
-                        part.id, part.heading, part.html);
+                        part.id, escaped(part.heading), part.html);
   }
-  const std::string title = headline(study);
-  const std::string warning =
-      notes.warning.empty() ? std::string() : fmt::format("<p class=\"warning\">{}</p>\n", escaped(notes.warning));
+  for (const std::string& warning : notes.warnings)
+    warnings += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
+  const std::string title = headline(collection);
   return fmt::format(
       "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n{}{}</header>\n"
       "<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n{}</main>\n</div>\n<script>{}</script>\n</body>\n"
       "</html>\n",
-      head_of("multicard: " + title), escaped(title), meta_line(study, notes), warning, contents, body, kScript);
+      head_of("multicard: " + title), escaped(title), meta_line(collection, notes), warnings, contents, body, kScript);
 }
 
 }  // namespace multicard::post

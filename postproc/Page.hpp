@@ -9,12 +9,17 @@
 
 namespace multicard::post {
 
-/// What the page says beside the study.
+/// What the page says beside the data.
 struct PageNotes {
-  std::string made_by;  ///< "multicard-post 0.1.0"
-  std::string warning;  ///< e.g. why there are no figures; may be empty
+  std::string made_by;                ///< "multicard-post 0.1.0"
+  std::vector<std::string> warnings;  ///< what a reader must know first
 };
 
-std::string report_page(const Study& study, const std::vector<Figure>& figures, const PageNotes& notes);
+/// Drawn figures: a list for each study and each evaluation of the collection.
+struct PageFigures {
+  std::vector<std::vector<Figure>> of_studies, of_evaluations;
+};
+
+std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes);
 
 }  // namespace multicard::post

@@ -5,12 +5,15 @@
 
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
+#include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"
-#include "postproc/PageTables.hpp"
+#include "postproc/PageParts.hpp"
 
 namespace multicard::post {
 
 namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
 
 /// "40 steps, 35 of them measured": the distinct ones over runs.
 std::string steps_text(const Study& study) {
@@ -33,6 +36,8 @@ std::string distinct(const Study& study, const std::string& key) {
     if (const std::string value = setting(run, key);
         !value.empty() && std::find(values.begin(), values.end(), value) == values.end())
       values.push_back(value);
+  for (std::string& value : values)
+    if (key == "pin_memory" || key == "image_size") value = setting_label(key, value);
   return join(values, ", ");
 }
 
@@ -57,10 +62,8 @@ std::string scaling_text(Scaling scaling) {
   return "mixed: some runs fix the global batch, some that of a rank";
 }
 
-}  // namespace
-
-std::string setup_html(const Study& study) {
-  std::vector<std::pair<std::string, std::string>> rows;
+Rows rows_of(const Study& study) {
+  Rows rows;
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) rows.emplace_back(name, value);
   };
@@ -89,7 +92,28 @@ std::string setup_html(const Study& study) {
   add("clock", join({clocks.begin(), clocks.end()}, ", "));
   for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
     add(key, distinct_provenance(study, key));
-  return name_value_table(rows);
+  return rows;
+}
+
+}  // namespace
+
+std::string setup_html(const Collection& collection) {
+  std::vector<Rows> all;
+  for (const Study& study : collection.studies)
+    all.push_back(rows_of(study));
+  if (all.size() == 1) return name_value_table(all.front());
+  Rows common;
+  for (const auto& row : all.front())
+    if (std::all_of(all.begin(), all.end(),
+                    [&](const Rows& rows) { return std::find(rows.begin(), rows.end(), row) != rows.end(); }))
+      common.push_back(row);
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::erase_if(all[i],
+                  [&](const auto& row) { return std::find(common.begin(), common.end(), row) != common.end(); });
+    out += subheading(collection.studies[i].title()) + name_value_table(all[i]);
+  }
+  return common.empty() ? out : out + subheading("In all studies") + name_value_table(common);
 }
 
 }  // namespace multicard::post

@@ -18,7 +18,7 @@ main, header { min-width: 0; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 1.6rem 0 .3rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .6rem; padding-top: .5rem;
   border-top: 1px solid var(--rule); }
-h3 { font-size: 1.02rem; margin: 1.4rem 0 .3rem; }
+h3 { font-size: 1.1rem; margin: 2rem 0 .3rem; }
 h2 a.anchor, h3 a.anchor { color: inherit; text-decoration: none; }
 h2 a.anchor:hover::after { content: " #"; color: var(--faint); }
 p { margin: .6rem 0; max-width: 70ch; overflow-wrap: break-word; }
@@ -28,7 +28,7 @@ nav { font-size: .9rem; margin: 1rem 0 0; padding: .6rem 1rem; background: var(-
 nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }
 figure { margin: 1.6rem 0 2.2rem; max-width: 40rem; }
-figure h3 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
+figure h4 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
 figure .note { margin: .1rem 0 .3rem; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { margin-top: .3rem; max-width: 70ch; }
@@ -45,6 +45,8 @@ table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabu
 th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 th.n, td.n { text-align: right; white-space: nowrap; }
 td { max-width: 26rem; }
+td:first-child { min-width: 9rem; }
+ul { max-width: 76ch; }
 td.long { min-width: 18rem; }
 th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
 th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
@@ -72,7 +74,7 @@ summary { cursor: pointer; }
   @page { size: A4; margin: 18mm 16mm; }
   :root { color-scheme: light; --page: #fff; --text: #000; --faint: #444; --rule: #bbb; --tint: #f4f4f4; --link: #000; }
   body { font-size: 10pt; } nav { display: none; } .frame { display: block; max-width: none; padding: 0; }
-  figure, tr, dl div { break-inside: avoid; } h2, h3, .note { break-after: avoid; }
+  figure, tr, dl div { break-inside: avoid; } h2, h3, h4, .note { break-after: avoid; }
   figure svg { width: 112mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
   th, td { padding-right: .3rem; } th { white-space: normal; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; }

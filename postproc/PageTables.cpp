@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/OptionWorth.hpp"
 #include "postproc/Standings.hpp"
 #include "postproc/Tables.hpp"
 
@@ -17,6 +18,11 @@ namespace {
 
 HtmlCell number(double value, int digits = 4) {
   return {value == value ? significant(value, digits) : "–", value};
+}
+
+/// A ratio: 1.00 rather than 1.
+HtmlCell factor(double value) {
+  return {value == value ? alike(value, value, 3) : "–", value};
 }
 
 HtmlCell share(double value) {
@@ -57,24 +63,21 @@ std::string memory_label(std::string name) {
 }  // namespace
 
 HtmlTable cells_table(const Study& study) {
-  HtmlTable out{"Configurations and numbers of ranks. Click a head to sort.",
-                {"configuration", "ranks", study.rate_unit(), "speedup", "efficiency", "exposed", "data wait",
-                 "step, ms", "complete"},
-                {}};
+  HtmlTable out{"Configurations and numbers of ranks. Click a head to sort.", {"configuration", "ranks"}, {}};
+  out.head.push_back(study.rate_unit());
+  out.head.emplace_back("s for 1,000");
+  if (study.has_scaling()) out.head.insert(out.head.end(), {"speedup", "efficiency"});
+  out.head.insert(out.head.end(), {"exposed", "data wait", "step, ms", "complete"});
   for (const Cell& cell : study.cells) {
-    Estimate milliseconds = cell.step_time;
-    milliseconds.value *= 1000;
-    milliseconds.interval.reset();
     const std::size_t complete = cell.status == CellStatus::complete ? cell.measured.size() : 0;
-    out.rows.push_back({label_of(study, cell),
-                        number(cell.ranks),
-                        estimate(cell.rate),
-                        estimate(cell.speedup, 3),
-                        estimate(cell.efficiency, 3),
-                        share(cell.exposed_share),
-                        share(cell.data_wait_share),
-                        estimate(milliseconds),
-                        {fmt::format("{} of {}", complete, cell.runs.size()), static_cast<double>(complete)}});
+    std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks), estimate(cell.rate),
+                              number(cell.time_per_thousand().value)};
+    if (study.has_scaling()) row.insert(row.end(), {estimate(cell.speedup, 3), estimate(cell.efficiency, 3)});
+    row.insert(row.end(), {share(cell.exposed_share),
+                           share(cell.data_wait_share),
+                           number(1000 * cell.step_time.value),
+                           {fmt::format("{} of {}", complete, cell.runs.size()), static_cast<double>(complete)}});
+    out.rows.push_back(std::move(row));
   }
   return out;
 }
@@ -97,7 +100,7 @@ std::string communication_html(const Study& study) {
   HtmlTable out{
       "Collectives of the run in the middle of each cell, seconds as means over ranks. Overlapped is the share "
       "that no rank waited for.",
-      {"configuration", "ranks", "kind", "calls", "payload", "total, s", "exposed, s", "overlapped"},
+      {"configuration", "ranks", "kind", "calls", "payload", "on the bus", "total, s", "exposed, s", "overlapped"},
       {}};
   for (const Cell& cell : study.cells) {
     if (cell.measured.empty()) continue;
@@ -105,9 +108,53 @@ std::string communication_html(const Study& study) {
       const double overlapped = totals.seconds_total > 0 ? 1 - totals.seconds_exposed / totals.seconds_total : kNone;
       out.rows.push_back({label_of(study, cell), number(cell.ranks), kind, number(static_cast<double>(totals.calls)),
                           HtmlCell(human_bytes(totals.payload_bytes), totals.payload_bytes),
-                          number(totals.seconds_total, 3), number(totals.seconds_exposed, 3), share(overlapped)});
+                          HtmlCell(human_bytes(totals.bus_bytes), totals.bus_bytes), number(totals.seconds_total, 3),
+                          number(totals.seconds_exposed, 3), share(overlapped)});
     }
   }
+  return out.rows.empty() ? std::string() : table(out);
+}
+
+std::string transfers_html(const Study& study) {
+  std::set<std::string> directions;
+  for (const Cell& cell : study.cells)
+    if (!cell.measured.empty())
+      for (const auto& [direction, bytes] : representative(study, cell).transfers)
+        directions.insert(direction);
+  if (directions.empty()) return {};
+  HtmlTable out{"Copies of the program itself: bytes a step and rank, of the run in the middle of each cell.",
+                {"configuration", "ranks"},
+                {}};
+  for (std::string direction : directions) {
+    std::replace(direction.begin(), direction.end(), '_', ' ');
+    out.head.push_back(direction);
+  }
+  for (const Cell& cell : study.cells) {
+    if (cell.measured.empty()) continue;
+    std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks)};
+    const auto& transfers = representative(study, cell).transfers;
+    for (const std::string& direction : directions) {
+      const auto found = transfers.find(direction);
+      row.push_back(found == transfers.end() ? HtmlCell("–", kNone)
+                                             : HtmlCell(human_bytes(found->second), found->second));
+    }
+    out.rows.push_back(std::move(row));
+  }
+  return table(out);
+}
+
+std::string options_html(const Study& study) {
+  HtmlTable out{
+      "Rate with the option over the rate without it, everything else equal: geometric mean over pairs of "
+      "cells with its 95 % interval, and the cells where it is least and most.",
+      {"option", "instead of", "times the rate", "pairs of runs", "cells", "not completed", "least", "where", "most",
+       "where"},
+      {}};
+  for (const OptionWorth& worth : option_worths(study))
+    out.rows.push_back({setting_label(worth.key, worth.value), setting_label(worth.key, worth.baseline),
+                        estimate(worth.ratio, 3), number(worth.ratio.num_values), number(worth.num_cells),
+                        number(worth.num_unfinished), factor(worth.least), worth.least_at, factor(worth.most),
+                        worth.most_at});
   return out.rows.empty() ? std::string() : table(out);
 }
 

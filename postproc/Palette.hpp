@@ -22,5 +22,7 @@ inline constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#11
 inline constexpr const char* kFailed = "#D55E00";
 /// What themed() turns into the text colour of the page, faintly.
 inline constexpr const char* kFaint = "#010203";
+/// What stands in its place on paper.
+inline constexpr const char* kFaintOnPaper = "#5F6368";
 
 }  // namespace multicard::post

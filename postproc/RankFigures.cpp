@@ -14,7 +14,7 @@ namespace multicard::post {
 namespace {
 
 constexpr std::size_t kMostRanks = 16;
-constexpr std::size_t kMostFigures = 6;
+constexpr std::size_t kMostFigures = 6, kLeastFigures = 2;  ///< the latter where nothing stands out
 
 /// Relative to `unit`.
 Box in_units_of(double unit, Box box) {
@@ -88,7 +88,10 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
     return std::pair(b->stragglers.size(), b->rank_spread) < std::pair(a->stragglers.size(), a->rank_spread);
   });
-  for (std::size_t i = 0; i < std::min(cells.size(), kMostFigures); ++i)
+  const auto with_stragglers = static_cast<std::size_t>(
+      std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return !cell->stragglers.empty(); }));
+  const std::size_t number = std::min(std::max(with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
+  for (std::size_t i = 0; i < number; ++i)
     figures.push_back(rank_figure(study, *cells[i], i));
 }
 

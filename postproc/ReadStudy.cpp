@@ -1,12 +1,20 @@
 #include "postproc/ReadStudy.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "postproc/AsText.hpp"
+#include "postproc/Axes.hpp"
+#include "postproc/Labels.hpp"
 #include "postproc/Reduce.hpp"
 
 namespace multicard::post {
@@ -22,6 +30,91 @@ std::string with_counts(const std::vector<std::string>& names) {
     parts.push_back(number == 1 ? *name : fmt::format("{} ×{}", *name, number));
   }
   return join(parts, ", ");
+}
+
+/// By what tells a run from every other: the file that held it first.
+using Fingerprints = std::map<std::size_t, std::string>;
+
+/// Times in nanoseconds never agree by chance; a run without any is known by its name and its file's birth.
+std::size_t fingerprint(const Source& source, const RunData& run) {
+  std::string text = run.summary.status + "\n" + run.summary.error;
+  for (const auto& [key, value] : run.summary.text)
+    text += "\n" + key + "=" + value;
+  for (const auto& [key, value] : run.summary.integers)
+    text += "\n" + key + "=" + as_text(value);
+  const auto step = run.times.find("step");
+  if (step != run.times.end() && !step->second.values.empty()) {
+    const std::vector<double>& times = step->second.values;
+    text.append(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double));
+  } else if (const auto created = source.attributes.find("created_utc"); created != source.attributes.end()) {
+    text += "\n" + run.summary.name + "\n" + created->second;
+  }
+  for (const auto& [key, value] : run.summary.reals)
+    text += fmt::format("\n{}={}", key, value);
+  for (const auto& [path, table] : run.summary.tables)
+    for (const auto& [column, values] : table.integers)
+      text += fmt::format("\n{}/{}={}", path, column, fmt::join(values, ","));
+  return std::hash<std::string>{}(text);
+}
+
+/// The settings that differ between the runs of one file, by short name.
+std::set<std::string> varied(const std::vector<RunReport>& runs) {
+  std::set<std::string> keys;
+  for (const Axis& axis : find_axes(runs))
+    keys.insert(short_key(axis.key));
+  return keys;
+}
+
+/// One study for each set of varied settings, in the order of the files.
+std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<RunReport> runs) {
+  struct Group {
+    std::set<std::string> keys;
+    std::vector<Source> sources;
+    std::vector<RunReport> runs;
+  };
+  std::vector<Group> groups;
+  for (std::size_t source = 0; source < sources.size(); ++source) {
+    std::vector<RunReport> of_file;
+    std::copy_if(runs.begin(), runs.end(), std::back_inserter(of_file),
+                 [&](const RunReport& run) { return run.source == source; });
+    if (of_file.empty()) continue;
+    const std::set<std::string> keys = varied(of_file);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.keys == keys; });
+    if (group == groups.end()) group = groups.insert(groups.end(), Group{keys, {}, {}});
+    for (RunReport& run : of_file) {
+      run.source = group->sources.size();
+      group->runs.push_back(std::move(run));
+    }
+    group->sources.push_back(sources[source]);
+  }
+  std::vector<Study> studies;
+  for (Group& group : groups) {
+    studies.push_back(make_study(std::move(group.sources), std::move(group.runs)));
+    if (groups.size() > 1) studies.back().id = fmt::format("study-{}", studies.size());
+  }
+  return studies;
+}
+
+std::string quick_notice(const std::vector<RunReport>& runs) {
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
+  long num_quick = 0;
+  for (const RunReport& run : runs) {
+    if (!run.is_quick) continue;
+    ++num_quick;
+    if (run.num_steps == 0) continue;
+    fewest = std::min(fewest, run.num_steps);
+    most = std::max(most, run.num_steps);
+  }
+  const std::string which =
+      num_quick == static_cast<long>(runs.size())
+          ? "These are quick runs"
+          : fmt::format("{} of {} are quick", grouped(num_quick), counted(static_cast<long>(runs.size()), "run"));
+  const std::string steps = most == 0        ? std::string()
+                            : fewest == most ? fmt::format(" ({} each)", counted(most, "step"))
+                                             : fmt::format(" ({} to {})", fewest, counted(most, "step"));
+  return fmt::format(
+      "{} with smaller sizes and fewer steps{}: they show that everything works. Their numbers are not the study's.",
+      which, steps);
 }
 
 }  // namespace
@@ -50,21 +143,39 @@ Source source_of(const ResultsFile& file) {
   return source;
 }
 
-Study read_study(const std::vector<std::string>& paths) {
-  std::vector<Source> sources;
-  std::vector<RunReport> runs;
+Collection read_results(const std::vector<std::string>& paths) {
+  Collection collection;
+  std::vector<RunReport> timed;
+  Fingerprints seen;
   for (const std::string& path : paths) {
     const ResultsFile file = ResultsFile::open(path);
-    const std::size_t before = runs.size();
-    for (const std::string& name : file.run_names()) {
-      runs.push_back(reduce_run(file.run(name)));
-      runs.back().source = sources.size();
-    }
-    if (runs.size() == before)
+    const Source source = source_of(file);
+    const std::vector<std::string> names = file.run_names();
+    if (names.empty())
       throw DataError(fmt::format("'{}' holds no run", path), "its group /runs is empty", "Run multicard again.");
-    sources.push_back(source_of(file));
+    std::map<std::string, std::size_t> repeated;  // by the file that held them first
+    for (const std::string& name : names) {
+      const RunData data = file.run(name);
+      const auto [first, is_new] = seen.emplace(fingerprint(source, data), path);
+      if (!is_new) {
+        ++repeated[first->second];
+        continue;
+      }
+      RunReport report = reduce_run(data);
+      report.source = collection.sources.size();
+      if (report.evaluation) collection.evaluated.push_back(report);
+      if (!report.evaluation || report.measured()) timed.push_back(std::move(report));
+    }
+    for (const auto& [where, number] : repeated)
+      collection.notices.push_back(
+          fmt::format("{} of '{}' {} in '{}' already and {} only once.", counted(static_cast<long>(number), "run"),
+                      path, number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
+    collection.sources.push_back(source);
   }
-  return make_study(std::move(sources), std::move(runs));
+  const auto is_quick = [](const RunReport& run) { return run.is_quick; };
+  if (std::any_of(timed.begin(), timed.end(), is_quick)) collection.notices.push_back(quick_notice(timed));
+  collection.studies = studies_of(collection.sources, std::move(timed));
+  return collection;
 }
 
 }  // namespace multicard::post

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "postproc/AsText.hpp"
+#include "postproc/ReduceEvaluation.hpp"
 #include "postproc/ReduceRanks.hpp"
 
 namespace multicard::post {
@@ -56,6 +57,8 @@ void copy_settings(const RunSummary& summary, RunReport& report) {
     report.settings.emplace("batch_per_rank", rows);
   if (const auto repeat = summary.integers.find("repeat"); repeat != summary.integers.end())
     report.repeat = repeat->second;
+  const auto quick = summary.integers.find("quick");
+  report.is_quick = quick != summary.integers.end() && quick->second != 0;
 }
 
 /// Seconds of each measured step, of the slowest rank.
@@ -127,9 +130,15 @@ void reduce_totals(const RunData& run, RunReport& report) {
     if (!columns.calls.empty()) totals.calls = *std::max_element(columns.calls.begin(), columns.calls.end());
     for (const std::int64_t bytes : columns.payload_bytes)
       totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(bytes));
+    if (!columns.bus_bytes.empty())
+      totals.bus_bytes = *std::max_element(columns.bus_bytes.begin(), columns.bus_bytes.end());
     totals.seconds_total = mean(columns.seconds_total);
     totals.seconds_exposed = mean(columns.seconds_exposed);
   }
+  for (const auto& [direction, bytes] : run.transfers)
+    if (run.num_steps && !bytes.empty())
+      report.transfers[direction] =
+          mean(std::vector<double>(bytes.begin(), bytes.end())) / static_cast<double>(run.num_steps);
   for (const auto& [name, matrix] : run.epochs)
     for (std::size_t epoch = 0; epoch < matrix.length; ++epoch) {
       double longest = 0;
@@ -169,6 +178,7 @@ RunReport reduce_run(const RunData& run) {
       report.ranks = static_cast<int>(ranks->second);
   counted_column(run, report);
   reduce_totals(run, report);
+  report.evaluation = reduce_evaluation(run.summary);
   const Steps measured = measured_steps(run);
   report.num_measured = static_cast<std::int64_t>(measured.size());
   if (measured.empty()) return report;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,30 @@ struct RankReport {
 struct CommunicationReport {
   std::int64_t calls = 0;          ///< of one rank
   double payload_bytes = 0;        ///< of one rank
+  double bus_bytes = 0;            ///< of one rank, by nccl-tests' formula
   double seconds_total = kNone;    ///< mean over ranks
   double seconds_exposed = kNone;  ///< mean over ranks
+};
+
+/// One class of a classifier on a test set.
+struct ClassScore {
+  std::string name;
+  std::int64_t samples = 0, correct = 0, predicted = 0;  ///< of this class; rightly so; taken for this class
+  double precision = kNone, recall = kNone, f1 = kNone;
+};
+
+/// So many samples of class `actual` were taken for class `predicted`.
+struct ConfusionCount {
+  std::int64_t actual = 0, predicted = 0, count = 0;
+};
+
+/// What a model does on a test set.
+struct EvaluationReport {
+  Estimate accuracy;  ///< share of the samples, with the interval of a share
+  double top5 = kNone, loss = kNone;
+  std::int64_t samples = 0;
+  std::vector<ClassScore> classes;        ///< in the order of their numbers
+  std::vector<ConfusionCount> confusion;  ///< counts above 0
 };
 
 struct RunReport {
@@ -57,8 +80,11 @@ struct RunReport {
   std::vector<RankReport> rank_reports;
   std::map<std::string, std::int64_t> memory;                ///< bytes, largest over ranks
   std::map<std::string, CommunicationReport> communication;  ///< by kind
+  std::map<std::string, double> transfers;                   ///< bytes a step and rank, by direction; mean over ranks
   std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
   std::map<std::string, MetricSeries> metrics;
+  std::optional<EvaluationReport> evaluation;
+  bool is_quick = false;  ///< of a sweep made smaller to try it out
 
   bool measured() const { return rate.known(); }
   double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }

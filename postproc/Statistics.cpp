@@ -10,6 +10,8 @@ namespace multicard::post {
 namespace {
 
 constexpr double kConfidence = 0.95;
+/// The normal distribution's quantile at 0.975.
+constexpr double kNormal = 1.959964;
 /// Student's t at 0.975 for 1 to 4 degrees of freedom.
 constexpr std::array<double, 4> kStudent{12.7062, 4.30265, 3.18245, 2.77645};
 
@@ -117,6 +119,75 @@ Estimate ratio(const Estimate& numerator, const Estimate& denominator, double fa
   const bool repeated = numerator.basis == Basis::repeats && denominator.basis == Basis::repeats;
   result.basis = repeated ? Basis::repeats : Basis::steps;
   return result;
+}
+
+Estimate reciprocal(const Estimate& estimate, double factor) {
+  Estimate result = estimate;
+  result.value = factor / estimate.value;
+  if (estimate.interval && estimate.interval->low > 0)
+    result.interval = Interval{factor / estimate.interval->high, factor / estimate.interval->low};
+  else
+    result.interval.reset();
+  return result;
+}
+
+double student_quantile(int freedom) {
+  if (freedom <= static_cast<int>(kStudent.size())) return kStudent.at(static_cast<std::size_t>(freedom - 1));
+  // Cornish and Fisher's expansion around the normal quantile; from 5 degrees of freedom on its error is below 0.001.
+  constexpr double z = kNormal;
+  constexpr double z2 = z * z;
+  const double n = freedom;
+  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
+              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n) +
+              ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / (92160 * n * n * n * n));
+}
+
+Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios) {
+  std::vector<double> centres;
+  double squares = 0, shares = 0;  // of deviations from the cells' means; of 1 / repeats
+  int num_ratios = 0;
+  for (const auto& cell : ratios) {
+    if (cell.empty()) continue;
+    std::vector<double> logarithms;
+    for (const double value : cell)
+      logarithms.push_back(std::log(value));
+    centres.push_back(mean(logarithms));
+    for (const double value : logarithms)
+      squares += (value - centres.back()) * (value - centres.back());
+    shares += 1 / static_cast<double>(cell.size());
+    num_ratios += static_cast<int>(cell.size());
+  }
+  Estimate estimate;
+  if (centres.empty()) return estimate;
+  const double centre = mean(centres);
+  const auto num_cells = static_cast<double>(centres.size());
+  estimate.value = std::exp(centre);
+  estimate.num_values = num_ratios;
+  int freedom = num_ratios - static_cast<int>(centres.size());
+  double variance = squares / freedom * shares / (num_cells * num_cells);  // of the mean over cells
+  estimate.basis = Basis::repeats;
+  if (freedom == 0) {
+    freedom = static_cast<int>(centres.size()) - 1;
+    if (freedom == 0) return {estimate.value, std::nullopt, Basis::none, num_ratios};
+    variance = 0;
+    for (const double value : centres)
+      variance += (value - centre) * (value - centre) / freedom / num_cells;
+    estimate.basis = Basis::cells;
+  }
+  const double half = student_quantile(freedom) * std::sqrt(variance);
+  estimate.interval = Interval{std::exp(centre - half), std::exp(centre + half)};
+  return estimate;
+}
+
+Estimate estimate_of_share(long num_hits, long num_counted) {
+  if (num_counted <= 0) return {};
+  const auto n = static_cast<double>(num_counted);
+  const double share = static_cast<double>(num_hits) / n;
+  constexpr double z2 = kNormal * kNormal;
+  const double middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const double half = kNormal * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n);
+  return {share, Interval{std::max(0.0, middle - half), std::min(1.0, middle + half)}, Basis::none,
+          static_cast<int>(num_counted)};
 }
 
 bool differ(const Estimate& a, const Estimate& b) {

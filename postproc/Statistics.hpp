@@ -17,9 +17,10 @@ struct Interval {
 
 /// What the interval of an estimate speaks about.
 enum class Basis {
-  none,    ///< no interval: too few values
-  steps,   ///< the steps of one run: says nothing about how the next run would turn out
-  repeats  ///< the runs of one configuration
+  none,     ///< no interval: too few values
+  steps,    ///< the steps of one run: says nothing about how the next run would turn out
+  repeats,  ///< the runs of one configuration
+  cells     ///< configurations that were run once each: how much they differ, not how much runs do
 };
 
 /// A number with its interval, if the data allow one.
@@ -60,6 +61,23 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats);
 /// numerator / denominator times `factor`; the interval adds the relative half-widths of both in squares, on the
 /// logarithmic scale and for each side. Without an interval on either side there is none.
 Estimate ratio(const Estimate& numerator, const Estimate& denominator, double factor = 1);
+
+/// factor / estimate: a time from a rate. The ends of the interval change places.
+Estimate reciprocal(const Estimate& estimate, double factor = 1);
+
+/// The 0.975 quantile of Student's t for `freedom` >= 1 degrees of freedom, to 0.001.
+double student_quantile(int freedom);
+
+/// What an option is worth over several cells: [cell][repeat] positive ratios, each of two runs that differ in that
+/// option alone. The value is the geometric mean over cells of the geometric means over their repeats. The interval is
+/// Student's t on the logarithms, with the spread of repeats around the mean of their cell, pooled over cells: it
+/// speaks about these cells, whose differences from each other are not noise. Where no cell was repeated it is
+/// Student's t over the cells (Basis::cells), and with a single ratio there is none.
+Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios);
+
+/// A share of `num_counted` that `num_hits` of them make, with Wilson's score interval (Basis::none: neither steps nor
+/// repeats). Unknown for num_counted 0.
+Estimate estimate_of_share(long num_hits, long num_counted);
 
 /// Whether two estimates differ by more than their intervals: both are known and the intervals do not overlap.
 bool differ(const Estimate& a, const Estimate& b);

@@ -41,7 +41,8 @@ std::size_t configuration_of(Study& study, const RunReport& run) {
   configuration.settings = settings;
   configuration.label = label_of(settings, study.axes, false);
   configuration.work_label = label_of(settings, study.axes, true);
-  if (configuration.label.empty()) configuration.label = plain_label(study, run);
+  configuration.has_options = !configuration.label.empty();
+  if (!configuration.has_options) configuration.label = plain_label(study, run);
   known.push_back(std::move(configuration));
   return known.size() - 1;
 }
@@ -139,7 +140,8 @@ void add_machine_where_it_differs(Study& study) {
 }  // namespace
 
 std::string Configuration::full_label() const {
-  return work_label.empty() ? label : label + ", " + work_label;
+  if (work_label.empty()) return label;
+  return has_options ? label + ", " + work_label : work_label;
 }
 
 const Cell* Study::cell(std::size_t configuration, int ranks) const {
@@ -168,6 +170,17 @@ std::vector<std::vector<std::size_t>> Study::comparable() const {
       groups.push_back({i});
   }
   return groups;
+}
+
+std::string Study::title() const {
+  std::vector<std::string> counts, names;
+  for (const int ranks : rank_counts)
+    counts.push_back(std::to_string(ranks));
+  for (const Axis& axis : axes)
+    names.push_back(key_label(axis.key));
+  const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
+  if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
+  return capitalised(join(names, " × ")) + " on " + on;
 }
 
 Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
@@ -206,6 +219,19 @@ const char* text_of(Scaling scaling) {
 
 const char* text_of(CellStatus status) {
   return status == CellStatus::complete ? "complete" : status == CellStatus::stopped ? "stopped" : "failed";
+}
+
+const char* text_of(Basis basis) {
+  switch (basis) {
+    case Basis::repeats:
+      return "repeats";
+    case Basis::steps:
+      return "steps";
+    case Basis::cells:
+      return "cells";
+    default:
+      return "none";
+  }
 }
 
 }  // namespace multicard::post

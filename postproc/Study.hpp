@@ -42,6 +42,8 @@ struct Cell {
   std::map<std::string, std::int64_t> memory;  ///< bytes, largest over ranks and repeats
   std::map<int, int> stragglers;               ///< rank to the number of repeats it was slow in
 
+  /// Seconds for a thousand rows: 1000 / rate.
+  Estimate time_per_thousand() const { return reciprocal(rate, 1000); }
   double share(Phase phase) const { return phases[static_cast<std::size_t>(phase)] / mean_step; }
   int num_repeats() const { return static_cast<int>(measured.size()); }
 };
@@ -49,7 +51,8 @@ struct Cell {
 /// A point of the matrix without its number of ranks.
 struct Configuration {
   std::map<std::string, std::string> settings;  ///< by axis
-  std::string label;                            ///< of the options only, e.g. "ddp-ds, fp16"
+  std::string label;                            ///< of the options only, e.g. "ddp-ds, fp16"; never empty
+  bool has_options = false;                     ///< `label` names what differs, not only what all have in common
   std::string work_label;                       ///< of the axes that change the work, e.g. "224 px"; may be empty
   std::string full_label() const;
   std::optional<int> baseline_ranks;  ///< smallest number of ranks measured: R0 of speedup and efficiency
@@ -58,6 +61,7 @@ struct Configuration {
 enum class Scaling { strong, weak, mixed };
 
 struct Study {
+  std::string id;  ///< "study-2", …; empty where a report has one study
   std::vector<Source> sources;
   std::vector<RunReport> runs;
   std::vector<Axis> axes;
@@ -74,6 +78,16 @@ struct Study {
   /// Configurations that do the same work, in order of appearance; each list is not empty.
   std::vector<std::vector<std::size_t>> comparable() const;
   bool has_scaling() const { return rank_counts.size() > 1; }
+  /// "precision × image size on 1, 2, 4 ranks"; of one configuration its label.
+  std::string title() const;
+};
+
+/// Everything that the files given hold.
+struct Collection {
+  std::vector<Source> sources;
+  std::vector<Study> studies;        ///< of what was timed; their runs name sources by Study::sources
+  std::vector<RunReport> evaluated;  ///< runs with an evaluation; they name sources by `sources`
+  std::vector<std::string> notices;  ///< what a reader must know before anything else
 };
 
 /// Groups the runs. Axes are the settings that differ between runs and are not told by the number of ranks alone;
@@ -82,5 +96,6 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs);
 
 const char* text_of(Scaling scaling);
 const char* text_of(CellStatus status);
+const char* text_of(Basis basis);
 
 }  // namespace multicard::post

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "postproc/Evaluation.hpp"
 #include "postproc/Labels.hpp"
 
 namespace multicard::post {
@@ -91,7 +92,9 @@ std::string interval_note(const Study& study) {
   return join(parts, "; ");
 }
 
-std::string terminal_table(const Study& study) {
+namespace {
+
+std::string table_of(const Study& study) {
   Rows rows{{"configuration", "ranks", study.rate_unit() + " (95 %)", "speedup", "efficiency", "exposed", "data wait",
              "repeats"}};
   for (const Cell& cell : study.cells)
@@ -101,6 +104,19 @@ std::string terminal_table(const Study& study) {
     out += fmt::format("{}: {}\n", join(names, ", "), reason);
   const std::string note = interval_note(study);
   return note.empty() ? out : out + note + "\n";
+}
+
+}  // namespace
+
+std::string terminal_table(const Collection& collection) {
+  std::string out;
+  for (const Study& study : collection.studies) {
+    if (!study.id.empty()) out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", study.id, study.title());
+    out += table_of(study);
+  }
+  for (const RunReport& run : collection.evaluated)
+    out += fmt::format("{}: {}\n", evaluation_name(run), accuracy_sentence(*run.evaluation));
+  return out;
 }
 
 }  // namespace multicard::post

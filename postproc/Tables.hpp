@@ -7,16 +7,24 @@
 
 namespace multicard::post {
 
-/// One line a run (RFC 4180): where it is from, axes, ranks, status, and every number of docs/report.md. Numbers that
-/// are not known are empty fields.
-std::string runs_csv(const Study& study);
+/// \name Comma-separated values (RFC 4180); numbers that are not known are empty fields
+/// @{
+/// One line a run: where it is from, axes, ranks, status, and every number of docs/report.md.
+std::string runs_csv(const Collection& collection);
+/// One line a configuration and number of ranks, with intervals; failed ones too.
+std::string cells_csv(const Collection& collection);
+/// One line an option: what it is worth against the plain one.
+std::string options_csv(const Collection& collection);
+/// @}
 
-/// Sources, axes, configurations with their cells, and runs. Numbers that are not known are null.
-std::string summary_json(const Study& study);
+/// Sources, studies with their axes, configurations, options and runs, and evaluations. Numbers that are not known are
+/// null.
+std::string summary_json(const Collection& collection);
 
-/// Aligned columns: configuration, ranks, rate with its interval, speedup, efficiency, exposed communication, repeats.
-/// Cells that did not complete say so with the first line of their error.
-std::string terminal_table(const Study& study);
+/// Aligned columns for each study: configuration, ranks, rate with its interval, speedup, efficiency, exposed
+/// communication, repeats. Cells that did not complete say so with the first line of their error. A line for each
+/// evaluation.
+std::string terminal_table(const Collection& collection);
 
 /// What the intervals of this study are, in one line: over steps, over repeats, or none.
 std::string interval_note(const Study& study);

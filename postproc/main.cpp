@@ -12,6 +12,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Text.hpp"
 #include "postproc/ReadStudy.hpp"
 #include "postproc/Report.hpp"
 #include "postproc/Tables.hpp"
@@ -22,7 +23,9 @@ namespace {
 struct Options {
   std::vector<std::string> files;
   std::string folder;
-  bool csv = false, json = false;
+  std::string heat;  ///< two axes with a comma between them; empty: not asked for
+  std::string csv;   ///< runs, cells or options; empty: not asked for
+  bool json = false, pdf = false;
 };
 
 void print(const std::string& text) {
@@ -30,14 +33,29 @@ void print(const std::string& text) {
     throw DataError("cannot write to standard output");
 }
 
+HeatAxes heat_axes(const std::string& text) {
+  const std::vector<std::string> names = split(text, ',');
+  if (names.size() != 2 || names[0].empty() || names[1].empty())
+    throw UsageError(fmt::format("--heat {}: expected two axes with a comma between them", text), "",
+                     "For example --heat image_size,precision.");
+  return {names[0], names[1]};
+}
+
 void run(const Options& options) {
-  const Study study = read_study(options.files);
-  if (options.csv) return print(runs_csv(study));
-  if (options.json) return print(summary_json(study));
+  const Collection collection = read_results(options.files);
+  for (const std::string& notice : collection.notices)
+    log_warning(notice);
+  if (options.csv == "runs") return print(runs_csv(collection));
+  if (options.csv == "cells") return print(cells_csv(collection));
+  if (options.csv == "options") return print(options_csv(collection));
+  if (options.json) return print(summary_json(collection));
   const std::string beside = std::filesystem::path(options.files.front()).parent_path().string();
   const std::string folder = options.folder.empty() ? (beside.empty() ? "." : beside) : options.folder;
-  const std::string report = write_report(study, folder, Gnuplot());
-  print(fmt::format("{}report  {}\n", terminal_table(study), report));
+  ReportOptions how;
+  if (!options.heat.empty()) how.heat = heat_axes(options.heat);
+  if (options.pdf) how.formats = Formats::svg_and_pdf;
+  const std::string report = write_report(collection, folder, Gnuplot(), how);
+  print(fmt::format("{}report  {}\n", terminal_table(collection), report));
 }
 
 /// Fills `options`, or returns the exit code when there is nothing to do.
@@ -45,8 +63,14 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
   app.add_option("RESULTS.h5", options.files, "results files; runs of one configuration are put together")->required();
   app.add_option("-o", options.folder, "folder for what is written (default: beside the first file)")->type_name("DIR");
-  auto* csv = app.add_flag("--csv", options.csv, "print one line a run to standard output, write nothing");
+  auto* csv = app.add_flag("--csv{runs}", options.csv,
+                           "print one line a run to standard output, write nothing; --csv=cells: one a configuration "
+                           "and number of ranks; --csv=options: what each option is worth")
+                  ->check(CLI::IsMember({"runs", "cells", "options"}));
   app.add_flag("--json", options.json, "print the summary to standard output, write nothing")->excludes(csv);
+  app.add_option("--heat", options.heat, "the two axes of the heat map, across and down, e.g. image_size,precision")
+      ->type_name("AXIS,AXIS");
+  app.add_flag("--pdf", options.pdf, "write every figure as PDF too");
   app.set_version_flag("--version", "multicard-post " + build_info().version);
   try {
     app.parse(argc, argv);

@@ -62,6 +62,8 @@ TEST_F(Program, PrintsCsvOrJsonAloneAndWritesNothing) {
 
   EXPECT_EQ(csv.output.substr(0, 9), "file,run,");
   EXPECT_EQ(nlohmann::json::parse(json.output)["format"], "multicard-summary");
+  EXPECT_EQ(run("--csv=cells " + file_).output.substr(0, 20), "study,configuration,");
+  EXPECT_EQ(run(file_ + " " + file_ + " --csv").output, csv.output);  // a run counts once
   EXPECT_FALSE(std::filesystem::exists(folder_ / "in/report.html"));
 }
 
@@ -69,6 +71,9 @@ TEST_F(Program, TellsByItsExitCodeWhatIsWrong) {
   EXPECT_EQ(run("").exit_code, 2);
   EXPECT_EQ(run("--no-such-option " + file_).exit_code, 2);
   EXPECT_EQ(run("--csv --json " + file_).exit_code, 2);
+  EXPECT_EQ(run("--csv=nonsense " + file_).exit_code, 2);
+  EXPECT_EQ(run("--heat precision " + file_).exit_code, 2);
+  EXPECT_EQ(run("--heat precision,ranks " + file_).exit_code, 2);
   EXPECT_EQ(run(folder_ / "missing.h5").exit_code, 4);
   EXPECT_EQ(run(test::source_path("LICENSE").string()).exit_code, 4);
   EXPECT_EQ(run("--help").exit_code, 0);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -35,13 +36,17 @@ std::size_t count(const std::string& text, const std::string& what) {
 }
 
 /// The synthetic sweep, written once: every file is brought to the disk, which takes its time.
-const Study& sweep() {
-  static const Study study = [] {
+const Collection& collection() {
+  static const Collection read = [] {
     const test::ScratchFolder folder;
     test::write_sweep(folder / "results.h5");
-    return read_study({folder / "results.h5"});
+    return read_results({folder / "results.h5"});
   }();
-  return study;
+  return read;
+}
+
+const Study& sweep() {
+  return collection().studies.at(0);
 }
 
 TEST(Gnuplot, ReturnsWhatTheScriptPrints) {
@@ -105,8 +110,8 @@ TEST(Report, ASweepHasAllKindsOfFigures) {
   for (const Figure& figure : plan_figures(sweep()))
     ids.push_back(figure.id);
 
-  for (const char* id : {"rate", "speedup", "efficiency", "comparison", "train_loss", "eval_accuracy", "phases",
-                         "memory", "ranks", "ranks-2"})
+  for (const char* id : {"time", "speedup", "efficiency", "comparison", "options", "train_loss", "eval_accuracy",
+                         "share", "phases", "memory", "ranks", "ranks-2"})
     EXPECT_EQ(std::count(ids.begin(), ids.end(), id), 1) << id;
 }
 
@@ -114,14 +119,17 @@ TEST(Report, FailedRunsAreCrosses) {
   std::vector<Figure> figures = plan_figures(sweep());
   draw(Gnuplot(), figures);
 
-  EXPECT_EQ(count(figures[0].svg, "<use xlink:href='#rate-pt1'"), 1u);  // gnuplot's point type 2
+  const auto time =
+      std::find_if(figures.begin(), figures.end(), [](const Figure& figure) { return figure.id == "time"; });
+  ASSERT_NE(time, figures.end());
+  EXPECT_EQ(count(time->svg, "<use xlink:href='#time-pt1'"), 1u);  // gnuplot's point type 2
 }
 
 TEST(Report, IsOneFileWithoutNetworkAndHoldsEveryRun) {
   const test::ScratchFolder folder;
   const Study& study = sweep();
 
-  const std::string path = write_report(study, folder / "out", Gnuplot());
+  const std::string path = write_report(collection(), folder / "out", Gnuplot());
 
   const std::string page = content_of(path);
   EXPECT_EQ(path, folder / "out/report.html");
@@ -136,13 +144,13 @@ TEST(Report, IsOneFileWithoutNetworkAndHoldsEveryRun) {
   EXPECT_NE(page.find("<td>all_reduce</td>"), std::string::npos);
   EXPECT_NE(page.find("out of memory (an allocation on the host failed)"), std::string::npos);
   std::size_t at = 0;
-  for (const char* id : {"answer", "setup", "study", "step", "memory", "ranks", "runs", "provenance"}) {
+  for (const char* id : {"answer", "advice", "setup", "study", "step", "memory", "ranks", "runs", "provenance"}) {
     const std::size_t next = page.find("<section id=\"" + std::string(id) + "\"");
     EXPECT_GT(next, at) << id;
     ASSERT_NE(next, std::string::npos) << id;
     at = next;
   }
-  EXPECT_TRUE(std::filesystem::exists(folder / "out/rate.svg"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/time.svg"));
 }
 
 TEST(Report, HostileTextsStayText) {
@@ -153,7 +161,7 @@ TEST(Report, HostileTextsStayText) {
   run.error = "a \"quoted\", comma & <b>";
   test::write_run(folder / "results.h5", run);
 
-  const std::string page = content_of(write_report(read_study({folder / "results.h5"}), folder / "out", Gnuplot()));
+  const std::string page = content_of(write_report(read_results({folder / "results.h5"}), folder / "out", Gnuplot()));
 
   EXPECT_EQ(page.find("<script>alert"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);
@@ -163,17 +171,17 @@ TEST(Report, HostileTextsStayText) {
 TEST(Report, WithoutGnuplotThereIsAReportThatSaysSo) {
   const test::ScratchFolder folder;
 
-  const std::string path = write_report(sweep(), folder / "out", Gnuplot("gnuplot-that-is-not-installed"));
+  const std::string path = write_report(collection(), folder / "out", Gnuplot("gnuplot-that-is-not-installed"));
 
   EXPECT_NE(content_of(path).find("gnuplot was not found"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(folder / "out/rate.svg"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/time.svg"));
 }
 
 TEST(Report, AFolderThatCannotBeIsADataError) {
   const test::ScratchFolder folder;
   std::ofstream(folder / "file") << "no folder";
 
-  EXPECT_THROW(write_report(sweep(), folder / "file/out", Gnuplot()), DataError);
+  EXPECT_THROW(write_report(collection(), folder / "file/out", Gnuplot()), DataError);
 }
 
 TEST(Report, NothingButFailuresIsStillAReport) {
@@ -183,17 +191,17 @@ TEST(Report, NothingButFailuresIsStillAReport) {
   run.error = "no GPU";
   assemble_results(folder / "results.h5", {}, test::synthetic_provenance(2), {test::summary_of(run)});
 
-  const std::string page = content_of(write_report(read_study({folder / "results.h5"}), folder / "out", Gnuplot()));
+  const std::string page = content_of(write_report(read_results({folder / "results.h5"}), folder / "out", Gnuplot()));
 
   EXPECT_NE(page.find("there is no answer"), std::string::npos);
   EXPECT_NE(page.find("no GPU"), std::string::npos);
 }
 
 TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
-  Study study = sweep();
-  study.runs[1].error = "a \"b\", c";
+  Collection changed = collection();
+  changed.studies[0].runs[1].error = "a \"b\", c";
 
-  const std::string csv = runs_csv(study);
+  const std::string csv = runs_csv(changed);
 
   EXPECT_EQ(count(csv, "\n"), 19u);
   EXPECT_EQ(csv.substr(0, csv.find(',')), "file");
@@ -203,20 +211,91 @@ TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
 TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
   const Study& study = sweep();
 
-  const auto json = nlohmann::json::parse(summary_json(study));
+  const auto json = nlohmann::json::parse(summary_json(collection()));
 
-  ASSERT_EQ(json["configurations"].size(), 2u);
-  const auto& cells = json["configurations"][1]["cells"];
+  const auto& described = json["studies"][0];
+  ASSERT_EQ(described["configurations"].size(), 2u);
+  const auto& cells = described["configurations"][1]["cells"];
   EXPECT_EQ(cells[2]["ranks"], 4);
   EXPECT_DOUBLE_EQ(cells[2]["rate_per_s"]["value"], study.cell(1, 4)->rate.value);
   EXPECT_EQ(cells[2]["rate_per_s"]["interval_over"], "repeats");
   EXPECT_TRUE(cells[0]["speedup"]["interval_95"].is_null());
-  EXPECT_TRUE(json["runs"][1]["rate_per_s"]["value"].is_null());
-  EXPECT_EQ(json["runs"][1]["status"], "failed");
+  EXPECT_TRUE(described["runs"][1]["rate_per_s"]["value"].is_null());
+  EXPECT_EQ(described["runs"][1]["status"], "failed");
+}
+
+TEST(Tables, CellsAndOptionsHaveTheirIntervals) {
+  const Study& study = sweep();
+  const Cell& cell = *study.cell(1, 4);
+
+  const std::string cells = cells_csv(collection()), options = options_csv(collection());
+
+  EXPECT_EQ(count(cells, "\n"), 7u);
+  EXPECT_NE(cells.find(fmt::format(",repeats,{:.9g},{:.9g},{:.9g},{:.9g},", cell.rate.value, cell.rate.interval->low,
+                                   cell.rate.interval->high, 1000 / cell.rate.value)),
+            std::string::npos);
+  EXPECT_EQ(count(options, "\n"), 2u);
+  EXPECT_NE(options.find("\n1,parallel.strategy,ddp-ds,ddp,"), std::string::npos);
+}
+
+TEST(Report, SeveralStudiesAreSectionsOfTheirOwn) {
+  const test::ScratchFolder folder;
+  Collection two = collection();
+  two.studies.push_back(two.studies[0]);
+  two.studies[0].id = "study-1";
+  two.studies[1].id = "study-2";
+  two.notices = {"These are quick runs <of a kind>."};
+
+  const std::string page = content_of(write_report(two, folder / "out", Gnuplot()));
+
+  EXPECT_NE(page.find("<section id=\"study-2\">"), std::string::npos);
+  EXPECT_EQ(count(page, "<figure id=\"study-2-time\">"), 1u);
+  EXPECT_NE(page.find("<p class=\"warning\">These are quick runs &lt;of a kind&gt;.</p>"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/study-1-efficiency.svg"));
+  EXPECT_EQ(count(runs_csv(two), "\n"), 37u);
+}
+
+TEST(Report, AnEvaluationAloneIsAReportOfItsClasses) {
+  const test::ScratchFolder folder;
+  for (const int num_classes : {3, 30}) {
+    const std::string file = folder / fmt::format("{}.h5", num_classes);
+    test::write_evaluation(file, num_classes);
+
+    const std::string page = content_of(write_report(read_results({file}), folder / "out", Gnuplot()));
+
+    EXPECT_NE(page.find("<section id=\"evaluation\">"), std::string::npos);
+    EXPECT_NE(page.find("<td>kind 2</td>"), std::string::npos);
+    EXPECT_EQ(count(page, "<figure id=\"confusion\">"), 1u);
+    EXPECT_EQ(page.find("<section id=\"memory\">"), std::string::npos);
+  }
+}
+
+TEST(Report, PdfsComeWhenTheyAreAskedFor) {
+  const test::ScratchFolder folder;
+
+  write_report(collection(), folder / "out", Gnuplot(), {std::nullopt, Formats::svg_and_pdf});
+
+  for (const char* name : {"time", "comparison", "ranks-2"})
+    EXPECT_EQ(content_of(folder / ("out/" + std::string(name) + ".pdf")).substr(0, 5), "%PDF-") << name;
+}
+
+TEST(Report, TheHeatMapIsOfTheAxesAskedFor) {
+  const test::ScratchFolder folder;
+  ReportOptions options;
+  options.heat = HeatAxes{"ranks", "strategy"};
+  write_report(collection(), folder / "out", Gnuplot(), options);
+  const std::string svg = content_of(folder / "out/heat.svg");
+
+  EXPECT_NE(svg.find("ddp-ds"), std::string::npos);
+  EXPECT_NE(svg.find("2 ranks"), std::string::npos);
+  options.heat = HeatAxes{"ranks", "precision"};  // which did not differ
+  EXPECT_THROW(write_report(collection(), folder / "out", Gnuplot(), options), UsageError);
+  options.heat = HeatAxes{"ranks", "ranks"};
+  EXPECT_THROW(write_report(collection(), folder / "out", Gnuplot(), options), UsageError);
 }
 
 TEST(Tables, TheTerminalTableIsAligned) {
-  std::istringstream lines(terminal_table(sweep()));
+  std::istringstream lines(terminal_table(collection()));
 
   std::string head, first;
   std::getline(lines, head);

@@ -1,6 +1,7 @@
 #include "postproc/Statistics.hpp"
 
 #include <cmath>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -157,6 +158,83 @@ TEST(Statistics, ARatioWithoutBothIntervalsHasNone) {
   EXPECT_FALSE(ratio(Estimate{}, bare).known());
   // What may be zero bounds nothing.
   EXPECT_FALSE(ratio(estimate(200, 0, 450), estimate(100, 90, 110)).interval);
+}
+
+TEST(Statistics, ATimeIsThePlaceChangedIntervalOfARate) {
+  const Estimate time = reciprocal(estimate(200, 100, 400), 1000);
+
+  EXPECT_DOUBLE_EQ(time.value, 5);
+  EXPECT_DOUBLE_EQ(time.interval->low, 2.5);
+  EXPECT_DOUBLE_EQ(time.interval->high, 10);
+  EXPECT_FALSE(reciprocal(estimate(200, 0, 400)).interval);
+}
+
+TEST(Statistics, StudentsQuantilesAreThoseOfTheTables) {
+  EXPECT_NEAR(student_quantile(1), 12.7062, 1e-3);
+  EXPECT_NEAR(student_quantile(4), 2.7764, 1e-3);
+  EXPECT_NEAR(student_quantile(5), 2.5706, 1e-3);
+  EXPECT_NEAR(student_quantile(10), 2.2281, 1e-3);
+  EXPECT_NEAR(student_quantile(30), 2.0423, 1e-3);
+  EXPECT_NEAR(student_quantile(100000), 1.9600, 1e-3);
+}
+
+TEST(Statistics, RatiosOfSeveralCellsPoolTheSpreadOfTheirRepeats) {
+  // Logarithms: cell one -0.1, 0.1 around 0, cell two 0.9, 1.1 around 1. Mean 0.5; squares 4 * 0.01 over 2 degrees of
+  // freedom = 0.02; of the mean 0.02 * (1/2 + 1/2) / 4 = 0.005; half = 4.30265 * 0.0707107 = 0.304244.
+  const Estimate worth = estimate_of_ratios({{std::exp(-0.1), std::exp(0.1)}, {std::exp(0.9), std::exp(1.1)}});
+
+  EXPECT_NEAR(worth.value, std::exp(0.5), 1e-12);
+  ASSERT_TRUE(worth.interval);
+  EXPECT_NEAR(std::log(worth.interval->low), 0.5 - 0.304244, 1e-5);
+  EXPECT_NEAR(std::log(worth.interval->high), 0.5 + 0.304244, 1e-5);
+  EXPECT_EQ(worth.basis, Basis::repeats);
+  EXPECT_EQ(worth.num_values, 4);
+}
+
+TEST(Statistics, RatiosWithoutRepeatsTellHowCellsDiffer) {
+  // Logarithms 0 and 1: mean 0.5, deviation 0.707107, half = 12.7062 * 0.707107 / sqrt(2) = 6.3531.
+  const Estimate worth = estimate_of_ratios({{1}, {std::exp(1)}});
+  const Estimate one = estimate_of_ratios({{1.5}});
+
+  EXPECT_EQ(worth.basis, Basis::cells);
+  EXPECT_NEAR(std::log(worth.interval->high), 0.5 + 6.3531, 1e-3);
+  EXPECT_EQ(one.basis, Basis::none);
+  EXPECT_FALSE(one.interval);
+  EXPECT_FALSE(estimate_of_ratios({}).known());
+}
+
+TEST(Statistics, TheIntervalOfAWorthHoldsTheTruthNineteenTimesInTwenty) {
+  // Five cells of their own worth, three repeats each with a noise of 5 %: 2,000 studies.
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.05);
+  const std::vector<double> truths{0.1, 0.2, 0.3, 0.4, 0.5};  // logarithms; their mean is 0.3
+  constexpr int kStudies = 2000;
+  int held = 0;
+  for (int study = 0; study < kStudies; ++study) {
+    std::vector<std::vector<double>> ratios;
+    for (const double truth : truths) {
+      ratios.emplace_back();
+      for (int repeat = 0; repeat < 3; ++repeat)
+        ratios.back().push_back(std::exp(truth + noise(random) - noise(random)));
+    }
+    const Interval interval = *estimate_of_ratios(ratios).interval;
+    held += interval.low <= std::exp(0.3) && std::exp(0.3) <= interval.high;
+  }
+
+  EXPECT_NEAR(static_cast<double>(held) / kStudies, 0.95, 0.02);  // four standard errors
+}
+
+TEST(Statistics, SharesHaveWilsonsInterval) {
+  // 8 of 10: (0.8 + 0.19207) / 1.38415 = 0.716742 and 1.959964 sqrt(0.016 + 0.0096036) / 1.38415 = 0.226575.
+  const Estimate share = estimate_of_share(8, 10);
+  const Estimate all = estimate_of_share(5, 5);
+
+  EXPECT_DOUBLE_EQ(share.value, 0.8);
+  EXPECT_NEAR(share.interval->low, 0.490167, 1e-5);
+  EXPECT_NEAR(share.interval->high, 0.943317, 1e-5);
+  EXPECT_NEAR(all.interval->low, 0.565518, 1e-5);
+  EXPECT_DOUBLE_EQ(all.interval->high, 1);
+  EXPECT_FALSE(estimate_of_share(0, 0).known());
 }
 
 TEST(Statistics, EstimatesDifferOnlyWhenTheirIntervalsAreApart) {

@@ -5,32 +5,10 @@
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Standings.hpp"
+#include "runs_in_memory.hpp"
 
 namespace multicard::post {
 namespace {
-
-RunReport run_of(std::map<std::string, std::string> settings, int ranks, double rate, std::int64_t repeat = 0) {
-  RunReport run;
-  run.name = std::to_string(repeat);
-  run.settings = std::move(settings);
-  run.settings["ranks"] = std::to_string(ranks);
-  run.settings["repeat"] = std::to_string(repeat);
-  run.ranks = ranks;
-  run.repeat = repeat;
-  run.status = "complete";
-  run.rate = {rate, Interval{0.98 * rate, 1.02 * rate}, Basis::steps, 30};
-  run.step_time = {64 / rate, std::nullopt, Basis::none, 30};
-  run.mean_step = 64 / rate;
-  run.phases = {0, 0, 0.3 * run.mean_step, 0.6 * run.mean_step, 0.1 * run.mean_step, 0, 0};
-  run.exposed_share = 0.1;
-  run.data_wait_share = 0;
-  run.num_steps = run.num_measured = 30;
-  return run;
-}
-
-Study study_of(std::vector<RunReport> runs) {
-  return make_study({Source{"results.h5", {}, {}, {}}}, std::move(runs));
-}
 
 TEST(Study, SpeedupAndEfficiencyAreAgainstTheFewestRanks) {
   // R0 = 2: S(2) = 2, S(4) = 2 * 180/100 = 3.6, E(4) = 0.9.
@@ -193,7 +171,7 @@ TEST(Findings, OneRepeatSaysThatItIsOne) {
   const Study twice = study_of({run_of({}, 2, 100, 0), run_of({}, 2, 101, 1)});
 
   EXPECT_EQ(comparison_sentence(once, once.cells[1], once.cells[0], "the second"),
-            "It does 1.5 times the rate of the second, dp (1.46–1.54 within single runs).");
+            "It does 1.50 times the rate of the second, dp (1.46–1.54 within single runs).");
   EXPECT_EQ(repeats_sentence(once),
             "Each was run once: how much runs differ is not known, and the intervals do not hold it.");
   EXPECT_EQ(repeats_sentence(twice), "");
@@ -205,11 +183,11 @@ TEST(Findings, DifferentWorkHasALineEach) {
                                 run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 50),
                                 run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 51)});
 
-  EXPECT_EQ(winners_sentence(study), "ddp is the fastest for all 2 kinds of work");
+  EXPECT_EQ(winners_sentence(study), "ddp is the fastest for both kinds of work");
   const std::vector<std::string> lines = answers_by_work(study);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0],
-            "100 px: ddp on 1 rank, 300 rows/s (95 % interval 294.0–306.0 over 30 steps of one run); 1.5 times the "
+            "100 px: ddp on 1 rank, 300 rows/s (95 % interval 294.0–306.0 over 30 steps of one run); 1.50 times the "
             "second (dp).");
   EXPECT_NE(lines[1].find("not told apart from the second (dp)"), std::string::npos);
 }

@@ -24,6 +24,9 @@ std::uint64_t key_of(const SyntheticRun& run) {
   std::uint64_t key = static_cast<std::uint64_t>(run.ranks * 100 + run.repeat);
   for (const char c : run.strategy)
     key = key * 131 + static_cast<unsigned char>(c);
+  for (const auto& [name, value] : run.settings)
+    for (const char c : name + value)
+      key = key * 131 + static_cast<unsigned char>(c);
   return key;
 }
 
@@ -71,6 +74,97 @@ std::string deck_of(const SyntheticRun& run) {
       run.strategy, run.global_batch);
 }
 
+/// Doubles after 12 steps, and every overflow halves it.
+void add_loss_scale(const SyntheticRun& run, RunSummary& summary) {
+  double scale = 65536;
+  for (int step = 0; step < run.num_scale_steps; ++step) {
+    const bool overflows = step == 2 || step == 27;
+    summary.metrics["loss_scale"].values.push_back(scale);
+    summary.metrics["loss_scale"].steps.push_back(step);
+    summary.metrics["skipped"].values.push_back(overflows ? 1 : 0);
+    summary.metrics["skipped"].steps.push_back(step);
+    if (overflows) scale /= 2;
+    if (step == 15) scale *= 2;
+  }
+}
+
+using Settings = std::map<std::string, std::string>;
+
+/// How much faster a setting is than the plain one on the synthetic machine.
+double factor_of(const std::string& key, const std::string& value) {
+  static const std::map<std::pair<std::string, std::string>, double> kFactors{
+      {{"precision", "fp64"}, 0.45},     {{"precision", "tf32"}, 1.4},        {{"precision", "fp16"}, 2.1},
+      {{"precision", "bf16"}, 2.05},     {{"data.pin_memory", "true"}, 1.18}, {{"data.layout", "nhwc"}, 1.25},
+      {{"data.pipeline", "device"}, 1.1}};
+  const auto found = kFactors.find({key, value});
+  return found == kFactors.end() ? 1 : found->second;
+}
+
+/// Every combination of the axes' values.
+std::vector<Settings> combinations(const std::vector<std::pair<std::string, std::vector<std::string>>>& axes) {
+  std::vector<Settings> out{{}};
+  for (const auto& [key, values] : axes) {
+    std::vector<Settings> longer;
+    for (const Settings& settings : out)
+      for (const std::string& value : values) {
+        longer.push_back(settings);
+        longer.back()[key] = value;
+      }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+/// A results file with three repeats of `settings` on each number of ranks, and what failed.
+class SweepFile {
+ public:
+  explicit SweepFile(std::string path) : path_(std::move(path)) {}
+
+  void add(const Settings& settings, const std::vector<int>& ranks) {
+    for (const int count : ranks)
+      for (int repeat = 0; repeat < 3; ++repeat)
+        add(run_of(settings, count, repeat));
+  }
+
+  void finish(int ranks) { assemble_results(path_, partial_, synthetic_provenance(ranks), failed_); }
+
+ private:
+  SyntheticRun run_of(const Settings& settings, int ranks, int repeat) {
+    SyntheticRun run;
+    run.name = fmt::format("{:04}", number_++);
+    run.settings = settings;
+    run.ranks = ranks;
+    run.repeat = repeat;
+    run.num_steps = 30;
+    if (const auto size = settings.find("data.image_size"); size != settings.end())
+      run.image_size = std::stoi(size->second);
+    if (const auto strategy = settings.find("parallel.strategy"); strategy != settings.end())
+      run.strategy = strategy->second;
+    run.row_seconds = 0.0004 * run.image_size * run.image_size / 10000;
+    for (const auto& [key, value] : settings)
+      run.row_seconds /= factor_of(key, value);
+    run.collective_seconds = run.strategy == "dp" ? 0.012 : run.strategy == "ddp" ? 0.004 : 0.0025;
+    const auto precision = settings.find("precision");
+    if (precision != settings.end() && precision->second == "fp16") run.num_scale_steps = 30;
+    if (precision != settings.end() && precision->second == "fp64" && run.image_size == 500) {
+      run.status = "failed";
+      run.error = "rank 0 on node01: out of device memory (the step needs 97 GB) Lower run.global_batch.";
+    }
+    return run;
+  }
+
+  void add(const SyntheticRun& run) {
+    if (run.status == "failed") return failed_.push_back(summary_of(run));
+    partial_.push_back(path_ + "." + run.name);
+    write_run(partial_.back(), run);
+  }
+
+  std::string path_;
+  int number_ = 0;
+  std::vector<std::string> partial_;
+  std::vector<RunSummary> failed_;
+};
+
 }  // namespace
 
 RunSummary summary_of(const SyntheticRun& run) {
@@ -82,6 +176,7 @@ RunSummary summary_of(const SyntheticRun& run) {
   summary.text["parallel.strategy"] = run.strategy;
   summary.text["data.image_size"] = std::to_string(run.image_size);
   summary.integers = {{"ranks", run.ranks}, {"repeat", run.repeat}};
+  if (run.is_quick) summary.integers["quick"] = 1;
   if (run.status == "failed") return summary;  // it never got to say more of itself
   summary.text.insert({{"task", "image"},
                        {"model", "mobilenet_v2"},
@@ -98,6 +193,7 @@ RunSummary summary_of(const SyntheticRun& run) {
   summary.integers["pin_memory"] = pinned != run.settings.end() && pinned->second == "true" ? 1 : 0;
   summary.skip_steps = run.skip_steps;
   summary.metrics["train_loss"] = loss_of(run);
+  if (run.num_scale_steps > 0) add_loss_scale(run, summary);
   summary.metrics["eval_accuracy"] = {{0.61, 0.78, 0.853}, {run.num_steps / 3, 2 * run.num_steps / 3, run.num_steps}};
   return summary;
 }
@@ -113,6 +209,7 @@ RankRows rows_of(const SyntheticRun& run) {
     record.memory = {{"host_peak_bytes", 180'000'000 + 14'000'000LL * rows_on(run, rank)},
                      {"model/parameters", 8'960'000},
                      {"model/activations", 13'000'000LL * rows_on(run, rank)}};
+    record.transfers["host_to_device"] = 30'000LL * rows_on(run, rank) * run.num_steps;
     record.epochs["train"] = {4.0 + 0.1 * rank};
     if (run.ranks > 1)
       record.communication["all_reduce"] = {3 * run.num_steps, 8'960'000LL * run.num_steps, 1e9, 0.9, 0.3};
@@ -181,6 +278,66 @@ void write_large_sweep(const std::string& path) {
           write_run(partial.back(), run);
         }
   assemble_results(path, partial, synthetic_provenance(8));
+}
+
+void write_image_study(const std::string& folder) {
+  const std::vector<std::string> sizes{"100", "200", "300", "400", "500"};
+  const auto write = [&](const std::string& name, const std::vector<int>& ranks, const std::vector<Settings>& cells) {
+    SweepFile file(folder + "/" + name + "/results.h5");
+    for (const Settings& settings : cells)
+      file.add(settings, ranks);
+    file.finish(ranks.front());
+  };
+  write("strategies", {4, 2, 1}, combinations({{"parallel.strategy", {"dp", "ddp", "ddp-ds"}}}));
+  write("sizes", {4, 2, 1}, combinations({{"data.image_size", sizes}}));
+  write("precisions", {4},
+        combinations({{"data.image_size", sizes},
+                      {"precision", {"fp64", "fp32", "tf32", "fp16", "bf16"}},
+                      {"data.pin_memory", {"false", "true"}}}));
+  write("pipelines", {4},
+        combinations({{"data.image_size", {"300", "500"}},
+                      {"data.layout", {"nchw", "nhwc"}},
+                      {"data.pipeline", {"host", "device"}}}));
+  write("buckets", {4},
+        combinations({{"parallel.bucket_mb", {"auto", "1", "5", "25"}}, {"parallel.overlap", {"true", "false"}}}));
+}
+
+void write_evaluation(const std::string& path, int num_classes) {
+  RunSummary summary;
+  summary.name = "main";
+  summary.text = {
+      {"task", "image"}, {"model", "mobilenet_v2"}, {"weights", "results/fashion/checkpoints/step_00000938"}};
+  summary.reals = {{"loss", 0.2415}, {"top5", 0.998}};
+  Table& classes = summary.tables["evaluation/classes"];
+  Table& confusion = summary.tables["evaluation/confusion"];
+  constexpr std::int64_t kSamples = 100;
+  std::vector<std::int64_t> predicted(static_cast<std::size_t>(num_classes), 0);
+  const auto count = [&](int actual, int taken_for, std::int64_t number) {
+    confusion.integers["actual"].push_back(actual);
+    confusion.integers["predicted"].push_back(taken_for);
+    confusion.integers["count"].push_back(number);
+    predicted[static_cast<std::size_t>(taken_for)] += number;
+  };
+  // Class i loses i % 7 samples to the next one, and one to the class after that.
+  for (int i = 0; i < num_classes; ++i) {
+    const std::int64_t lost = i % 7;
+    count(i, i, kSamples - lost - 1);
+    if (lost > 0) count(i, (i + 1) % num_classes, lost);
+    count(i, (i + 2) % num_classes, 1);
+  }
+  for (int i = 0; i < num_classes; ++i) {
+    const std::int64_t correct = kSamples - i % 7 - 1;
+    const auto taken = static_cast<double>(predicted[static_cast<std::size_t>(i)]);
+    const double precision = static_cast<double>(correct) / taken, recall = static_cast<double>(correct) / kSamples;
+    classes.text["name"].push_back(num_classes == 10 ? fmt::format("class {}", i) : fmt::format("kind {}", i));
+    classes.integers["samples"].push_back(kSamples);
+    classes.integers["correct"].push_back(correct);
+    classes.integers["predicted"].push_back(predicted[static_cast<std::size_t>(i)]);
+    classes.reals["precision"].push_back(precision);
+    classes.reals["recall"].push_back(recall);
+    classes.reals["f1"].push_back(2 * precision * recall / (precision + recall));
+  }
+  assemble_results(path, {}, synthetic_provenance(1), {summary});
 }
 
 }  // namespace multicard::test

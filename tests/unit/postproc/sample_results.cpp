@@ -24,6 +24,9 @@ int main(int argc, char** argv) {
     plain.num_steps = 312;
     plain.skip_steps = 0;
     multicard::test::write_run(folder + "/run/results.h5", plain);
+    multicard::test::write_image_study(folder + "/study");
+    multicard::test::write_evaluation(folder + "/eval/results.h5", 10);
+    multicard::test::write_evaluation(folder + "/eval100/results.h5", 100);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -1,0 +1,27 @@
+#pragma once
+/// \file What an evaluation says, in sentences and tables.
+
+#include <string>
+#include <vector>
+
+#include "postproc/Html.hpp"
+#include "postproc/RunReport.hpp"
+
+namespace multicard::post {
+
+/// "Accuracy 0.913 (95 % interval 0.907–0.919 over 10,000 samples), among the first five 0.998, mean loss 0.241."
+std::string accuracy_sentence(const EvaluationReport& report);
+
+/// Which class is taken for which other most often, as a statement without full stop.
+std::string confusion_sentence(const EvaluationReport& report);
+
+/// What was evaluated: model, weights, run.
+std::string evaluation_name(const RunReport& run);
+
+/// A line a class, in the order of the classes, recall with its interval.
+HtmlTable classes_table(const EvaluationReport& report);
+
+/// The pairs of classes that are confused most, at most `most` of them; without rows where nothing is confused.
+HtmlTable confused_table(const EvaluationReport& report, std::size_t most);
+
+}  // namespace multicard::post
