@@ -227,7 +227,7 @@ TEST_F(LoaderTest, GivesTheSameWhereverRowsComeFrom) {
   for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread})
     for (const KeepRows keep : {KeepRows::no, KeepRows::in_memory})
       for (const int num_workers : {0, 3}) {
-        const ImageShards shards(scratch_ / "set*.h5", world(), {}, {method, keep});
+        const ImageShards shards(scratch_ / "set*.h5", Communicator::null(), {}, {method, keep});
         ImageLoader loader(shards, sampler_, options(num_workers), world().rank(), world().size(), 0, 7);
         for (const ImageBatch& batch : wanted)
           expect_equal(loader.next().value(), batch);

@@ -150,7 +150,7 @@ TEST(ImageShards, TakesPlainReadsOfManyThreadsAtOnce) {
   const ScratchFolder scratch;
   const Bytes all = read_plainly(prepare(scratch / "set", 200, 3));
   for (const KeepRows keep : {KeepRows::no, KeepRows::in_memory}) {
-    const ImageShards shards(scratch / "set*.h5", world(), {}, {ReadMethod::pread, keep});
+    const ImageShards shards(scratch / "set*.h5", Communicator::null(), {}, {ReadMethod::pread, keep});
     std::vector<std::thread> threads;
     std::vector<int> num_wrong(4);
     for (std::size_t thread = 0; thread < num_wrong.size(); ++thread)
