@@ -83,6 +83,7 @@ std::string option_sentence(const std::vector<OptionWorth>& worths) {
 struct RanksThatPay {
   std::string work;
   int ranks = 0, measured = 0;
+  bool is_clear = true;  ///< no interval holds kEfficient
 };
 
 std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
@@ -90,11 +91,13 @@ std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
   for (const auto& group : study.comparable()) {
     const Cell* best = fastest(study, group);
     if (!best || !best->efficiency.known()) continue;
-    RanksThatPay entry{study.configurations[best->configuration].work_label, 0, 0};
+    RanksThatPay entry{study.configurations[best->configuration].work_label, 0, 0, true};
     for (const Cell* cell : study.cells_of(best->configuration)) {
       if (!cell->efficiency.known()) continue;
       entry.measured = cell->ranks;
       if (cell->efficiency.value >= kEfficient) entry.ranks = cell->ranks;
+      const auto& interval = cell->efficiency.interval;
+      if (interval && interval->low < kEfficient && interval->high > kEfficient) entry.is_clear = false;
     }
     out.push_back(entry);
   }
@@ -108,8 +111,9 @@ std::string ranks_sentence(const Study& study) {
   std::vector<std::string> parts;
   for (const RanksThatPay& entry : pay) {
     const std::string where = entry.work.empty() ? std::string() : entry.work + ": ";
-    parts.push_back(fmt::format("{}{}{}", where, counted(entry.ranks, "rank"),
-                                entry.ranks == entry.measured ? " (the most measured)" : ""));
+    parts.push_back(fmt::format("{}{}{}{}", where, counted(entry.ranks, "rank"),
+                                entry.ranks == entry.measured ? " (the most measured)" : "",
+                                entry.is_clear ? "" : ", not sure: an interval reaches beyond it"));
   }
   return fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.", kEfficient,
                      join(parts, "; "));

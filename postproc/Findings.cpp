@@ -60,7 +60,8 @@ std::string short_answer(const Study& study, const std::vector<std::size_t>& con
                                 counted(best->ranks, "rank"), rate_text(study, *best));
   if (second) out += short_comparison(study, *best, *second, "the second");
   if (plain && plain != second) out += short_comparison(study, *best, *plain, "the plainest");
-  if (best->efficiency.known()) out += fmt::format("; efficiency {}", significant(best->efficiency.value, 3));
+  if (best->efficiency.known() && best->ranks != *options.baseline_ranks)
+    out += fmt::format("; efficiency {}", significant(best->efficiency.value, 3));
   return out + ".";
 }
 

@@ -20,9 +20,9 @@ namespace {
 
 constexpr double kEfficient = 0.8;
 
-/// Numbers whose effect is worth a line: what makes the work larger from two values on, other settings from three.
-bool is_worth_lines(const Axis& axis) {
-  return is_numeric(axis) && axis.values.size() >= (axis.is_work ? 2u : 3u);
+/// What makes the work larger or smaller.
+bool is_size(const Axis& axis) {
+  return axis.is_work && is_numeric(axis);
 }
 
 /// "image size, px"
@@ -144,7 +144,17 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
   const bool is_image = short_key(figure.key) == "image_size";
   return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure.key, first->first),
                      at(figure.key, last), significant(growth.value, 3), interval_text(growth, 3),
-                     is_image ? "the pixels grow" : "the setting grows", significant(is_image ? size * size : size, 3));
+                     is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
+}
+
+/// The lines that the data do not tell from the fastest at `x`; empty when there are none.
+std::string not_told_apart(const SizeFigure& figure, const Line& best, double x) {
+  std::vector<std::string> names;
+  for (const Line& line : figure.panel)
+    for (const auto& [at, cell] : line.points)
+      if (at == x && &line != &best && counts(*cell) && !differ(cell->rate, cell_at(best, x).rate))
+        names.push_back(figure.label(line));
+  return names.empty() ? std::string() : fmt::format(" Not told apart from it there: {}.", join(names, "; "));
 }
 
 void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
@@ -162,7 +172,8 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   const std::string caption =
       fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure.key, last), significant(cell.rate.value),
                   figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
-  figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading()));
+  figures.push_back(
+      figure_of(id, Section::study, chart, caption + not_told_apart(figure, *best, last), figure.heading()));
 }
 
 /// From which size on ranks pay, of the line with the most ranks.
@@ -216,7 +227,7 @@ std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
 
 void add_size_figures(const Study& study, std::vector<Figure>& figures) {
   for (const Axis& axis : study.axes) {
-    if (!is_worth_lines(axis)) continue;
+    if (!is_size(axis)) continue;
     const std::vector<Line> lines = lines_along(study, axis.key);
     int number = 0;
     for (const auto& panel : panels_of(lines, kColours.size()))

@@ -37,6 +37,36 @@ double log_distance(double a, double b) {
   return std::log(b / a);
 }
 
+double squares_around(double centre, const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += (value - centre) * (value - centre);
+  return sum;
+}
+
+/// Logarithms of ratios, cell by cell.
+struct Spread {
+  std::vector<double> centres;  ///< of each cell
+  double squares = 0;           ///< of deviations from the cells' centres
+  double shares = 0;            ///< sum over cells of 1 / repeats
+  int num_values = 0;
+};
+
+Spread spread_of(const std::vector<std::vector<double>>& ratios) {
+  Spread spread;
+  for (const auto& cell : ratios) {
+    if (cell.empty()) continue;
+    std::vector<double> logarithms;
+    for (const double value : cell)
+      logarithms.push_back(std::log(value));
+    spread.centres.push_back(mean(logarithms));
+    spread.squares += squares_around(spread.centres.back(), logarithms);
+    spread.shares += 1 / static_cast<double>(cell.size());
+    spread.num_values += static_cast<int>(cell.size());
+  }
+  return spread;
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -72,10 +102,7 @@ std::optional<Interval> student_interval(const std::vector<double>& values) {
   for (const double value : values)
     logarithms.push_back(std::log(value));
   const double centre = mean(logarithms);
-  double squares = 0;
-  for (const double value : logarithms)
-    squares += (value - centre) * (value - centre);
-  const double deviation = std::sqrt(squares / static_cast<double>(n - 1));
+  const double deviation = std::sqrt(squares_around(centre, logarithms) / static_cast<double>(n - 1));
   const double half = kStudent[n - 2] * deviation / std::sqrt(static_cast<double>(n));
   return Interval{std::exp(centre - half), std::exp(centre + half)};
 }
@@ -143,36 +170,21 @@ double student_quantile(int freedom) {
 }
 
 Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios) {
-  std::vector<double> centres;
-  double squares = 0, shares = 0;  // of deviations from the cells' means; of 1 / repeats
-  int num_ratios = 0;
-  for (const auto& cell : ratios) {
-    if (cell.empty()) continue;
-    std::vector<double> logarithms;
-    for (const double value : cell)
-      logarithms.push_back(std::log(value));
-    centres.push_back(mean(logarithms));
-    for (const double value : logarithms)
-      squares += (value - centres.back()) * (value - centres.back());
-    shares += 1 / static_cast<double>(cell.size());
-    num_ratios += static_cast<int>(cell.size());
-  }
+  const Spread spread = spread_of(ratios);
   Estimate estimate;
-  if (centres.empty()) return estimate;
-  const double centre = mean(centres);
-  const auto num_cells = static_cast<double>(centres.size());
+  if (spread.centres.empty()) return estimate;
+  const double centre = mean(spread.centres);
+  const auto num_cells = static_cast<double>(spread.centres.size());
   estimate.value = std::exp(centre);
-  estimate.num_values = num_ratios;
-  int freedom = num_ratios - static_cast<int>(centres.size());
-  double variance = squares / freedom * shares / (num_cells * num_cells);  // of the mean over cells
+  estimate.num_values = spread.num_values;
+  int freedom = spread.num_values - static_cast<int>(spread.centres.size());
+  double variance = spread.squares / freedom * spread.shares / (num_cells * num_cells);  // of the mean over cells
   estimate.basis = Basis::repeats;
   if (freedom == 0) {
-    freedom = static_cast<int>(centres.size()) - 1;
-    if (freedom == 0) return {estimate.value, std::nullopt, Basis::none, num_ratios};
-    variance = 0;
-    for (const double value : centres)
-      variance += (value - centre) * (value - centre) / freedom / num_cells;
-    estimate.basis = Basis::cells;
+    freedom = static_cast<int>(spread.centres.size()) - 1;
+    estimate.basis = freedom == 0 ? Basis::none : Basis::cells;
+    if (freedom == 0) return estimate;
+    variance = squares_around(centre, spread.centres) / freedom / num_cells;
   }
   const double half = student_quantile(freedom) * std::sqrt(variance);
   estimate.interval = Interval{std::exp(centre - half), std::exp(centre + half)};

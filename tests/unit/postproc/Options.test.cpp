@@ -161,6 +161,12 @@ TEST(Advice, SaysUpToHowManyRanksPay) {
   EXPECT_EQ(sentences[0], "Ranks: the most on which the fastest options keep an efficiency of 0.8 — 2 ranks.");
 }
 
+TEST(Advice, SaysWhereTheEfficiencyIsNotClear) {
+  // 0.825 with an interval of about 0.80 to 0.85 by 2 % each way: 0.825 exp(-0.0283) = 0.802; 0.81: 0.787 to 0.833.
+  EXPECT_EQ(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 165)}))[0].find("not sure"), std::string::npos);
+  EXPECT_NE(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 162)}))[0].find("not sure"), std::string::npos);
+}
+
 TEST(OptionFigure, HasABarAnOptionAndACrossForWhatNeverCompleted) {
   std::vector<RunReport> runs = runs_with(2);
   for (const RunReport& run : runs_with(2))
