@@ -1,22 +1,46 @@
+#include <cmath>
+#include <limits>
+
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "nn/cpu/Gemm.hpp"
 #include "nn/cpu/InstructionSets.hpp"
+#include "nn/cpu/TensorValues.hpp"
 
 namespace multicard {
 namespace {
 
-// Results of every kernel on one set of inputs, whose sizes leave remainders in every loop.
-template <typename T>
+constexpr auto kDouble = at::kDouble;
+
+template <typename S>
+constexpr at::ScalarType kDtype = at::kBFloat16;
+template <>
+constexpr at::ScalarType kDtype<float> = at::kFloat;
+template <>
+constexpr at::ScalarType kDtype<double> = at::kDouble;
+
+// Normal values; or whole numbers so small that every result is exact, also in bfloat16.
+enum class Inputs { normal, whole };
+
+// Results of every kernel on one set of inputs, whose sizes leave remainders in every loop. Inputs are representable in
+// bfloat16, so that they are the same for all types.
+template <typename S>
 class Probe {
+  using C = Compute<S>;
+
  public:
-  explicit Probe(const CpuKernels<T>& kernels) : rows_(*kernels.rows), planes_(*kernels.planes) {
+  Probe(const CpuKernels<S>& kernels, Inputs inputs) : inputs_(inputs), rows_(*kernels.rows), planes_(*kernels.planes) {
     at::manual_seed(1);
-    for (at::Tensor* tensor : {&x_, &dy_, &scale_, &mean_, &bias_, &slope_, &offset_, &filter_})
-      *tensor = values(tensor == &x_ || tensor == &dy_ ? kRows * kChannels : 9 * kChannels);
+    for (at::Tensor* tensor : {&x_, &dy_})
+      *tensor = values(kRows * kChannels).to(kDtype<S>);
+    for (at::Tensor* tensor : {&scale_, &mean_, &bias_, &slope_, &offset_, &filter_})
+      *tensor = values(9 * kChannels).to(kDtype<C>);
     run_rows();
     run_filters();
     run_planes();
@@ -25,92 +49,182 @@ class Probe {
 
  private:
   static constexpr std::int64_t kRows = 35, kChannels = 16 + 8 + 3;
+  static constexpr std::int64_t kMomentRows = 32;  // a power of two keeps means of whole numbers exact
 
-  static at::TensorOptions options() { return at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value); }
-  static at::Tensor values(std::int64_t size) { return at::randn({size}, options()) * 2; }
-  static const T* in(const at::Tensor& tensor) { return tensor.const_data_ptr<T>(); }
-  T* out(std::int64_t size) { return results_.emplace_back(at::zeros({size}, options())).mutable_data_ptr<T>(); }
-  double* sums() {
-    return results_.emplace_back(at::zeros({kChannels}, at::TensorOptions().dtype(at::kDouble)))
-        .template mutable_data_ptr<double>();
+  at::Tensor values(std::int64_t size) const {
+    if (inputs_ == Inputs::whole) return at::randint(-3, 4, {size}).to(kDouble);
+    return (at::randn({size}, at::TensorOptions().dtype(kDouble)) * 2).to(at::kBFloat16);
   }
+  static const S* in(const at::Tensor& tensor) { return values_of<S>(tensor); }
+  static const C* wide(const at::Tensor& tensor) { return values_of<C>(tensor); }
+  template <typename T>
+  T* out(std::int64_t size) {
+    return mutable_values_of<T>(results_.emplace_back(at::zeros({size}, at::TensorOptions().dtype(kDtype<T>))));
+  }
+  double* sums() { return out<double>(kChannels); }
 
   void run_rows() {
+    const std::int64_t size = kRows * kChannels;
+    const GradientView<C> gradient{wide(scale_), wide(slope_), wide(offset_), wide(mean_)};
     for (const Activation activation : {Activation::none, Activation::relu6}) {
-      const AffineView<T> affine{in(scale_), in(mean_), in(bias_), activation};
-      const GradientView<T> gradient{in(scale_), in(slope_), in(offset_), in(mean_)};
-      rows_.moments(in(x_), kRows, kChannels, sums(), sums());
-      rows_.normalise(in(x_), kRows, kChannels, affine, nullptr, out(kRows * kChannels));
+      const AffineView<C> affine{wide(scale_), wide(mean_), wide(bias_), activation};
+      rows_.moments(in(x_), kMomentRows, kChannels, sums(), sums());
+      rows_.normalise(in(x_), kRows, kChannels, affine, nullptr, out<S>(size));
+      rows_.normalise_wide(in(x_), kRows, kChannels, affine, out<C>(size));
       rows_.gradient_sums(in(dy_), in(x_), kRows, kChannels, affine, sums(), sums(), nullptr);
-      rows_.gradient_sums(in(dy_), in(x_), kRows, kChannels, affine, sums(), sums(), out(kRows * kChannels));
-      rows_.input_gradient(in(dy_), in(x_), kRows, kChannels, affine, gradient, out(kRows * kChannels));
+      rows_.gradient_sums(in(dy_), in(x_), kRows, kChannels, affine, sums(), sums(), out<S>(size));
+      rows_.input_gradient(in(dy_), in(x_), kRows, kChannels, affine, gradient, out<S>(size));
     }
-    const AffineView<T> linear{in(scale_), in(mean_), in(bias_), Activation::none};
-    rows_.normalise(in(x_), kRows, kChannels, linear, in(dy_), out(kRows * kChannels));
+    const AffineView<C> linear{wide(scale_), wide(mean_), wide(bias_), Activation::none};
+    rows_.normalise(in(x_), kRows, kChannels, linear, in(dy_), out<S>(size));
+    rows_.input_gradient_wide(in(dy_), in(x_), kRows, kChannels, gradient, out<C>(size));
   }
 
   void run_filters() {
     constexpr std::int64_t kWidth = 9, kRow = (kWidth + 2) * kChannels;
-    const T* image = in(x_);
+    const at::Tensor wide_x = x_.to(kDtype<C>), wide_dy = dy_.to(kDtype<C>);
+    const C *image = wide(wide_x), *filter = wide(filter_);
     for (const std::int64_t stride : {1, 2}) {
-      const FilterRows<T> rows{{image, image + kRow, image + 2 * kRow}};
+      const FilterRows<C> rows{{image, image + kRow, image + 2 * kRow}};
       const std::int64_t width_out = (kWidth - 1) / stride + 1;
-      rows_.filter_row(rows, in(filter_), width_out, kChannels, stride, out(width_out * kChannels));
-      rows_.filter_gradient_row(rows, in(dy_), width_out, kChannels, stride, out(9 * kChannels));
+      rows_.filter_row(rows, filter, width_out, kChannels, stride, out<S>(width_out * kChannels));
+      rows_.filter_gradient_row(rows, wide(wide_dy), width_out, kChannels, stride, out<C>(9 * kChannels));
       for (int count = 1; count <= 3; ++count) {
         if ((stride == 1) != (count == 3)) continue;
-        const T* filter = in(filter_);
-        const GradientRows<T> gradients{
+        const GradientRows<C> gradients{
             {image, image + kRow, image + 2 * kRow}, {filter, filter + 3 * kChannels, filter + 6 * kChannels}, count};
-        rows_.filter_input_row(gradients, kWidth, kChannels, stride, out(kWidth * kChannels));
+        rows_.filter_input_row(gradients, kWidth, kChannels, stride, out<S>(kWidth * kChannels));
       }
     }
   }
 
   void run_planes() {
     const std::int64_t size = kRows * kChannels;
+    const bool whole = inputs_ == Inputs::whole;
+    const C scale = whole ? 2 : C(0.7), mean = whole ? 1 : C(0.3), bias = whole ? 3 : C(1.5);
     for (const Activation activation : {Activation::none, Activation::relu6}) {
-      const PlaneAffine<T> affine{T(0.7), T(0.3), T(1.5), activation};
-      planes_.moments(in(x_), size, sums(), sums());
-      planes_.normalise(in(x_), size, affine, nullptr, out(size));
+      const PlaneAffine<C> affine{scale, mean, bias, activation};
+      planes_.moments(in(x_), 512, sums(), sums());
+      planes_.moments(in(x_), 8, sums(), sums());
+      planes_.normalise(in(x_), size, affine, nullptr, out<S>(size));
       planes_.gradient_sums(in(dy_), in(x_), size, affine, sums(), sums());
-      planes_.input_gradient(in(dy_), in(x_), size, affine, {T(0.7), T(0.2), T(-0.1)}, out(size));
+      planes_.input_gradient(in(dy_), in(x_), size, affine, {scale, mean, -bias}, out<S>(size));
     }
+    planes_.normalise(in(x_), size, {scale, mean, bias, Activation::none}, in(dy_), out<S>(size));
   }
 
-  const RowKernels<T>& rows_;
-  const PlaneKernels<T>& planes_;
+  Inputs inputs_;
+  const RowKernels<S>& rows_;
+  const PlaneKernels<S>& planes_;
   at::Tensor x_, dy_, scale_, mean_, bias_, slope_, offset_, filter_;
   std::vector<at::Tensor> results_;
 };
 
-template <typename T>
-void expect_same(const CpuKernels<T>& kernels, const CpuKernels<T>& expected) {
-  const double tolerance = sizeof(T) == 8 ? 1e-13 : 1e-5;
-  const Probe<T> ours(kernels), others(expected);
-  for (std::size_t i = 0; i < ours.results().size(); ++i) {
-    const at::Tensor &a = ours.results()[i], &b = others.results()[i];
-    EXPECT_LT((a - b).norm().template item<double>(), tolerance * (1 + b.norm().template item<double>())) << i;
+// What this CPU can run.
+template <typename S>
+std::vector<CpuKernels<S>> available_kernels() {
+  std::vector<CpuKernels<S>> list{InstructionSet<S>::baseline()};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.push_back(InstructionSet<S>::avx2());
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+    list.push_back(InstructionSet<S>::avx512());
+  return list;
+}
+
+// How far sums of the type may lie apart, relative to the largest values, when they are taken in another order.
+double rounding(at::ScalarType dtype) {
+  return dtype == at::kDouble ? 1e-13 : 1e-5;
+}
+
+// Values of `a` may differ by `relative` of those of `b`, and by `near` of their scale.
+void expect_near(const at::Tensor& a, const at::Tensor& b, double relative, double near, std::size_t index) {
+  const at::Tensor expected = b.to(kDouble), distance = (a.to(kDouble) - expected).abs();
+  const double scale = 1 + expected.abs().max().item<double>();
+  EXPECT_LE((distance - relative * expected.abs()).max().item<double>(), near * scale) << index;
+}
+
+bool is_bfloat16(const at::Tensor& values) {
+  return values.scalar_type() == at::kBFloat16;
+}
+
+template <typename S>
+class Kernels : public testing::Test {};
+using Types = testing::Types<float, double, Bfloat16>;
+TYPED_TEST_SUITE(Kernels, Types);
+
+TYPED_TEST(Kernels, AreTheSameInEveryInstructionSet) {
+  const auto all = available_kernels<TypeParam>();
+  const Probe<TypeParam> baseline(all.front(), Inputs::normal);
+  for (const CpuKernels<TypeParam>& kernels : all) {
+    const Probe<TypeParam> probe(kernels, Inputs::normal);
+    for (std::size_t i = 0; i < probe.results().size(); ++i) {
+      const double neighbour = is_bfloat16(probe.results()[i]) ? 0x1.0p-7 : 0.0;  // what lies near a tie
+      expect_near(probe.results()[i], baseline.results()[i], neighbour, rounding(kDtype<Compute<TypeParam>>), i);
+    }
+  }
+}
+
+TYPED_TEST(Kernels, AreExactWhereTheArithmeticIs) {
+  const Probe<double> exact(InstructionSet<double>::baseline(), Inputs::whole);
+  for (const CpuKernels<TypeParam>& kernels : available_kernels<TypeParam>()) {
+    const Probe<TypeParam> probe(kernels, Inputs::whole);
+    ASSERT_EQ(probe.results().size(), exact.results().size());
+    for (std::size_t i = 0; i < probe.results().size(); ++i)
+      EXPECT_TRUE(at::equal(probe.results()[i].to(kDouble), exact.results()[i])) << i;
+  }
+}
+
+TEST(Bfloat16Kernels, RoundTheResultsOfFloat32) {
+  const Probe<float> wide(InstructionSet<float>::baseline(), Inputs::normal);
+  for (const CpuKernels<Bfloat16>& kernels : available_kernels<Bfloat16>()) {
+    const Probe<Bfloat16> probe(kernels, Inputs::normal);
+    for (std::size_t i = 0; i < probe.results().size(); ++i) {
+      const double half_a_unit = is_bfloat16(probe.results()[i]) ? 0x1.0p-8 : 0.0;
+      expect_near(probe.results()[i], wide.results()[i], half_a_unit, rounding(at::kFloat), i);
+    }
+  }
+}
+
+TEST(Bfloat16Kernels, RoundToNearestEven) {
+  std::vector<float> numbers{0.0f,
+                             -0.0f,
+                             1.0f + 0x1.0p-8f,
+                             1.0f + 0x3.0p-8f,
+                             1.0f + 0x1.0002p-8f,
+                             -1.0f - 0x1.0p-8f,
+                             std::numeric_limits<float>::infinity(),
+                             -std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::max(),
+                             std::numeric_limits<float>::denorm_min(),
+                             0x1.8p-133f,
+                             0x1.cp-132f,
+                             std::numeric_limits<float>::quiet_NaN(),
+                             -std::numeric_limits<float>::quiet_NaN()};
+  for (int i = 0; i < 60; ++i)
+    numbers.push_back(std::ldexp(1.0f + static_cast<float>(i) * 0x1.8p-9f, i - 30));
+  const auto size = static_cast<std::int64_t>(numbers.size());
+  const at::Tensor expected = at::from_blob(numbers.data(), {size}, at::kFloat).to(at::kBFloat16).to(at::kFloat);
+  for (const CpuKernels<Bfloat16>& kernels : available_kernels<Bfloat16>()) {
+    std::vector<Bfloat16> rounded(numbers.size());
+    std::vector<float> back(numbers.size());
+    kernels.rows->narrow(numbers.data(), size, rounded.data());
+    kernels.rows->widen(rounded.data(), size, back.data());
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float value = back[static_cast<std::size_t>(i)], right = expected[i].item<float>();
+      EXPECT_EQ(std::isnan(value), std::isnan(right)) << i;
+      if (std::isnan(right)) continue;
+      EXPECT_EQ(value, right) << i;
+      EXPECT_EQ(std::signbit(value), std::signbit(right)) << i;
+    }
   }
 }
 
 template <typename T>
-class Kernels : public testing::Test {};
-using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(Kernels, Types);
+class Products : public testing::Test {};
+using ComputeTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(Products, ComputeTypes);
 
-TYPED_TEST(Kernels, AreTheSameInAvx2AsInTheBaseline) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP() << "no AVX2 here";
-  expect_same(InstructionSet<TypeParam>::avx2(), InstructionSet<TypeParam>::baseline());
-}
-
-TYPED_TEST(Kernels, AreTheSameInAvx512AsInTheBaseline) {
-  if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) GTEST_SKIP() << "no AVX-512 here";
-  expect_same(InstructionSet<TypeParam>::avx512(), InstructionSet<TypeParam>::baseline());
-}
-
-TYPED_TEST(Kernels, MultiplyMatrices) {
-  const auto options = at::TensorOptions().dtype(c10::CppTypeToScalarType<TypeParam>::value);
+TYPED_TEST(Products, AreThoseOfMatrices) {
+  const auto options = at::TensorOptions().dtype(kDtype<TypeParam>);
   const at::Tensor a = at::randn({19, 7}, options), b = at::randn({7, 24}, options), d = at::randn({19, 24}, options);
   at::Tensor transposed = at::zeros({7, 24}, options);
 
