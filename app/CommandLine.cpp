@@ -33,11 +33,24 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
   sub->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
   sub->add_flag("--dry-run", arguments->dry_run, "Check the deck, the data and the world size, then stop");
   sub->add_flag("--print-config", arguments->print_config, "Print the resolved deck to standard output, then stop");
-  sub->add_flag("--quiet", arguments->quiet, "No progress lines");
+  sub->add_flag("--quiet", arguments->quiet, "Only warnings, errors and the path of the results");
   sub->callback([&command, arguments, function] {
     command = [arguments, function](const Communicator& world) { return function(*arguments, world); };
   });
   return *arguments;
+}
+
+void add_eval(CLI::App& app, Command& command, const std::string& command_line) {
+  auto arguments = std::make_shared<EvalArguments>();
+  arguments->command_line = command_line;
+  CLI::App* eval = app.add_subcommand("eval", "Score a trained model on the test shards, class by class");
+  eval->add_option("source", arguments->source, "Deck (YAML), or a checkpoint folder")->required();
+  eval->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  eval->add_option("-o,--output", arguments->output, "Results file; else eval.h5 in run.output");
+  eval->add_flag("--json", arguments->json, "Print the scores as JSON to standard output");
+  eval->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return eval_command(*arguments, world); };
+  });
 }
 
 void add_prepare(CLI::App& app, Command& command) {
@@ -96,6 +109,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
                                           "Run a matrix of variants into one results file", sweep_command);
   app.get_subcommand("sweep")->add_flag("--quick", sweep.quick, "Apply the deck's section quick: a smaller sweep");
   add_prepare(app, command);
+  add_eval(app, command, command_line);
   add_info(app, command);
   try {
     app.parse(argc, argv);

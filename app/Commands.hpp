@@ -21,6 +21,14 @@ struct DeckArguments {
   bool quiet = false;
 };
 
+struct EvalArguments {
+  std::string source;                  ///< a deck, or the folder of a checkpoint
+  std::vector<std::string> overrides;  ///< key.path=value
+  std::string output;                  ///< results file; empty: eval.h5 in run.output
+  std::string command_line;            ///< as it was typed, for provenance
+  bool json = false;
+};
+
 struct InfoArguments {
   bool selftest = false;
   bool json = false;
@@ -30,6 +38,7 @@ struct InfoArguments {
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world);
+ExitCode eval_command(const EvalArguments& arguments, const Communicator& world);
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world);
 
 }  // namespace multicard

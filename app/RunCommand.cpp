@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "ClosingTable.hpp"
 #include "Commands.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
@@ -78,15 +79,17 @@ Start share_start(const Communicator& world, const RunOptions& options, const De
   return start;
 }
 
-void close_with(const SessionResult& result, const std::string& results) {
-  const double seconds = seconds_since_launch();
-  log_info(fmt::format("{:<10}{} steps in {}: {}, peak {} a rank",
-                       result.failure                       ? "failed"
-                       : result.summary.status == "stopped" ? "stopped"
-                                                            : "done",
-                       result.record.steps.size(), human_duration(seconds), rate_text(result),
-                       human_bytes(static_cast<double>(result.record.memory.at("host_peak_bytes")))));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+/// Collective.
+void close_with(const SessionResult& result, const Communicator& world, const RunOptions& options) {
+  const char* status = result.failure ? "failed" : result.summary.status == "stopped" ? "stopped" : "done";
+  log_info(
+      fmt::format("{:<10}{} steps in {}", status, result.record.steps.size(), human_duration(seconds_since_launch())));
+  log_closing_table(result, world, options.run.output);
+}
+
+/// With --quiet the only line.
+void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
+  if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
 }
 
 }  // namespace
@@ -102,6 +105,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     if (world.is_root()) std::cout << deck_yaml;
     return ExitCode::complete;
   }
+  if (arguments.quiet) set_log_level(LogLevel::warning);
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading("run", arguments.deck);
   std::optional<FolderLock> lock;  // held until the results are written
@@ -113,6 +117,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   if (!arguments.dry_run) start = share_start(world, options, resolved, results);
   if (start.finished) {
     log_finished(results, "run");
+    print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
   Session session(options, deck_yaml, world, {arguments.quiet ? Voice::quiet : Voice::speak, start.checkpoint, true});
@@ -128,7 +133,9 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
                        start.checkpoint ? fmt::format(" (going on from {})", *start.checkpoint) : ""));
   const SessionResult result = session.run(&stop);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
-  close_with(result, results);
+  close_with(result, world, options);
+  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  print_if_quiet(results, arguments, world);
   if (result.failure) throw Error(*result.failure);
   return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;
 }

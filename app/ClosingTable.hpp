@@ -1,0 +1,13 @@
+#pragma once
+/// \file The table that ends a run.
+
+#include "comm/Communicator.hpp"
+#include "tasks/Session.hpp"
+
+namespace multicard {
+
+/// Collective. Writes what the run came to: rate, step times and where they went (rank 0's, after skip_steps), the
+/// largest peak of memory of any rank, the last loss, test scores and the newest checkpoint of `output`.
+void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output);
+
+}  // namespace multicard

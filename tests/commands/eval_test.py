@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""multicard eval as a person runs it: scores, files, exit codes. Standard library only.
+
+usage: eval_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import os
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, run
+
+
+class Eval(CommandTest):
+    def train(self, *overrides):
+        """A run of two ranks with 19 test images; returns its checkpoint."""
+        self.prepare(test=19)
+        self.expect(0, run(2, "run", self.deck, *overrides))
+        return self.path("out/checkpoints/step_00000004")
+
+    def evaluate(self, ranks, *arguments):
+        """The scores, which must be all there is on standard output, and what was said."""
+        code, out, err = run(ranks, "eval", *arguments, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out.count("\n"), 1, out)
+        return json.loads(out), err
+
+    def test_a_checkpoint_scores_as_its_run_did(self):
+        checkpoint = self.train()
+        scores, said = self.evaluate(2, checkpoint)
+        metrics = self.path("out/results.h5")
+        for name in ("loss", "accuracy", "top5"):
+            last = self.dataset(metrics, "/runs/main/metrics/eval_" + name)[-1]
+            self.assertEqual(scores[name], float(last), name)
+        self.assertEqual(list(scores), ["loss", "accuracy", "top5", "samples"])
+        self.assertEqual(scores["samples"], 19)
+        self.assertRegex(said, "checkpoint of step 4")
+        self.assertRegex(said, r"class +samples +precision +recall +f1")
+
+    def test_the_file_has_classes_and_confusion(self):
+        scores, _ = self.evaluate(2, self.train(), "-o", self.path("scores.h5"))
+        values = lambda path: [float(x) for x in self.dataset(self.path("scores.h5"), "/runs/main/evaluation/" + path)]
+        actual, predicted, count = (values("confusion/" + name) for name in ("actual", "predicted", "count"))
+        self.assertEqual(sum(count), 19)
+        correct = sum(n for a, p, n in zip(actual, predicted, count) if a == p)
+        self.assertEqual(correct / 19, scores["accuracy"])
+        self.assertEqual(sum(values("classes/correct")), correct)
+        self.assertEqual(sum(values("classes/samples")), 19)
+        for label in range(4):
+            samples = sum(n for a, n in zip(actual, count) if a == label)
+            self.assertEqual(values("classes/samples")[label], samples)
+        self.assertIn('"complete"', self.attribute(self.path("scores.h5"), "/runs/main/status"))
+        self.assertIn("model.safetensors", self.attribute(self.path("scores.h5"), "/runs/main/weights"))
+
+    def test_any_number_of_ranks_gives_the_same_scores(self):
+        self.train()
+        alone, said = self.evaluate(1, self.deck)
+        self.assertRegex(said, "step_00000004.*checkpoint of step 4")
+        together, _ = self.evaluate(3, self.deck)
+        for name in ("accuracy", "top5", "samples"):
+            self.assertEqual(alone[name], together[name])
+        self.assertAlmostEqual(alone["loss"], together["loss"], delta=1e-5 * alone["loss"])
+        self.assertTrue(os.path.exists(self.path("out/eval.h5")))
+
+    def test_overrides_and_other_weights(self):
+        weights = self.path("weights.safetensors")
+        shutil.copy(os.path.join(self.train(), "model.safetensors"), weights)
+        whole, said = self.evaluate(1, self.deck, "model.weights=" + weights)
+        self.assertRegex(said, r"weights\.safetensors \(model\.weights\)")
+        self.assertEqual(whole["samples"], 19)
+        self.assertEqual(self.evaluate(1, self.deck, "evaluate.limit=5")[0]["samples"], 5)
+        shutil.rmtree(self.path("out"))
+        again, _ = self.evaluate(1, self.deck, "model.weights=" + weights)
+        self.assertEqual(again, whole)
+
+    def test_a_moved_output_without_its_training_shards(self):
+        self.train("data.normalize={mean: [0.5], std: [0.25]}")
+        os.rename(self.path("out"), self.path("moved"))
+        os.remove(self.path("train-00000-of-00001.h5"))
+        scores, _ = self.evaluate(1, self.path("moved/checkpoints/step_00000004/"))
+        self.assertEqual(scores["samples"], 19)
+        self.assertTrue(os.path.exists(self.path("moved/eval.h5")))
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.expect(4, run(1, "eval", self.path("moved/checkpoints/step_00000004"), "data.normalize=null"),
+                    r"train\*\.h5.*data\.normalize")
+
+    def test_what_cannot_be_evaluated(self):
+        self.prepare()
+        self.expect(4, run(2, "eval", self.deck), "out has no complete checkpoint")
+        self.expect(2, run(2, "eval", self.deck, "data.test=null"), r"data\.test: there is nothing to evaluate on")
+        self.expect(2, run(1, "eval", self.path("none.yaml")), "none.yaml")
+        os.mkdir(self.path("empty"))
+        self.expect(4, run(1, "eval", self.path("empty")), "empty is not a complete checkpoint")
+        self.expect(0, run(1, "run", self.deck))
+        self.expect(4, run(2, "eval", self.deck, "model.classes=7"), r"model\.safetensors")
+        self.expect(2, run(1, "eval", self.deck, "evaluate.limt=7"), "Did you mean limit")
+        self.expect(2, run(1, "eval", self.deck, "model.classes=3"), "the training shards have 4 classes")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

@@ -1,0 +1,152 @@
+// Scores against loops that read one image after the other.
+#include "tasks/ImageEvaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <gtest/gtest.h>
+
+#include "data/Prepare.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::ScratchFolder;
+using test::world;
+
+constexpr std::int64_t kNumRows = 37, kNumClasses = 9;
+
+ImageShards write_shards(const ScratchFolder& scratch) {
+  PrepareOptions options;
+  options.format = "synthetic";
+  options.size = 8;
+  options.classes = kNumClasses;
+  options.limit = kNumRows;
+  options.num_shards = 2;
+  options.output = scratch / "test";
+  options.quiet = true;
+  prepare_images(options, world());
+  return ImageShards(scratch / "test*.h5", world());
+}
+
+/// Logits that differ between images and have no ties.
+at::Tensor logits_of(const at::Tensor& images) {
+  const at::Tensor brightness = images.flatten(1).mean(1, true);
+  return at::cos(brightness * at::arange(1, kNumClasses + 1, images.options()) * 7) * 3;
+}
+
+ImageLoader load(const ImageShards& shards, std::int64_t batch, const Communicator& communicator) {
+  const ImageSetInfo& set = shards.info();
+  LoaderOptions options;
+  options.preprocess.height = set.height;
+  options.preprocess.width = set.width;
+  options.preprocess.channels = set.channels;
+  options.preprocess.size = 8;
+  options.preprocess.mean = set.mean;
+  options.preprocess.std = set.std;
+  options.dtype = at::kDouble;
+  SamplerOptions order;
+  order.num_rows = set.num_rows;
+  order.global_batch = batch;
+  order.shuffle = false;
+  const Sampler sampler(order);
+  return ImageLoader(shards, sampler, options, communicator.rank(), communicator.size(), 0, sampler.steps_per_epoch());
+}
+
+struct Expected {
+  double loss = 0, correct = 0, top5 = 0;
+  Confusion confusion;
+};
+
+/// One image after the other, as the definitions say.
+Expected brute_force(const ImageShards& shards) {
+  Expected expected;
+  ImageLoader loader = load(shards, 1, Communicator::null());
+  while (const std::optional<ImageBatch> read = loader.next()) {
+    const at::Tensor row = logits_of(read->images).contiguous();
+    const std::vector<double> logits(row.const_data_ptr<double>(), row.const_data_ptr<double>() + kNumClasses);
+    const auto label = static_cast<std::size_t>(read->labels.item<std::int64_t>());
+    double sum = 0;
+    for (const double logit : logits)
+      sum += std::exp(logit);
+    expected.loss += (std::log(sum) - logits[label]) / static_cast<double>(kNumRows);
+    const auto better = std::count_if(logits.begin(), logits.end(), [&](double x) { return x > logits[label]; });
+    if (better < 1) ++expected.correct;
+    if (better < 5) ++expected.top5;
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    ++expected.confusion[{static_cast<std::int64_t>(label), best}];
+  }
+  return expected;
+}
+
+ImageScores evaluate(const ImageShards& shards, std::int64_t batch, Detail detail) {
+  ImageLoader loader = load(shards, batch, world());
+  const auto classify = [](const ImageBatch& read) -> Classified { return {logits_of(read.images), read.labels}; };
+  return evaluate_images(loader, classify, world(), detail);
+}
+
+TEST(ImageEvaluation, EqualsBruteForceOnAnyNumberOfRanks) {
+  const ScratchFolder scratch;
+  const ImageShards shards = write_shards(scratch);
+  const Expected expected = brute_force(shards);
+  ASSERT_GT(expected.correct, 0);
+  ASSERT_LT(expected.top5, kNumRows);
+
+  for (const std::int64_t batch : {1, 2, 16, 100}) {  // a batch of 1 leaves all ranks but one without rows
+    const ImageScores scores = evaluate(shards, batch, Detail::classes);
+    EXPECT_NEAR(scores.totals.loss, expected.loss, 1e-12);
+    EXPECT_EQ(scores.totals.accuracy, expected.correct / kNumRows);
+    EXPECT_EQ(scores.totals.top5, expected.top5 / kNumRows);
+    EXPECT_EQ(scores.totals.samples, kNumRows);
+    EXPECT_EQ(scores.confusion, expected.confusion);
+  }
+}
+
+TEST(ImageEvaluation, TotalsAloneAreTheSameBits) {
+  const ScratchFolder scratch;
+  const ImageShards shards = write_shards(scratch);
+  const ImageScores totals = evaluate(shards, 8, Detail::totals), classes = evaluate(shards, 8, Detail::classes);
+
+  EXPECT_TRUE(totals.confusion.empty());
+  EXPECT_EQ(totals.totals.loss, classes.totals.loss);
+  EXPECT_EQ(totals.totals.accuracy, classes.totals.accuracy);
+  EXPECT_EQ(totals.totals.top5, classes.totals.top5);
+}
+
+TEST(ClassScores, CountAsTheDefinitionsSay) {
+  const Confusion confusion{{{0, 0}, 6}, {{0, 1}, 2}, {{1, 0}, 3}, {{1, 1}, 1}, {{3, 1}, 5}};
+  const std::vector<ClassScore> scores = class_scores(confusion, 4);
+
+  ASSERT_EQ(scores.size(), 4u);
+  EXPECT_EQ(scores[0].samples, 8);
+  EXPECT_EQ(scores[0].predicted, 9);
+  EXPECT_EQ(scores[0].correct, 6);
+  EXPECT_DOUBLE_EQ(scores[0].precision(), 6.0 / 9);
+  EXPECT_DOUBLE_EQ(scores[0].recall(), 6.0 / 8);
+  EXPECT_DOUBLE_EQ(scores[0].f1(), 2 * (6.0 / 9) * (6.0 / 8) / (6.0 / 9 + 6.0 / 8));
+  EXPECT_TRUE(std::isnan(scores[2].precision()) && std::isnan(scores[2].recall()) && std::isnan(scores[2].f1()));
+  EXPECT_EQ(scores[3].recall(), 0);
+  EXPECT_TRUE(std::isnan(scores[3].precision()));
+  EXPECT_EQ(scores[3].f1(), 0);
+}
+
+TEST(ClassScores, TablesHaveOneRowForEachClassAndEachPair) {
+  const Confusion confusion{{{0, 0}, 6}, {{1, 0}, 3}};
+  const Table classes = classes_table(class_scores(confusion, 2), {"cat", "dog"});
+  EXPECT_EQ(classes.text.at("name"), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(classes.integers.at("samples"), (std::vector<std::int64_t>{6, 3}));
+  EXPECT_EQ(classes.integers.at("predicted"), (std::vector<std::int64_t>{9, 0}));
+  EXPECT_EQ(classes.integers.at("correct"), (std::vector<std::int64_t>{6, 0}));
+  EXPECT_EQ(classes.reals.at("recall"), (std::vector<double>{1, 0}));
+  const Table pairs = confusion_table(confusion);
+  EXPECT_EQ(pairs.integers.at("actual"), (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(pairs.integers.at("predicted"), (std::vector<std::int64_t>{0, 0}));
+  EXPECT_EQ(pairs.integers.at("count"), (std::vector<std::int64_t>{6, 3}));
+}
+
+}  // namespace
+}  // namespace multicard
