@@ -117,55 +117,71 @@ std::string name_of(const Direction& direction) {
   return direction.key == kRanks ? std::string(kRanks) : key_label(direction.key);
 }
 
+/// The cells of a map by row and column, null where nothing was run.
+struct Grid {
+  std::vector<std::vector<const Cell*>> places;
+  std::vector<const Cell*> measured;
+  const Cell *most = nullptr, *least = nullptr;  ///< of the measured ones, by rate
+  bool any_failed = false;
+
+  void add(const Cell* cell) {
+    places.back().push_back(cell);
+    if (cell && !counts(*cell)) any_failed = true;
+    if (!cell || !counts(*cell)) return;
+    measured.push_back(cell);
+    if (!most || cell->rate.value > most->rate.value) most = cell;
+    if (!least || cell->rate.value < least->rate.value) least = cell;
+  }
+  HeatCell shown(const Cell* cell) const {
+    if (!cell) return {};
+    if (!counts(*cell)) return {HeatCellKind::failed, 0, {}};
+    const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
+    return {HeatCellKind::value, 1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
+            significant(cell->rate.value, 3)};
+  }
+};
+
+Grid grid_of(const Study& study, const Map& map, const Direction& across, const Direction& down) {
+  Grid grid;
+  for (const std::string& row : down.values) {
+    grid.places.emplace_back();
+    for (const std::string& column : across.values)
+      grid.add(cell_at(study, map, {across.key, column}, {down.key, row}));
+  }
+  return grid;
+}
+
+std::string caption_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
+  return fmt::format(
+      "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; intervals stand in "
+      "the table of configurations.",
+      significant(grid.most->rate.value / grid.least->rate.value, 3), significant(grid.least->rate.value, 3),
+      study.rate_unit(), setting_label(down.key, value_of(study, *grid.least, down.key)),
+      setting_label(across.key, value_of(study, *grid.least, across.key)));
+}
+
 void add_map(const Study& study, const Map& cells, const Direction& across, const Direction& down, int number,
              std::vector<Figure>& figures) {
-  std::vector<std::vector<const Cell*>> places;
-  const Cell *most = nullptr, *least = nullptr;
-  bool any_failed = false;
-  std::vector<const Cell*> shown;
-  for (const std::string& row : down.values) {
-    places.emplace_back();
-    for (const std::string& column : across.values) {
-      const Cell* cell = cell_at(study, cells, {across.key, column}, {down.key, row});
-      places.back().push_back(cell);
-      if (!cell) continue;
-      any_failed = any_failed || !counts(*cell);
-      if (!counts(*cell)) continue;
-      shown.push_back(cell);
-      if (!most || cell->rate.value > most->rate.value) most = cell;
-      if (!least || cell->rate.value < least->rate.value) least = cell;
-    }
-  }
-  if (!most) return;
+  const Grid grid = grid_of(study, cells, across, down);
+  if (!grid.most) return;
   HeatMap map;
-  const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
-  for (const auto& row : places) {
+  for (const auto& row : grid.places) {
     map.cells.emplace_back();
     for (const Cell* cell : row)
-      map.cells.back().push_back(!cell ? HeatCell{}
-                                 : !counts(*cell)
-                                     ? HeatCell{HeatCellKind::failed, 0, {}}
-                                     : HeatCell{HeatCellKind::value,
-                                                1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
-                                                significant(cell->rate.value, 3)});
+      map.cells.back().push_back(grid.shown(cell));
   }
   for (const std::string& value : across.values)
     map.columns.push_back(setting_label(across.key, value));
   for (const std::string& value : down.values)
     map.rows.push_back(setting_label(down.key, value));
   const std::vector<std::string> free = free_axes(study, across, down);
-  map.title = title_of(study, *most, across, down);
+  map.title = title_of(study, *grid.most, across, down);
   map.subtitle = fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(across),
                              name_of(down), cells.fixed.empty() ? "" : "; " + cells.fixed,
-                             free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(shown),
-                             any_failed ? ", × did not complete" : "");
-  const std::string caption = fmt::format(
-      "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; "
-      "intervals stand in the table of configurations.",
-      significant(most->rate.value / least->rate.value, 3), significant(least->rate.value, 3), study.rate_unit(),
-      setting_label(down.key, value_of(study, *least, down.key)),
-      setting_label(across.key, value_of(study, *least, across.key)));
-  figures.push_back(figure_of(numbered("heat", number), Section::study, map, caption, "Two settings at a time"));
+                             free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(grid.measured),
+                             grid.any_failed ? ", × did not complete" : "");
+  figures.push_back(figure_of(numbered("heat", number), Section::study, map, caption_of(study, grid, across, down),
+                              "Two settings at a time"));
 }
 
 }  // namespace
