@@ -42,7 +42,7 @@ at::Tensor leaf(const at::Tensor& value) {
 // Values far from zero in some channels, outside [0, 6] after the normalisation in others.
 Layer make_layer(const at::Tensor& x, std::uint64_t seed = 0) {
   const std::int64_t channels = x.size(1);
-  const auto options = x.options();
+  const auto options = x.options().dtype(x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type());
   at::manual_seed(seed);
   Layer layer;
   layer.x = leaf(x);
@@ -205,6 +205,68 @@ INSTANTIATE_TEST_SUITE_P(Inputs, BatchNormAct,
                                   (c.layout == at::MemoryFormat::Contiguous ? "Nchw" : "Nhwc") +
                                   std::to_string(c.channels);
                          });
+
+// The largest distance beyond half a unit in the last place of a bfloat16, relative to the scale of the values.
+double distance_beyond_rounding(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor rounded = a.to(at::kDouble), exact = b.to(at::kDouble);
+  return ((rounded - exact).abs() - 0x1.0p-8 * exact.abs()).max().item<double>() / exact.abs().max().item<double>();
+}
+
+class BatchNormActInBfloat16 : public testing::TestWithParam<std::tuple<at::MemoryFormat, std::int64_t>> {
+ protected:
+  // Of the values of bfloat16, in that type and in float32.
+  std::pair<Layer, Layer> layers(const at::Tensor& residual = {}) const {
+    const auto& [layout, channels] = GetParam();
+    at::manual_seed(12);
+    const at::Tensor x = (at::randn({5, channels, 7, 9}) * 2 + 1).to(at::kBFloat16).contiguous(layout);
+    std::pair<Layer, Layer> result{make_layer(x), make_layer(x.to(at::kFloat))};
+    if (!residual.defined()) return result;
+    result.first.residual = leaf(residual.contiguous(layout));
+    result.second.residual = leaf(residual.to(at::kFloat).contiguous(layout));
+    return result;
+  }
+
+  void expect_rounded(Layer narrow, Layer wide, Activation activation) const {
+    const at::Tensor dy = at::randn(narrow.x.sizes()).to(at::kBFloat16);
+    narrow.forward(activation);
+    narrow.backward(dy);
+    wide.forward(activation);
+    wide.backward(dy.to(at::kFloat));
+
+    EXPECT_EQ(narrow.y.scalar_type(), at::kBFloat16);
+    EXPECT_EQ(narrow.x.grad().scalar_type(), at::kBFloat16);
+    EXPECT_LT(distance_beyond_rounding(narrow.y, wide.y), 1e-6);
+    EXPECT_LT(distance_beyond_rounding(narrow.x.grad(), wide.x.grad()), 1e-6);
+    for (const auto& tensor : {&NormTensors::running_mean, &NormTensors::running_var})
+      EXPECT_LT(distance(narrow.norm.*tensor, wide.norm.*tensor), 1e-6);
+    for (const auto& tensor : {&NormTensors::weight, &NormTensors::bias}) {
+      EXPECT_EQ((narrow.norm.*tensor).grad().scalar_type(), at::kFloat);
+      EXPECT_LT(distance((narrow.norm.*tensor).grad(), (wide.norm.*tensor).grad()), 1e-5);
+    }
+  }
+};
+
+TEST_P(BatchNormActInBfloat16, RoundsTheResultsOfFloat32) {
+  for (const Activation activation : {Activation::none, Activation::relu6}) {
+    auto [narrow, wide] = layers();
+    expect_rounded(narrow, wide, activation);
+  }
+}
+
+TEST_P(BatchNormActInBfloat16, RoundsTheSumWithAResidualOnce) {
+  auto [narrow, wide] = layers(at::randn({5, std::get<1>(GetParam()), 7, 9}).to(at::kBFloat16));
+  expect_rounded(narrow, wide, Activation::none);
+}
+
+TEST_P(BatchNormActInBfloat16, RoundsWithFrozenStatistics) {
+  auto [narrow, wide] = layers();
+  narrow.context.statistics = wide.context.statistics = Statistics::frozen;
+  expect_rounded(narrow, wide, Activation::relu6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Inputs, BatchNormActInBfloat16,
+                         testing::Combine(testing::Values(at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast),
+                                          testing::Values(3, 24, 43)));
 
 TEST(BatchNormActGradient, IsThatOfFiniteDifferences) {
   const auto options = at::TensorOptions().dtype(at::kDouble);
