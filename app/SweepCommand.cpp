@@ -36,14 +36,16 @@ void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, Ru
   summary.tables["sweep"].text["deck"] = {sweep.deck};
 }
 
-/// What the results file says of a run that never came to its own record.
+/// What the results file says of a run that never came to its own record. What the program would have chosen is
+/// unknown.
 void add_deck_attributes(const Deck& deck, RunSummary& summary) {
   summary.text["deck"] = deck.to_yaml();
   for (const auto& [attribute, path] :
        {std::pair{"task", "task"}, std::pair{"model", "model.name"}, std::pair{"strategy", "parallel.strategy"},
         std::pair{"backend", "parallel.backend"}, std::pair{"precision", "precision"},
         std::pair{"layout", "data.layout"}, std::pair{"pipeline", "data.pipeline"}})
-    if (const std::string value = deck.get_text(path); !value.empty()) summary.text[attribute] = value;
+    if (const std::string value = deck.get_text(path); !value.empty() && value != "auto")
+      summary.text[attribute] = value;
 }
 
 /// How a variant ended.
