@@ -152,14 +152,16 @@ def median(runs, key):
 
 
 print(f"medians of {sys.argv[2]} repeats; vs = images/s over that of plain PyTorch and of the malloc-tuned one")
-print(f"{'size':>5} {'type':4} {'layout':6} {'program':14} {'images/s':>9} {'range':>13} {'vs plain':>9} {'vs tuned':>9} "
+print(f"{'size':>5} {'type':4} {'layout':6} {'program':14} {'images/s':>9} {'range':>13} {'vs plain':>9} "
+      f"{'vs tuned':>9} "
       f"{'data wait':>9} {'peak MB':>8} {'outside steps':>13}")
 for (size, precision, layout), programs in groups.items():
     for program, runs in programs.items():
         rates = [run["images_per_s"] for run in runs]
         peers = [median(programs[peer], "images_per_s") for peer in ("plain", "malloc-tuned")]
         ratios = [statistics.median(rates) / peer for peer in peers]
-        print(f"{size:5} {precision:4} {layout:6} {program:14} {statistics.median(rates):9.1f} {min(rates):6.1f}-{max(rates):6.1f} "
+        print(f"{size:5} {precision:4} {layout:6} {program:14} {statistics.median(rates):9.1f} "
+              f"{min(rates):6.1f}-{max(rates):6.1f} "
               f"{ratios[0]:9.2f} {ratios[1]:9.2f} {median(runs, 'data_wait_share'):9.1%} "
               f"{median(runs, 'peak_rank_bytes') / 1e6:8.0f} {median(runs, 'outside_steps_s'):11.1f} s")
 PYTHON

@@ -28,6 +28,19 @@ SamplerOptions sampler_options(const RunOptions& options, const ImageSetInfo& se
   return sampler;
 }
 
+ShardReading shard_reading(const DataOptions& data) {
+  return {data.read == "pread" ? ReadMethod::pread : ReadMethod::hdf5,
+          data.cache == "ram" ? KeepRows::in_memory : KeepRows::no};
+}
+
+AugmentOptions augmentation(const AugmentKeys& keys) {
+  AugmentOptions augment;
+  augment.horizontal_flip = keys.horizontal_flip;
+  if (keys.crop_area)
+    augment.crop = {keys.crop_area->first, keys.crop_area->second, keys.crop_ratio.first, keys.crop_ratio.second};
+  return augment;
+}
+
 /// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
 /// one that computes.
 int automatic_workers(const Communicator& communicator) {
@@ -46,15 +59,19 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
       communicator_(communicator),
       device_(device),
       precision_(precision_from(options.precision)),
-      train_(options.data.train, communicator, options.data.limit),
+      train_(options.data.train, communicator, options.data.limit, shard_reading(options.data)),
       classes_(options.model.classes.value_or(static_cast<int>(train_.info().class_names.size()))),
       sampler_(
           agreed(communicator, [&] { return Sampler(sampler_options(options, train_.info(), communicator.size())); })),
       uploader_(make_batch_uploader(device)),
       synchronises_(statistics != nullptr),
       num_workers_(options.data.workers ? *options.data.workers : automatic_workers(communicator)) {
-  if (options_.data.test) test_.emplace(*options_.data.test, communicator_, options_.evaluate.limit);
-  agreed(communicator_, [&] { build_network(statistics); });
+  if (options_.data.test)
+    test_.emplace(*options_.data.test, communicator_, options_.evaluate.limit, shard_reading(options_.data));
+  agreed(communicator_, [&] {
+    build_network(statistics);
+    device_input_ = make_device_input(train_loader_options());
+  });
 }
 
 void ImageTask::build_network(StatisticsReducer* statistics) {
@@ -81,14 +98,26 @@ LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
   loader.num_workers = num_workers_;
   loader.prefetch = options_.data.prefetch;
   loader.memory = device_.is_cuda() && options_.data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
+  loader.pipeline = options_.data.pipeline == "device" ? InputPipeline::device : InputPipeline::host;
   return loader;
+}
+
+LoaderOptions ImageTask::train_loader_options() const {
+  LoaderOptions loader = loader_options(train_);
+  loader.augment = augmentation(options_.data.augment);
+  return loader;
+}
+
+std::optional<DevicePreprocessor> ImageTask::make_device_input(const LoaderOptions& loader) const {
+  if (loader.pipeline == InputPipeline::host) return std::nullopt;
+  return DevicePreprocessor(loader.preprocess, loader.dtype, device_);
 }
 
 void ImageTask::start_reading(const ReadPlan& plan) {
   plan_ = plan;
   if (plan.reading == Reading::none) return;
   const bool part = plan.reading == Reading::part;
-  loader_ = std::make_unique<ImageLoader>(train_, sampler_, loader_options(train_), part ? plan.rank : 0,
+  loader_ = std::make_unique<ImageLoader>(train_, sampler_, train_loader_options(), part ? plan.rank : 0,
                                           part ? plan.num_ranks : 1, plan.first_step, plan.last_step);
 }
 
@@ -107,38 +136,53 @@ Batch ImageTask::next() {
   batch.global_rows = read.global_rows;
   batch.inputs = std::move(read.images);
   batch.targets = std::move(read.labels);
-  return keep_own_rows(std::move(batch));
+  batch.details = {std::move(read.windows)};
+  return device_input_ ? batch : keep_own_rows(std::move(batch));
 }
 
 Batch ImageTask::allocate(std::int64_t step, std::int64_t num_rows) {
-  const std::int64_t size = options_.data.image_size;
+  const auto on_device = [&](at::ScalarType type) { return at::TensorOptions().dtype(type).device(device_); };
   Batch batch;
   batch.step = step;
   batch.epoch = sampler_.epoch_of(step);
   batch.num_rows = num_rows;
   batch.global_rows = sampler_.rows_in(step);
-  batch.inputs = at::empty({num_rows, 3, size, size},
-                           at::TensorOptions().dtype(master_type(precision_)).device(device_), memory_format(options_));
-  batch.targets = at::empty({num_rows}, at::TensorOptions().dtype(at::kLong).device(device_));
-  return batch;
-}
-
-Batch ImageTask::finish_input(Batch batch) {
+  batch.targets = at::empty({num_rows}, on_device(at::kLong));
+  const std::int64_t size = options_.data.image_size;
+  if (!device_input_) {
+    batch.inputs = at::empty({num_rows, 3, size, size}, on_device(master_type(precision_)), memory_format(options_));
+    return batch;
+  }
+  const ImageSetInfo& set = train_.info();
+  batch.inputs = at::empty({num_rows, set.height, set.width, set.channels}, on_device(at::kByte));
+  if (train_loader_options().augment.changes_images())
+    batch.details = {at::empty({num_rows, ImageWindow::kNumFields}, on_device(at::kInt))};
   return batch;
 }
 
 Batch ImageTask::to_device(Batch batch) {
-  uploader_->start({batch.inputs, batch.targets});
+  const at::Tensor windows = batch.details.empty() ? at::Tensor{} : batch.details.front();
+  uploader_->start({batch.inputs, batch.targets, windows});
   std::vector<at::Tensor> moved = uploader_->take();
   batch.inputs = std::move(moved[0]);
   batch.targets = std::move(moved[1]);
+  batch.details = {std::move(moved[2])};
   return batch;
 }
 
+Batch ImageTask::finish_input(Batch batch) {
+  if (!device_input_) return batch;
+  const at::Tensor windows = batch.details.empty() ? at::Tensor{} : batch.details.front();
+  batch.inputs = device_input_->run(batch.inputs, windows);
+  batch.details.clear();
+  return keep_own_rows(std::move(batch));
+}
+
 void ImageTask::begin_step(std::int64_t step) {
-  // Dropout differs between steps and ranks and is repeatable at equal ranks.
-  network_->set_dropout_seed(static_cast<std::uint64_t>(options_.run.seed) * 0x9e3779b97f4a7c15u +
-                             static_cast<std::uint64_t>(step) * 1000003u + static_cast<std::uint64_t>(plan_.rank));
+  // What is left to chance differs between steps, micro-batches and ranks and is repeatable at equal ranks.
+  step_seed_ = static_cast<std::uint64_t>(options_.run.seed) * 0x9e3779b97f4a7c15u +
+               static_cast<std::uint64_t>(step) * 1000003u + static_cast<std::uint64_t>(plan_.rank);
+  num_forwards_ = 0;
 }
 
 at::Tensor ImageTask::logits(const at::Tensor& images) {
@@ -147,11 +191,17 @@ at::Tensor ImageTask::logits(const at::Tensor& images) {
 }
 
 Loss ImageTask::forward(const Batch& batch) {
+  network_->set_dropout_seed(step_seed_ + 0xd1342543de82ef95u * num_forwards_++);
   return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
 }
 
-std::int64_t ImageTask::input_bytes_per_row() const {
+std::int64_t ImageTask::host_input_bytes(std::int64_t num_rows) const {
+  return train_.kept_bytes() + (test_ ? test_->kept_bytes() : 0) + loader_bytes(train_loader_options(), num_rows);
+}
+
+std::int64_t ImageTask::device_input_bytes_per_row() const {
   const std::int64_t size = options_.data.image_size;
+  if (device_input_) return device_input_->bytes_per_row();
   return 3 * size * size * static_cast<std::int64_t>(c10::elementSize(master_type(precision_)));
 }
 
@@ -186,13 +236,14 @@ ImageScores ImageTask::score_test_set(Detail detail) {
   order.shuffle = false;
   order.drop_last = false;
   const Sampler sampler(order);
-  ImageLoader loader(*test_, sampler, loader_options(*test_), communicator_.rank(), communicator_.size(), 0,
-                     sampler.steps_per_epoch());
+  const LoaderOptions how = loader_options(*test_);
+  const std::optional<DevicePreprocessor> device_input = make_device_input(how);
+  ImageLoader loader(*test_, sampler, how, communicator_.rank(), communicator_.size(), 0, sampler.steps_per_epoch());
   network_->set_training(Mode::evaluate);
   const auto classify = [&](const ImageBatch& read) -> Classified {
     uploader_->start({read.images, read.labels});
     const std::vector<at::Tensor> batch = uploader_->take();
-    return {logits(batch[0]), batch[1]};
+    return {logits(device_input ? device_input->run(batch[0], {}) : batch[0]), batch[1]};
   };
   const ImageScores scores = evaluate_images(loader, classify, communicator_, detail);
   network_->set_training(Mode::train);

@@ -6,6 +6,7 @@
 
 #include "comm/Communicator.hpp"
 #include "config/RunOptions.hpp"
+#include "data/DevicePreprocessor.hpp"
 #include "data/ImageLoader.hpp"
 #include "data/ImageShards.hpp"
 #include "device/BatchUploader.hpp"
@@ -44,8 +45,10 @@ class ImageTask final : public Task {
   /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
   /// leaves the network as it was.
   std::int64_t activation_bytes_per_row();
-  /// Bytes of one row of a batch in host memory.
-  std::int64_t input_bytes_per_row() const;
+  /// Bytes of host memory that reading batches of `num_rows` rows takes, with what is kept of them.
+  std::int64_t host_input_bytes(std::int64_t num_rows) const;
+  /// Bytes that the input of one row takes on the device.
+  std::int64_t device_input_bytes_per_row() const;
   const Network& network() const { return *network_; }
   const ImageSetInfo& train_info() const { return train_.info(); }
   /// Null without a test set.
@@ -55,6 +58,9 @@ class ImageTask final : public Task {
  private:
   void build_network(StatisticsReducer* statistics);
   LoaderOptions loader_options(const ImageShards& shards) const;
+  LoaderOptions train_loader_options() const;
+  /// The second half of the device pipeline; none of the host pipeline.
+  std::optional<DevicePreprocessor> make_device_input(const LoaderOptions& loader) const;
   /// Under Reading::whole: of all rows, those that this rank trains on.
   Batch keep_own_rows(Batch batch) const;
   at::Tensor logits(const at::Tensor& images);
@@ -69,9 +75,12 @@ class ImageTask final : public Task {
   Sampler sampler_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<BatchUploader> uploader_;
+  std::optional<DevicePreprocessor> device_input_;
   bool synchronises_;
   int num_workers_;
   ReadPlan plan_;
+  std::uint64_t step_seed_ = 0;     ///< of dropout
+  std::uint64_t num_forwards_ = 0;  ///< micro-batches since the step began
   std::unique_ptr<ImageLoader> loader_;
 };
 

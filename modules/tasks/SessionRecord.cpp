@@ -110,7 +110,12 @@ MemoryNeed Session::predict_memory() {
   need.gradients = bytes_of(strategy_->gradients());
   need.optimizer = bytes_of(tensors_of(optimizer_state()));
   need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
-  need.loader = task_->input_bytes_per_row() * rows * (options_.data.prefetch + 2);
+  const bool reads_part = options_.parallel.strategy == "ddp-ds";
+  const bool reads_nothing = options_.parallel.strategy == "dp" && !communicator_.is_root();
+  const std::int64_t rows_read = reads_nothing ? 0 : reads_part ? rows : task_->rows_in(0);
+  need.loader = task_->host_input_bytes(rows_read);
+  if (device_.gpu || options_.data.pipeline == "device")
+    need.activations += task_->device_input_bytes_per_row() * std::max(rows, rows_read);
   const bool on_gpu = device_.gpu.has_value();
   const std::int64_t available = on_gpu ? device_.gpu->memory_bytes : available_memory_bytes() / topology_.local_size;
   check_memory(need, on_gpu ? need.on_device() : need.total(), available);
