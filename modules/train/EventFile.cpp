@@ -56,7 +56,7 @@ EventFile::EventFile(const std::string& folder, std::int64_t first_step, const s
 std::string EventFile::tag(const std::string& name) {
   if (name.starts_with("train_")) return "train/" + name.substr(6);
   if (name.starts_with("eval_")) return "eval/" + name.substr(5);
-  return (name == "images_per_s" || name == "step_s" ? "speed/" : "train/") + name;
+  return (name.ends_with("_s") ? "speed/" : "train/") + name;
 }
 
 void EventFile::add(const std::string& name, std::int64_t step, double value) {

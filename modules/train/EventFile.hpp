@@ -15,8 +15,8 @@ class EventFile final : public MetricSink {
   void add(const std::string& name, std::int64_t step, double value) override;
   void flush() override;
 
-  /// train_loss -> train/loss, learning_rate -> train/learning_rate, eval_accuracy -> eval/accuracy, images_per_s ->
-  /// speed/images_per_s.
+  /// train_loss -> train/loss, learning_rate -> train/learning_rate, eval_accuracy -> eval/accuracy; what ends in _s
+  /// (seconds, or a rate) goes to speed/: images_per_s -> speed/images_per_s.
   static std::string tag(const std::string& name);
 
  private:

@@ -40,10 +40,10 @@ JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
     : file_(cut_at(path, first_step), Opening::append) {}
 
 void JsonLines::add(const std::string& name, std::int64_t step, double value) {
-  const bool is_evaluation = name.starts_with("eval_");
-  if (step != step_ || is_evaluation != is_evaluation_) end_line();
+  const bool counts_updates = name.starts_with("eval_") || name.starts_with("checkpoint_");
+  if (step != step_ || counts_updates != counts_updates_) end_line();
   step_ = step;
-  is_evaluation_ = is_evaluation;
+  counts_updates_ = counts_updates;
   if (line_.empty()) line_ = fmt::format("{{\"step\":{},\"time\":{:.3f}", step, seconds_since_1970());
   line_ += fmt::format(",\"{}\":{}", name, nlohmann::json(value).dump());
 }

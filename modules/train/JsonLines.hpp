@@ -6,8 +6,9 @@
 
 namespace multicard {
 
-/// A line of JSON for each step: {"step":12,"time":1774000000.25,"train_loss":0.61,...}; evaluations have lines of
-/// their own. What is not finite is null. A run that goes on at `first_step` keeps the lines before it.
+/// A line of JSON for each step: {"step":12,"time":1774000000.25,"train_loss":0.61,...}. Metrics whose step is the
+/// number of updates made (eval_*, checkpoint_*) have lines of their own. What is not finite is null. A run that goes
+/// on at `first_step` keeps the lines before it.
 class JsonLines final : public MetricSink {
  public:
   JsonLines(const std::string& path, std::int64_t first_step);
@@ -22,7 +23,7 @@ class JsonLines final : public MetricSink {
   OutputFile file_;
   std::string line_;  ///< of the present step, without its end
   std::int64_t step_ = 0;
-  bool is_evaluation_ = false;
+  bool counts_updates_ = false;
   std::string pending_;  ///< whole lines, not yet written
 };
 

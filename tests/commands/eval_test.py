@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import unittest
-from pathlib import Path
 
 from command_test import CommandTest, run
 
@@ -39,6 +38,16 @@ class Eval(CommandTest):
         self.assertEqual(scores["samples"], 19)
         self.assertRegex(said, "checkpoint of step 4")
         self.assertRegex(said, r"class +samples +precision +recall +f1")
+
+    def test_averaged_weights_are_preferred(self):
+        checkpoint = self.train("run.ema_decay=0.5")
+        averaged, said = self.evaluate(2, checkpoint)
+        self.assertIn("moving average", said)
+        last = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1]
+        self.assertEqual(averaged["loss"], float(last))
+        own, said = self.evaluate(2, checkpoint, "run.ema_decay=0")
+        self.assertNotIn("moving average", said)
+        self.assertNotEqual(own["loss"], averaged["loss"])
 
     def test_the_file_has_classes_and_confusion(self):
         scores, _ = self.evaluate(2, self.train(), "-o", self.path("scores.h5"))
@@ -98,6 +107,9 @@ class Eval(CommandTest):
         self.expect(4, run(2, "eval", self.deck, "model.classes=7"), r"model\.safetensors")
         self.expect(2, run(1, "eval", self.deck, "evaluate.limt=7"), "Did you mean limit")
         self.expect(2, run(1, "eval", self.deck, "model.classes=3"), "the training shards have 4 classes")
+        model = self.path("out/checkpoints/step_00000004/model.safetensors")
+        os.truncate(model, os.path.getsize(model) - 1)
+        self.expect(4, run(2, "eval", self.deck), r"model\.safetensors")
 
 
 if __name__ == "__main__":

@@ -175,6 +175,7 @@ TEST(EventFile, TagsGroupTheMetrics) {
   EXPECT_EQ(EventFile::tag("learning_rate"), "train/learning_rate");
   EXPECT_EQ(EventFile::tag("eval_accuracy"), "eval/accuracy");
   EXPECT_EQ(EventFile::tag("step_s"), "speed/step_s");
+  EXPECT_EQ(EventFile::tag("loss_scale"), "train/loss_scale");
 }
 
 }  // namespace

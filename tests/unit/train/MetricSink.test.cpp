@@ -32,7 +32,7 @@ std::vector<json> lines_of(const std::string& path) {
   return lines;
 }
 
-TEST(JsonLines, HasALineForEachStepAndOneForEachEvaluation) {
+TEST(JsonLines, KeepsStepsAndNumbersOfUpdatesApart) {
   const ScratchFolder scratch;
   {
     JsonLines lines(scratch / "out/metrics.jsonl", 0);
@@ -40,14 +40,16 @@ TEST(JsonLines, HasALineForEachStepAndOneForEachEvaluation) {
     lines.add("learning_rate", 0, 1e-5);
     lines.add("eval_accuracy", 1, 0.5);
     lines.add("eval_loss", 1, std::numeric_limits<double>::infinity());
+    lines.add("checkpoint_stall_s", 1, 0.25);
     lines.add("train_loss", 1, 1.0 / 3);
     lines.flush();
   }
 
-  EXPECT_EQ(lines_of(scratch / "out/metrics.jsonl"),
-            (std::vector<json>{{{"step", 0}, {"train_loss", 0.1}, {"learning_rate", 1e-5}},
-                               {{"step", 1}, {"eval_accuracy", 0.5}, {"eval_loss", nullptr}},
-                               {{"step", 1}, {"train_loss", 1.0 / 3}}}));
+  EXPECT_EQ(
+      lines_of(scratch / "out/metrics.jsonl"),
+      (std::vector<json>{{{"step", 0}, {"train_loss", 0.1}, {"learning_rate", 1e-5}},
+                         {{"step", 1}, {"eval_accuracy", 0.5}, {"eval_loss", nullptr}, {"checkpoint_stall_s", 0.25}},
+                         {{"step", 1}, {"train_loss", 1.0 / 3}}}));
 }
 
 TEST(JsonLines, AContinuedRunReplacesTheStepsItRepeats) {
