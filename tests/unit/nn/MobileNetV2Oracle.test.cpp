@@ -145,7 +145,8 @@ TEST_P(MobileNetV2Oracle, HasTorchvisionsLossesFromFreshWeights) {
 
     const double norm = expected[index]["grad_norm"].get<double>();
     EXPECT_NEAR(loss, expected[index]["loss"].get<double>(), 1e-5);
-    EXPECT_NEAR(test::gradient_norm(*net), norm, 2e-3 * norm);
+    // In float32 another order of summation moves units over a corner of ReLU6, each worth up to 2.5e-3.
+    EXPECT_NEAR(test::gradient_norm(*net), norm, (is_double() ? 1e-8 : 5e-3) * norm);
   }
 }
 
