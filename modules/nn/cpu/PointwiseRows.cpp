@@ -80,10 +80,11 @@ class BackwardPart {
     if (residual) row_kernels<S>().widen(residual + row * in, count * in, product);
     multiply(doutput_.data(), layer_.weight.template const_data_ptr<C>(), count, out, in,
              residual ? Accumulate::yes : Accumulate::no, product);
-    blocks_.finish(count * in, dinput);
     if (layer_.before)
-      row_kernels<S>().gradient_sums(dinput, layer_.x + row * in, count, in, layer_.before->view(), sums_.g.data(),
-                                     sums_.g_deviation.data(), dinput);
+      row_kernels<S>().gradient_sums_wide(product, layer_.x + row * in, count, in, layer_.before->view(),
+                                          sums_.g.data(), sums_.g_deviation.data(), dinput);
+    else
+      blocks_.finish(count * in, dinput);
   }
 
  private:

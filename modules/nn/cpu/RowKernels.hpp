@@ -58,6 +58,9 @@ struct RowKernels {
   /// dy.
   void (*gradient_sums)(const S* dy, const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine,
                         double* sum, double* deviation_sum, S* g_out);
+  /// The same from values that are not rounded yet; g_out, which is wanted here, and the sums are of rounded ones.
+  void (*gradient_sums_wide)(const C* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                             const AffineView<C>& affine, double* sum, double* deviation_sum, S* g_out);
   /// dx = g * scale + (x - mean) * slope + offset with g as above.
   void (*input_gradient)(const S* dy, const S* x, std::int64_t rows, std::int64_t channels, const AffineView<C>& affine,
                          const GradientView<C>& gradient, S* dx);

@@ -84,8 +84,15 @@ void normalise(const S* x, std::int64_t rows, std::int64_t channels, const Affin
     normalise_without_residual(x, rows, channels, affine, y);
 }
 
-template <typename S, Activation Act, bool Writes>
-void gradient_sums_as(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
+// The value that `to` then holds.
+template <typename V, typename S>
+MULTICARD_INLINE V stored(S* to, V value) {
+  store(to, value);
+  return load<V>(to);
+}
+
+template <Activation Act, bool Writes, typename S, typename In>
+void gradient_sums_as(const In* dy, const S* x, std::int64_t rows, std::int64_t channels,
                       const AffineView<Compute<S>>& affine, double* sum, double* deviation_sum, S* g_out) {
   using T = Compute<S>;
   for_channels<T>(channels, [&]<int Lanes>(std::int64_t c) MULTICARD_INLINE_BODY {
@@ -94,8 +101,8 @@ void gradient_sums_as(const S* dy, const S* x, std::int64_t rows, std::int64_t c
     V sums[4]{}, products[4]{};
     const auto add = [&](std::int64_t row, int k) MULTICARD_INLINE_BODY {
       const V deviation = load<V>(x + row * channels + c) - mean;
-      const V g = open_gradient<Act>(load<V>(dy + row * channels + c), deviation * scale + bias, T());
-      if constexpr (Writes) store(g_out + row * channels + c, g);
+      V g = open_gradient<Act>(load<V>(dy + row * channels + c), deviation * scale + bias, T());
+      if constexpr (Writes) g = stored(g_out + row * channels + c, g);
       sums[k] += g;
       products[k] += g * deviation;
     };
@@ -114,15 +121,24 @@ void gradient_sums_as(const S* dy, const S* x, std::int64_t rows, std::int64_t c
   });
 }
 
+template <typename S, typename In>
+void gradient_sums_with_output(const In* dy, const S* x, std::int64_t rows, std::int64_t channels,
+                               const AffineView<Compute<S>>& affine, double* sum, double* deviation_sum, S* g_out) {
+  if (affine.activation == Activation::relu6)
+    gradient_sums_as<Activation::relu6, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+  else
+    gradient_sums_as<Activation::none, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+}
+
 template <typename S>
 void gradient_sums(const S* dy, const S* x, std::int64_t rows, std::int64_t channels,
                    const AffineView<Compute<S>>& affine, double* sum, double* deviation_sum, S* g_out) {
-  if (affine.activation == Activation::none)
-    gradient_sums_as<S, Activation::none, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
-  else if (g_out)
-    gradient_sums_as<S, Activation::relu6, true>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+  if (g_out)
+    gradient_sums_with_output(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
+  else if (affine.activation == Activation::relu6)
+    gradient_sums_as<Activation::relu6, false>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
   else
-    gradient_sums_as<S, Activation::relu6, false>(dy, x, rows, channels, affine, sum, deviation_sum, nullptr);
+    gradient_sums_as<Activation::none, false>(dy, x, rows, channels, affine, sum, deviation_sum, g_out);
 }
 
 // `bias` is that of the normalisation, for Act other than none.
@@ -274,6 +290,7 @@ constexpr RowKernels<S> kRowKernels{moments<S>,
                                     normalise<S>,
                                     normalise_without_residual<S, Compute<S>>,
                                     gradient_sums<S>,
+                                    gradient_sums_with_output<S, Compute<S>>,
                                     input_gradient<S>,
                                     input_gradient_wide<S>,
                                     filter_row<S>,

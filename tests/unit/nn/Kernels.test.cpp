@@ -65,6 +65,7 @@ class Probe {
 
   void run_rows() {
     const std::int64_t size = kRows * kChannels;
+    const at::Tensor wide_dy = dy_.to(kDtype<C>);
     const GradientView<C> gradient{wide(scale_), wide(slope_), wide(offset_), wide(mean_)};
     for (const Activation activation : {Activation::none, Activation::relu6}) {
       const AffineView<C> affine{wide(scale_), wide(mean_), wide(bias_), activation};
@@ -73,6 +74,7 @@ class Probe {
       rows_.normalise_wide(in(x_), kRows, kChannels, affine, out<C>(size));
       rows_.gradient_sums(in(dy_), in(x_), kRows, kChannels, affine, sums(), sums(), nullptr);
       rows_.gradient_sums(in(dy_), in(x_), kRows, kChannels, affine, sums(), sums(), out<S>(size));
+      rows_.gradient_sums_wide(wide(wide_dy), in(x_), kRows, kChannels, affine, sums(), sums(), out<S>(size));
       rows_.input_gradient(in(dy_), in(x_), kRows, kChannels, affine, gradient, out<S>(size));
     }
     const AffineView<C> linear{wide(scale_), wide(mean_), wide(bias_), Activation::none};
