@@ -44,11 +44,12 @@ bool is_still(int descriptor, const std::string& path) {
 FolderLock::FolderLock(const std::string& folder, double patience_s)
     : folder_(folder), path_((fs::path(folder) / ".lock").string()) {
   const TimePoint start = SteadyClock::now();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw DataError(fmt::format("the folder {} cannot be made", folder), error.message());
   while (true) {
+    std::error_code error;
+    fs::create_directories(folder, error);  // again and again: a holder that ends removes an empty one
+    if (error) throw DataError(fmt::format("the folder {} cannot be made", folder), error.message());
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor_ < 0 && errno == ENOENT) continue;
     if (descriptor_ < 0) throw DataError(fmt::format("{} cannot be written", path_), system_error_text(errno));
     const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
     const int number = errno;

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Checkpoints that a run can be trusted to: kills at any moment, full disks, damage, two runs in one folder. Standard
+library only.
+
+usage: checkpoint_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, launch, ranks_of, run, wait_for
+
+
+def require_whole_tensors(path):
+    """Raises unless the file has exactly the bytes that its header tells."""
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
+    assert len(data) == 8 + length + end, "%s has %d bytes instead of %d" % (path, len(data), 8 + length + end)
+
+
+def require_whole(checkpoint):
+    state = json.loads((checkpoint / "trainer.json").read_text())
+    assert checkpoint.name == "step_%08d" % state["step"], checkpoint
+    assert {"model.safetensors", "optimizer.safetensors"} <= set(state["files"]), checkpoint
+    for name, written in state["files"].items():
+        data = (checkpoint / name).read_bytes()
+        assert len(data) == written["bytes"], checkpoint / name
+        assert hashlib.sha256(data).hexdigest() == written["sha256"], checkpoint / name
+        require_whole_tensors(checkpoint / name)
+    records = checkpoint.parent.parent / "records" / (checkpoint.name + ".h5")
+    assert records.read_bytes()[:8] == b"\x89HDF\r\n\x1a\n", records
+
+
+class CheckpointTest(CommandTest):
+    def complete(self, output="out"):
+        return sorted(marker.parent for marker in Path(self.path(output)).glob("checkpoints/step_*/COMPLETE"))
+
+    def newest(self, output="out"):
+        found = self.complete(output)
+        return int(found[-1].name[5:]) if found else 0
+
+    def log_text(self):
+        return Path(self.path("log")).read_text(errors="replace")
+
+    def kill_session(self, process):
+        """SIGKILL to the launcher and all ranks, wherever they are, in no particular order."""
+        while True:
+            listed = subprocess.run(["ps", "-o", "pid=", "-s", str(process.pid)], capture_output=True, text=True)
+            alive = [int(pid) for pid in listed.stdout.split()]
+            if process.poll() is not None and not alive:
+                return
+            for pid in alive:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            process.poll()
+
+    def small_disk(self, size):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to mount a small file system")
+        os.mkdir(self.path("small"))
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=" + size, "none", self.path("small")]).returncode:
+            self.skipTest("no mount here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.path("small")])
+
+    def fill_disk(self):
+        """Leaves no byte on the small disk; returns the file that takes them."""
+        filler = self.path("small/filler")
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        return filler
+
+
+class Kill(CheckpointTest):
+    KILLS = 30
+    STEPS = 400
+
+    def life(self, arguments, dice):
+        """Starts the run and kills it: now and then while it starts, mostly once it has gone on and is writing."""
+        before = self.newest()
+        with open(self.path("log"), "w") as log:
+            process = subprocess.Popen(["mpirun", "-n", "2", os.environ["MULTICARD_BIN"] + "/multicard", *arguments],
+                                       stdout=log, stderr=log, start_new_session=True)
+        self.addCleanup(self.kill_session, process)
+        if dice.random() < 0.2:
+            time.sleep(dice.uniform(0, 1.0))
+        else:
+            wait_for(lambda: self.newest() > before or process.poll() is not None)
+            time.sleep(dice.uniform(0, 0.15))
+        self.assertIsNone(process.poll(), self.log_text())
+        self.kill_session(process)
+        log = self.log_text()
+        if before and "going on from" in log:
+            self.assertIn("going on from %s/checkpoints/step_%08d" % (self.path("out"), before), log)
+        for checkpoint in self.complete():
+            require_whole(checkpoint)
+        self.assertGreaterEqual(self.newest(), before)
+
+    def test_thirty_kills_cost_nothing(self):
+        self.prepare(train=24)
+        arguments = ("run", self.deck, "run.deterministic=true", "run.steps=%d" % self.STEPS, "run.global_batch=4",
+                     "evaluate.every_epochs=20", "run.log_every=1000")
+        self.expect(0, run(2, *arguments, "run.output=" + self.path("whole"), "run.checkpoint_every=0"))
+        dice = random.Random(20260319)
+        for _ in range(self.KILLS):
+            self.life((*arguments, "run.checkpoint_every=1"), dice)
+        self.assertLess(self.newest(), self.STEPS)
+        self.expect(0, run(2, *arguments, "run.checkpoint_every=50"))
+
+        for name in ("model.safetensors", "optimizer.safetensors"):
+            end = "checkpoints/step_%08d/%s" % (self.STEPS, name)
+            self.assertEqual(Path(self.path("out"), end).read_bytes(), Path(self.path("whole"), end).read_bytes(), name)
+        for path in ("/runs/main/metrics/train_loss", "/runs/main/metrics/eval_loss"):
+            self.assertEqual(self.dataset(self.path("out/results.h5"), path),
+                             self.dataset(self.path("whole/results.h5"), path))
+        self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/steps/step")), 2 * self.STEPS)
+        hidden = [path for path in Path(self.path("out")).rglob(".*")]
+        self.assertEqual(hidden, [], "left by killed writes")
+
+
+class Checkpoint(CheckpointTest):
+    def test_what_is_damaged_is_refused_by_name(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.checkpoint_every=2"))
+        newest = Path(self.path("out/checkpoints/step_00000004"))
+        older = "run.resume=" + self.path("out/checkpoints/step_00000002")
+        more = ("run", self.deck, "run.epochs=2")
+        for name, damage, text in (
+                ("model.safetensors", lambda data: data[:-100], r"step_00000004/model\.safetensors.*bytes instead of"),
+                ("optimizer.safetensors", lambda data: data[:-1] + b"\x7f", r"optimizer\.safetensors.*SHA-256"),
+                ("model.safetensors", None, r"step_00000004/model\.safetensors"),
+                ("trainer.json", lambda data: data[:40], r"step_00000004 has a damaged trainer\.json"),
+                ("trainer.json", lambda data: data.replace(b"multicard-checkpoint", b"other"), "not a multicard")):
+            whole = (newest / name).read_bytes()
+            if damage:
+                (newest / name).write_bytes(damage(whole))
+            else:
+                (newest / name).unlink()
+            self.expect(4, run(2, *more), text, older)
+            (newest / name).write_bytes(whole)
+        records = Path(self.path("out/records/step_00000004.h5"))
+        records.write_bytes(records.read_bytes()[:1000])
+        self.expect(4, run(2, *more), r"records/step_00000004\.h5", older)
+        self.expect(0, run(2, *more, older), "going on from .*step_00000002")
+
+    def test_a_checkpoint_of_another_model_is_refused(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        self.expect(0, run(1, "run", self.deck, "model.width=0.35", "run.output=" + self.path("wide")))
+        mine, other = (Path(self.path(folder + "/checkpoints/step_00000004")) for folder in ("out", "wide"))
+        shutil.copy(other / "model.safetensors", mine / "model.safetensors")
+        self.expect(4, run(1, "run", self.deck, "run.epochs=2"), r"out/.*model\.safetensors is not as it was written")
+        shutil.copy(other / "trainer.json", mine / "trainer.json")
+        self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"model\.width has changed from 0\.35 to 0\.25")
+
+    def test_a_full_disk_is_survived_until_the_last_checkpoint(self):
+        self.small_disk("64m")
+        self.prepare()
+        arguments = ("run", self.deck, "run.epochs=100000", "run.checkpoint_every=20",
+                     "run.output=" + self.path("small/out"))
+        log = open(self.path("log"), "w+")
+        self.addCleanup(log.close)
+        process = subprocess.Popen(["mpirun", "-n", "2", os.environ["MULTICARD_BIN"] + "/multicard", *arguments],
+                                   stdout=log, stderr=log, start_new_session=True)
+        self.addCleanup(self.kill_session, process)
+        wait_for(lambda: self.newest("small/out") > 0)
+        filler = self.fill_disk()
+        wait_for(lambda: "The checkpoints before it stand." in self.log_text())
+        for checkpoint in self.complete("small/out"):
+            require_whole(checkpoint)
+        stood = self.newest("small/out")
+        os.remove(filler)
+        wait_for(lambda: self.newest("small/out") > stood)  # the next one succeeds
+
+        self.fill_disk()
+        process.send_signal(signal.SIGUSR1)
+        process.wait(timeout=60)
+        text = self.log_text()
+        self.assertEqual(process.returncode, 4, text)
+        self.assertRegex(text, "No space left|full")
+        stood = self.newest("small/out")
+        self.assertGreater(stood, 0)
+        os.remove(filler)
+        self.expect(75, run(2, *arguments, "run.wall_limit=3"), "going on from .*step_%08d" % stood)
+
+    def test_the_best_one_is_kept(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.epochs=3", "run.keep_best=true", "run.keep_checkpoints=1",
+                           "run.checkpoint_every=0", "evaluate.every_steps=1"))
+        results = self.path("out/results.h5")
+        accuracy = [float(value) for value in self.dataset(results, "/runs/main/metrics/eval_accuracy")]
+        best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
+        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "eval_accuracy": max(accuracy)})
+        kept = {path.name for path in self.complete()}
+        self.assertEqual(kept, {"step_%08d" % step for step in (best["step"], 12)})
+
+        self.expect(0, run(2, "run", self.deck, "run.epochs=4", "run.keep_best=true", "run.keep_checkpoints=1",
+                           "run.checkpoint_every=0", "evaluate.every_steps=1"), "going on from .*step_00000012")
+        accuracy = [float(value) for value in self.dataset(results, "/runs/main/metrics/eval_accuracy")]
+        best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
+        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "eval_accuracy": max(accuracy)})
+
+    def test_two_runs_do_not_share_a_folder(self):
+        process = self.start_long_run()
+        self.expect(2, run(1, "run", self.deck, "run.epochs=100000"),
+                    r"another run is writing into .*/out \(process %d on " % ranks_of(process)[0])
+        process.send_signal(signal.SIGUSR1)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, err)
+
+    def test_the_stall_and_the_write_are_recorded(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck, "run.checkpoint_every=1"))
+        results = self.path("out/results.h5")
+        for name in ("checkpoint_stall_s", "checkpoint_write_s"):
+            self.assertEqual(len(self.dataset(results, "/runs/main/metrics/" + name)), 4)
+            self.assertTrue(all(float(value) > 0 for value in self.dataset(results, "/runs/main/metrics/" + name)))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
