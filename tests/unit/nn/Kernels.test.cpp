@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/cpu/Gemm.hpp"
+#include "nn/cpu/ImageLayout.hpp"
 #include "nn/cpu/InstructionSets.hpp"
 #include "nn/cpu/TensorValues.hpp"
 
@@ -218,6 +219,20 @@ TEST(Bfloat16Kernels, RoundToNearestEven) {
       EXPECT_EQ(std::signbit(value), std::signbit(right)) << i;
     }
   }
+}
+
+TEST(ImageLayout, TurnsImagesOfEitherFormatAndViews) {
+  constexpr auto kNhwc = at::MemoryFormat::ChannelsLast, kNchw = at::MemoryFormat::Contiguous;
+  const at::Tensor drawn = at::randn({3, 37, 5, 9}), none = drawn.narrow(0, 0, 0), view = drawn.narrow(3, 1, 7);
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16})
+    for (const auto layout : {kNhwc, kNchw})
+      for (const at::Tensor& x : {drawn.to(dtype).contiguous(kNhwc), drawn.to(dtype), none.to(dtype), view.to(dtype)}) {
+        const at::Tensor y = in_layout(x, layout);
+
+        EXPECT_TRUE(y.is_contiguous(layout));
+        EXPECT_TRUE(at::equal(y, x));
+        EXPECT_EQ(y.is_same(x), x.is_contiguous(layout));
+      }
 }
 
 template <typename T>
