@@ -116,7 +116,7 @@ class Kill(CheckpointTest):
     def test_thirty_kills_cost_nothing(self):
         self.prepare(train=24)
         arguments = ("run", self.deck, "run.deterministic=true", "run.steps=%d" % self.STEPS, "run.global_batch=4",
-                     "evaluate.every_epochs=20", "run.log_every=1000")
+                     "run.ema_decay=0.9", "evaluate.every_epochs=20", "run.log_every=1000")
         self.expect(0, run(2, *arguments, "run.output=" + self.path("whole"), "run.checkpoint_every=0"))
         dice = random.Random(20260319)
         for _ in range(self.KILLS):
@@ -124,7 +124,7 @@ class Kill(CheckpointTest):
         self.assertLess(self.newest(), self.STEPS)
         self.expect(0, run(2, *arguments, "run.checkpoint_every=50"))
 
-        for name in ("model.safetensors", "optimizer.safetensors"):
+        for name in ("model.safetensors", "optimizer.safetensors", "ema.safetensors"):
             end = "checkpoints/step_%08d/%s" % (self.STEPS, name)
             self.assertEqual(Path(self.path("out"), end).read_bytes(), Path(self.path("whole"), end).read_bytes(), name)
         for path in ("/runs/main/metrics/train_loss", "/runs/main/metrics/eval_loss"):

@@ -88,5 +88,32 @@ TEST(History, IsEmptyForANewRun) {
   EXPECT_EQ(rows.at(0).first_step, 0);
 }
 
+TEST(History, GoesOnWithColumnsBesideThePhases) {
+  const ScratchFolder scratch;
+  RankRecord first = record_of(0, 2, 1.0);
+  first.counts["tokens"] = {5, 6};
+  first.extra_times["host_data_wait"] = {0.1, 0.2};
+  RunSummary summary;
+  summary.name = "main";
+  write_results(scratch / "a.h5", Communicator::null(), Provenance{}, summary, first);
+  const History history = history_of(ResultsFile::open(scratch / "a.h5").run("main"), 0, 1);
+
+  RankRecord since = record_of(2, 1, 3.0);
+  since.counts["tokens"] = {7};
+  since.extra_times["unpack"] = {0.5};
+  const RankRecord whole = continue_rows(history, since, 0).at(0);
+
+  EXPECT_EQ(whole.counts.at("tokens"), (std::vector<std::int64_t>{5, 6, 7}));
+  EXPECT_EQ(whole.counts.count("samples"), 0u);
+  const std::vector<double>& known_before = whole.extra_times.at("host_data_wait");
+  ASSERT_EQ(known_before.size(), 3u);
+  EXPECT_EQ(known_before[1], 0.2);
+  EXPECT_TRUE(std::isnan(known_before[2]));
+  const std::vector<double>& known_since = whole.extra_times.at("unpack");
+  ASSERT_EQ(known_since.size(), 3u);
+  EXPECT_TRUE(std::isnan(known_since[0]));
+  EXPECT_EQ(known_since[2], 0.5);
+}
+
 }  // namespace
 }  // namespace multicard
