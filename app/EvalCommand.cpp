@@ -18,6 +18,7 @@
 #include "results/ResultsWriter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/ImageTask.hpp"
+#include "tasks/Normalisation.hpp"
 #include "tasks/RankSetup.hpp"
 #include "train/CheckpointStore.hpp"
 
@@ -48,6 +49,17 @@ Deck deck_of_checkpoint(const std::string& checkpoint) {
   Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
   const fs::path folder = fs::path(checkpoint).parent_path();
   if (folder.filename() == "checkpoints") put(deck, "run.output", folder.parent_path().string());
+  const auto values = normalisation_from_numbers(CheckpointStore::read_state(checkpoint).extra);
+  if (!values || !deck.get_text("data.normalize").empty()) return deck;
+  const auto list = [](const std::vector<double>& numbers) {
+    std::string text;
+    for (const double number : numbers)
+      text += fmt::format("{}{:.17g}", text.empty() ? "" : ", ", number);
+    return text;
+  };
+  const std::string normalize =
+      fmt::format("data.normalize={{mean: [{}], std: [{}]}}", list(values->mean), list(values->std));
+  deck.apply(parse_overrides(std::vector<std::string>{normalize}));
   return deck;
 }
 

@@ -199,6 +199,7 @@ std::vector<Variant> variants_of(const Deck& deck, SweepScale scale, const Commu
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;  // before anything that takes time
+  if (arguments.quiet) set_log_level(LogLevel::warning);
   const SweepScale scale = arguments.quick ? SweepScale::quick : SweepScale::full;
   const Deck deck =
       share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides, scale); });

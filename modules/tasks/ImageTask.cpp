@@ -86,20 +86,25 @@ void ImageTask::build_network(StatisticsReducer* statistics) {
 
 LoaderOptions ImageTask::loader_options(const ImageShards& shards) const {
   LoaderOptions loader;
-  const ImageSetInfo &set = shards.info(), &train = train_.info();
+  const ImageSetInfo& set = shards.info();
   loader.preprocess.height = set.height;
   loader.preprocess.width = set.width;
   loader.preprocess.channels = set.channels;
   loader.preprocess.size = options_.data.image_size;
   loader.preprocess.layout = options_.data.layout == "nhwc" ? ImageLayout::nhwc : ImageLayout::nchw;
-  loader.preprocess.mean = options_.data.normalize ? options_.data.normalize->mean : train.mean;
-  loader.preprocess.std = options_.data.normalize ? options_.data.normalize->std : train.std;
+  const NormalizeOptions values = normalisation();
+  loader.preprocess.mean = values.mean;
+  loader.preprocess.std = values.std;
   loader.dtype = master_type(precision_);
   loader.num_workers = num_workers_;
   loader.prefetch = options_.data.prefetch;
   loader.memory = device_.is_cuda() && options_.data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
   loader.pipeline = options_.data.pipeline == "device" ? InputPipeline::device : InputPipeline::host;
   return loader;
+}
+
+NormalizeOptions ImageTask::normalisation() const {
+  return options_.data.normalize.value_or(NormalizeOptions{train_.info().mean, train_.info().std});
 }
 
 LoaderOptions ImageTask::train_loader_options() const {

@@ -49,6 +49,8 @@ class ImageTask final : public Task {
   std::int64_t host_input_bytes(std::int64_t num_rows) const;
   /// Bytes that the input of one row takes on the device.
   std::int64_t device_input_bytes_per_row() const;
+  /// Of the deck, else of the training shards.
+  NormalizeOptions normalisation() const;
   const Network& network() const { return *network_; }
   const ImageSetInfo& train_info() const { return train_.info(); }
   /// Null without a test set.

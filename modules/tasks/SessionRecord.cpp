@@ -11,6 +11,7 @@
 #include "comm/Agreement.hpp"
 #include "device/Memory.hpp"
 #include "state/TensorFile.hpp"
+#include "tasks/Normalisation.hpp"
 #include "tasks/Session.hpp"
 
 namespace multicard {
@@ -132,9 +133,11 @@ void Session::save_checkpoint() {
   trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.add_step_times(clock_.take_all());
   CheckpointContent content{{done, rows_before(done), global_batch_, deck_yaml_}, summarise(), std::nullopt};
-  if (scaler_)
-    content.state.extra = {{kLossScale, scaler_->value()},
-                           {kScaleUpdates, static_cast<double>(scaler_->updates_since_change())}};
+  content.state.extra = normalisation_to_numbers(task_->normalisation());
+  if (scaler_) {
+    content.state.extra[kLossScale] = scaler_->value();
+    content.state.extra[kScaleUpdates] = static_cast<double>(scaler_->updates_since_change());
+  }
   if (options_.run.keep_best && best_step_ == done) content.best = best_accuracy_;
   checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());
   clock_.resume();

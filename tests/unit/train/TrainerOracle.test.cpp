@@ -142,7 +142,7 @@ TEST(TrainerOracle, AllRanksSkipUpdatesThatOverflow) {
     LossScaler scaler(at::kCPU);
     constexpr double kTooMuch = 0x1p127;
     scaler.restore(kTooMuch, 0);
-    OracleTraining training(world(), kFloat, NormMode::frozen, parallel(name), {}, 3, &scaler);
+    OracleTraining training(world(), kFloat, NormMode::frozen, parallel(name), {}, 3, &scaler, 64);
 
     const std::unique_ptr<Network> start = test::oracle_network("init.safetensors", kFloat);
     for (const auto& metric : {"skipped", "loss_scale"})

@@ -12,8 +12,12 @@ namespace multicard::test {
 
 class OracleTask final : public Task {
  public:
-  OracleTask(const Arithmetic& arithmetic, StatisticsReducer* statistics, const std::string& weights)
-      : arithmetic_(arithmetic), synchronises_(statistics), network_(oracle_network(weights, arithmetic)) {
+  OracleTask(const Arithmetic& arithmetic, StatisticsReducer* statistics, const std::string& weights,
+             double loss_factor = 1)
+      : arithmetic_(arithmetic),
+        synchronises_(statistics),
+        loss_factor_(loss_factor),
+        network_(oracle_network(weights, arithmetic)) {
     network_->set_statistics_reducer(statistics);
   }
 
@@ -41,7 +45,7 @@ class OracleTask final : public Task {
   bool computes_empty_batches() const override { return synchronises_; }
   void begin_step(std::int64_t) override {}
   Loss forward(const Batch& batch) override {
-    return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows)};
+    return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows).mul(loss_factor_)};
   }
   std::optional<Evaluation> evaluate() override { return std::nullopt; }
   std::int64_t host_to_device_bytes() const override { return 0; }
@@ -51,6 +55,7 @@ class OracleTask final : public Task {
  private:
   Arithmetic arithmetic_;
   bool synchronises_;
+  double loss_factor_;
   std::unique_ptr<Network> network_;
   ReadPlan plan_;
 };
@@ -71,10 +76,10 @@ class OracleTraining {
  public:
   OracleTraining(const Communicator& communicator, const Arithmetic& arithmetic, NormMode norm,
                  const ParallelOptions& parallel = {}, std::optional<std::int64_t> micro_batch = {},
-                 std::int64_t num_steps = 10, LossScaler* scaler = nullptr)
+                 std::int64_t num_steps = 10, LossScaler* scaler = nullptr, double loss_factor = 1)
       : collectives_(make_collectives(Backend::automatic, communicator, arithmetic.device)),
         statistics_(*collectives_),
-        task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors"),
+        task_(arithmetic, norm == NormMode::synchronised ? &statistics_ : nullptr, "init.safetensors", loss_factor),
         clock_(arithmetic.device),
         recorder_(clock_.name()) {
     if (norm == NormMode::frozen) task_.network().set_norm_statistics(Statistics::frozen);
