@@ -47,7 +47,7 @@ void put(Deck& deck, const std::string& key, const std::string& text) {
 /// The deck of a checkpoint. Its output is where the checkpoint lies now.
 Deck deck_of_checkpoint(const std::string& checkpoint) {
   Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
-  const fs::path folder = fs::path(checkpoint).parent_path();
+  const fs::path folder = fs::absolute(checkpoint).lexically_normal().parent_path();
   if (folder.filename() == "checkpoints") put(deck, "run.output", folder.parent_path().string());
   const auto values = normalisation_from_numbers(CheckpointStore::read_state(checkpoint).extra);
   if (!values || !deck.get_text("data.normalize").empty()) return deck;
@@ -90,7 +90,10 @@ Subject find_subject(const EvalArguments& arguments) {
   const std::string given = is_checkpoint ? fs::path(arguments.source + "/").parent_path().string() : "";
   Subject subject;
   subject.deck = is_checkpoint ? deck_of_checkpoint(given) : Deck::load(arguments.source);
+  const std::string own_weights = subject.deck.get_text("model.weights");
   subject.deck.apply(parse_overrides(arguments.overrides));
+  const bool names_weights =
+      overrides_key(arguments, "model.weights") || subject.deck.get_text("model.weights") != own_weights;
   const RunOptions options = read_run_options(subject.deck);
   if (!options.data.test)
     throw UsageError(fmt::format("deck {}, data.test: there is nothing to evaluate on", subject.deck.name()),
@@ -98,7 +101,7 @@ Subject find_subject(const EvalArguments& arguments) {
   allow_missing_training_shards(subject.deck, options);
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
   const std::optional<std::string> checkpoint = is_checkpoint ? given : store.newest();
-  if (checkpoint && !overrides_key(arguments, "model.weights")) {
+  if (checkpoint && !names_weights) {
     choose_file(subject, *checkpoint, options);
   } else if (options.model.weights && fs::is_directory(*options.model.weights)) {
     choose_file(subject, *options.model.weights, options);

@@ -87,11 +87,6 @@ void close_with(const SessionResult& result, const Communicator& world, const Ru
   log_closing_table(result, world, options.run.output);
 }
 
-/// With --quiet the only line.
-void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
-  if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
-}
-
 }  // namespace
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {

@@ -1,6 +1,7 @@
 #include "Runs.hpp"
 
 #include <algorithm>
+#include <iostream>
 
 #include <fmt/format.h>
 
@@ -14,9 +15,8 @@
 namespace multicard {
 
 double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
@@ -62,6 +62,10 @@ void log_heading(const std::string& command, const std::string& deck) {
 
 void log_finished(const std::string& results, const std::string& what) {
   log_info(fmt::format("{} holds this {}, finished. Set run.resume=never to run it again.", results, what));
+}
+
+void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
+  if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
 }
 
 }  // namespace multicard

@@ -18,7 +18,7 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
 
-/// The middle value, the upper one of two; `values` must not be empty.
+/// The middle value, or the mean of the middle two; `values` must not be empty.
 double median(std::vector<double> values);
 
 /// "208 img/s, 307 ms a step (data wait 0.1 %, reduction 1.2 %)" from rank 0's steps after skip_steps.
@@ -26,6 +26,9 @@ std::string rate_text(const SessionResult& result);
 
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);
+
+/// With --quiet the only line: where the results are.
+void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world);
 
 /// The only line of a `what` (run, sweep) that is started again after it has finished.
 void log_finished(const std::string& results, const std::string& what);

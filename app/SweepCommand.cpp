@@ -1,4 +1,5 @@
 #include <iostream>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,8 @@
 #include "comm/Agreement.hpp"
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
+#include "io/Bytes.hpp"
+#include "io/FolderLock.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -195,6 +198,22 @@ std::vector<Variant> variants_of(const Deck& deck, SweepScale scale, const Commu
   });
 }
 
+/// DataError when no variant that could run finds its shards: nothing would be measured.
+void check_shards(const std::vector<Variant>& variants) {
+  std::optional<Error> missing;
+  for (const Variant& variant : variants) {
+    if (!variant.error.empty()) continue;
+    const DataOptions data = read_run_options(variant.deck).data;
+    const std::optional<Error> error = error_of([&] {
+      expand_glob(data.train);
+      if (data.test) expand_glob(*data.test);
+    });
+    if (!error) return;
+    if (!missing) missing = error;
+  }
+  if (missing) throw Error(*missing);
+}
+
 }  // namespace
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
@@ -212,21 +231,31 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   log_heading(scale == SweepScale::quick ? "quick sweep" : "sweep", arguments.deck);
   log_info(
       fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
+  agreed(world, [&] {
+    if (world.is_root()) check_shards(variants);
+  });
   if (arguments.dry_run) {
     log_plan(variants);
     return ExitCode::complete;
   }
   const SweepFolder folder(settings.output, scale);
+  std::optional<FolderLock> lock;  // held until the results are written
+  agreed(world, [&] {
+    if (world.is_root()) lock.emplace(settings.output);
+  });
   const bool again = settings.resume == "never";
   const int finished = agreed(world, [&] { return world.is_root() && folder.open(variants, again); });
   if (world.allreduce(finished, ReduceOp::max)) {
     log_finished(folder.results_file(), "sweep");
+    print_if_quiet(folder.results_file(), arguments, world);
     return ExitCode::complete;
   }
   stop.set_wall_limit(settings.wall_limit);
-  return Sweep(world, std::move(variants), {scale, deck.to_yaml()}, folder,
-               full_provenance(world, arguments.command_line), stop)
-      .run();
+  const ExitCode code = Sweep(world, std::move(variants), {scale, deck.to_yaml()}, folder,
+                              full_provenance(world, arguments.command_line), stop)
+                            .run();
+  if (code == ExitCode::complete) print_if_quiet(folder.results_file(), arguments, world);
+  return code;
 }
 
 }  // namespace multicard

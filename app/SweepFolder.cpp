@@ -16,7 +16,8 @@ namespace {
 std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
   std::string text = scale == SweepScale::quick ? "quick\n" : "";
   for (const Variant& variant : variants)
-    text += variant.name + "\n" + variant.deck.to_yaml() + "\n";
+    text += fmt::format("{} {} {} {}\n{}\n", variant.name, variant.ranks, variant.repeat, variant.case_name,
+                        variant.deck.to_yaml());
   return sha256(text);
 }
 

@@ -17,7 +17,9 @@ std::string cpu_model();
 int available_cpus();
 /// The affinity mask as a list, e.g. "0-3,8".
 std::string cpu_set_text();
-/// Largest resident set so far.
+/// Gives freed memory back and counts the largest resident set anew, where the kernel allows.
+void reset_peak_resident_bytes();
+/// Largest resident set so far, or since it was counted anew.
 std::int64_t peak_resident_bytes();
 /// Resident set now.
 std::int64_t resident_bytes();

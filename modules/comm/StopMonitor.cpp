@@ -49,7 +49,7 @@ bool StopMonitor::stop_requested() const {
 
 bool StopMonitor::take_checkpoint_request() {
   const bool requested = g_checkpoint_signal != 0;
-  g_checkpoint_signal = 0;
+  if (requested) g_checkpoint_signal = 0;  // else one that arrives here would be lost
   return requested;
 }
 

@@ -205,6 +205,9 @@ void check_together(Section& root, const RunOptions& options) {
   if (options.run.keep_best && !options.data.test)
     root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
                                "Name the test shards.");
+  if (options.run.keep_best && options.run.keep_checkpoints == 0)
+    root.section("run").reject("keep_best", "no checkpoint is written", "run.keep_checkpoints is 0",
+                               "Keep one or more.");
 }
 
 RunOptions read(Section& root, const Deck& deck) {

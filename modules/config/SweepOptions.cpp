@@ -139,7 +139,10 @@ Value own_keys(const Deck& sweep) {
 /// Measuring wants neither checkpoints nor evaluations, unless the sweep asks for them.
 void quieten(Deck& base, const Value& own, const std::vector<SweepAxis>& axes) {
   const auto asked = [&](const std::string& key) { return own.find_path(key) != nullptr || swept(axes, key); };
-  if (!asked("run.checkpoint_every") && !asked("run.keep_checkpoints")) base.set("run.keep_checkpoints", "0");
+  if (!asked("run.checkpoint_every") && !asked("run.keep_checkpoints")) {
+    base.set("run.keep_checkpoints", "0");
+    if (!asked("run.keep_best")) base.set("run.keep_best", "false");
+  }
   if (!asked("evaluate")) base.set("evaluate", "{every_epochs: 0, every_steps: 0, at_start: false}");
 }
 

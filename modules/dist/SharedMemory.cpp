@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 
 #include <fcntl.h>
@@ -69,12 +70,13 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std
   const std::size_t stride = std::max<std::size_t>(1, (bytes_per_rank + page - 1) / page) * page;
   const std::size_t total = stride * static_cast<std::size_t>(node.size());
   const std::string name = node.broadcast(node.is_root() ? make_object(total) : std::string());
-  const int ticket = on_abort_remove("/dev/shm" + name);
+  // Never without a name: that would be the whole of /dev/shm.
+  const std::optional<int> ticket = name.empty() ? std::nullopt : std::optional(on_abort_remove("/dev/shm" + name));
   std::byte* base = map_object(name, total, stride * static_cast<std::size_t>(node.rank()), stride);
   const bool everywhere = node.allreduce(base ? 1 : 0, ReduceOp::min) == 1;
   // All have it mapped (or nobody needs it): without a name nothing is left behind, however the job ends.
   if (node.is_root() && !name.empty()) shm_unlink(name.c_str());
-  cancel_on_abort(ticket);
+  if (ticket) cancel_on_abort(*ticket);
   if (!everywhere && base) munmap(base, total);
   if (!everywhere) return nullptr;
   return std::shared_ptr<SharedMemory>(new SharedMemory(base, stride, total, node.rank()));

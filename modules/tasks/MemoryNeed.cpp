@@ -16,8 +16,10 @@ std::string bytes(std::int64_t number) {
 }  // namespace
 
 std::string MemoryNeed::text() const {
-  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}, activations {}, loader {})", bytes(total()),
-                     bytes(parameters), bytes(gradients), bytes(optimizer), bytes(activations), bytes(loader));
+  const std::string averaged = average > 0 ? fmt::format(", average {}", bytes(average)) : "";
+  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}, loader {})", bytes(total()),
+                     bytes(parameters), bytes(gradients), bytes(optimizer), averaged, bytes(activations),
+                     bytes(loader));
 }
 
 void check_memory(const MemoryNeed& need, std::int64_t needed, std::int64_t available) {

@@ -8,7 +8,8 @@ std::map<std::string, double> normalisation_to_numbers(const NormalizeOptions& v
   std::map<std::string, double> numbers;
   for (std::size_t i = 0; i < values.mean.size(); ++i) {
     numbers[fmt::format("normalize.mean.{}", i)] = values.mean[i];
-    numbers[fmt::format("normalize.std.{}", i)] = values.std[i];
+    // A deviation of 0 counts as 1, and decks can only say the latter.
+    numbers[fmt::format("normalize.std.{}", i)] = values.std[i] > 0 ? values.std[i] : 1;
   }
   return numbers;
 }

@@ -18,6 +18,7 @@ constexpr const char* kFixedKeys[] = {
     "model.freeze",
     "model.freeze_batch_norm",
     "precision",
+    "parallel.sync_batch_norm",
     "optimizer.name",
     "optimizer.learning_rate",
     "optimizer.momentum",

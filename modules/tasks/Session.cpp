@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
+#include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
+#include "device/Memory.hpp"
 #include "tasks/RankSetup.hpp"
 #include "train/EventFile.hpp"
 #include "train/JsonLines.hpp"
@@ -52,6 +54,8 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       progress_(communicator.rank(), options.run.log_every, session.voice == Voice::quiet),
       checkpoint_on_stop_(session.checkpoint_on_stop) {
   check_world(options_, communicator_);
+  reset_peak_resident_bytes();
+  reset_peak_device_memory(device_.device);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
   task_ = std::make_unique<ImageTask>(options_, communicator_, device_.device, statistics_.get());
@@ -134,8 +138,11 @@ void Session::train(StopMonitor* stop) {
   open_feed();
   if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
+  epoch_start_ = SteadyClock::now();
+  make_up_evaluation();
   const std::int64_t per_epoch = task_->steps_per_epoch();
-  TimePoint epoch_start = SteadyClock::now();
+  epoch_start_ = SteadyClock::now();
+  stalled_s_ = 0;
   while (!trainer_->finished()) {
     if (Watchdog* watchdog = communicator_.watchdog()) watchdog->set_step(trainer_->num_completed());
     trainer_->step({stop && stop->stop_requested(), stop && stop->take_checkpoint_request()});
@@ -146,31 +153,52 @@ void Session::train(StopMonitor* stop) {
     const std::optional<StepResult>& last = trainer_->last_result();
     const bool stopping = last && last->requests.stop && !trainer_->finished();
     const bool epoch_ended = done % per_epoch == 0 || trainer_->finished();
-    if (epoch_ended || stopping)
-      recorder_.add_epoch_seconds("train", (done - 1) / per_epoch, seconds_since(epoch_start) - stalled_s_);
+    if (epoch_ended || stopping) add_train_seconds();
     if (stopping) {  // at once: whoever asked may not wait for an evaluation
       status_ = "stopped";
       break;
     }
     after_step(epoch_ended);
-    if (epoch_ended) {
-      epoch_start = SteadyClock::now();
-      stalled_s_ = 0;
-    }
+    if (!epoch_ended) continue;
+    epoch_start_ = SteadyClock::now();
+    stalled_s_ = 0;
   }
   trainer_->finish();
   save_checkpoint();
   finish_checkpoints();
 }
 
-void Session::after_step(bool epoch_ended) {
-  const std::int64_t done = trainer_->num_completed();
-  const std::int64_t per_epoch = task_->steps_per_epoch();
+void Session::add_train_seconds() {
+  const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
+  recorder_.add_epoch_seconds("train", epoch, seconds_since(epoch_start_) - stalled_s_);
+  epoch_start_ = SteadyClock::now();
+  stalled_s_ = 0;
+}
+
+bool Session::evaluation_due(bool epoch_ended) const {
+  const std::int64_t done = trainer_->num_completed(), per_epoch = task_->steps_per_epoch();
   const EvaluateOptions& when = options_.evaluate;
   const bool by_epoch =
       epoch_ended && when.every_epochs > 0 && (trainer_->finished() || (done / per_epoch) % when.every_epochs == 0);
-  const bool by_step = when.every_steps > 0 && (done % when.every_steps == 0 || trainer_->finished());
-  if (by_epoch || by_step) evaluate_now();
+  return by_epoch || (when.every_steps > 0 && (done % when.every_steps == 0 || trainer_->finished()));
+}
+
+/// A run that was stopped where an evaluation was due left it out: whoever asked may not wait. It is made up for here.
+void Session::make_up_evaluation() {
+  if (first_step_ == 0 || !evaluation_due(first_step_ % task_->steps_per_epoch() == 0)) return;
+  const auto known = history_.metrics.find("eval_loss");
+  const bool is_known =
+      known != history_.metrics.end() && !known->second.steps.empty() && known->second.steps.back() == first_step_;
+  if (is_known) return;
+  evaluate_now();
+  if (!options_.run.keep_best || best_step_ != first_step_) return;
+  last_saved_ = -1;  // again, this time as the best
+  save_checkpoint();
+}
+
+void Session::after_step(bool epoch_ended) {
+  const std::int64_t done = trainer_->num_completed();
+  if (evaluation_due(epoch_ended)) evaluate_now();
   const std::optional<StepResult>& last = trainer_->last_result();
   const std::int64_t every = options_.run.checkpoint_every;
   const bool is_due = every > 0 && done % every == 0, is_best = options_.run.keep_best && best_step_ == done;

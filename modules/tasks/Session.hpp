@@ -68,6 +68,10 @@ class Session {
   void train(StopMonitor* stop);
   void after_step(bool epoch_ended);
   void open_feed();
+  bool evaluation_due(bool epoch_ended) const;
+  void make_up_evaluation();
+  void add_train_seconds();
+  void take_totals();
   void report_step();
   void evaluate_now();
   CheckpointParts checkpoint_parts() const;
@@ -106,7 +110,8 @@ class Session {
   double best_accuracy_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
   std::string status_ = "complete";
   bool checkpoint_on_stop_;
-  double stalled_s_ = 0;  ///< evaluation and checkpoints since the epoch began
+  TimePoint epoch_start_{};  ///< or since add_train_seconds()
+  double stalled_s_ = 0;     ///< evaluation and checkpoints since the epoch began
 };
 
 }  // namespace multicard

@@ -29,6 +29,12 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return bytes;
 }
 
+/// The records that travel with `checkpoint`, OUTPUT/checkpoints/NAME.
+std::string records_beside(const std::string& checkpoint) {
+  const std::filesystem::path folder = std::filesystem::absolute(checkpoint + "/").lexically_normal().parent_path();
+  return (folder.parent_path().parent_path() / "records" / (folder.filename().string() + ".h5")).string();
+}
+
 }  // namespace
 
 void Session::check_continues(const TrainerState& state, const std::string& checkpoint) const {
@@ -36,6 +42,15 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
     throw UsageError(fmt::format("the global batch has changed from {} to {} rows", state.global_batch, global_batch_),
                      fmt::format("{} was made with the former", checkpoint),
                      "Use as many ranks as before, or set run.global_batch instead of run.batch_per_rank.");
+  auto numbers = normalisation_to_numbers(task_->normalisation());
+  const bool same_pixels = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
+    const auto before = state.extra.find(number.first);
+    return before == state.extra.end() || before->second == number.second;
+  });
+  if (state.samples_seen != rows_before(state.step) || !same_pixels)
+    throw UsageError(fmt::format("data.train has changed: {} holds other images than {} was made with",
+                                 options_.data.train, checkpoint),
+                     "", "Put them back, set another run.output, or run.resume=never to start anew.");
   if (state.step > num_steps_)
     throw UsageError(fmt::format("run.steps or run.epochs ask for {} steps, but {} are done", num_steps_, state.step),
                      fmt::format("{} holds them", checkpoint), "A run can only grow; run.resume=never starts anew.");
@@ -97,7 +112,7 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
     copy_into(part.tensors, TensorFile(checkpoint + "/" + part.file));
   if (scaler_ && state.extra.contains(kLossScale))
     scaler_->restore(state.extra.at(kLossScale), static_cast<std::int64_t>(state.extra.at(kScaleUpdates)));
-  const std::string records = records_file(options_.run.output, first_step_);
+  const std::string records = records_beside(checkpoint);
   if (!std::filesystem::exists(records)) return;
   const RunData before = ResultsFile::open(records).run("main");
   history_ = history_of(before, communicator_.rank(), communicator_.size());
@@ -110,6 +125,7 @@ MemoryNeed Session::predict_memory() {
   need.parameters = bytes_of(tensors_of(task_->parameters()));
   need.gradients = bytes_of(strategy_->gradients());
   need.optimizer = bytes_of(tensors_of(optimizer_state()));
+  if (average_) need.average = 2 * bytes_of(tensors_of(average_->state()));  // one to keep, one while it is evaluated
   need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
   const bool reads_part = options_.parallel.strategy == "ddp-ds";
   const bool reads_nothing = options_.parallel.strategy == "dp" && !communicator_.is_root();
@@ -128,6 +144,7 @@ void Session::save_checkpoint() {
   const bool wanted = options_.run.keep_checkpoints > 0 || (status_ == "stopped" && checkpoint_on_stop_);
   if (!wanted || last_saved_ == done) return;
   const TimePoint start = SteadyClock::now();
+  add_train_seconds();
   clock_.pause();
   checkpoints_.copy(checkpoint_parts());
   trainer_->read_all_results();  // a step that was not finite is never saved
@@ -139,6 +156,7 @@ void Session::save_checkpoint() {
     content.state.extra[kScaleUpdates] = static_cast<double>(scaler_->updates_since_change());
   }
   if (options_.run.keep_best && best_step_ == done) content.best = best_accuracy_;
+  take_totals();
   checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());
   clock_.resume();
   last_saved_ = done;
@@ -166,9 +184,14 @@ void Session::add_checkpoint_stall(double seconds) {
 }
 
 void Session::complete_record() {
-  RankRecord& record = recorder_.record();
   recorder_.add_step_times(clock_.take_all());
-  record.samples.resize(record.steps.size());
+  recorder_.record().samples.resize(recorder_.steps().size());
+  take_totals();
+}
+
+/// What is counted since the session began, as it stands now.
+void Session::take_totals() {
+  RankRecord& record = recorder_.record();
   const DeviceMemory memory = device_memory(device_.device);
   record.memory["host_peak_bytes"] = peak_resident_bytes();
   record.memory["device_peak_bytes"] = memory.peak_allocated;

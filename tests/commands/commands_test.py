@@ -329,8 +329,16 @@ class Sweep(CommandTest):
         self.expect(2, run(1, "sweep", self.sweep("repeat: 2"), "--quick"), "quick: is missing")
         self.expect(2, run(1, "run", self.deck, "--quick"))
 
+    def test_another_number_of_ranks_is_another_sweep(self):
+        self.prepare()
+        deck = self.sweep("sweep: {run.seed: [1]}")
+        self.expect(0, run(2, "sweep", deck))
+        self.expect(2, run(1, "sweep", deck), "holds other results")
+
     def test_a_dry_run_shows_the_plan_in_the_order_of_time(self):
         deck = self.sweep("sweep: {ranks: all, precision: [fp32, 5]}\nrepeat: 2")
+        self.expect(4, run(2, "sweep", deck, "--dry-run"), "no file matches")
+        self.prepare()
         plan = self.expect(0, run(2, "sweep", deck, "--dry-run"))[2]
         lines = [line for line in plan.splitlines() if line.startswith("[")]
         self.assertEqual([line.split()[1] for line in lines],

@@ -166,6 +166,8 @@ TEST(RunOptions, RefusesKeysThatDoNotFitTogether) {
             std::string::npos);
   EXPECT_NE(complaint("data: {train: mine.h5}\nrun: {keep_best: true}").find("data.test is not set"),
             std::string::npos);
+  EXPECT_NE(complaint("run: {keep_best: true, keep_checkpoints: 0}").find("no checkpoint is written"),
+            std::string::npos);
 }
 
 TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {

@@ -138,13 +138,15 @@ TEST(Sweep, KeepsARefusedVariantWithItsReason) {
 }
 
 TEST(Sweep, ReplacesEpochsByItsLimitsAndMeasuresOnly) {
-  const SweepOptions sweep = sweep_of("limits: {steps: 30, skip_steps: 4}", "{run: {epochs: 3, checkpoint_every: 5}}");
+  const SweepOptions sweep =
+      sweep_of("limits: {steps: 30, skip_steps: 4}", "{run: {epochs: 3, checkpoint_every: 5, keep_best: true}}");
 
   const RunOptions options = read_run_options(expand(sweep, 1).at(0).deck);
 
   EXPECT_EQ(options.run.steps, 30);
   EXPECT_EQ(options.skip_steps, 4);
   EXPECT_EQ(options.run.keep_checkpoints, 0);
+  EXPECT_FALSE(options.run.keep_best);
   EXPECT_EQ(options.evaluate.every_epochs, 0);
 }
 
