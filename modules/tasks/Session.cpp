@@ -168,9 +168,13 @@ void Session::train(StopMonitor* stop) {
   finish_checkpoints();
 }
 
+/// The epoch of the last step.
+std::int64_t Session::epoch() const {
+  return std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
+}
+
 void Session::add_train_seconds() {
-  const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
-  recorder_.add_epoch_seconds("train", epoch, seconds_since(epoch_start_) - stalled_s_);
+  recorder_.add_epoch_seconds("train", epoch(), seconds_since(epoch_start_) - stalled_s_);
   epoch_start_ = SteadyClock::now();
   stalled_s_ = 0;
 }
@@ -215,8 +219,7 @@ void Session::evaluate_now() {
     best_step_ = last_evaluated_;
   }
   const double seconds = seconds_since(start);
-  const std::int64_t epoch = std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
-  recorder_.add_epoch_seconds("evaluate", epoch, seconds);
+  recorder_.add_epoch_seconds("evaluate", epoch(), seconds);
   stalled_s_ += seconds;
   if (feed_) feed_->flush();
   progress_.finish_line();

@@ -70,6 +70,7 @@ class Session {
   void open_feed();
   bool evaluation_due(bool epoch_ended) const;
   void make_up_evaluation();
+  std::int64_t epoch() const;
   void add_train_seconds();
   void take_totals();
   void report_step();

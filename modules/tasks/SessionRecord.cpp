@@ -178,8 +178,7 @@ void Session::note_checkpoints() {
 }
 
 void Session::add_checkpoint_stall(double seconds) {
-  const std::int64_t done = trainer_->num_completed();
-  recorder_.add_epoch_seconds("checkpoint", std::max<std::int64_t>(0, (done - 1) / task_->steps_per_epoch()), seconds);
+  recorder_.add_epoch_seconds("checkpoint", epoch(), seconds);
   stalled_s_ += seconds;
 }
 

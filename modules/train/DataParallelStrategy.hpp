@@ -1,14 +1,13 @@
 #pragma once
 /// \file Data parallelism led by rank 0, as torch.nn.DataParallel does it within one process.
 
-#include "dist/GradientReducer.hpp"
-#include "train/Strategy.hpp"
+#include "train/ReducingStrategy.hpp"
 
 namespace multicard {
 
 /// dp: rank 0 reads every global batch and scatters it, gradients are summed to rank 0 after backward, rank 0 updates
 /// and sends the parameters to all.
-class DataParallelStrategy final : public Strategy {
+class DataParallelStrategy final : public ReducingStrategy {
  public:
   /// Collective. See make_strategy(). Of `options`, only the wire type counts.
   DataParallelStrategy(Task& task, TensorCollectives& collectives, const GradientReducer::Options& options);
@@ -16,20 +15,11 @@ class DataParallelStrategy final : public Strategy {
   void start_reading(std::int64_t first_step, std::int64_t last_step) override;
   /// Waiting for rank 0's batch counts as data_wait, its way here as transfer.
   Batch next(StepClock& clock) override;
-  void begin_step() override { reducer_.zero(); }
-  void backward(const at::Tensor& loss, bool is_last) override;
-  void finish_gradients() override { reducer_.finish(); }
-  bool updates() const override { return collectives_.rank() == 0; }
-  void share_parameters() override;
-  void share_buffers() override;
-  const std::vector<at::Tensor>& gradients() const override { return reducer_.gradients(); }
-  std::size_t num_buckets() const override { return reducer_.num_buckets(); }
-  TensorCollectives& collectives() override { return collectives_; }
+  bool updates() const override { return leads_; }
+  void share_parameters() override { broadcast_parameters(); }
 
  private:
-  Task& task_;
-  TensorCollectives& collectives_;
-  GradientReducer reducer_;
+  bool leads_;
   std::int64_t next_step_ = 0;
   at::Tensor arrival_;  ///< one value, summed once rank 0 has a batch: who waits for it waits for the batch
 };
