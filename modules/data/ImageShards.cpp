@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "io/Bytes.hpp"
+#include "data/ShardNames.hpp"
 
 namespace multicard {
 
@@ -46,9 +45,7 @@ void merge_statistics(ImageSetInfo& all, const ImageSetInfo& shard) {
 ImageShards::ImageShards(const std::string& pattern, const Communicator& communicator,
                          std::optional<std::int64_t> limit, const ShardReading& reading)
     : reading_(reading) {
-  const std::string found =
-      agreed(communicator, [&] { return communicator.is_root() ? join(expand_glob(pattern), "\n") : std::string(); });
-  files_ = split(communicator.broadcast(found), '\n');
+  files_ = find_shards(pattern, communicator);
   for (const std::string& path : files_)
     open_shard(path, communicator);
   if (info_.num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();

@@ -2,13 +2,13 @@
 /// \file One image shard.
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "data/ReadableDataset.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
@@ -22,23 +22,12 @@ struct ImageSetInfo {
   std::int64_t num_bytes = 0;  ///< of the pixels of all rows
 };
 
-/// Who takes bytes out of the files.
-enum class ReadMethod {
-  hdf5,  ///< the HDF5 library, one call of the rank at a time
-  pread  ///< plain reads at the dataset's place in the file, as many at a time as there are threads
-};
-
-/// An open shard.
+/// An open shard. Its end is collective, as the file is closed.
 class ShardFile {
  public:
   /// Collective. \throws DataError on all ranks: not a whole image shard; chunked or compressed images with
   /// ReadMethod::pread.
   ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method);
-  /// Collective, as the file is closed.
-  ~ShardFile();
-  ShardFile(ShardFile&&) noexcept;
-  ShardFile& operator=(ShardFile&&) noexcept;
-
   const std::string& path() const { return file_.path(); }
   /// Of this shard alone.
   const ImageSetInfo& info() const { return info_; }
@@ -48,14 +37,10 @@ class ShardFile {
   void read(std::int64_t first, std::int64_t count, std::span<std::uint8_t> pixels) const;
 
  private:
-  class PlainFile;
-  void check_whole() const;
-
   Hdf5File file_;
-  std::optional<Hdf5Dataset> images_, labels_;
+  std::optional<ReadableDataset> images_;
+  std::optional<Hdf5Dataset> labels_;
   ImageSetInfo info_;
-  std::uint64_t file_bytes_ = 0;      ///< when it was opened
-  std::unique_ptr<PlainFile> plain_;  ///< for ReadMethod::pread only
 };
 
 }  // namespace multicard

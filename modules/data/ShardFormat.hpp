@@ -1,10 +1,15 @@
 #pragma once
-/// \file What image shards are called inside (docs/data.md).
+/// \file What shards are called inside (docs/data.md).
 
 #include <cstdint>
 #include <string>
 
-namespace multicard::shard_format {
+#include "io/Hdf5.hpp"
+
+namespace multicard {
+
+/// Image shards.
+namespace shard_format {
 
 inline constexpr const char* kFormat = "multicard-images";
 inline constexpr std::int64_t kSchemaVersion = 1;
@@ -12,4 +17,24 @@ inline constexpr std::int64_t kSchemaVersion = 1;
 inline const std::string kImages = "/images";  ///< uint8 [N, H, W, C]
 inline const std::string kLabels = "/labels";  ///< int32 [N]
 
-}  // namespace multicard::shard_format
+}  // namespace shard_format
+
+/// Token shards. Preference pairs have the three datasets in each of the groups /chosen and /rejected.
+namespace token_format {
+
+inline constexpr const char* kFormat = "multicard-tokens";
+inline constexpr std::int64_t kSchemaVersion = 1;
+
+inline const std::string kTokens = "/tokens";       ///< uint32 [T]
+inline const std::string kLossMask = "/loss_mask";  ///< uint8 [T]
+inline const std::string kOffsets = "/offsets";     ///< uint64 [S + 1]
+inline const std::string kChosen = "/chosen";
+inline const std::string kRejected = "/rejected";
+
+}  // namespace token_format
+
+/// Checks what a file says of itself; `kind` ("image") names what is wanted in the message and the command that makes
+/// it. An earlier version of a format would be read by its module; a newer one cannot. \throws DataError
+void require_format(const Hdf5File& file, const std::string& kind, const std::string& format, std::int64_t version);
+
+}  // namespace multicard

@@ -1,8 +1,6 @@
 #include "data/ShardWriter.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <regex>
 
 #include <fmt/format.h>
 
@@ -16,8 +14,6 @@
 namespace multicard {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// What a rank holds in memory at once.
 constexpr std::int64_t kPieceBytes = std::int64_t{64} << 20;
@@ -37,36 +33,12 @@ Extents extents(std::int64_t first, const ImageShape& shape) {
 
 }  // namespace
 
-std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64_t num_shards) {
-  return fmt::format("{}-{:05}-of-{:05}.h5", prefix, shard, num_shards);
-}
-
-void require_no_shards(const std::string& prefix) {
-  const fs::path path(prefix);
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const std::string stem = path.filename().string() + "-";
-  const std::regex ending("[0-9]{5,}-of-[0-9]{5,}\\.h5");
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(stem) && std::regex_match(name.substr(stem.size()), ending))
-      throw DataError(fmt::format("{} exists", (path.parent_path() / name).string()), "shards are never overwritten",
-                      "Remove the old shards or choose another -o PREFIX.");
-  }
-}
-
 ShardWriter::ShardWriter(const ImageSource& source, ShardSet set, const Communicator& communicator)
-    : source_(source), set_(std::move(set)), communicator_(communicator), sums_(set_.shape.channels) {
-  for (const std::string& path : paths())
-    files_.push_back(std::make_unique<PendingFile>(path, communicator));
-}
-
-std::vector<std::string> ShardWriter::paths() const {
-  std::vector<std::string> all;
-  for (std::int64_t shard = 0; shard < set_.num_shards; ++shard)
-    all.push_back(shard_path(set_.prefix, shard, set_.num_shards));
-  return all;
-}
+    : source_(source),
+      set_(std::move(set)),
+      communicator_(communicator),
+      files_(set_.prefix, set_.num_shards, communicator),
+      sums_(set_.shape.channels) {}
 
 void ShardWriter::write_images(PrepareProgress& progress) {
   for (std::int64_t shard = 0; shard < set_.num_shards; ++shard)
@@ -76,7 +48,7 @@ void ShardWriter::write_images(PrepareProgress& progress) {
 
 void ShardWriter::write_shard(std::int64_t shard, PrepareProgress& progress) {
   const Block rows = block_of(static_cast<std::int64_t>(set_.images.size()), shard, set_.num_shards);
-  Hdf5File file = Hdf5File::create(files_[static_cast<std::size_t>(shard)]->path(), communicator_);
+  Hdf5File file = Hdf5File::create(files_.path(shard), communicator_);
   Hdf5Dataset images = file.create_dataset<std::uint8_t>(shard_format::kImages, extents(rows.count, set_.shape));
   Hdf5Dataset labels =
       file.create_dataset<std::int32_t>(shard_format::kLabels, {static_cast<std::uint64_t>(rows.count)});
@@ -129,8 +101,8 @@ Image ShardWriter::stored_image(std::int64_t index) const {
 void ShardWriter::write_attributes(const std::string& source_sha256) {
   agreed(communicator_, [&] {
     if (!communicator_.is_root()) return;
-    for (const auto& pending : files_) {
-      Hdf5File file = Hdf5File::open_update(pending->path());
+    for (std::int64_t shard = 0; shard < files_.size(); ++shard) {
+      Hdf5File file = Hdf5File::open_update(files_.path(shard));
       file.write_attribute("/", "format", std::string(shard_format::kFormat));
       file.write_attribute("/", "schema_version", shard_format::kSchemaVersion);
       file.write_attribute("/", "class_names", set_.class_names);
@@ -142,20 +114,6 @@ void ShardWriter::write_attributes(const std::string& source_sha256) {
       file.close();
     }
   });
-}
-
-void ShardWriter::commit() {
-  const std::vector<std::string> names = paths();
-  std::size_t num_named = 0;
-  try {
-    for (; num_named < files_.size(); ++num_named)
-      files_[num_named]->commit();
-  } catch (const Error&) {
-    std::error_code ignored;
-    for (std::size_t i = 0; communicator_.is_root() && i < num_named; ++i)
-      fs::remove(names[i], ignored);
-    throw;
-  }
 }
 
 }  // namespace multicard

@@ -1,14 +1,13 @@
 #pragma once
 /// \file The shards of one set of images, being written.
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "data/ChannelSums.hpp"
 #include "data/ImageSource.hpp"
 #include "data/PrepareProgress.hpp"
-#include "io/AtomicFile.hpp"
+#include "data/ShardNames.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
@@ -22,12 +21,6 @@ struct ShardSet {
   std::vector<std::string> class_names;
 };
 
-/// PREFIX-00000-of-00004.h5
-std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64_t num_shards);
-
-/// A DataError if shards of this prefix are there already, in any number.
-void require_no_shards(const std::string& prefix);
-
 /// Writes a set, all ranks together; nothing is left of it unless commit() is reached. All calls are collective and
 /// throw on all ranks alike.
 class ShardWriter {
@@ -39,10 +32,10 @@ class ShardWriter {
   /// What is known only then.
   void write_attributes(const std::string& source_sha256);
   /// Gives the files their names. If that fails half-way, none keeps it.
-  void commit();
+  void commit() { files_.commit(); }
 
   const ShardSet& set() const { return set_; }
-  std::vector<std::string> paths() const;
+  const std::vector<std::string>& paths() const { return files_.names(); }
 
  private:
   void write_shard(std::int64_t shard, PrepareProgress& progress);
@@ -52,7 +45,7 @@ class ShardWriter {
   const ImageSource& source_;
   ShardSet set_;
   const Communicator& communicator_;
-  std::vector<std::unique_ptr<PendingFile>> files_;
+  PendingShards files_;
   ChannelSums sums_;
 };
 

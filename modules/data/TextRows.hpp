@@ -1,0 +1,66 @@
+#pragma once
+/// \file How sequences of tokens make rows.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "data/RowShape.hpp"
+#include "data/TokenShards.hpp"
+
+namespace multicard {
+
+/// What becomes of a sequence longer than max_length.
+enum class Overlong {
+  cut,   ///< its end is left out
+  drop,  ///< all of it is left out
+  error
+};
+
+struct RowOptions {
+  bool packing = false;                    ///< several sequences to a row of at most max_length tokens
+  std::optional<std::int64_t> max_length;  ///< tokens; needed with packing
+  Overlong overlong = Overlong::cut;
+  std::optional<std::int64_t> limit;  ///< only the first sequences of the shards
+};
+
+/// A sequence as a part of a row.
+struct SequencePart {
+  std::int64_t sequence = 0;     ///< its number in the shards
+  std::int64_t length = 0;       ///< tokens taken, from its beginning
+  std::int64_t num_targets = 0;  ///< of these
+};
+
+/// The rows that a set of token shards is trained in: one sequence each, or with packing as many as fit, first fit in
+/// the order of the shards (each sequence goes into the first row with room for it). Sequences without targets, also
+/// those that lost them to a cut, are left out. A function of shards and options alone, the same on all ranks.
+class TextRows {
+ public:
+  /// Collective: the ranks look at the masks of overlong sequences in parallel.
+  /// \throws UsageError for options without sense, DataError on all ranks when no row is left or for Overlong::error.
+  TextRows(const TokenShards& shards, const RowOptions& options, const Communicator& communicator);
+
+  std::int64_t num_rows() const { return static_cast<std::int64_t>(first_part_.size()) - 1; }
+  RowShape shape(std::int64_t row) const;
+  std::span<const SequencePart> parts(std::int64_t row) const;
+  /// Tokens of the longest row.
+  std::int64_t longest_row() const { return longest_row_; }
+  /// Over all rows.
+  std::int64_t num_sequences() const { return static_cast<std::int64_t>(parts_.size()); }
+  std::int64_t num_tokens() const { return num_tokens_; }
+  std::int64_t num_targets() const { return num_targets_; }
+  /// Sequences left out because they are overlong or because they have no target; sequences that were cut.
+  std::int64_t num_overlong() const { return num_overlong_; }
+  std::int64_t num_without_target() const { return num_without_target_; }
+  std::int64_t num_cut() const { return num_cut_; }
+
+ private:
+  std::vector<SequencePart> parts_;      ///< row by row
+  std::vector<std::size_t> first_part_;  ///< of each row, and the end
+  std::int64_t longest_row_ = 0, num_tokens_ = 0, num_targets_ = 0;
+  std::int64_t num_overlong_ = 0, num_without_target_ = 0, num_cut_ = 0;
+};
+
+}  // namespace multicard

@@ -1,0 +1,62 @@
+#pragma once
+/// \file Token shards as one set of sequences.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "data/TokenShardFile.hpp"
+
+namespace multicard {
+
+/// The sequences of one or more token shards, in the order of the (sorted) files. Lengths and numbers of targets are
+/// held in memory, tokens are read on demand.
+class TokenShards {
+ public:
+  /// Collective. Opens the shards that a path or glob names on all ranks of `communicator`, checks that they belong
+  /// together, and reads all lengths and loss masks, each rank an equal part.
+  /// \throws DataError on all ranks: nothing found, not a token shard, shards that do not fit each other, damaged
+  /// offsets or masks, pairs where sequences are asked for or the other way; a chunked dataset with ReadMethod::pread.
+  TokenShards(const std::string& pattern, const Communicator& communicator, ReadMethod method = ReadMethod::hdf5,
+              TokenPart part = TokenPart::sequences);
+  /// Collective over the ranks that opened the shards, as the shards are closed.
+  ~TokenShards() = default;
+  TokenShards(TokenShards&&) noexcept = default;
+  TokenShards& operator=(TokenShards&&) noexcept = default;
+
+  const TokenSetInfo& info() const { return info_; }
+  const std::vector<std::string>& files() const { return files_; }
+  std::int64_t length(std::int64_t sequence) const;
+  /// Tokens of the sequence that are targets; the first token never is.
+  std::int64_t num_targets(std::int64_t sequence) const { return num_targets_[static_cast<std::size_t>(sequence)]; }
+
+  /// Reads the first tokens.size() tokens of a sequence and as much of its loss mask (0 or 1). Not collective; any
+  /// thread. \throws DataError also when a shard has been cut short since it was opened, and for a token above
+  /// info().largest_id.
+  void read(std::int64_t sequence, std::span<std::uint32_t> tokens, std::span<std::uint8_t> loss_mask) const;
+  /// Targets among the first `length` tokens of a sequence. As read().
+  std::int64_t count_targets(std::int64_t sequence, std::int64_t length) const;
+
+ private:
+  struct Shard {
+    TokenShardFile file;
+    std::int64_t first_sequence;
+  };
+
+  void open_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part);
+  void check_fits_first(const std::string& path, const TokenSetInfo& found) const;
+  void count_all_targets(const Communicator& communicator);
+  const Shard& shard_of(std::int64_t sequence) const;
+  /// Where the sequence begins in its shard.
+  std::int64_t place_of(const Shard& shard, std::int64_t sequence) const;
+
+  std::vector<std::string> files_;
+  std::vector<Shard> shards_;
+  std::vector<std::int64_t> ends_;  ///< of each sequence, counted over all shards
+  std::vector<std::int64_t> num_targets_;
+  TokenSetInfo info_;
+};
+
+}  // namespace multicard
