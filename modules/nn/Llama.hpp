@@ -1,0 +1,92 @@
+#pragma once
+/// \file Llama-type language models: forward, loss and adapters of one replica on one device.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+#include "data/RowShape.hpp"
+#include "nn/BatchNormAct.hpp"
+#include "nn/KvCache.hpp"
+#include "nn/LlamaConfig.hpp"
+#include "nn/Lora.hpp"
+#include "state/NamedTensor.hpp"
+
+namespace multicard {
+
+/// Rows of tokens on the network's device.
+struct TextInput {
+  at::Tensor tokens;   ///< int64 [rows, width]; what follows a row's sequences is padding (any valid token)
+  at::Tensor targets;  ///< int64 [rows, width]: the token to be predicted at this position, or -100 for none
+  /// Of each row, on the host: the lengths of its sequences (positions restart with each, and each sees only itself)
+  /// and how many targets are not -100, which on a GPU is believed.
+  std::span<const RowShape> shapes;
+};
+
+/// Whether backward keeps all activations, or those between blocks only and computes the others again.
+enum class Checkpointing { off, per_layer };
+/// Whether the forward pass uses adapters.
+enum class Adapters { on, off };
+
+/// The network of LlamaConfig. Weights have one type, adapters theirs; what they are multiplied in is the compute type.
+/// Norms, softmax and loss are computed in float32 at least.
+///
+/// Never use it under at::autocast: it casts by itself.
+class Llama {
+ public:
+  /// Weights are not initialised: fill weights() or call initialise(). All of them are trained until add_adapters().
+  Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device);
+  ~Llama();
+  Llama(const Llama&) = delete;
+  Llama& operator=(const Llama&) = delete;
+
+  const LlamaConfig& config() const;
+  at::Device device() const;
+
+  /// By their Hugging Face names, without lm_head.weight where it is tied. Filling them in place (under a NoGradGuard)
+  /// is allowed at any time; replacing their memory (set_data) is not.
+  const NamedTensors& weights() const;
+  /// Random weights, a function of seed and element: N(0, initializer_range^2) for matrices, 1 for norms, 0 for biases.
+  void initialise(std::uint64_t seed);
+
+  /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, so that the
+  /// network's output is exactly the same. Once only. UsageError as adapted_layers().
+  void add_adapters(const AdapterOptions& options);
+  /// By the names of PEFT's files (base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight); none before
+  /// add_adapters().
+  const NamedTensors& adapters() const;
+  /// What is trained: adapters, or all weights. Leaves that require gradients.
+  const NamedTensors& parameters() const;
+  /// Adds s B A to the weights, computed in float32 at least, and removes the adapters; the weights stay frozen.
+  void merge_adapters();
+
+  /// Type of matrix products and of activations; the start is the type of the weights.
+  void set_compute_dtype(at::ScalarType dtype);
+  /// Mode::train (the start) applies dropout.
+  void set_training(Mode mode);
+  /// Dropout of the next forward passes is a function of this seed, the layer and the element's index: give each step,
+  /// micro-batch and rank another one.
+  void set_dropout_seed(std::uint64_t seed);
+  void set_checkpointing(Checkpointing checkpointing);
+  void set_adapters(Adapters adapters);
+
+  /// Sum of the cross-entropy over all targets, 0-dimensional, float32 (float64 when computing in it). Logits exist for
+  /// a few positions at a time and for targets only. Records the graph for backward when gradients are enabled; zero,
+  /// with zero gradients, when there is no target.
+  at::Tensor loss_sum(const TextInput& input);
+  /// The same for each sequence, in order of rows: [sequences]; without gradients.
+  at::Tensor sequence_losses(const TextInput& input);
+  /// Logits [rows, width, vocabulary] of rows that are one sequence each, in the compute type; without gradients.
+  at::Tensor logits(const at::Tensor& tokens);
+  /// Reads tokens int64 [new] after those in `cache` and gives the logits [vocabulary] of the last, at least float32.
+  /// Without gradients.
+  at::Tensor next_logits(const at::Tensor& tokens, KvCache& cache);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace multicard
