@@ -1,8 +1,7 @@
 #include "device/StepClock.hpp"
 
 #include <stdexcept>
-
-#include "base/Clock.hpp"
+#include <utility>
 
 namespace multicard {
 
@@ -22,8 +21,10 @@ class HostMarks : public TimeMarks {
 }  // namespace
 
 StepClock::StepClock(at::Device device)
-    : name_(device.is_cuda() ? "device" : "host"),
+    : kind_(device.is_cuda() ? Kind::device : Kind::host),
       marks_(device.is_cuda() ? make_device_marks(device) : std::make_unique<HostMarks>()) {}
+
+StepClock::StepClock(std::unique_ptr<TimeMarks> device_marks) : kind_(Kind::device), marks_(std::move(device_marks)) {}
 
 StepClock::~StepClock() = default;
 
@@ -33,15 +34,21 @@ TimeMarks::Mark StepClock::mark() {
   return now;
 }
 
+void StepClock::open_interval(TimeMarks::Mark now) {
+  since_ = now;
+  host_since_ = SteadyClock::now();
+}
+
 void StepClock::close_interval(TimeMarks::Mark now) {
   current_.intervals.push_back({phase_, since_, now});
-  since_ = now;
+  if (phase_ == Phase::data_wait) current_.host_data_wait_s += seconds_since(host_since_);
+  open_interval(now);
 }
 
 void StepClock::begin_step() {
   if (state_ != State::idle) return;
   phase_ = Phase::other;
-  since_ = mark();
+  open_interval(mark());
   state_ = State::running;
 }
 
@@ -69,12 +76,13 @@ void StepClock::pause() {
 
 void StepClock::resume() {
   if (state_ != State::paused) return;
-  since_ = mark();
+  open_interval(mark());
   state_ = State::running;
 }
 
-StepTimes StepClock::measure(const Step& step) {
-  StepTimes times;
+MeasuredStep StepClock::measure(const Step& step) {
+  MeasuredStep times;
+  if (kind_ == Kind::device) times.host_data_wait = step.host_data_wait_s;
   for (const Interval& interval : step.intervals)
     times.phases[static_cast<std::size_t>(interval.phase)] += marks_->seconds(interval.from, interval.until);
   for (const double seconds : times.phases)
@@ -84,8 +92,8 @@ StepTimes StepClock::measure(const Step& step) {
   return times;
 }
 
-std::vector<StepTimes> StepClock::take_finished() {
-  std::vector<StepTimes> finished;
+std::vector<MeasuredStep> StepClock::take_finished() {
+  std::vector<MeasuredStep> finished;
   while (!ended_.empty() && marks_->reached(ended_.front().intervals.back().until)) {
     finished.push_back(measure(ended_.front()));
     ended_.pop_front();
@@ -93,7 +101,7 @@ std::vector<StepTimes> StepClock::take_finished() {
   return finished;
 }
 
-std::vector<StepTimes> StepClock::take_all() {
+std::vector<MeasuredStep> StepClock::take_all() {
   if (!ended_.empty()) marks_->wait_for(ended_.back().intervals.back().until);
   return take_finished();
 }

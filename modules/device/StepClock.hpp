@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <c10/core/Device.h>
 
+#include "base/Clock.hpp"
 #include "results/Columns.hpp"
 
 namespace multicard {
@@ -24,6 +26,13 @@ class TimeMarks {
   virtual void release(Mark mark) = 0;                ///< will not be asked for again
 };
 
+/// One step as the clock saw it.
+struct MeasuredStep : StepTimes {
+  /// Seconds that the host spent in Phase::data_wait, where the phases are of another clock than the host's: a GPU that
+  /// still computes earlier steps hides them.
+  std::optional<double> host_data_wait;
+};
+
 /// Measures steps and the phases that partition them. A step lasts from the end of the one before to its own
 /// end_step(); the first starts at begin_step(). The time until the next call of enter() belongs to the phase entered;
 /// what is in no phase is `other`. On a GPU the marks are events on the current stream, so that a phase is the time the
@@ -32,12 +41,14 @@ class TimeMarks {
 class StepClock {
  public:
   explicit StepClock(at::Device device);
+  /// A clock of a device, with these marks.
+  explicit StepClock(std::unique_ptr<TimeMarks> device_marks);
   ~StepClock();
   StepClock(const StepClock&) = delete;
   StepClock& operator=(const StepClock&) = delete;
 
   /// "host" or "device"
-  const char* name() const { return name_; }
+  const char* name() const { return kind_ == Kind::device ? "device" : "host"; }
 
   /// Opens a step in phase `other`, unless one is open because the step before has ended.
   void begin_step();
@@ -50,9 +61,9 @@ class StepClock {
   void resume();
 
   /// Steps that are measured completely, in order; each is handed out once.
-  std::vector<StepTimes> take_finished();
+  std::vector<MeasuredStep> take_finished();
   /// The same after waiting for the device: at the end of a run.
-  std::vector<StepTimes> take_all();
+  std::vector<MeasuredStep> take_all();
 
  private:
   struct Interval {
@@ -62,17 +73,21 @@ class StepClock {
   struct Step {
     std::vector<Interval> intervals;
     std::vector<TimeMarks::Mark> marks;  ///< to release
+    double host_data_wait_s = 0;
   };
 
   TimeMarks::Mark mark();
   void close_interval(TimeMarks::Mark now);
-  StepTimes measure(const Step& step);
+  void open_interval(TimeMarks::Mark now);
+  MeasuredStep measure(const Step& step);
 
-  const char* name_;
+  enum class Kind { host, device };
+  Kind kind_;
   std::unique_ptr<TimeMarks> marks_;
   enum class State { idle, running, paused } state_ = State::idle;
   Phase phase_ = Phase::other;
   TimeMarks::Mark since_ = 0;
+  TimePoint host_since_;
   Step current_;
   std::deque<Step> ended_;
 };

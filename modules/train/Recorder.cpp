@@ -4,8 +4,16 @@
 
 namespace multicard {
 
-void Recorder::add_step_times(const std::vector<StepTimes>& times) {
-  record_.steps.insert(record_.steps.end(), times.begin(), times.end());
+void Recorder::add_step_counts(const std::map<std::string, std::int64_t>& counts) {
+  for (const auto& [name, count] : counts)
+    record_.counts[name].push_back(count);
+}
+
+void Recorder::add_step_times(const std::vector<MeasuredStep>& times) {
+  for (const MeasuredStep& step : times) {
+    record_.steps.push_back(step);
+    if (step.host_data_wait) record_.extra_times["host_data_wait"].push_back(*step.host_data_wait);
+  }
 }
 
 void Recorder::add_metric(const std::string& name, std::int64_t step, double value) {

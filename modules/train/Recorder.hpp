@@ -2,9 +2,11 @@
 /// \file Collects what a run measures, on every rank.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "device/StepClock.hpp"
 #include "results/Columns.hpp"
 #include "train/MetricSink.hpp"
 
@@ -16,7 +18,9 @@ class Recorder {
   explicit Recorder(std::string clock) { record_.clock = std::move(clock); }
 
   void add_step_samples(std::int64_t samples) { record_.samples.push_back(samples); }
-  void add_step_times(const std::vector<StepTimes>& times);
+  void add_step_counts(const std::map<std::string, std::int64_t>& counts);
+  /// What a clock measured, one step after the other.
+  void add_step_times(const std::vector<MeasuredStep>& times);
   void add_metric(const std::string& name, std::int64_t step, double value);
   /// Adds `seconds` to column `name` (train | evaluate | checkpoint) of epoch `epoch`. Epochs that were never named
   /// before a later one are NaN: this rank was not there.

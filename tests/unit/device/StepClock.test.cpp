@@ -1,7 +1,9 @@
 #include "device/StepClock.hpp"
 
+#include <memory>
 #include <numeric>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -91,6 +93,65 @@ TEST(StepClock, HandsEachStepOutOnce) {
   EXPECT_TRUE(clock.take_finished().empty());
   clock.end_step();
   EXPECT_EQ(clock.take_all().size(), 1U);
+}
+
+// A device that a test drives: its time stands still unless it computes.
+class Device : public TimeMarks {
+ public:
+  explicit Device(double& seconds) : seconds_(seconds) {}
+  Mark set() override {
+    marks_.push_back(seconds_);
+    return static_cast<Mark>(marks_.size()) - 1;
+  }
+  bool reached(Mark) override { return true; }
+  void wait_for(Mark) override {}
+  double seconds(Mark from, Mark until) override {
+    return marks_.at(static_cast<std::size_t>(until)) - marks_.at(static_cast<std::size_t>(from));
+  }
+  void release(Mark) override {}
+
+ private:
+  double& seconds_;
+  std::vector<double> marks_;
+};
+
+TEST(StepClockOfADevice, TellsTheHostsWaitingForDataBesideTheDevicesPhases) {
+  double device_s = 0;
+  StepClock clock(std::make_unique<Device>(device_s));
+  EXPECT_STREQ(clock.name(), "device");
+
+  clock.begin_step();
+  clock.enter(Phase::data_wait);  // hidden: the device waits for nothing
+  spend(20);
+  clock.enter(Phase::forward);
+  spend(200);
+  device_s += 3;
+  clock.enter(Phase::data_wait);  // of a second micro-batch
+  spend(20);
+  clock.pause();
+  spend(200);
+  clock.resume();
+  device_s += 0.5;
+  clock.end_step();
+  clock.end_step();
+
+  const auto steps = clock.take_finished();
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_DOUBLE_EQ(seconds_in(steps[0], Phase::data_wait), 0.5);
+  EXPECT_DOUBLE_EQ(seconds_in(steps[0], Phase::forward), 3);
+  EXPECT_DOUBLE_EQ(steps[0].step, 3.5);
+  EXPECT_GE(steps[0].host_data_wait.value(), 0.040);
+  EXPECT_LT(steps[0].host_data_wait.value(), 0.200);
+  EXPECT_EQ(steps[1].host_data_wait, 0);
+}
+
+TEST(StepClock, TellsWaitingForDataOnce) {
+  StepClock clock(at::kCPU);
+  clock.begin_step();
+  clock.enter(Phase::data_wait);
+  clock.end_step();
+
+  EXPECT_FALSE(clock.take_finished().at(0).host_data_wait);
 }
 
 TEST(StepClock, RefusesPhasesOutsideSteps) {
