@@ -44,6 +44,8 @@ class TextRows {
 
   std::int64_t num_rows() const { return static_cast<std::int64_t>(first_part_.size()) - 1; }
   RowShape shape(std::int64_t row) const;
+  /// Tokens of a row.
+  std::int64_t length(std::int64_t row) const;
   std::span<const SequencePart> parts(std::int64_t row) const;
   /// Tokens of the longest row.
   std::int64_t longest_row() const { return longest_row_; }
@@ -57,6 +59,14 @@ class TextRows {
   std::int64_t num_cut() const { return num_cut_; }
 
  private:
+  /// In place of the targets of a sequence that was cut.
+  static constexpr std::int64_t kNotCounted = -1;
+
+  void take_sequences(const TokenShards& shards, const RowOptions& options);
+  void count_cut(const TokenShards& shards, const Communicator& communicator);
+  void make_rows(const RowOptions& options);
+  void pack(std::int64_t max_length);
+
   std::vector<SequencePart> parts_;      ///< row by row
   std::vector<std::size_t> first_part_;  ///< of each row, and the end
   std::int64_t longest_row_ = 0, num_tokens_ = 0, num_targets_ = 0;

@@ -14,6 +14,9 @@
 
 namespace multicard {
 
+/// The largest_id of a shard that does not say it.
+inline constexpr std::int64_t kUnknownId = -1;
+
 struct TokenSetInfo {
   std::int64_t num_sequences = 0;
   std::int64_t num_tokens = 0;

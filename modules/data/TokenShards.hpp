@@ -28,7 +28,9 @@ class TokenShards {
 
   const TokenSetInfo& info() const { return info_; }
   const std::vector<std::string>& files() const { return files_; }
-  std::int64_t length(std::int64_t sequence) const;
+  /// "sequence 7 of data/train-00000-of-00002.h5"
+  std::string name_of(std::int64_t sequence) const;
+  std::int64_t length(std::int64_t sequence) const { return begin_of(sequence + 1) - begin_of(sequence); }
   /// Tokens of the sequence that are targets; the first token never is.
   std::int64_t num_targets(std::int64_t sequence) const { return num_targets_[static_cast<std::size_t>(sequence)]; }
 
@@ -36,25 +38,31 @@ class TokenShards {
   /// thread. \throws DataError also when a shard has been cut short since it was opened, and for a token above
   /// info().largest_id.
   void read(std::int64_t sequence, std::span<std::uint32_t> tokens, std::span<std::uint8_t> loss_mask) const;
-  /// Targets among the first `length` tokens of a sequence. As read().
-  std::int64_t count_targets(std::int64_t sequence, std::int64_t length) const;
+  /// Targets among the first `num_tokens` tokens of a sequence. As read().
+  std::int64_t count_targets(std::int64_t sequence, std::int64_t num_tokens) const;
 
  private:
   struct Shard {
     TokenShardFile file;
-    std::int64_t first_sequence;
+    std::int64_t first_sequence, first_token;
   };
 
   void open_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part);
   void check_fits_first(const std::string& path, const TokenSetInfo& found) const;
-  void count_all_targets(const Communicator& communicator);
+  void count(const Communicator& communicator);
+  /// The sequences [first, last) stand in one shard and can be read at once.
+  std::int64_t end_of_piece(std::int64_t first, std::int64_t end) const;
+  void count_piece(std::int64_t first, std::int64_t last);
+  std::int64_t largest_id_in(std::int64_t first, std::int64_t last) const;
   const Shard& shard_of(std::int64_t sequence) const;
-  /// Where the sequence begins in its shard.
-  std::int64_t place_of(const Shard& shard, std::int64_t sequence) const;
+  /// Where the sequence begins, counted over all shards.
+  std::int64_t begin_of(std::int64_t sequence) const {
+    return sequence == 0 ? 0 : ends_[static_cast<std::size_t>(sequence - 1)];
+  }
 
   std::vector<std::string> files_;
   std::vector<Shard> shards_;
-  std::vector<std::int64_t> ends_;  ///< of each sequence, counted over all shards
+  std::vector<std::int64_t> ends_;  ///< of the sequences, counted over all shards
   std::vector<std::int64_t> num_targets_;
   TokenSetInfo info_;
 };
