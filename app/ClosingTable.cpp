@@ -32,15 +32,15 @@ void log_times(const SessionResult& result) {
   std::array<double, kPhaseNames.size()> phases{};
   double total = 0;
   for (std::size_t i = first; i < steps.size(); ++i) {
-    rates.push_back(static_cast<double>(result.global_rows[i]) / steps[i].step);
+    rates.push_back(static_cast<double>(result.work[i]) / steps[i].step);
     seconds.push_back(steps[i].step);
     total += steps[i].step;
     for (std::size_t phase = 0; phase < phases.size(); ++phase)
       phases[phase] += steps[i].phases[phase];
   }
   const auto ms = [&](double part) { return significant(1e3 * quantile(seconds, part)); };
-  log_row("rate", fmt::format("{} img/s, median of {} steps after the first {}", significant(median(rates)),
-                              seconds.size(), first));
+  log_row("rate", fmt::format("{} {}/s, median of {} steps after the first {}", significant(median(rates)),
+                              result.unit.abbreviation, seconds.size(), first));
   log_row("step", fmt::format("{} ms median, {} ms at 95 %, {} ms longest", significant(1e3 * median(seconds)),
                               ms(0.95), ms(1.0)));
   std::vector<std::string> shares;

@@ -230,7 +230,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
                     {"evaluation/confusion", confusion_table(scores.confusion)}};
   write_results(results, world, full_provenance(world, arguments.command_line), summary, RankRows{});
 
-  const Evaluation& totals = scores.totals;
+  const ImageTotals& totals = scores.totals;
   log_classes(classes, names, results);
   log_info(fmt::format("{:<10}accuracy {}, top-5 {}, loss {} ({} images, {})", "test", significant(totals.accuracy),
                        significant(totals.top5), significant(totals.loss), grouped(totals.samples),

@@ -48,11 +48,11 @@ std::string rate_text(const SessionResult& result) {
     reduce += steps[i].phases[static_cast<std::size_t>(Phase::reduce_wait)];
     total += steps[i].step;
     seconds.push_back(steps[i].step);
-    rates.push_back(static_cast<double>(result.global_rows[i]) / steps[i].step);
+    rates.push_back(static_cast<double>(result.work[i]) / steps[i].step);
   }
-  return fmt::format("{} img/s, {} ms a step (data wait {} %, reduction exposed {} %)", significant(median(rates), 4),
-                     significant(1e3 * median(seconds), 4), significant(100 * data / total, 2),
-                     significant(100 * reduce / total, 2));
+  return fmt::format("{} {}/s, {} ms a step (data wait {} %, reduction exposed {} %)", significant(median(rates), 4),
+                     result.unit.abbreviation, significant(1e3 * median(seconds), 4),
+                     significant(100 * data / total, 2), significant(100 * reduce / total, 2));
 }
 
 void log_heading(const std::string& command, const std::string& deck) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "config/LanguageKeys.hpp"
 #include "config/Section.hpp"
 #include "config/Unavailable.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::int64_t kManySteps = std::numeric_limits<std::int64_t>::max();
 constexpr double kAnyNumber = std::numeric_limits<double>::max();
 
-ModelOptions read_model(Section section) {
+ModelOptions read_image_model(Section section) {
   ModelOptions model;
   model.name = section.get("name", model.name);
   model.width = section.get_in_range("width", model.width, 0.05, 10.0);
@@ -60,7 +61,17 @@ AugmentKeys read_augment(Section section) {
   return augment;
 }
 
-DataOptions read_data(Section section) {
+/// What both tasks read alike.
+void read_common_data(Section& section, DataOptions& data) {
+  data.pin_memory = section.get("pin_memory", data.pin_memory);
+  data.prefetch = section.get_in_range("prefetch", data.prefetch, 0, 1024);
+  data.read = section.choice("read", data.read, {"hdf5", "pread"});
+  data.shuffle = section.get("shuffle", data.shuffle);
+  data.limit = section.optional_in_range<std::int64_t>("limit", 1, kManySteps);
+  data.drop_last = section.get("drop_last", data.drop_last);
+}
+
+DataOptions read_images(Section section) {
   DataOptions data;
   // The default test shards belong to the default training shards; other data have none unless they name them.
   const bool default_data = !section.has("train");
@@ -70,32 +81,36 @@ DataOptions read_data(Section section) {
   data.image_size = section.get_in_range("image_size", data.image_size, 1, 4096);
   data.pipeline = section.choice("pipeline", data.pipeline, {"host", "device"});
   data.layout = section.choice("layout", data.layout, {"nhwc", "nchw"});
-  data.pin_memory = section.get("pin_memory", data.pin_memory);
   data.workers = section.automatic("workers", 0, 1024);
-  data.prefetch = section.get_in_range("prefetch", data.prefetch, 0, 1024);
   data.cache = section.choice("cache", data.cache, {"none", "ram"});
-  data.read = section.choice("read", data.read, {"hdf5", "pread"});
   data.augment = read_augment(section.section("augment"));
-  data.shuffle = section.get("shuffle", data.shuffle);
   data.normalize = read_normalize(section);
-  data.limit = section.optional_in_range<std::int64_t>("limit", 1, kManySteps);
-  data.drop_last = section.get("drop_last", data.drop_last);
+  read_common_data(section, data);
   return data;
 }
 
-ParallelOptions read_parallel(Section section) {
+DataOptions read_text(Section section) {
+  DataOptions data;
+  data.train = section.has("train") ? section.path("train", "") : section.require<std::string>("train");
+  data.test = section.optional_path("test");
+  read_rows(section, data);
+  read_common_data(section, data);
+  return data;
+}
+
+ParallelOptions read_parallel(Section section, bool is_language) {
   ParallelOptions parallel;
   parallel.strategy = section.choice("strategy", parallel.strategy, {"dp", "ddp", "ddp-ds"});
   parallel.backend = section.choice("backend", parallel.backend, {"auto", "mpi", "nccl"});
   parallel.bucket_mb = section.automatic("bucket_mb", 0.001, 100'000.0);
   parallel.overlap = section.get("overlap", parallel.overlap);
-  parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
+  if (!is_language) parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
   parallel.gradient_dtype = section.choice("gradient_dtype", parallel.gradient_dtype, {"same", "bf16", "fp16"});
   parallel.share_gpu = section.get("share_gpu", parallel.share_gpu);
   return parallel;
 }
 
-OptimizerOptions read_optimizer(Section section) {
+OptimizerOptions read_optimizer(Section section, bool is_language) {
   OptimizerOptions optimizer;
   optimizer.name = section.choice("name", optimizer.name, {"sgd", "adamw"});
   optimizer.learning_rate = section.get_in_range("learning_rate", optimizer.learning_rate, kAboveZero, kAnyNumber);
@@ -103,7 +118,8 @@ OptimizerOptions read_optimizer(Section section) {
   optimizer.weight_decay = section.get_in_range("weight_decay", optimizer.weight_decay, 0.0, kAnyNumber);
   optimizer.eps = section.get_in_range("eps", optimizer.eps, 0.0, kAnyNumber);
   optimizer.nesterov = section.get("nesterov", optimizer.nesterov);
-  optimizer.label_smoothing = section.get_in_range("label_smoothing", optimizer.label_smoothing, 0.0, kBelowOne);
+  if (!is_language)
+    optimizer.label_smoothing = section.get_in_range("label_smoothing", optimizer.label_smoothing, 0.0, kBelowOne);
   optimizer.decay_norms = section.get("decay_norms", optimizer.decay_norms);
   optimizer.clip_norm = section.optional_in_range("clip_norm", kAboveZero, kAnyNumber);
   const std::vector<double> betas = section.list<double>("betas", {optimizer.beta1, optimizer.beta2});
@@ -212,16 +228,16 @@ void check_together(Section& root, const RunOptions& options) {
 
 RunOptions read(Section& root, const Deck& deck) {
   RunOptions options;
-  options.task = root.get("task", options.task);
-  // At once: another task has keys of its own, and messages about those would hide this one.
-  if (options.task != "image")
-    throw UsageError(fmt::format("deck {}, task: {} is not available in this version", deck.name(), options.task),
-                     "available: image");
-  options.model = read_model(root.section("model"));
-  options.data = read_data(root.section("data"));
-  options.parallel = read_parallel(root.section("parallel"));
-  options.precision = root.choice("precision", options.precision, {"fp64", "fp32", "tf32", "fp16", "bf16"});
-  options.optimizer = read_optimizer(root.section("optimizer"));
+  options.task = root.choice("task", options.task, {"image", "llm"});
+  const bool is_language = options.is_language();
+  refuse_keys_of_other_task(root, deck, options.task);
+  options.model = is_language ? read_language_model(root.section("model")) : read_image_model(root.section("model"));
+  if (is_language) options.method = read_method(root.section("method"), options.model);
+  options.data = is_language ? read_text(root.section("data")) : read_images(root.section("data"));
+  options.parallel = read_parallel(root.section("parallel"), is_language);
+  options.precision = root.choice("precision", is_language ? options.model.dtype : options.precision,
+                                  {"fp64", "fp32", "tf32", "fp16", "bf16"});
+  options.optimizer = read_optimizer(root.section("optimizer"), is_language);
   options.schedule = read_schedule(root.section("schedule"));
   options.run = read_run(root.section("run"));
   options.evaluate = read_evaluate(root.section("evaluate"), options.data);

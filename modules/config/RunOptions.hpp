@@ -19,6 +19,21 @@ struct ModelOptions {
   std::optional<std::string> weights;  ///< safetensors file or checkpoint folder to start from
   std::vector<std::string> freeze;     ///< patterns of parameter names that are not trained
   bool freeze_batch_norm = false;      ///< running statistics normalise and stay as they are
+  // Language models have these instead.
+  std::string path;                       ///< Hugging Face folder
+  std::string dtype = "bf16";             ///< of frozen weights: fp64 | fp32 | bf16 | fp16
+  std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
+  bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
+};
+
+/// How a language model is tuned.
+struct MethodOptions {
+  std::string name = "lora";                       ///< full | lora
+  int rank = 16;                                   ///< of the adapters
+  double alpha = 32;                               ///< scales the adapters: by alpha / rank
+  double dropout = 0;                              ///< on the adapters' input
+  bool rslora = false;                             ///< scale by alpha / sqrt(rank)
+  std::vector<std::string> targets{"all-linear"};  ///< in PEFT's meaning
 };
 
 /// Random changes of training images.
@@ -49,6 +64,10 @@ struct DataOptions {
   std::optional<NormalizeOptions> normalize;     ///< none: mean and std stored in the shards
   std::optional<std::int64_t> limit;             ///< use the first samples only
   bool drop_last = false;                        ///< drop the short last batch of an epoch
+  // Text has these instead of what is about pixels.
+  bool packing = false;                    ///< put several sequences into one row
+  std::optional<std::int64_t> max_length;  ///< most tokens of a row; none: the longest sequence
+  std::string overlong = "cut";            ///< sequences above max_length: cut | drop | error
 };
 
 struct ParallelOptions {
@@ -117,18 +136,21 @@ struct EvaluateOptions {
   std::optional<std::int64_t> limit;  ///< evaluate the first samples only
 };
 
-/// A whole run of the image task.
+/// A whole run.
 struct RunOptions {
-  std::string task = "image";
+  std::string task = "image";  ///< image | llm
   ModelOptions model;
+  MethodOptions method;  ///< llm
   DataOptions data;
   ParallelOptions parallel;
-  std::string precision = "fp32";  ///< fp64 | fp32 | tf32 | fp16 | bf16
+  std::string precision = "fp32";  ///< fp64 | fp32 | tf32 | fp16 | bf16; of text by default model.dtype
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   RunSettings run;
   EvaluateOptions evaluate;
   std::int64_t skip_steps = 5;  ///< profile.skip_steps: first steps that statistics leave out
+
+  bool is_language() const { return task == "llm"; }
 };
 
 /// Reads and checks a whole deck. \throws UnknownKeyError for a key that no deck has, UsageError for a wrong value, for

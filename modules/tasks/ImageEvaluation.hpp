@@ -21,8 +21,17 @@ using Confusion = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
 /// What an evaluation counts.
 enum class Detail { totals, classes };
 
+struct ImageTotals {
+  double loss = 0;      ///< mean over images
+  double accuracy = 0;  ///< top-1, a fraction
+  double top5 = 0;      ///< label among the five largest outputs, a fraction
+  std::int64_t samples = 0;
+
+  Evaluation evaluation() const { return {loss, samples, {{"accuracy", accuracy}, {"top5", top5}}, accuracy}; }
+};
+
 struct ImageScores {
-  Evaluation totals;
+  ImageTotals totals;
   Confusion confusion;  ///< with Detail::classes
 };
 

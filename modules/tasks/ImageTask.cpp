@@ -9,10 +9,12 @@
 
 #include "base/Blocks.hpp"
 #include "base/System.hpp"
+#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
 #include "tasks/ImageNetwork.hpp"
+#include "tasks/Normalisation.hpp"
 
 namespace multicard {
 
@@ -230,9 +232,49 @@ std::int64_t ImageTask::activation_bytes_per_row() {
   return bytes;
 }
 
+std::vector<std::pair<std::string, std::string>> ImageTask::description() const {
+  const ModelOptions& model = options_.model;
+  const ImageSetInfo& set = train_.info();
+  const std::int64_t size = options_.data.image_size;
+  return {{"model", fmt::format("{} width {}, {} M parameters, {}, {}", model.name, significant(model.width),
+                                significant(static_cast<double>(network_->num_parameters()) / 1e6, 3),
+                                options_.precision, options_.data.layout)},
+          {"data", fmt::format("{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", grouped(set.num_rows),
+                               test_ ? grouped(test_->info().num_rows) : "no", set.height, set.width, set.channels,
+                               size, size, set.num_shards, human_bytes(static_cast<double>(set.num_bytes)))}};
+}
+
+std::string ImageTask::describe(const Evaluation& found) const {
+  std::string text;
+  for (const auto& [name, value] : found.values)
+    if (name == "accuracy")
+      text += fmt::format("accuracy {}, ", significant(value));
+    else if (classes_ > 5)
+      text += fmt::format("top-5 {}, ", significant(value));
+  return fmt::format("{}loss {} ({} images", text, significant(found.loss), grouped(found.samples));
+}
+
+std::map<std::string, double> ImageTask::data_identity() const {
+  return normalisation_to_numbers(normalisation());
+}
+
+void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
+  need.activations += activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
+  need.loader += host_input_bytes(rows_read);
+  if (device_.is_cuda() || device_input_) need.activations += device_input_bytes_per_row() * std::max(rows, rows_read);
+}
+
+void ImageTask::add_attributes(RunSummary& summary) const {
+  summary.text["model"] = options_.model.name;
+  summary.text["layout"] = options_.data.layout;
+  summary.text["pipeline"] = options_.data.pipeline;
+  summary.integers["image_size"] = options_.data.image_size;
+  summary.reals["width"] = options_.model.width;
+}
+
 std::optional<Evaluation> ImageTask::evaluate() {
   if (!test_) return std::nullopt;
-  return score_test_set(Detail::totals).totals;
+  return score_test_set(Detail::totals).totals.evaluation();
 }
 
 ImageScores ImageTask::score_test_set(Detail detail) {

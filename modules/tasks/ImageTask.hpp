@@ -13,12 +13,12 @@
 #include "device/Precision.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "tasks/ImageEvaluation.hpp"
-#include "train/Task.hpp"
+#include "tasks/SessionTask.hpp"
 
 namespace multicard {
 
 /// A network from nn, shards from data, cross-entropy and top-1 accuracy.
-class ImageTask final : public Task {
+class ImageTask final : public SessionTask {
  public:
   /// Collective: opens the shards named by the deck and builds the network on `device`. `statistics` (may be null)
   /// synchronises batch norm and must outlive the task.
@@ -42,17 +42,21 @@ class ImageTask final : public Task {
   /// Collective. As evaluate(), class by class if asked. There must be a test set.
   ImageScores score_test_set(Detail detail);
 
-  /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
-  /// leaves the network as it was.
-  std::int64_t activation_bytes_per_row();
-  /// Bytes of host memory that reading batches of `num_rows` rows takes, with what is kept of them.
-  std::int64_t host_input_bytes(std::int64_t num_rows) const;
-  /// Bytes that the input of one row takes on the device.
-  std::int64_t device_input_bytes_per_row() const;
+  std::vector<std::pair<std::string, std::string>> description() const override;
+  bool has_test_set() const override { return test_.has_value(); }
+  std::string describe(const Evaluation& evaluation) const override;
+  WorkUnit unit() const override { return {"images", "img"}; }
+  std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
+  CheckpointPart model_part() const override { return {kModelFile, network_->state()}; }
+  std::map<std::string, std::string> model_files() const override { return {}; }
+  std::map<std::string, std::string> model_identity() const override { return {}; }
+  std::map<std::string, double> data_identity() const override;
+  void add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) override;
+  void add_attributes(RunSummary& summary) const override;
+
   /// Of the deck, else of the training shards.
   NormalizeOptions normalisation() const;
   const Network& network() const { return *network_; }
-  const ImageSetInfo& train_info() const { return train_.info(); }
   /// Null without a test set.
   const ImageShards* test_set() const { return test_ ? &*test_ : nullptr; }
   std::int64_t num_classes() const { return classes_; }
@@ -63,6 +67,13 @@ class ImageTask final : public Task {
   LoaderOptions train_loader_options() const;
   /// The second half of the device pipeline; none of the host pipeline.
   std::optional<DevicePreprocessor> make_device_input(const LoaderOptions& loader) const;
+  /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
+  /// leaves the network as it was.
+  std::int64_t activation_bytes_per_row();
+  /// Bytes of host memory that reading batches of `num_rows` rows takes, with what is kept of them.
+  std::int64_t host_input_bytes(std::int64_t num_rows) const;
+  /// Bytes that the input of one row takes on the device.
+  std::int64_t device_input_bytes_per_row() const;
   /// Under Reading::whole: of all rows, those that this rank trains on.
   Batch keep_own_rows(Batch batch) const;
   at::Tensor logits(const at::Tensor& images);

@@ -11,6 +11,7 @@
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/Memory.hpp"
+#include "device/Precision.hpp"
 #include "tasks/RankSetup.hpp"
 #include "train/EventFile.hpp"
 #include "train/JsonLines.hpp"
@@ -58,7 +59,7 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   reset_peak_device_memory(device_.device);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
-  task_ = std::make_unique<ImageTask>(options_, communicator_, device_.device, statistics_.get());
+  task_ = make_session_task(options_, communicator_, device_.device, statistics_.get());
   global_batch_ = options_.run.batch_over(communicator_.size());
   const std::int64_t per_epoch = task_->steps_per_epoch();
   num_steps_ = options_.run.steps.value_or(options_.run.epochs * per_epoch);
@@ -67,33 +68,29 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   if (strategy_->updates())
     optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
   if (precision_from(options_.precision) == Precision::fp16) scaler_.emplace(device_.device);
-  if (options_.run.ema_decay > 0) average_.emplace(task_->network().state(), options_.run.ema_decay);
+  if (options_.run.ema_decay > 0) average_.emplace(task_->model_part().tensors, options_.run.ema_decay);
   schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
   if (session.checkpoint) restore(*session.checkpoint);
   memory_need_ = agreed(communicator_, [&] { return predict_memory(); });
 }
 
 void Session::describe() const {
-  const ImageSetInfo& set = task_->train_info();
-  const auto& model = options_.model;
-  std::string hosts =
+  const auto line = [](const std::string& label, const std::string& text) {
+    log_info(fmt::format("{:<10}{}", label, text));
+  };
+  const std::string hosts =
       fmt::format("{} on {}", communicator_.size() == 1 ? "1 rank" : fmt::format("{} ranks", communicator_.size()),
                   topology_.num_nodes == 1 ? "1 host" : fmt::format("{} hosts", topology_.num_nodes));
-  log_info(fmt::format("{:<10}{}, {}, {}", "ranks", hosts, device_.description, mpi_version()));
-  log_info(fmt::format("{:<10}{} width {}, {} M parameters, {}, {}", "model", model.name, significant(model.width),
-                       significant(static_cast<double>(task_->network().num_parameters()) / 1e6, 3), options_.precision,
-                       options_.data.layout));
-  log_info(fmt::format("{:<10}{}, {} backend, {} bucket{}{}{}", "strategy", options_.parallel.strategy,
-                       collectives_->name(), strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
-                       options_.parallel.overlap ? ", overlap" : "",
-                       options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
-  log_info(fmt::format("{:<10}{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", "data", grouped(set.num_rows),
-                       task_->test_set() ? grouped(task_->test_set()->info().num_rows) : "no", set.height, set.width,
-                       set.channels, options_.data.image_size, options_.data.image_size, set.num_shards,
-                       human_bytes(static_cast<double>(set.num_bytes))));
-  log_info(fmt::format("{:<10}predicted {}", "memory", memory_need_.text()));
-  log_info(fmt::format("{:<10}{} rows, {} steps an epoch, {} steps in all", "batch", global_batch_,
-                       task_->steps_per_epoch(), num_steps_));
+  line("ranks", fmt::format("{}, {}, {}", hosts, device_.description, mpi_version()));
+  for (const auto& [label, text] : task_->description())
+    line(label, text);
+  line("strategy", fmt::format("{}, {} backend, {} bucket{}{}{}", options_.parallel.strategy, collectives_->name(),
+                               strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
+                               options_.parallel.overlap ? ", overlap" : "",
+                               options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
+  line("memory", "predicted " + memory_need_.text());
+  line("batch",
+       fmt::format("{} rows, {} steps an epoch, {} steps in all", global_batch_, task_->steps_per_epoch(), num_steps_));
 }
 
 SessionResult Session::run(StopMonitor* stop) {
@@ -115,7 +112,8 @@ SessionResult Session::run(StopMonitor* stop) {
   result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
   result.record = std::move(recorder_.record());
   for (std::size_t i = 0; i < result.record.steps.size(); ++i)
-    result.global_rows.push_back(task_->rows_in(first_step_ + static_cast<std::int64_t>(i)));
+    result.work.push_back(task_->work_in(first_step_ + static_cast<std::int64_t>(i)));
+  result.unit = task_->unit();
   return result;
 }
 
@@ -210,12 +208,12 @@ void Session::after_step(bool epoch_ended) {
 }
 
 void Session::evaluate_now() {
-  if (!task_->test_set() || last_evaluated_ == trainer_->num_completed()) return;
+  if (!task_->has_test_set() || last_evaluated_ == trainer_->num_completed()) return;
   const TimePoint start = SteadyClock::now();
   const std::optional<Evaluation> found = trainer_->evaluate();
   last_evaluated_ = trainer_->num_completed();
-  if (last_evaluated_ > 0 && found->accuracy > best_accuracy_) {
-    best_accuracy_ = found->accuracy;
+  if (last_evaluated_ > 0 && found->score > best_score_) {
+    best_score_ = found->score;
     best_step_ = last_evaluated_;
   }
   const double seconds = seconds_since(start);
@@ -224,9 +222,7 @@ void Session::evaluate_now() {
   if (feed_) feed_->flush();
   progress_.finish_line();
   if (progress_.quiet()) return;
-  const std::string top5 = task_->num_classes() > 5 ? fmt::format(", top-5 {}", significant(found->top5)) : "";
-  log_info(fmt::format("{:<10}accuracy {}{}, loss {} ({} images, {})", "test", significant(found->accuracy), top5,
-                       significant(found->loss), grouped(found->samples), human_duration(seconds)));
+  log_info(fmt::format("{:<10}{}, {})", "test", task_->describe(*found), human_duration(seconds)));
 }
 
 void Session::open_feed() {
@@ -257,10 +253,11 @@ void Session::report_step() {
   state.data_share /= total;
   state.reduce_share /= total;
   state.step = trainer_->num_completed();
-  std::int64_t rows = 0;
+  std::int64_t work = 0;
   for (std::size_t i = 0; i < recent; ++i)
-    rows += task_->rows_in(state.step - 1 - static_cast<std::int64_t>(i));
-  state.rows_per_s = static_cast<double>(rows) / total;
+    work += task_->work_in(state.step - 1 - static_cast<std::int64_t>(i));
+  state.rate = static_cast<double>(work) / total;
+  state.unit = task_->unit().abbreviation;
   state.num_steps = num_steps_;
   state.steps_per_epoch = task_->steps_per_epoch();
   state.epoch = (state.step - 1) / state.steps_per_epoch;
@@ -269,7 +266,7 @@ void Session::report_step() {
   state.learning_rate = trainer_->last_result()->learning_rate;
   progress_.step(state);
   if (!feed_ || (state.step % options_.run.log_every != 0 && !trainer_->finished())) return;
-  feed_->add("images_per_s", trainer_->last_result()->step, state.rows_per_s);
+  feed_->add(fmt::format("{}_per_s", task_->unit().name), trainer_->last_result()->step, state.rate);
   feed_->add("step_s", trainer_->last_result()->step, state.step_s);
   feed_->flush();
 }

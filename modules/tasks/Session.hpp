@@ -14,8 +14,8 @@
 #include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "results/Columns.hpp"
-#include "tasks/ImageTask.hpp"
 #include "tasks/MemoryNeed.hpp"
+#include "tasks/SessionTask.hpp"
 #include "train/CheckpointWriter.hpp"
 #include "train/History.hpp"
 #include "train/Progress.hpp"
@@ -26,10 +26,11 @@ namespace multicard {
 /// What a run leaves behind. With `failure` the record holds the steps up to it.
 struct SessionResult {
   RunSummary summary;
-  RankRecord record;                      ///< of this rank, since this session began
-  RankRows rows;                          ///< the whole run's rows that this rank holds, from its first step on
-  std::vector<std::int64_t> global_rows;  ///< of each step of `record`, over all ranks
-  std::optional<Error> failure;           ///< an error that all ranks found together
+  RankRecord record;               ///< of this rank, since this session began
+  RankRows rows;                   ///< the whole run's rows that this rank holds, from its first step on
+  std::vector<std::int64_t> work;  ///< units in each step of `record`, over all ranks
+  WorkUnit unit{};
+  std::optional<Error> failure;  ///< an error that all ranks found together
 };
 
 /// Whether a session writes lines while it trains.
@@ -55,7 +56,7 @@ class Session {
   SessionResult run(StopMonitor* stop);
 
   std::int64_t num_steps() const { return num_steps_; }
-  const ImageTask& task() const { return *task_; }
+  const SessionTask& task() const { return *task_; }
 
  private:
   void restore(const std::string& checkpoint);
@@ -95,7 +96,7 @@ class Session {
   MemoryNeed memory_need_;
   std::unique_ptr<TensorCollectives> collectives_;
   std::unique_ptr<StatisticsReducer> statistics_;
-  std::unique_ptr<ImageTask> task_;
+  std::unique_ptr<SessionTask> task_;
   std::int64_t global_batch_ = 0, num_steps_ = 0, num_epochs_ = 0;
   std::unique_ptr<Strategy> strategy_;
   std::unique_ptr<Optimizer> optimizer_;  ///< null where the strategy does not update
@@ -108,7 +109,7 @@ class Session {
   Progress progress_;
   std::unique_ptr<Trainer> trainer_;
   std::int64_t last_evaluated_ = -1, last_saved_ = -1, best_step_ = -1;
-  double best_accuracy_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
+  double best_score_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
   std::string status_ = "complete";
   bool checkpoint_on_stop_;
   TimePoint epoch_start_{};  ///< or since add_train_seconds()

@@ -11,7 +11,6 @@
 #include "comm/Agreement.hpp"
 #include "device/Memory.hpp"
 #include "state/TensorFile.hpp"
-#include "tasks/Normalisation.hpp"
 #include "tasks/Session.hpp"
 
 namespace multicard {
@@ -42,13 +41,18 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
     throw UsageError(fmt::format("the global batch has changed from {} to {} rows", state.global_batch, global_batch_),
                      fmt::format("{} was made with the former", checkpoint),
                      "Use as many ranks as before, or set run.global_batch instead of run.batch_per_rank.");
-  auto numbers = normalisation_to_numbers(task_->normalisation());
-  const bool same_pixels = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
+  for (const auto& [name, now] : task_->model_identity())
+    if (const auto before = state.text.find(name); before != state.text.end() && before->second != now)
+      throw UsageError(fmt::format("the base model has changed: its {} was {} and is {}", name, before->second, now),
+                       fmt::format("{} was made with the former", checkpoint),
+                       "Put it back, set another run.output, or run.resume=never to start anew.");
+  const auto numbers = task_->data_identity();
+  const bool same_data = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
     const auto before = state.extra.find(number.first);
     return before == state.extra.end() || before->second == number.second;
   });
-  if (state.samples_seen != rows_before(state.step) || !same_pixels)
-    throw UsageError(fmt::format("data.train has changed: {} holds other images than {} was made with",
+  if (state.samples_seen != rows_before(state.step) || !same_data)
+    throw UsageError(fmt::format("data.train has changed: {} holds other data than {} was made with",
                                  options_.data.train, checkpoint),
                      "", "Put them back, set another run.output, or run.resume=never to start anew.");
   if (state.step > num_steps_)
@@ -80,7 +84,7 @@ std::string Session::backend_name() const {
 
 /// On ranks that do not update, the optimizer's is missing.
 CheckpointParts Session::checkpoint_parts() const {
-  CheckpointParts parts{{kModelFile, task_->network().state()}};
+  CheckpointParts parts{task_->model_part()};
   if (optimizer_) parts.push_back({kOptimizerFile, optimizer_->state()});
   if (average_) parts.push_back({kAverageFile, average_->state()});
   return parts;
@@ -103,7 +107,7 @@ void Session::restore(const std::string& checkpoint) {
   const bool is_own = agreed(communicator_, [&] { return communicator_.is_root() && store.owns(checkpoint); });
   const auto best = agreed(communicator_, [&] { return is_own ? store.best() : std::nullopt; });
   if (communicator_.broadcast_value(is_own ? 1 : 0)) last_saved_ = first_step_;
-  best_accuracy_ = communicator_.broadcast_value(best && best->step <= first_step_ ? best->accuracy : best_accuracy_);
+  best_score_ = communicator_.broadcast_value(best && best->step <= first_step_ ? best->accuracy : best_score_);
 }
 
 void Session::restore_content(const std::string& checkpoint, const TrainerState& state) {
@@ -126,13 +130,8 @@ MemoryNeed Session::predict_memory() {
   need.gradients = bytes_of(strategy_->gradients());
   need.optimizer = bytes_of(tensors_of(optimizer_state()));
   if (average_) need.average = 2 * bytes_of(tensors_of(average_->state()));  // one to keep, one while it is evaluated
-  need.activations = task_->activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
-  const bool reads_part = options_.parallel.strategy == "ddp-ds";
-  const bool reads_nothing = options_.parallel.strategy == "dp" && !communicator_.is_root();
-  const std::int64_t rows_read = reads_nothing ? 0 : reads_part ? rows : task_->rows_in(0);
-  need.loader = task_->host_input_bytes(rows_read);
-  if (device_.gpu || options_.data.pipeline == "device")
-    need.activations += task_->device_input_bytes_per_row() * std::max(rows, rows_read);
+  const Reading reading = strategy_->reading();
+  task_->add_memory(need, rows, reading == Reading::none ? 0 : reading == Reading::part ? rows : task_->rows_in(0));
   const bool on_gpu = device_.gpu.has_value();
   const std::int64_t available = on_gpu ? device_.gpu->memory_bytes : available_memory_bytes() / topology_.local_size;
   check_memory(need, on_gpu ? need.on_device() : need.total(), available);
@@ -150,12 +149,14 @@ void Session::save_checkpoint() {
   trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.add_step_times(clock_.take_all());
   CheckpointContent content{{done, rows_before(done), global_batch_, deck_yaml_}, summarise(), std::nullopt};
-  content.state.extra = normalisation_to_numbers(task_->normalisation());
+  content.state.extra = task_->data_identity();
+  content.state.text = task_->model_identity();
+  content.state.files = task_->model_files();
   if (scaler_) {
     content.state.extra[kLossScale] = scaler_->value();
     content.state.extra[kScaleUpdates] = static_cast<double>(scaler_->updates_since_change());
   }
-  if (options_.run.keep_best && best_step_ == done) content.best = best_accuracy_;
+  if (options_.run.keep_best && best_step_ == done) content.best = best_score_;
   take_totals();
   checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());
   clock_.resume();
@@ -209,22 +210,18 @@ RunSummary Session::summarise() const {
   summary.status = status_;
   summary.skip_steps = options_.skip_steps;
   summary.text = {{"task", options_.task},
-                  {"model", options_.model.name},
                   {"strategy", options_.parallel.strategy},
                   {"backend", backend_name()},
                   {"precision", options_.precision},
-                  {"layout", options_.data.layout},
-                  {"pipeline", options_.data.pipeline},
                   {"scaling", options_.run.batch_per_rank ? "weak" : "strong"},
                   {"device", device_.description},
                   {"deck", deck_yaml_}};
   summary.integers = {{"ranks", communicator_.size()},
                       {"threads", threads_},
                       {"global_batch", global_batch_},
-                      {"image_size", options_.data.image_size},
                       {"pin_memory", options_.data.pin_memory ? 1 : 0},
                       {"repeat", 0}};
-  summary.reals = {{"width", options_.model.width}};
+  task_->add_attributes(summary);
   summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
   summary.segments = history_.segments;
   summary.segments.push_back({first_step_, communicator_.size()});

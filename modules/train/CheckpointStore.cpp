@@ -82,10 +82,17 @@ void check_finite(const TrainerState& state, const CheckpointParts& parts) {
 
 void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
+  const auto note = [&](const std::string& name) {
+    const std::string path = (folder / name).string();
+    files[name] = {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
+  };
   for (const CheckpointPart& part : parts) {
-    const std::string path = (folder / part.file).string();
-    save_tensors(path, part.tensors);
-    files[part.file] = {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
+    save_tensors((folder / part.file).string(), part.tensors);
+    note(part.file);
+  }
+  for (const auto& [name, content] : state.files) {
+    write_file((folder / name).string(), content);
+    note(name);
   }
   const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
                                        {"schema_version", kSchemaVersion},
@@ -94,6 +101,7 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
                                        {"samples_seen", state.samples_seen},
                                        {"global_batch", state.global_batch},
                                        {"extra", state.extra},
+                                       {"text", state.text},
                                        {"files", files},
                                        {"deck", state.deck}};
   write_file((folder / kStateFile).string(), json.dump(2) + "\n");
@@ -232,9 +240,12 @@ void CheckpointStore::clear() const {
 
 TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
   return with_state(checkpoint, [&](const nlohmann::json& json) {
-    TrainerState state{json.at("step").get<std::int64_t>(), json.at("samples_seen").get<std::int64_t>(),
-                       json.at("global_batch").get<std::int64_t>(), json.at("deck").get<std::string>(),
-                       json.value("extra", std::map<std::string, double>{})};
+    TrainerState state{json.at("step").get<std::int64_t>(),
+                       json.at("samples_seen").get<std::int64_t>(),
+                       json.at("global_batch").get<std::int64_t>(),
+                       json.at("deck").get<std::string>(),
+                       json.value("extra", std::map<std::string, double>{}),
+                       json.value("text", std::map<std::string, std::string>{})};
     if (state.step < 0)
       throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), "step < 0");
     return state;

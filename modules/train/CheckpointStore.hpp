@@ -21,6 +21,8 @@ struct TrainerState {
   std::int64_t global_batch = 0;             ///< rows of an update
   std::string deck;                          ///< resolved YAML
   std::map<std::string, double> extra = {};  ///< small finite numbers by name, kept exactly (loss scale and the like)
+  std::map<std::string, std::string> text = {};   ///< short texts by name (the base model and its hash)
+  std::map<std::string, std::string> files = {};  ///< written beside the tensors: content by name; not read back
 };
 
 /// One tensor file of a checkpoint.

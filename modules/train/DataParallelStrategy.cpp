@@ -29,8 +29,7 @@ DataParallelStrategy::DataParallelStrategy(Task& task, TensorCollectives& collec
 
 void DataParallelStrategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
   next_step_ = first_step;
-  const Reading reading = leads_ ? Reading::all : Reading::none;
-  task().start_reading({collectives().rank(), collectives().size(), first_step, last_step, reading});
+  task().start_reading({collectives().rank(), collectives().size(), first_step, last_step, reading()});
 }
 
 Batch DataParallelStrategy::next(StepClock& clock) {

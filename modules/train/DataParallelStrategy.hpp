@@ -12,6 +12,7 @@ class DataParallelStrategy final : public ReducingStrategy {
   /// Collective. See make_strategy(). Of `options`, only the wire type counts.
   DataParallelStrategy(Task& task, TensorCollectives& collectives, const GradientReducer::Options& options);
 
+  Reading reading() const override { return leads_ ? Reading::all : Reading::none; }
   void start_reading(std::int64_t first_step, std::int64_t last_step) override;
   /// Waiting for rank 0's batch counts as data_wait, its way here as transfer.
   Batch next(StepClock& clock) override;

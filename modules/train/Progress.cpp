@@ -30,7 +30,7 @@ std::vector<Piece> pieces_of(const ProgressState& state) {
       {0, fmt::format("step {:>{}}/{}", in_epoch, width, state.steps_per_epoch)},
       {0, fmt::format("  loss {:<6}", significant(state.loss, 3))},
       {4, fmt::format("  lr {:<6}", significant(state.learning_rate, 3))},
-      {2, fmt::format("  {} img/s", significant(state.rows_per_s, 3))},
+      {2, fmt::format("  {} {}/s", significant(state.rate, 3), state.unit)},
       {5, fmt::format("  {} ms", significant(1e3 * state.step_s, 3))},
       {6, fmt::format(" (data {} %, reduce {} %)", significant(100 * state.data_share, 2),
                       significant(100 * state.reduce_share, 2))},

@@ -19,7 +19,8 @@ struct ProgressState {
   std::int64_t steps_per_epoch = 0;
   double loss = 0;
   double learning_rate = 0;
-  double rows_per_s = 0;
+  double rate = 0;  ///< units per second
+  const char* unit = "img";
   double step_s = 0;      ///< mean of the recent steps
   double data_share = 0;  ///< of step_s
   double reduce_share = 0;

@@ -14,6 +14,7 @@ class ReplicatedStrategy final : public ReducingStrategy {
   ReplicatedStrategy(Task& task, TensorCollectives& collectives, const GradientReducer::Options& options,
                      Reading reading = Reading::part);
 
+  Reading reading() const override { return reading_; }
   void start_reading(std::int64_t first_step, std::int64_t last_step) override;
   Batch next(StepClock& clock) override;
   bool updates() const override { return true; }

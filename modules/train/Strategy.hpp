@@ -23,6 +23,8 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
+  /// What this rank reads of each global batch.
+  virtual Reading reading() const = 0;
   /// Starts reading ahead for the steps [first_step, last_step).
   virtual void start_reading(std::int64_t first_step, std::int64_t last_step) = 0;
   /// Collective. This rank's rows of the next batch on the compute device, ready for the network. Enters the phases

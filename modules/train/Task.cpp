@@ -2,6 +2,13 @@
 
 namespace multicard {
 
+TokenCounts& TokenCounts::operator+=(const TokenCounts& other) {
+  tokens += other.tokens;
+  trained += other.trained;
+  computed += other.computed;
+  return *this;
+}
+
 Batch Batch::rows(std::int64_t first, std::int64_t count) const {
   Batch part = *this;
   part.num_rows = count;
@@ -9,6 +16,7 @@ Batch Batch::rows(std::int64_t first, std::int64_t count) const {
   part.targets = targets.narrow(0, first, count);
   for (at::Tensor& detail : part.details)
     if (detail.defined()) detail = detail.narrow(0, first, count);
+  if (!shapes.empty()) part.shapes.assign(shapes.begin() + first, shapes.begin() + first + count);
   return part;
 }
 

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "data/RowShape.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
@@ -18,8 +21,10 @@ struct Batch {
   std::int64_t num_rows = 0;     ///< held here; may be 0
   std::int64_t global_rows = 0;  ///< over all ranks
   at::Tensor inputs;             ///< [num_rows, ...]: the network's input, or what the task makes it from on the device
-  at::Tensor targets;            ///< [num_rows]
-  std::vector<at::Tensor> details;  ///< further tensors of num_rows rows, which the task knows
+  at::Tensor targets;            ///< [num_rows]; of text [num_rows, width]
+  std::vector<at::Tensor> details;    ///< further tensors of num_rows rows, which the task knows
+  std::int64_t global_targets = 0;    ///< text: target tokens of all ranks' rows
+  std::vector<RowShape> shapes = {};  ///< text: of the num_rows rows, in host memory
 
   /// Rows [first, first + count), sharing memory; global_rows stays.
   Batch rows(std::int64_t first, std::int64_t count) const;
@@ -27,17 +32,30 @@ struct Batch {
   std::vector<at::Tensor> tensors() const;
 };
 
+/// Tokens of text; none of anything else.
+struct TokenCounts {
+  std::int64_t tokens = 0;    ///< read, without padding
+  std::int64_t trained = 0;   ///< of them targets
+  std::int64_t computed = 0;  ///< with padding
+
+  TokenCounts& operator+=(const TokenCounts& other);
+};
+
 /// The loss of one micro-batch on one rank.
 struct Loss {
-  at::Tensor value;  ///< scalar with gradient: sum over its rows / global_rows, so that ranks and micro-batches add up
+  /// Scalar with gradient: sum over its rows / global_rows, or over its targets / global_targets, so that ranks and
+  /// micro-batches add up.
+  at::Tensor value;
+  TokenCounts counts = {};
 };
 
 /// Metrics over the whole test set, equal on all ranks.
 struct Evaluation {
-  double loss = 0;      ///< mean over samples
-  double accuracy = 0;  ///< top-1, a fraction
-  double top5 = 0;      ///< label among the five largest outputs, a fraction
-  std::int64_t samples = 0;
+  double loss = 0;           ///< mean over samples, of text over target tokens
+  std::int64_t samples = 0;  ///< images, or sequences
+  /// Further numbers by name, recorded as eval_<name>: accuracy and top5, or perplexity.
+  std::vector<std::pair<std::string, double>> values = {};
+  double score = 0;  ///< what the best checkpoint has most of
 };
 
 /// How much of each global batch a rank reads.

@@ -40,6 +40,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
 
 void Trainer::forward_and_backward(const Batch& batch) {
   loss_sum_ = at::zeros({}, batch.inputs.options().dtype(at::kDouble));
+  counts_ = {};
   const bool joins_empty = with_.task.computes_empty_batches();
   if (batch.num_rows == 0 && !joins_empty) return;
   const int ranks = with_.strategy.collectives().size();
@@ -52,6 +53,7 @@ void Trainer::forward_and_backward(const Batch& batch) {
     with_.clock.enter(Phase::forward);
     const Loss loss = with_.task.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
     loss_sum_ += loss.value.detach().to(at::kDouble);
+    counts_ += loss.counts;
     with_.clock.enter(Phase::backward);
     with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
   }
@@ -112,6 +114,9 @@ void Trainer::step(const Requests& mine) {
 
   with_.clock.enter(Phase::other);
   with_.recorder.add_step_samples(batch.num_rows);
+  if (batch.global_targets > 0)
+    with_.recorder.add_step_counts(
+        {{"tokens", counts_.tokens}, {"trained_tokens", counts_.trained}, {"computed_tokens", counts_.computed}});
   pending_.push_back({result, told, scale});
   ++step_;
   read_results(options_.results_lag);
@@ -155,8 +160,8 @@ std::optional<Evaluation> Trainer::evaluate() {
   const std::optional<Evaluation> found = with_.task.evaluate();
   if (found) {
     with_.recorder.add_metric("eval_loss", step_, found->loss);
-    with_.recorder.add_metric("eval_accuracy", step_, found->accuracy);
-    with_.recorder.add_metric("eval_top5", step_, found->top5);
+    for (const auto& [name, value] : found->values)
+      with_.recorder.add_metric("eval_" + name, step_, value);
   }
   with_.clock.resume();
   return found;

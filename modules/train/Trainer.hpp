@@ -103,6 +103,7 @@ class Trainer {
   TrainerOptions options_;
   std::int64_t step_;
   at::Tensor loss_sum_;   ///< of this rank, over the step's micro-batches
+  TokenCounts counts_;    ///< likewise
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
   std::deque<Pending> pending_;
   std::optional<StepResult> last_;

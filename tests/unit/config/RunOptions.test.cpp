@@ -180,18 +180,62 @@ TEST(RunOptions, EvaluatesOnlyWhereThereAreTestShards) {
             "Name the test shards.");
 }
 
+const std::string kTextDeck = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\n";
+
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("parallel: {shard: full}"),
             "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
+  EXPECT_EQ(complaint(kTextDeck + "method: {name: qlora}"),
+            "deck x.yaml, method.name: qlora is not available in this version (available: full, lora)");
+}
+
+TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
   EXPECT_EQ(complaint("model: {adapter: dir}"),
-            "deck x.yaml, model.adapter: dir is not available in this version. Remove the key.");
-  EXPECT_EQ(complaint("task: llm\nmethod: {name: lora}\nanything: 1"),
-            "deck x.yaml, task: llm is not available in this version (available: image)");
+            "deck x.yaml, model.adapter: belongs to task llm. This deck's is image.");
+  EXPECT_EQ(complaint("method: {name: lora}"), "deck x.yaml, method: belongs to task llm. This deck's is image.");
+  EXPECT_EQ(complaint(kTextDeck + "optimizer: {label_smoothing: 0.1}"),
+            "deck x.yaml, optimizer.label_smoothing: belongs to task image. This deck's is llm.");
+}
+
+TEST(RunOptions, ReadsALanguageDeck) {
+  const RunOptions options = options_of(
+      "task: llm\nmodel: {path: m, dtype: fp32, activation_checkpointing: true}\n"
+      "method: {rank: 8, alpha: 4, dropout: 0.1, rslora: true, targets: [q_proj, v_proj]}\n"
+      "data: {train: t.h5, packing: true, max_length: 512, overlong: drop}\n");
+
+  EXPECT_TRUE(options.is_language());
+  EXPECT_EQ(options.model.path, "m");
+  EXPECT_TRUE(options.model.activation_checkpointing);
+  EXPECT_EQ(options.precision, "fp32");  // of the frozen weights
+  EXPECT_EQ(options.method.name, "lora");
+  EXPECT_EQ(options.method.rank, 8);
+  EXPECT_EQ(options.method.alpha, 4);
+  EXPECT_EQ(options.method.dropout, 0.1);
+  EXPECT_TRUE(options.method.rslora);
+  EXPECT_EQ(options.method.targets, (std::vector<std::string>{"q_proj", "v_proj"}));
+  EXPECT_TRUE(options.data.packing);
+  EXPECT_EQ(options.data.max_length, 512);
+  EXPECT_EQ(options.data.overlong, "drop");
+  EXPECT_EQ(options_of(kTextDeck + "precision: fp32").precision, "fp32");
+  EXPECT_EQ(options_of(kTextDeck).precision, "bf16");
+}
+
+TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
+  EXPECT_EQ(complaint("task: llm\ndata: {train: t.h5}"), "deck x.yaml, model.path: is missing");
+  EXPECT_EQ(complaint("task: llm\nmodel: {path: m}"), "deck x.yaml, data.train: is missing");
+  EXPECT_EQ(complaint("task: llm\nmodel: {path: m}\ndata: {train: t.h5, packing: true}"),
+            "deck x.yaml, data.packing: needs data.max_length (a pack holds at most so many tokens) "
+            "Set it, e.g. to 2048.");
+  EXPECT_EQ(complaint(kTextDeck + "method: {name: full, rank: 4}"),
+            "deck x.yaml, method.rank: belongs to adapters (method.name is full)");
+  EXPECT_EQ(complaint("task: llm\nmodel: {path: m, adapter: a}\ndata: {train: t.h5}\nmethod: {name: full}"),
+            "deck x.yaml, method.name: full tuning does not start from an adapter (model.adapter is set) "
+            "Merge it first, or use lora.");
 }
 
 TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
   EXPECT_NO_THROW(
-      options_of("profile: {enabled: false}\nparallel: {shard: none}\nmodel: {activation_checkpointing: false}\n"));
+      options_of("profile: {enabled: false}\nparallel: {shard: none}\n"));
 }
 
 TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {

@@ -14,7 +14,7 @@ ProgressState example() {
   state.steps_per_epoch = 312;
   state.loss = 0.6123;
   state.learning_rate = 0.0714;
-  state.rows_per_s = 208.4;
+  state.rate = 208.4;
   state.step_s = 0.307;
   state.data_share = 0.001;
   state.reduce_share = 0.0123;

@@ -1,0 +1,64 @@
+#pragma once
+/// \file What a session asks of its kind of work beyond what the trainer asks.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "config/RunOptions.hpp"
+#include "nn/StatisticsReducer.hpp"
+#include "results/Columns.hpp"
+#include "state/NamedTensor.hpp"
+#include "tasks/MemoryNeed.hpp"
+#include "train/CheckpointStore.hpp"
+#include "train/Task.hpp"
+
+namespace multicard {
+
+/// What rates count: "images", abbreviated "img", or "tokens", abbreviated "tok".
+struct WorkUnit {
+  const char* name;
+  const char* abbreviation;
+};
+
+/// A task that can be run from a deck, saved and continued.
+class SessionTask : public Task {
+ public:
+  /// Lines of the block that says what will run: a label and a text each.
+  virtual std::vector<std::pair<std::string, std::string>> description() const = 0;
+  virtual bool has_test_set() const = 0;
+  /// The line that tells an evaluation.
+  virtual std::string describe(const Evaluation& evaluation) const = 0;
+
+  virtual WorkUnit unit() const = 0;
+  /// Units in the global batch of `step`, over all ranks.
+  virtual std::int64_t work_in(std::int64_t step) const = 0;
+
+  /// What a checkpoint holds of the model: its trained tensors, by the names they have in files.
+  virtual CheckpointPart model_part() const = 0;
+  /// Files of a checkpoint beside its tensors: name and content.
+  virtual std::map<std::string, std::string> model_files() const = 0;
+  /// Texts that tell the base model from others, and numbers that tell the training data from others, by name; a
+  /// checkpoint is continued only where they are equal.
+  /// @{
+  virtual std::map<std::string, std::string> model_identity() const = 0;
+  virtual std::map<std::string, double> data_identity() const = 0;
+  /// @}
+
+  /// Adds what reading `rows_read` rows a step and computing on `rows` of them takes, and the frozen weights. Measures
+  /// on the device where that is needed.
+  virtual void add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) = 0;
+  /// Adds the attributes that say what the task is.
+  virtual void add_attributes(RunSummary& summary) const = 0;
+};
+
+/// Collective: opens the data that the deck names and builds the model on `device`. `statistics` (may be null)
+/// synchronises batch norm and must outlive the task.
+std::unique_ptr<SessionTask> make_session_task(const RunOptions& options, const Communicator& communicator,
+                                               at::Device device, StatisticsReducer* statistics);
+
+}  // namespace multicard
