@@ -55,6 +55,21 @@ void bring_to_disk(const std::string& path) {
     throw DataError(fmt::format("{} cannot be brought to the disk", path), system_error_text(number));
 }
 
+/// The path without a slash at its end, so that it has a last name.
+std::string with_last_name(const std::string& path) {
+  const fs::path normal = fs::absolute(path).lexically_normal();
+  return normal.has_filename() ? normal.string() : normal.parent_path().string();
+}
+
+void require_free(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(folder, error))) return;
+  const bool is_empty = fs::is_directory(folder, error) && fs::is_empty(folder, error);
+  if (!is_empty || error)
+    throw DataError(fmt::format("{} is there already", folder), error ? error.message() : "it is not an empty folder",
+                    "Name a new folder, or remove this one first.");
+}
+
 }  // namespace
 
 PendingFile::PendingFile(std::string final_path, Communicator communicator)
@@ -80,6 +95,30 @@ void PendingFile::commit() {
     bring_to_disk(folder_of(final_path_).string());
   });
   pending_ = false;
+}
+
+PendingFolder::PendingFolder(const std::string& final_path) : final_path_(with_last_name(final_path)) {
+  require_free(final_path_);
+  path_ = temporary_name(final_path_);
+  make_folder(path_);
+  ticket_ = on_abort_remove(path_);
+}
+
+PendingFolder::~PendingFolder() {
+  cancel_on_abort(ticket_);
+  std::error_code ignored;
+  if (pending_) fs::remove_all(path_, ignored);
+}
+
+void PendingFolder::commit() {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_))
+    bring_to_disk(entry.path().string());
+  bring_to_disk(path_);
+  std::error_code error;
+  fs::rename(path_, final_path_, error);  // takes the place of an empty folder
+  if (error) throw DataError(fmt::format("{} cannot be renamed to {}", path_, final_path_), error.message());
+  pending_ = false;
+  bring_to_disk(folder_of(final_path_).string());
 }
 
 void put_in_place(const std::string& path, const std::string& final_path) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Files that appear under their name only when they are whole.
+/// \file Files and folders that appear under their name only when they are whole.
 
 #include <string>
 
@@ -28,6 +28,30 @@ class PendingFile {
  private:
   std::string final_path_;
   Communicator communicator_;
+  std::string path_;
+  int ticket_ = -1;
+  bool pending_ = true;
+};
+
+/// A folder being filled by one process. It has a temporary name beside the final one until commit(); without commit it
+/// is removed with all that is in it, also when the job aborts.
+class PendingFolder {
+ public:
+  /// Makes the folder, and missing ones above it. \throws DataError when `final_path` is there already, unless it is an
+  /// empty folder.
+  explicit PendingFolder(const std::string& final_path);
+  ~PendingFolder();
+  PendingFolder(const PendingFolder&) = delete;
+  PendingFolder& operator=(const PendingFolder&) = delete;
+
+  /// Where to put the files.
+  const std::string& path() const { return path_; }
+
+  /// Brings the files to the disk and gives the folder its name. \throws DataError
+  void commit();
+
+ private:
+  std::string final_path_;
   std::string path_;
   int ticket_ = -1;
   bool pending_ = true;

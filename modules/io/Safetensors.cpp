@@ -15,8 +15,6 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "io/AtomicFile.hpp"
-#include "io/Bytes.hpp"
 
 namespace multicard {
 
@@ -50,14 +48,6 @@ Mapping map_file(const std::string& path) {
   if (!is_file || size == 0) refuse(path, is_file ? "it is empty" : "it is not a file");
   if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(number));
   return {{memory, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); }}, size};
-}
-
-/// The product of a shape times the element's bytes, or nothing when it exceeds 2^63.
-std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, std::size_t element_bytes) {
-  std::uint64_t bytes = element_bytes;
-  for (const std::int64_t extent : shape)
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63) return std::nullopt;
-  return bytes;
 }
 
 /// The header as JSON; a key used twice in one object is refused, which the parser itself would not notice.
@@ -94,13 +84,13 @@ std::vector<std::int64_t> counts(const json& list, const char* what) {
 SafetensorsEntry parse_entry(const std::string& name, const json& value, std::span<const std::byte> data) {
   SafetensorsEntry entry{name, value.at("dtype").get<std::string>(), counts(value.at("shape"), "shape"), {}};
   const std::vector<std::int64_t> offsets = counts(value.at("data_offsets"), "data_offsets");
-  const std::size_t element = safetensors_element_bytes(entry.dtype);
-  if (element == 0) throw std::invalid_argument(fmt::format("dtype {} is unknown", entry.dtype));
+  if (safetensors_element_bytes(entry.dtype) == 0)
+    throw std::invalid_argument(fmt::format("dtype {} is unknown", entry.dtype));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) throw std::invalid_argument("data_offsets is not [begin, end]");
   const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
   if (end > data.size())
     throw std::invalid_argument(fmt::format("its bytes end at {} of {}: the file is truncated", end, data.size()));
-  if (bytes_of(entry.shape, element) != end - begin)
+  if (safetensors_num_bytes(entry.dtype, entry.shape) != end - begin)
     throw std::invalid_argument(fmt::format("{} bytes do not fit its shape and dtype", end - begin));
   entry.bytes = data.subspan(begin, end - begin);
   return entry;
@@ -129,37 +119,6 @@ void require_gapless(const std::string& path, const std::vector<SafetensorsEntry
   if (at != data.data() + data.size()) refuse(path, "bytes follow the last tensor");
 }
 
-/// The header of a file with these entries, padded so that the data start at a multiple of 8.
-std::string make_header(const std::vector<SafetensorsEntry>& entries,
-                        const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[kMetadataKey] = metadata;
-  std::uint64_t at = 0;
-  for (const SafetensorsEntry& entry : entries) {
-    const std::uint64_t end = at + entry.bytes.size();
-    header[entry.name] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {at, end}}};
-    at = end;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + kPrefixBytes - 1) / kPrefixBytes * kPrefixBytes, ' ');
-  return text;
-}
-
-void require_writable(const std::string& path, const std::vector<SafetensorsEntry>& entries) {
-  std::set<std::string> names{kMetadataKey};
-  for (const SafetensorsEntry& entry : entries) {
-    const auto fail = [&](const std::string& why) {
-      throw DataError(fmt::format("{}: the tensor {} cannot be written", path, entry.name), why);
-    };
-    const std::size_t element = safetensors_element_bytes(entry.dtype);
-    if (element == 0) fail(fmt::format("dtype {} is unknown", entry.dtype));
-    if (std::any_of(entry.shape.begin(), entry.shape.end(), [](std::int64_t extent) { return extent < 0; }) ||
-        bytes_of(entry.shape, element) != entry.bytes.size())
-      fail("its bytes do not fit its shape and dtype");
-    if (!names.insert(entry.name).second) fail("its name is used twice");
-  }
-}
-
 }  // namespace
 
 std::size_t safetensors_element_bytes(const std::string& dtype) {
@@ -168,6 +127,15 @@ std::size_t safetensors_element_bytes(const std::string& dtype) {
       {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},     {"U64", 8},     {"I64", 8}, {"F64", 8}};
   const auto found = kBytes.find(dtype);
   return found == kBytes.end() ? 0 : found->second;
+}
+
+std::optional<std::uint64_t> safetensors_num_bytes(const std::string& dtype, const std::vector<std::int64_t>& shape) {
+  std::uint64_t bytes = safetensors_element_bytes(dtype);
+  if (bytes == 0) return std::nullopt;
+  for (const std::int64_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63)
+      return std::nullopt;
+  return bytes;
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
@@ -201,6 +169,14 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     index_[entries_[i].name] = i;
 }
 
+void SafetensorsFile::give_back(std::span<const std::byte> bytes) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size());
+  // Whole pages, those shared with a neighbour too: they are read again from the file when they are needed.
+  if (!bytes.empty()) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &entries_[found->second];
@@ -213,26 +189,6 @@ const SafetensorsEntry& SafetensorsFile::at(const std::string& name) const {
     names.push_back(known);
   const std::optional<std::string> near = nearest(name, names);
   throw DataError(fmt::format("{} has no tensor {}", path_, name), near ? fmt::format("the nearest is {}", *near) : "");
-}
-
-void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
-                       const std::map<std::string, std::string>& metadata) {
-  std::vector<SafetensorsEntry> sorted(entries.begin(), entries.end());
-  require_writable(path, sorted);
-  std::sort(sorted.begin(), sorted.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-    return std::pair(safetensors_element_bytes(b.dtype), a.name) <
-           std::pair(safetensors_element_bytes(a.dtype), b.name);
-  });
-  const std::string header = make_header(sorted, metadata);
-  const std::uint64_t header_bytes = header.size();
-  PendingFile pending(path);
-  OutputFile file(pending.path());
-  file.write(std::as_bytes(std::span(&header_bytes, 1)));
-  file.write(header);
-  for (const SafetensorsEntry& entry : sorted)
-    file.write(entry.bytes);
-  file.close();
-  pending.commit();
 }
 
 }  // namespace multicard

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct SafetensorsEntry {
 /// Bytes of one element of a safetensors dtype; 0 for a name that is not one.
 std::size_t safetensors_element_bytes(const std::string& dtype);
 
+/// Bytes of a tensor; nothing for an unknown dtype, a negative extent or more than 2^63 bytes.
+std::optional<std::uint64_t> safetensors_num_bytes(const std::string& dtype, const std::vector<std::int64_t>& shape);
+
 /// A file mapped into memory. The constructor checks everything a later use relies on: lengths, names, dtypes, shapes,
 /// and that the tensors cover the data without overlap or hole; anything else is a DataError.
 class SafetensorsFile {
@@ -39,6 +43,9 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// Keeps the bytes of all entries valid as long as it is held, also beyond this object.
   std::shared_ptr<const void> mapping() const { return mapping_; }
+  /// Takes the pages of `bytes`, a part of an entry, out of this process; a later read fetches them again. Whoever goes
+  /// through a large file once so keeps only what is in hand.
+  static void give_back(std::span<const std::byte> bytes);
 
  private:
   std::string path_;
@@ -48,8 +55,41 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes a file that appears when it is whole. Equal entries give equal bytes, whatever their order: tensors stand by
-/// falling element size, then by name. A shape that does not fit its bytes or a name used twice is a DataError.
+/// A tensor that is to be written, before its bytes are there.
+struct TensorHeader {
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+
+  /// 0 when dtype or shape are none of a tensor.
+  std::uint64_t num_bytes() const { return safetensors_num_bytes(dtype, shape).value_or(0); }
+};
+
+/// A file written tensor by tensor, so that only one of them has to be in memory. It appears when it is whole. Equal
+/// tensors give equal bytes, whatever their order: they stand by falling element size, then by name.
+class SafetensorsWriter {
+ public:
+  /// \throws DataError for an unknown dtype, an impossible shape or a name used twice.
+  SafetensorsWriter(const std::string& path, std::vector<TensorHeader> tensors,
+                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+  ~SafetensorsWriter();
+  SafetensorsWriter(const SafetensorsWriter&) = delete;
+  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
+
+  /// The order in which write() wants them.
+  const std::vector<TensorHeader>& tensors() const;
+  /// All bytes of the next tensor; DataError when their number is another than its shape and dtype give.
+  void write(std::span<const std::byte> bytes);
+  /// DataError when tensors are missing.
+  void commit();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Writes a file that appears when it is whole, with the order of SafetensorsWriter. A shape that does not fit its
+/// bytes or a name used twice is a DataError.
 void write_safetensors(const std::string& path, std::span<const SafetensorsEntry> entries,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 

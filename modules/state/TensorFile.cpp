@@ -11,7 +11,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "base/Error.hpp"
-#include "base/Text.hpp"
+#include "state/TensorProblems.hpp"
 
 namespace multicard {
 namespace {
@@ -33,30 +33,14 @@ constexpr std::array<DtypePair, 10> kDtypes{{{"F64", at::kDouble},
                                              {"BOOL", at::kBool}}};
 
 at::ScalarType scalar_type(const SafetensorsEntry& entry, const std::string& path) {
-  for (const DtypePair& pair : kDtypes)
-    if (entry.dtype == pair.name) return pair.type;
-  throw DataError("cannot use tensor " + entry.name + " of " + path, "its dtype is " + entry.dtype,
-                  "Convert it to F32 or BF16.");
+  refuse_dtype(path, entry.name, entry.dtype);
+  return *scalar_type_of(entry.dtype);
 }
 
 std::string dtype_name(const NamedTensor& entry, const std::string& path) {
-  for (const DtypePair& pair : kDtypes)
-    if (entry.tensor.scalar_type() == pair.type) return pair.name;
+  if (const auto name = safetensors_dtype(entry.tensor.scalar_type())) return *name;
   throw DataError("cannot write tensor " + entry.name + " to " + path,
                   std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::vector<std::string> sizes;
-  for (const std::int64_t size : shape)
-    sizes.push_back(std::to_string(size));
-  return "[" + join(sizes, ", ") + "]";
-}
-
-std::string example_text(const std::vector<std::string>& names) {
-  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
-  const std::string text = join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
-  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more" : text;
 }
 
 void require_same_names(const NamedTensors& targets, const TensorFile& file) {
@@ -68,22 +52,23 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file) {
   }
   for (const SafetensorsEntry& entry : file.file().entries())
     if (!names.contains(entry.name)) unknown.push_back(entry.name);
-  if (!missing.empty())
-    throw DataError(file.path() + " lacks tensors of the model", example_text(missing),
-                    "Check that the file was made for this model.");
-  if (!unknown.empty())
-    throw DataError(file.path() + " holds tensors that the model does not have", example_text(unknown),
-                    "Check that the file was made for this model.");
-}
-
-void require_same_shape(const NamedTensor& target, const SafetensorsEntry& entry, const std::string& path) {
-  if (target.tensor.sizes() != at::IntArrayRef(entry.shape))
-    throw DataError("tensor " + target.name + " of " + path + " does not fit the model",
-                    "its shape is " + shape_text(entry.shape) + ", the model's is " + shape_text(target.tensor.sizes()),
-                    "Check the model's width and number of classes.");
+  refuse_missing(file.path(), missing);
+  refuse_unknown(file.path(), unknown);
 }
 
 }  // namespace
+
+std::optional<at::ScalarType> scalar_type_of(const std::string& safetensors_dtype) {
+  for (const DtypePair& pair : kDtypes)
+    if (safetensors_dtype == pair.name) return pair.type;
+  return std::nullopt;
+}
+
+std::optional<std::string> safetensors_dtype(at::ScalarType type) {
+  for (const DtypePair& pair : kDtypes)
+    if (type == pair.type) return pair.name;
+  return std::nullopt;
+}
 
 at::Tensor TensorFile::view(const std::string& name) const {
   const SafetensorsEntry& entry = file_.at(name);
@@ -120,7 +105,9 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
 void copy_into(const NamedTensors& targets, const TensorFile& file) {
   require_same_names(targets, file);
   for (const NamedTensor& target : targets)
-    if (const SafetensorsEntry* entry = file.file().find(target.name)) require_same_shape(target, *entry, file.path());
+    if (const SafetensorsEntry* entry = file.file().find(target.name))
+      refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(),
+                   "Check the model's width and number of classes.");
 
   const at::NoGradGuard no_grad;
   for (const NamedTensor& target : targets)

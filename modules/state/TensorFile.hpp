@@ -2,12 +2,17 @@
 /// \file Tensors in safetensors files.
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "io/Safetensors.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
+
+/// The tensor type of a safetensors dtype ("F32", ...) and the other way; nothing where there is no counterpart.
+std::optional<at::ScalarType> scalar_type_of(const std::string& safetensors_dtype);
+std::optional<std::string> safetensors_dtype(at::ScalarType type);
 
 /// The tensors of one safetensors file. Throws DataError for a file that is not one.
 class TensorFile {

@@ -1,0 +1,230 @@
+#include "state/ModelFolder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "state/TensorProblems.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr std::uintmax_t kLargestIndex = 100'000'000;
+constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
+const std::string kEmbeddings = "model.embed_tokens.weight";
+const std::string kHead = "lm_head.weight";
+
+[[noreturn]] void refuse_index(const std::string& path, const std::string& why) {
+  throw DataError(fmt::format("{} is not the index of a model's weights", path), why);
+}
+
+/// A plain name of a weight file in the index's own folder.
+bool is_plain_file_name(const std::string& name) {
+  return name.ends_with(".safetensors") && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+/// Tensor name -> file name.
+std::map<std::string, std::string> read_index(const std::string& path) {
+  std::error_code error;
+  if (fs::file_size(path, error) > kLargestIndex && !error) refuse_index(path, "it has more than 100 MB");
+  std::map<std::string, std::string> files;
+  try {
+    const nlohmann::json index = nlohmann::json::parse(read_file(path));
+    for (const auto& [tensor, file] : index.at("weight_map").items()) {
+      const auto& name = file.get_ref<const std::string&>();
+      if (!is_plain_file_name(name)) refuse_index(path, fmt::format("it names the file \"{}\"", name));
+      files[tensor] = name;
+    }
+  } catch (const nlohmann::json::exception& json_error) {
+    refuse_index(path, json_error.what());
+  }
+  if (files.empty()) refuse_index(path, "it names no tensor");
+  return files;
+}
+
+[[noreturn]] void refuse_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    throw DataError(fmt::format("the model folder {} cannot be read", folder),
+                    error ? error.message() : "it is not a folder", "Check model.path.");
+  const bool has_pickle = fs::exists(fs::path(folder) / "pytorch_model.bin") ||
+                          fs::exists(fs::path(folder) / "pytorch_model.bin.index.json");
+  throw DataError(fmt::format("{} holds no {} and no {}", folder, kSingleFile, kIndexFile),
+                  has_pickle ? "it has pytorch_model.bin, which can run code when it is read" : "",
+                  has_pickle ? "Convert it to safetensors." : "Check model.path.");
+}
+
+/// What a program computes instead of loading it.
+bool is_computable(const std::string& name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
+
+/// Copies 64 MB at a time and gives the source's pages back behind it.
+void copy_in_pieces(const at::Tensor& target, const at::Tensor& source, std::span<const std::byte> mapped) {
+  if (!target.is_contiguous() || source.numel() == 0) {
+    at::Tensor(target).copy_(source);
+    return SafetensorsFile::give_back(mapped);
+  }
+  const at::Tensor to = target.view(-1), from = source.view(-1);
+  const auto piece = static_cast<std::int64_t>(kPieceBytes / source.element_size());
+  for (std::int64_t at = 0; at < from.numel(); at += piece) {
+    const std::int64_t length = std::min(piece, from.numel() - at);
+    to.narrow(0, at, length).copy_(from.narrow(0, at, length));
+    const auto element = source.element_size();
+    SafetensorsFile::give_back(
+        mapped.subspan(static_cast<std::size_t>(at) * element, static_cast<std::size_t>(length) * element));
+  }
+}
+
+}  // namespace
+
+bool has_weights(const std::string& folder) {
+  std::error_code error;
+  return fs::exists(fs::path(folder) / kSingleFile, error) || fs::exists(fs::path(folder) / kIndexFile, error);
+}
+
+ModelFolder ModelFolder::open(const std::string& folder) {
+  if (!has_weights(folder)) refuse_folder(folder);
+  ModelFolder model;
+  model.folder_ = folder;
+  if (fs::exists(fs::path(folder) / kSingleFile)) {
+    model.add_file(kSingleFile);
+    return model;
+  }
+  const std::string index_path = (fs::path(folder) / kIndexFile).string();
+  const std::map<std::string, std::string> index = read_index(index_path);
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : index)
+    names.insert(file);
+  for (const std::string& name : names) {
+    if (!fs::exists(fs::path(folder) / name))
+      throw DataError(fmt::format("{} names {}, which is not in the folder", index_path, name), "",
+                      "Fetch the model's files again.");
+    model.add_file(name);
+  }
+  for (const auto& [tensor, place] : model.places_) {
+    const auto named = index.find(tensor);
+    if (named == index.end() || named->second != model.files_[place.file].first)
+      refuse_index(index_path, fmt::format("{} holds {}, but the index {}", model.files_[place.file].first, tensor,
+                                           named == index.end() ? "does not name it" : "says " + named->second));
+  }
+  for (const auto& [tensor, file] : index)
+    if (!model.places_.contains(tensor)) refuse_index(index_path, fmt::format("{} is not in {}", tensor, file));
+  return model;
+}
+
+void ModelFolder::add_file(const std::string& name) {
+  const auto file = std::make_shared<const TensorFile>((fs::path(folder_) / name).string());
+  for (const SafetensorsEntry& entry : file->file().entries()) {
+    const auto [known, is_new] = places_.try_emplace(entry.name, Place{files_.size(), &entry});
+    if (!is_new)
+      throw DataError(fmt::format("{} holds the tensor {} twice", folder_, entry.name),
+                      fmt::format("in {} and in {}", files_[known->second.file].first, name));
+  }
+  files_.emplace_back(name, file);
+}
+
+std::vector<std::string> ModelFolder::file_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : files_)
+    names.push_back(name);
+  return names;
+}
+
+std::vector<TensorHeader> ModelFolder::tensors() const {
+  std::vector<TensorHeader> all;
+  for (const auto& [name, file] : files_)
+    for (const SafetensorsEntry& entry : file->file().entries())
+      all.push_back({entry.name, entry.dtype, entry.shape});
+  return all;
+}
+
+std::uint64_t ModelFolder::num_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, place] : places_)
+    bytes += place.entry->bytes.size();
+  return bytes;
+}
+
+std::optional<std::string> ModelFolder::stored_name(const std::string& name, OutputLayer output) const {
+  if (places_.contains(name)) return name;
+  for (const auto& [file_name, file] : files_) {
+    const auto& metadata = file->file().metadata();
+    const auto same = metadata.find(name);
+    if (same != metadata.end() && places_.contains(same->second)) return same->second;
+  }
+  if (output == OutputLayer::tied && name == kEmbeddings && places_.contains(kHead)) return kHead;
+  return std::nullopt;
+}
+
+const ModelFolder::Place& ModelFolder::place(const std::string& name) const {
+  const auto found = places_.find(name);
+  if (found == places_.end()) throw DataError(fmt::format("{} has no tensor {}", folder_, name));
+  return found->second;
+}
+
+at::Tensor ModelFolder::view(const std::string& name) const {
+  return files_[place(name).file].second->view(name);
+}
+
+void ModelFolder::give_back(const std::string& name) const {
+  SafetensorsFile::give_back(place(name).entry->bytes);
+}
+
+void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) const {
+  struct Copy {
+    const Place* from;
+    const at::Tensor* to;
+  };
+  std::vector<Copy> copies;
+  std::vector<std::string> missing, unknown;
+  std::set<std::string> used;
+  for (const NamedTensor& target : targets) {
+    const std::optional<std::string> name = stored_name(target.name, output);
+    if (!name) {
+      missing.push_back(target.name);
+      continue;
+    }
+    used.insert(*name);
+    copies.push_back({&places_.at(*name), &target.tensor});
+  }
+  refuse_missing(folder_, missing);
+  for (const auto& [name, place] : places_)
+    if (!used.contains(name) && !is_computable(name) && !(output == OutputLayer::tied && name == kHead))
+      unknown.push_back(name);
+  refuse_unknown(folder_, unknown);
+  for (const Copy& copy : copies) {
+    refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape, copy.to->sizes(),
+                 "Check that config.json belongs to these weights.");
+    refuse_dtype(folder_, copy.from->entry->name, copy.from->entry->dtype);
+  }
+  std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
+    return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
+  });
+  const at::NoGradGuard no_grad;
+  for (const Copy& copy : copies)
+    copy_in_pieces(*copy.to, files_[copy.from->file].second->view(copy.from->entry->name), copy.from->entry->bytes);
+}
+
+std::string ModelFolder::sha256() const {
+  std::string lines;
+  for (const auto& [name, file] : files_) {
+    const std::string hash = sha256_of_file(file->path());
+    if (files_.size() == 1) return hash;
+    lines += fmt::format("{}  {}\n", hash, name);
+  }
+  return multicard::sha256(lines);
+}
+
+}  // namespace multicard

@@ -1,0 +1,74 @@
+#pragma once
+/// \file The weights of a Hugging Face model folder: model.safetensors, or shards and their index.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "state/NamedTensor.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+/// Whether the output layer lm_head has weights of its own or uses those of the embeddings.
+enum class OutputLayer { own, tied };
+
+/// The weight files of one folder, mapped into memory: ranks of one node share the pages. May be used by several
+/// threads.
+class ModelFolder {
+ public:
+  /// Opens all files and checks what can be checked without the model. \throws DataError when the folder has no
+  /// safetensors weights, when a file is missing or damaged, when the index is not one, names files outside the folder
+  /// or does not agree with the files, and when two files hold the same tensor.
+  static ModelFolder open(const std::string& folder);
+
+  const std::string& path() const { return folder_; }
+  /// Names of the weight files, sorted.
+  std::vector<std::string> file_names() const;
+  /// All stored tensors, file by file in file order.
+  std::vector<TensorHeader> tensors() const;
+  /// Bytes of all tensors.
+  std::uint64_t num_bytes() const;
+
+  /// The name under which the tensor `name` of a model is stored: its own; another one that the file's metadata says
+  /// shares its values; for the embeddings of a tied model lm_head.weight. Nothing if there is none.
+  std::optional<std::string> stored_name(const std::string& name, OutputLayer output) const;
+  /// The tensor stored as `name` on the CPU, sharing the mapped memory: never write to it. Valid also after this
+  /// object.
+  at::Tensor view(const std::string& name) const;
+  /// Takes the pages of a tensor that was read out of this process.
+  void give_back(const std::string& name) const;
+
+  /// Fills every target from the tensor of its name; dtype and device of the targets stay. Goes through the files once
+  /// in file order and gives pages back on the way, so that the process holds the targets and some 64 MB more. Extra
+  /// tensors are ignored when they can be computed (rotary inv_freq) or are the output layer of a tied model.
+  /// \throws DataError, with nothing written, when a target is missing or has another shape or a dtype that has no
+  /// counterpart, or when other tensors are there that are no target.
+  void load_into(const NamedTensors& targets, OutputLayer output) const;
+
+  /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
+  /// lines that `sha256sum *.safetensors` prints for the files. Reads everything: seconds for a model of some GB.
+  std::string sha256() const;
+
+ private:
+  struct Place {
+    std::size_t file;
+    const SafetensorsEntry* entry;
+  };
+
+  ModelFolder() = default;
+  void add_file(const std::string& name);
+  const Place& place(const std::string& name) const;
+
+  std::string folder_;
+  std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;
+  std::map<std::string, Place> places_;
+};
+
+/// Whether `folder` has weights that ModelFolder looks for.
+bool has_weights(const std::string& folder);
+
+}  // namespace multicard

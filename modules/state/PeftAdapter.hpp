@@ -1,0 +1,82 @@
+#pragma once
+/// \file LoRA adapters in PEFT's layout: adapter_config.json and adapter_model.safetensors.
+
+#include <string>
+#include <vector>
+
+#include "state/NamedTensor.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+inline constexpr const char* kAdapterFile = "adapter_model.safetensors";
+inline constexpr const char* kAdapterConfigFile = "adapter_config.json";
+
+/// How `targets` of an adapter name layers.
+enum class TargetKind {
+  names,  ///< each the whole name of a layer or its last parts, e.g. "q_proj"; "all-linear" alone means all but lm_head
+  pattern  ///< one regular expression for whole names
+};
+
+/// What adapter_config.json says.
+struct AdapterConfig {
+  int rank = 8;
+  double alpha = 8;
+  double dropout = 0;
+  bool rslora = false;
+  std::vector<std::string> targets;
+  TargetKind target_kind = TargetKind::names;
+  std::string base_model;  ///< name or folder; empty: not said
+
+  /// What B A x is multiplied by: alpha/rank, alpha/sqrt(rank) for rsLoRA.
+  double scaling() const;
+};
+
+/// The configuration with `targets` as a file is to say them, given the names of the adapted layers: instead of
+/// "all-linear" the last parts of their names (what PEFT writes), and a single target that none of the names ends in is
+/// a pattern.
+AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers);
+
+/// Reads the text of adapter_config.json; keys that are unknown are ignored, missing ones have PEFT's defaults.
+/// \throws DataError naming `origin` and the key for a value that is impossible, and for settings that change the
+/// arithmetic in a way that is not supported: DoRA, biases, modules_to_save, rank and alpha patterns and the like.
+AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin);
+/// The text of adapter_config.json as PEFT writes it: keys sorted, two blanks of indentation, no newline at the end.
+std::string adapter_config_json(const AdapterConfig& config);
+
+/// An adapter folder.
+class PeftAdapter {
+ public:
+  /// \throws DataError when a file is missing or damaged, when the settings are not supported (parse_adapter_config),
+  /// and when the tensors are not pairs lora_A [rank, in], lora_B [out, rank] of floating-point numbers.
+  static PeftAdapter open(const std::string& folder);
+
+  const std::string& path() const { return folder_; }
+  const AdapterConfig& config() const { return config_; }
+  const TensorFile& file() const { return file_; }
+  /// Names of the adapted layers as the base model has them, e.g. "model.layers.0.self_attn.q_proj"; sorted.
+  std::vector<std::string> layers() const;
+  /// Names of the file's tensors for a layer.
+  static std::string a_name(const std::string& layer);
+  static std::string b_name(const std::string& layer);
+
+  /// Fills every target (PEFT's file names) from the tensor of its name; dtype and device of the targets stay.
+  /// \throws DataError, with nothing written, when names or shapes differ.
+  void load_into(const NamedTensors& targets) const { copy_into(targets, file_); }
+
+ private:
+  PeftAdapter(std::string folder, AdapterConfig config);
+
+  std::string folder_;
+  AdapterConfig config_;
+  TensorFile file_;
+};
+
+/// The adapted layers of tensors with PEFT's file names; sorted. \throws DataError for a name that is none.
+std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const std::string& origin);
+
+/// Writes both files into the existing folder `folder`, with resolved targets.
+/// \param tensors by PEFT's file names, any device
+void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors);
+
+}  // namespace multicard

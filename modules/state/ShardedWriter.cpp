@@ -1,0 +1,114 @@
+#include "state/ShardedWriter.hpp"
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Shards = std::vector<std::vector<TensorHeader>>;
+
+/// Fills one shard after the other; a tensor larger than a shard has one of its own.
+Shards split_into_shards(const std::vector<TensorHeader>& tensors, std::uint64_t max_shard_bytes) {
+  Shards shards(1);
+  std::uint64_t bytes = 0;
+  for (const TensorHeader& tensor : tensors) {
+    if (!shards.back().empty() && bytes + tensor.num_bytes() > max_shard_bytes) {
+      shards.emplace_back();
+      bytes = 0;
+    }
+    bytes += tensor.num_bytes();
+    shards.back().push_back(tensor);
+  }
+  return shards;
+}
+
+void write_shard(const std::string& path, const std::vector<TensorHeader>& tensors,
+                 const std::function<at::Tensor(const std::string&)>& tensor_of) {
+  SafetensorsWriter writer(path, tensors);
+  for (const TensorHeader& header : writer.tensors()) {
+    const at::Tensor tensor = tensor_of(header.name).detach().to(at::kCPU).contiguous();
+    if (tensor.sizes() != at::IntArrayRef(header.shape) || safetensors_dtype(tensor.scalar_type()) != header.dtype)
+      throw std::logic_error(fmt::format("the tensor {} is not what was announced", header.name));
+    writer.write({static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()});
+  }
+  writer.commit();
+}
+
+const char* config_dtype(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return "float64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    default:
+      return "float32";
+  }
+}
+
+nlohmann::ordered_json read_config(const std::string& path) {
+  try {
+    auto config = nlohmann::ordered_json::parse(read_file(path));
+    if (!config.is_object()) throw DataError(fmt::format("{} is not a model's configuration", path), "it is no object");
+    return config;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{} is not a model's configuration", path), error.what());
+  }
+}
+
+}  // namespace
+
+void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
+                   const std::function<at::Tensor(const std::string&)>& tensor_of, std::uint64_t max_shard_bytes) {
+  const Shards shards = split_into_shards(tensors, max_shard_bytes);
+  std::uint64_t total = 0;
+  nlohmann::json weight_map = nlohmann::json::object();
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const std::string name = shards.size() == 1 ? "model.safetensors"
+                                                : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    write_shard((fs::path(folder) / name).string(), shards[i], tensor_of);
+    for (const TensorHeader& tensor : shards[i]) {
+      weight_map[tensor.name] = name;
+      total += tensor.num_bytes();
+    }
+  }
+  if (shards.size() == 1) return;
+  const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}};
+  write_file((fs::path(folder) / "model.safetensors.index.json").string(), index.dump(2) + "\n");
+}
+
+void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype) {
+  nlohmann::ordered_json config = read_config((fs::path(from) / "config.json").string());
+  const bool has_new_key = config.contains("dtype");
+  if (has_new_key) config["dtype"] = config_dtype(dtype);
+  if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(dtype);
+  write_file((fs::path(to) / "config.json").string(), config.dump(2) + "\n");
+  constexpr std::array kCopied{"generation_config.json",
+                               "tokenizer.json",
+                               "tokenizer_config.json",
+                               "special_tokens_map.json",
+                               "tokenizer.model",
+                               "added_tokens.json",
+                               "vocab.json",
+                               "merges.txt",
+                               "chat_template.jinja"};
+  for (const char* name : kCopied)
+    if (const fs::path file = fs::path(from) / name; fs::is_regular_file(file))
+      write_file((fs::path(to) / name).string(), read_file(file.string()));
+}
+
+}  // namespace multicard

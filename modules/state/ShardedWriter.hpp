@@ -1,0 +1,32 @@
+#pragma once
+/// \file Writing a Hugging Face model folder.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "io/Safetensors.hpp"
+
+namespace multicard {
+
+/// Where a file ends and the next one begins, as transformers does it.
+inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
+
+/// Writes weights into an existing folder tensor by tensor: model.safetensors, or model-00001-of-0000N.safetensors and
+/// model.safetensors.index.json when they exceed `max_shard_bytes`. Files are filled in the order of `tensors`.
+/// \param tensor_of gives the tensor of a name when its turn comes, in the announced shape and dtype, on any device
+/// \throws DataError for problems with a file, std::logic_error for a tensor that was announced otherwise
+void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
+                   const std::function<at::Tensor(const std::string&)>& tensor_of,
+                   std::uint64_t max_shard_bytes = kMaxShardBytes);
+
+/// Copies config.json, generation_config.json and the tokenizer's files from the model folder `from` to the folder
+/// `to`. \param dtype what config.json is to say about the weights \throws DataError when `from` has no config.json or
+/// it is no JSON object
+void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype);
+
+}  // namespace multicard
