@@ -26,6 +26,17 @@ build_jobs() {
   if [ "$cores" -lt "$by_memory" ]; then echo "$cores"; else echo "$by_memory"; fi
 }
 
+# find_pip FOLDER: sets `pip` to the words that run pip; where no Python has it, it is put into FOLDER.
+find_pip() {
+  local python
+  for python in ${MULTICARD_PYTHON:-} python3 /usr/bin/python3; do
+    if "$python" -m pip --version >/dev/null 2>&1; then pip=("$python" -m pip); return; fi
+  done
+  if python3 -m venv "$1/venv" >/dev/null 2>&1; then pip=("$1/venv/bin/python" -m pip); return; fi
+  die "No pip was found for python3. Install python3-pip or python3-venv, or set MULTICARD_PYTHON to a Python that has" \
+    "pip."
+}
+
 # with_ticker FOLDER COMMAND...: runs the command and says every ten seconds how much it has put into the folder.
 with_ticker() {
   local folder=$1 ticker status=0

@@ -150,16 +150,6 @@ pinned() {
   awk 'NR == FNR {wanted[$1]; next} /^#/ {next} /^[a-z]/ {keep = ($1 in wanted)} keep' - <(cat "${requirements[@]}")
 }
 
-find_pip() {
-  local python
-  for python in ${MULTICARD_PYTHON:-} python3 /usr/bin/python3; do
-    if "$python" -m pip --version >/dev/null 2>&1; then pip=("$python" -m pip); return; fi
-  done
-  if python3 -m venv "$staging/venv" >/dev/null 2>&1; then pip=("$staging/venv/bin/python" -m pip); return; fi
-  die "No pip was found for python3 (it fetches the LibTorch wheel). Install python3-pip or python3-venv, set" \
-    "MULTICARD_PYTHON to a Python that has pip, or set TORCH_ROOT to a LibTorch $torch_version."
-}
-
 # The wheel is fetched for this Python where there is one, so that bench/peer_image.py can import it.
 wheel_python() {
   local version
@@ -172,7 +162,7 @@ fetch_wheels() {
   free_gb=$(df -Pk "$cache" | awk 'NR == 2 {print int($4 / 1048576)}')
   [ "$free_gb" -ge 4 ] ||
     die "$cache has $free_gb GB free, but LibTorch needs 4 GB while it is unpacked. Set MULTICARD_CACHE."
-  find_pip
+  find_pip "$staging"
   for platform in manylinux_2_{28,27,26,25,24,18,17} manylinux2014 manylinux2010 manylinux1; do
     arguments+=(--platform "${platform}_x86_64")
   done
