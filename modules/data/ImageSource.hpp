@@ -9,13 +9,9 @@
 
 #include "data/Image.hpp"
 #include "data/Prepare.hpp"
+#include "data/SourceFiles.hpp"
 
 namespace multicard {
-
-struct SourceFile {
-  std::string path;
-  std::string name;  ///< the part of the path that identifies it within the source
-};
 
 /// Labelled images in a fixed order. Reading is not collective; it is cheapest in ascending order. An image that cannot
 /// be read is a DataError naming it.

@@ -1,22 +1,19 @@
 #include "data/Prepare.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "base/Blocks.hpp"
 #include "base/Clock.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "data/ImageSource.hpp"
-#include "data/LongWork.hpp"
-#include "data/Sampler.hpp"
 #include "data/ShardWriter.hpp"
+#include "data/SourceFiles.hpp"
+#include "data/Split.hpp"
 #include "data/Survey.hpp"
-#include "io/Bytes.hpp"
 
 namespace multicard {
 
@@ -50,40 +47,13 @@ std::vector<std::string> class_names(const PrepareOptions& options, const ImageS
   return names;
 }
 
-/// Collective. SHA-256 of the lines that sha256sum prints for the files, names relative to the source; the ranks hash
-/// equal parts.
-std::string hash_files(const ImageSource& source, const std::vector<std::int64_t>& images,
-                       const Communicator& communicator) {
-  const std::vector<SourceFile> files = source.files(images);
-  const Block mine = block_of(static_cast<std::int64_t>(files.size()), communicator.rank(), communicator.size());
-  std::string my_lines;
-  agreed_after_long_work(communicator, [&] {
-    for (std::int64_t i = mine.first; i < mine.first + mine.count; ++i) {
-      const SourceFile& file = files[static_cast<std::size_t>(i)];
-      my_lines += fmt::format("{}  {}\n", sha256_of_file(file.path), file.name);
-    }
-  });
-  std::string all;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    const std::string lines = communicator.broadcast(my_lines, rank);
-    if (communicator.is_root()) all += lines;
-  }
-  return communicator.broadcast(sha256(all));
-}
-
 /// One set, or with options.split two of them, each in input order.
 std::vector<ShardSet> make_sets(const PrepareOptions& options, const Survey& survey,
                                 const std::vector<std::string>& names) {
   if (!options.split) return {{options.output, options.num_shards, survey.kept, survey.shape, names}};
   const std::vector<std::int64_t>& kept = survey.kept;
-  SamplerOptions order;
-  order.num_rows = order.global_batch = static_cast<std::int64_t>(kept.size());
-  order.seed = options.split_seed;
-  const std::vector<std::int64_t> shuffled = Sampler(order).rows(0);
-  const auto num_test = static_cast<std::size_t>(*options.split * static_cast<double>(kept.size()) + 0.5);
-  std::vector<bool> is_test(kept.size());
-  for (std::size_t i = 0; i < num_test; ++i)
-    is_test[static_cast<std::size_t>(shuffled[i])] = true;
+  const std::vector<bool> is_test =
+      choose_test_part(static_cast<std::int64_t>(kept.size()), *options.split, options.split_seed);
   ShardSet train{options.output + "-train", options.num_shards, {}, survey.shape, names};
   ShardSet test{options.output + "-test", options.num_shards, {}, survey.shape, names};
   for (std::size_t i = 0; i < kept.size(); ++i)
@@ -116,12 +86,12 @@ PrepareResult write_sets(const PrepareOptions& options, const ImageSource& sourc
   result.num_skipped = survey.num_skipped;
   std::vector<std::unique_ptr<ShardWriter>> writers;
   {
-    PrepareProgress progress("writing", static_cast<std::int64_t>(survey.kept.size()), communicator,
+    PrepareProgress progress("writing", static_cast<std::int64_t>(survey.kept.size()), "images", communicator,
                              options.quiet ? Loudness::quiet : Loudness::normal);
     for (const ShardSet& set : sets) {
       writers.push_back(std::make_unique<ShardWriter>(source, set, communicator));
       writers.back()->write_images(progress);
-      writers.back()->write_attributes(hash_files(source, set.images, communicator));
+      writers.back()->write_attributes(hash_files(source.files(set.images), communicator));
     }
   }
   for (const auto& writer : writers) {

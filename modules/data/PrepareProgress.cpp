@@ -11,9 +11,10 @@
 
 namespace multicard {
 
-PrepareProgress::PrepareProgress(std::string what, std::int64_t total, const Communicator& communicator,
-                                 Loudness loudness)
+PrepareProgress::PrepareProgress(std::string what, std::int64_t total, std::string unit,
+                                 const Communicator& communicator, Loudness loudness)
     : what_(std::move(what)),
+      unit_(std::move(unit)),
       total_(total),
       num_ranks_(communicator.size()),
       speaks_(loudness == Loudness::normal && communicator.is_root()),
@@ -32,10 +33,9 @@ void PrepareProgress::advance() {
 void PrepareProgress::show() {
   shown_ = SteadyClock::now();
   const std::int64_t done = std::min(total_, done_ * num_ranks_);
-  const std::string line =
-      fmt::format("{} {:.0f} %, {} of {} images, {} images/s", what_,
-                  100.0 * static_cast<double>(done) / static_cast<double>(total_), grouped(done), grouped(total_),
-                  significant(static_cast<double>(done) / seconds_since(start_), 3));
+  const std::string line = fmt::format(
+      "{} {:.0f} %, {} of {} {}, {} {}/s", what_, 100.0 * static_cast<double>(done) / static_cast<double>(total_),
+      grouped(done), grouped(total_), unit_, significant(static_cast<double>(done) / seconds_since(start_), 3), unit_);
   if (!on_terminal_) return log_info(line);
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
   line_is_open_ = true;

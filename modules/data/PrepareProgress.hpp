@@ -15,7 +15,9 @@ enum class Loudness { normal, quiet };
 /// is written over every second, else a line every ten seconds.
 class PrepareProgress {
  public:
-  PrepareProgress(std::string what, std::int64_t total, const Communicator& communicator, Loudness loudness);
+  /// `what` is done to `total` things called `unit`: "writing", 60000, "images".
+  PrepareProgress(std::string what, std::int64_t total, std::string unit, const Communicator& communicator,
+                  Loudness loudness);
   ~PrepareProgress();
   PrepareProgress(const PrepareProgress&) = delete;
   PrepareProgress& operator=(const PrepareProgress&) = delete;
@@ -26,7 +28,7 @@ class PrepareProgress {
  private:
   void show();
 
-  std::string what_;
+  std::string what_, unit_;
   std::int64_t total_, num_ranks_;
   bool speaks_, on_terminal_;
   bool line_is_open_ = false;

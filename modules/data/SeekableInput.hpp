@@ -21,12 +21,13 @@ class SeekableInput {
   const std::string& path() const { return path_; }
   /// Exactly bytes.size() bytes from `offset`.
   void read(std::uint64_t offset, std::span<std::uint8_t> bytes);
+  /// As many bytes as there are from `offset`, fewer than bytes.size() only at the end. Returns their number.
+  std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> bytes);
   /// A DataError unless the file ends, whole, at `offset`.
   void expect_end(std::uint64_t offset);
 
  private:
   struct Handle;
-  std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> bytes);
   [[noreturn]] void fail(const std::string& why) const;
 
   std::string path_;

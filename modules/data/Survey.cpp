@@ -7,9 +7,8 @@
 
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
-#include "base/Log.hpp"
-#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "data/BadInputs.hpp"
 #include "data/LongWork.hpp"
 #include "data/PrepareProgress.hpp"
 
@@ -25,16 +24,11 @@ struct Sighting {
   bool has_size_of(const Sighting& other) const { return height == other.height && width == other.width; }
 };
 
-struct BadImage {
-  std::int64_t index;
-  std::string why;
-};
-
 /// What one rank has seen.
 struct Findings {
   Sighting first, other;  ///< the first image, and the first one of another size
   std::int64_t most_channels = 0;
-  std::vector<BadImage> bad;
+  std::vector<BadInput> bad;
 
   void add(std::int64_t index, const ImageShape& shape) {
     const Sighting now{index, shape.height, shape.width};
@@ -95,31 +89,6 @@ ImageShape merge_shapes(const Findings& mine, const ImageSource& source, const P
   return {first.height, first.width, channels};
 }
 
-/// Collective. The bad images of all ranks, in input order.
-std::vector<BadImage> merge_bad(const std::vector<BadImage>& mine, const Communicator& communicator) {
-  std::string text;
-  for (const BadImage& bad : mine)
-    text += fmt::format("{}{}{}{}", bad.index, '\0', bad.why, '\0');
-  std::vector<BadImage> all;
-  for (const std::string& part : communicator.allgather(text)) {
-    const std::vector<std::string> fields = split(part, '\0');
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      all.push_back({std::stoll(fields[i]), fields[i + 1]});
-  }
-  return all;
-}
-
-void report(const std::vector<BadImage>& bad) {
-  constexpr std::size_t kMostLines = 20;
-  if (bad.empty()) return;
-  std::string text = fmt::format("{} unreadable {} left out:", grouped(static_cast<std::int64_t>(bad.size())),
-                                 bad.size() == 1 ? "image is" : "images are");
-  for (std::size_t i = 0; i < std::min(bad.size(), kMostLines); ++i)
-    text += "\n  " + bad[i].why;
-  if (bad.size() > kMostLines) text += fmt::format("\n  and {} more", bad.size() - kMostLines);
-  log_warning(text);
-}
-
 }  // namespace
 
 Survey survey_images(const ImageSource& source, const PrepareOptions& options, std::int64_t num_classes,
@@ -131,17 +100,18 @@ Survey survey_images(const ImageSource& source, const PrepareOptions& options, s
     for (std::int64_t index = block.first; index < block.first + block.count; ++index)
       check_label(source, index, num_classes);
   });
-  std::vector<BadImage> bad;
+  std::vector<BadInput> bad;
   Survey survey;
   if (const std::optional<ImageShape> common = source.common_shape()) {
     survey.shape = *common;
     if (options.size) survey.shape.height = survey.shape.width = *options.size;
   } else {
-    PrepareProgress progress("checking", count, communicator, options.quiet ? Loudness::quiet : Loudness::normal);
+    PrepareProgress progress("checking", count, "images", communicator,
+                             options.quiet ? Loudness::quiet : Loudness::normal);
     Findings mine;
     agreed_after_long_work(communicator, [&] { mine = look(source, block, options, progress); });
     bad = merge_bad(mine.bad, communicator);
-    report(bad);
+    report_bad(bad, "image", "images");
     survey.shape = merge_shapes(mine, source, options, communicator);
   }
   survey.num_skipped = static_cast<std::int64_t>(bad.size());

@@ -1,0 +1,19 @@
+#include "data/Split.hpp"
+
+#include "data/Sampler.hpp"
+
+namespace multicard {
+
+std::vector<bool> choose_test_part(std::int64_t count, double fraction, std::uint64_t seed) {
+  SamplerOptions order;
+  order.num_rows = order.global_batch = count;
+  order.seed = seed;
+  const std::vector<std::int64_t> shuffled = Sampler(order).rows(0);
+  const auto num_test = static_cast<std::size_t>(fraction * static_cast<double>(count) + 0.5);
+  std::vector<bool> is_test(shuffled.size());
+  for (std::size_t i = 0; i < num_test; ++i)
+    is_test[static_cast<std::size_t>(shuffled[i])] = true;
+  return is_test;
+}
+
+}  // namespace multicard
