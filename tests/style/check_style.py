@@ -24,6 +24,7 @@ THIRD_PARTY = {
     r"yaml-cpp/": {"config"},
     r"spdlog/": {"base"},
     r"openssl/|zlib\.h$": {"base", "io", "data"},
+    r"(pcre2|utf8proc)\.h$": {"text"},
     r"(png|jpeglib|turbojpeg)\.h$": {"data"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
@@ -283,7 +284,8 @@ def check_words(tree):
     home = re.compile(r"(?<![\w.$}~-])/(?:root|home|work|Users)/[\w.]+")
     unfinished = re.compile(r"\b(TODO|FIXME|XXX)\b")
     for path in tree.files:
-        if path.parts[:2] == ("tests", "style") or path.name == "LICENSE":
+        is_foreign = path.name == "LICENSE" or path.name == "tokenizer.json"
+        if path.parts[:2] == ("tests", "style") or is_foreign:
             continue
         for number, line in enumerate(tree.lines(path), 1):
             if home.search(line) and path.parts[:2] != ("tests", "unit"):

@@ -1,0 +1,28 @@
+#pragma once
+/// \file What a tokenizer file does to a text before it is split.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace multicard {
+
+/// The normaliser of a tokenizer.json.
+class Normalizer {
+ public:
+  /// From its JSON; null does nothing. An unknown step is a DataError naming it.
+  explicit Normalizer(const nlohmann::json& description);
+
+  bool does_nothing() const { return steps_.empty(); }
+  /// `text` is valid UTF-8, and so is the result.
+  std::string operator()(std::string text) const;
+
+ private:
+  void add(const nlohmann::json& description);
+
+  std::vector<std::function<std::string(std::string)>> steps_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,54 @@
+#include "text/Pattern.hpp"
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "text/Json.hpp"
+
+namespace multicard {
+
+Regex pattern_of(const nlohmann::json& step, const std::string& what) {
+  const nlohmann::json& pattern = member(step, "pattern", what);
+  if (optional_member(pattern, "Regex")) return Regex(text_member(pattern, "Regex", what));
+  return Regex::literal(text_member(pattern, "String", what));
+}
+
+std::string replaced(std::string_view text, const Regex& pattern, std::string_view replacement) {
+  std::string result;
+  std::size_t done = 0;
+  pattern.for_each(text, [&](const Regex::Match& match) {
+    result += text.substr(done, match.begin - done);
+    result += replacement;
+    done = match.end;
+  });
+  result += text.substr(done);
+  return result;
+}
+
+std::string replaced(std::string_view text, std::string_view wanted, std::string_view replacement) {
+  std::string result;
+  std::size_t done = 0;
+  for (std::size_t at; (at = text.find(wanted, done)) != std::string_view::npos; done = at + wanted.size()) {
+    result += text.substr(done, at - done);
+    result += replacement;
+  }
+  result += text.substr(done);
+  return result;
+}
+
+Replacement::Replacement(const nlohmann::json& step, const std::string& what)
+    : content_(text_member(step, "content", what)) {
+  const nlohmann::json& pattern = member(step, "pattern", what);
+  if (optional_member(pattern, "Regex")) {
+    regex_ = std::make_shared<Regex>(text_member(pattern, "Regex", what));
+  } else {
+    literal_ = text_member(pattern, "String", what);
+    if (literal_.empty()) throw DataError(fmt::format("{} replaces an empty text", what));
+  }
+}
+
+std::string Replacement::operator()(std::string_view text) const {
+  return regex_ ? replaced(text, *regex_, content_) : replaced(text, literal_, content_);
+}
+
+}  // namespace multicard

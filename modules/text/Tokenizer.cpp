@@ -1,0 +1,198 @@
+#include "text/Tokenizer.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "text/TokenizerParts.hpp"
+#include "text/Utf8.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+const char* const kJsonName = "tokenizer.json";
+const char* const kModelName = "tokenizer.model";
+
+class WordEncoder : public PartSink {
+ public:
+  WordEncoder(const Bpe& bpe, std::vector<TokenId>& out) : bpe_(bpe), out_(out) {}
+  void take(const TextPart& part) override { bpe_.encode(part.text, out_); }
+
+ private:
+  const Bpe& bpe_;
+  std::vector<TokenId>& out_;
+};
+
+void encode_normalized(const TokenizerParts& parts, const TextPart& part, std::vector<TokenId>& out) {
+  WordEncoder words(parts.bpe, out);
+  for (const TextSegment& segment : split_at_tokens(part.text, parts.normalized_finder)) {
+    if (segment.token) {
+      out.push_back(segment.token->id);
+    } else {
+      parts.pre_tokenizer.split({segment.text, part.is_first && segment.text.data() == part.text.data()}, words);
+    }
+  }
+}
+
+void encode_raw(const TokenizerParts& parts, std::string_view text, std::vector<TokenId>& out) {
+  for (const TextSegment& segment : split_at_tokens(text, parts.raw_finder)) {
+    const bool is_first = segment.text.data() == text.data();
+    if (segment.token) {
+      out.push_back(segment.token->id);
+    } else if (parts.normalizer.does_nothing()) {
+      encode_normalized(parts, {segment.text, is_first}, out);
+    } else {
+      const std::string normalized = parts.normalizer(std::string(segment.text));
+      encode_normalized(parts, {normalized, is_first}, out);
+    }
+  }
+}
+
+/// The text of a token as the file spells it; nothing for an id that is nobody's.
+std::optional<std::string_view> text_of(const TokenizerParts& parts, TokenId id) {
+  if (const auto added = parts.added_by_id.find(id); added != parts.added_by_id.end()) return added->second->text;
+  if (parts.texts.has(id)) return parts.texts.text(id);
+  return std::nullopt;
+}
+
+/// Adds what a byte-level decoder makes of the token.
+void append_bytes(const TokenizerParts& parts, TokenId id, std::string& bytes) {
+  const Vocabulary& words = parts.bpe.vocabulary();
+  if (parts.pre_tokenizer.unit() == WordUnit::bytes && words.has(id)) {
+    bytes += words.text(id);
+  } else if (const std::optional<std::string_view> text = text_of(parts, id)) {
+    bytes += bytes_of_token(*text);
+  }
+}
+
+std::unique_ptr<TokenizerParts> read_parts(const std::string& path, bool in_folder) {
+  const std::string bytes = read_file(path);
+  const std::size_t begin = bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const bool is_json = begin != std::string::npos && bytes[begin] == '{';
+  std::unique_ptr<TokenizerParts> parts;
+  try {
+    if (bytes.empty()) throw DataError("the file is empty");
+    parts = is_json ? parts_of_json(bytes, path)
+                    : parts_of_tiktoken(bytes, path, in_folder ? TiktokenSpecials::llama3 : TiktokenSpecials::none);
+    parts->sha256 = sha256(bytes);
+    parts->finish();
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{} cannot be used as a tokenizer: {}", path, error.problem()), error.why(),
+                    error.suggestion());
+  }
+  if (is_json || in_folder) read_folder_tokens(*parts, fs::path(path).parent_path().string());
+  return parts;
+}
+
+}  // namespace
+
+void TokenizerParts::finish() {
+  end_id = std::max(texts.end_id(), bpe.vocabulary().end_id());
+  std::set<std::string_view> specials;
+  for (const AddedToken& token : added)
+    if (token.is_special) specials.insert(token.content);
+  for (AddedToken& token : added) {
+    const auto [other, is_new] = added_by_id.try_emplace(token.id, &token);
+    if (!is_new && other->second->content != token.content)
+      throw DataError(fmt::format("two added tokens have the id {}", token.id));
+    if (!added_by_text.try_emplace(token.content, &token).second) continue;
+    end_id = std::max<std::size_t>(end_id, token.id + std::size_t{1});
+    token.text = token.is_normalized ? normalizer(token.content) : token.content;
+    token.is_skipped = specials.contains(token.text);  // not when normalising changed it: so does the library
+    (token.is_normalized ? normalized_finder : raw_finder).add(token.text, &token);
+  }
+  for (const std::vector<TokenId>* ids : {&around.before, &around.after})
+    for (const TokenId id : *ids)
+      if (id >= end_id) throw DataError(fmt::format("the post-processor adds the id {}, which no token has", id));
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const TokenizerParts> parts) : parts_(std::move(parts)) {}
+
+Tokenizer::~Tokenizer() = default;
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
+  std::string file = path;
+  const bool in_folder = fs::is_directory(path);
+  if (in_folder) {
+    file = (fs::path(path) / kJsonName).string();
+    if (!fs::exists(file)) file = (fs::path(path) / kModelName).string();
+    if (!fs::exists(file))
+      throw DataError(fmt::format("{} holds no tokenizer", path),
+                      fmt::format("there is neither {} nor {}", kJsonName, kModelName));
+  }
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(read_parts(file, in_folder)));
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
+  constexpr std::size_t kLongest = std::size_t{1} << 31;
+  if (text.size() >= kLongest)
+    throw DataError("a text of 2 GiB or more cannot be encoded at once", "", "Split it into several.");
+  std::vector<TokenId> ids;
+  if (special == SpecialTokens::add) ids = parts_->around.before;
+  if (is_valid_utf8(text)) {
+    encode_raw(*parts_, text, ids);
+  } else {
+    encode_raw(*parts_, repaired_utf8(text), ids);
+  }
+  if (special == SpecialTokens::add) ids.insert(ids.end(), parts_->around.after.begin(), parts_->around.after.end());
+  return ids;
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeSpecial special) const {
+  std::string bytes;
+  Decoder::Tokens tokens;
+  for (const TokenId id : ids) {
+    if (special == DecodeSpecial::skip && is_special(id)) continue;
+    if (parts_->decoder.is_byte_level()) {
+      append_bytes(*parts_, id, bytes);
+    } else if (const std::optional<std::string_view> text = text_of(*parts_, id)) {
+      tokens.emplace_back(*text);
+    }
+  }
+  return parts_->decoder.is_byte_level() ? repaired_utf8(bytes) : parts_->decoder(std::move(tokens));
+}
+
+std::int64_t Tokenizer::vocabulary_size() const {
+  return static_cast<std::int64_t>(parts_->end_id);
+}
+
+std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
+  if (const auto added = parts_->added_by_text.find(token); added != parts_->added_by_text.end())
+    return added->second->id;
+  const bool is_spelt_in_bytes = parts_->texts.end_id() == 0;
+  return (is_spelt_in_bytes ? parts_->bpe.vocabulary() : parts_->texts).find(token);
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  const auto added = parts_->added_by_id.find(id);
+  return added != parts_->added_by_id.end() && added->second->is_skipped;
+}
+
+std::optional<TokenId> Tokenizer::bos() const {
+  return parts_->bos;
+}
+std::optional<TokenId> Tokenizer::eos() const {
+  return parts_->eos;
+}
+const std::vector<TokenId>& Tokenizer::end_ids() const {
+  return parts_->end_ids;
+}
+
+bool Tokenizer::adds_bos() const {
+  return parts_->bos && !parts_->around.before.empty() && parts_->around.before.front() == *parts_->bos;
+}
+
+const std::string& Tokenizer::sha256() const {
+  return parts_->sha256;
+}
+const std::string& Tokenizer::path() const {
+  return parts_->path;
+}
+
+}  // namespace multicard

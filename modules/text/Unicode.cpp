@@ -1,0 +1,109 @@
+#include "text/Unicode.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <utf8proc.h>
+
+#include "text/Utf8.hpp"
+
+namespace multicard {
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
+}
+
+void append_decomposed(std::vector<utf8proc_int32_t>& characters, char32_t character, utf8proc_option_t option) {
+  constexpr int kLongest = 32;  // the longest decomposition has 18 characters
+  const std::size_t size = characters.size();
+  characters.resize(size + kLongest);
+  int last_class = 0;
+  const utf8proc_ssize_t length = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character),
+                                                          characters.data() + size, kLongest, option, &last_class);
+  characters.resize(size + static_cast<std::size_t>(std::max<utf8proc_ssize_t>(0, length)));
+}
+
+int combining_class(utf8proc_int32_t character) {
+  return utf8proc_get_property(character)->combining_class;
+}
+
+/// Marks in a row stand in the order of their classes. (The library's own sorting is quadratic in their number.)
+void order_marks(std::vector<utf8proc_int32_t>& characters) {
+  auto begin = characters.begin();
+  while (begin != characters.end()) {
+    if (combining_class(*begin) == 0) {
+      ++begin;
+      continue;
+    }
+    const auto end = std::find_if(begin, characters.end(), [](auto mark) { return combining_class(mark) == 0; });
+    std::stable_sort(begin, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
+    begin = end;
+  }
+}
+
+}  // namespace
+
+std::string normalized(std::string_view text, NormalForm form) {
+  if (is_ascii(text)) return std::string(text);
+  const bool composes = form == NormalForm::nfc || form == NormalForm::nfkc;
+  const bool is_compatible = form == NormalForm::nfkc || form == NormalForm::nfkd;
+  const auto option =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (is_compatible ? UTF8PROC_COMPAT : 0));
+  std::vector<utf8proc_int32_t> characters;
+  characters.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();)
+    append_decomposed(characters, next_character(text, at), option);
+  order_marks(characters);
+  auto length = static_cast<utf8proc_ssize_t>(characters.size());
+  if (composes)
+    length = utf8proc_normalize_utf32(characters.data(), length,
+                                      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  std::string result;
+  result.reserve(text.size());
+  for (utf8proc_ssize_t i = 0; i < length; ++i)
+    append_utf8(result, static_cast<char32_t>(characters[i]));
+  return result;
+}
+
+std::string lower_case(std::string_view text) {
+  constexpr char32_t kDottedCapitalI = 0x130;  // the one capital whose small form has two characters
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t character = next_character(text, at);
+    if (character == kDottedCapitalI) {
+      result += "i\xCC\x87";
+    } else {
+      append_utf8(result, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character))));
+    }
+  }
+  return result;
+}
+
+std::string without_marks(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t character = next_character(text, at);
+    if (utf8proc_category(static_cast<utf8proc_int32_t>(character)) != UTF8PROC_CATEGORY_MN)
+      append_utf8(result, character);
+  }
+  return result;
+}
+
+bool is_numeric(char32_t character) {
+  if (character < 0x80) return character >= '0' && character <= '9';
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+}
+
+bool is_punctuation(char32_t character) {
+  if (character < 0x80)
+    return (character >= '!' && character <= '/') || (character >= ':' && character <= '@') ||
+           (character >= '[' && character <= '`') || (character >= '{' && character <= '~');
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+}  // namespace multicard

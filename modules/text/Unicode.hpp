@@ -1,0 +1,22 @@
+#pragma once
+/// \file Unicode's normal forms and the properties that tokenizers ask for.
+
+#include <string>
+#include <string_view>
+
+namespace multicard {
+
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+
+/// All of these take valid UTF-8 and time in proportion to its length.
+std::string normalized(std::string_view text, NormalForm form);
+std::string lower_case(std::string_view text);
+/// Without the characters of category Mn.
+std::string without_marks(std::string_view text);
+
+/// Categories Nd, Nl, No.
+bool is_numeric(char32_t character);
+/// Categories P, and ASCII punctuation.
+bool is_punctuation(char32_t character);
+
+}  // namespace multicard
