@@ -207,7 +207,8 @@ void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) con
   for (const Copy& copy : copies) {
     refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape, copy.to->sizes(),
                  "Check that config.json belongs to these weights.");
-    refuse_dtype(folder_, copy.from->entry->name, copy.from->entry->dtype);
+    const std::optional<at::ScalarType> dtype = scalar_type_of(copy.from->entry->dtype);
+    if (!dtype || !at::isFloatingType(*dtype)) refuse_dtype(folder_, copy.from->entry->name, copy.from->entry->dtype);
   }
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());

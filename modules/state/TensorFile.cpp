@@ -33,8 +33,8 @@ constexpr std::array<DtypePair, 10> kDtypes{{{"F64", at::kDouble},
                                              {"BOOL", at::kBool}}};
 
 at::ScalarType scalar_type(const SafetensorsEntry& entry, const std::string& path) {
+  if (const auto type = scalar_type_of(entry.dtype)) return *type;
   refuse_dtype(path, entry.name, entry.dtype);
-  return *scalar_type_of(entry.dtype);
 }
 
 std::string dtype_name(const NamedTensor& entry, const std::string& path) {

@@ -6,7 +6,6 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "state/TensorFile.hpp"
 
 namespace multicard {
 
@@ -44,7 +43,6 @@ void refuse_shape(const std::string& origin, const std::string& name, at::IntArr
 }
 
 void refuse_dtype(const std::string& origin, const std::string& name, const std::string& dtype) {
-  if (scalar_type_of(dtype)) return;
   throw DataError(fmt::format("cannot use tensor {} of {}", name, origin), fmt::format("its dtype is {}", dtype),
                   "Convert it to F32 or BF16.");
 }

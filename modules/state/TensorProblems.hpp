@@ -20,8 +20,8 @@ void refuse_unknown(const std::string& origin, const std::vector<std::string>& u
 /// \param suggestion what sets the model's shapes
 void refuse_shape(const std::string& origin, const std::string& name, at::IntArrayRef stored, at::IntArrayRef wanted,
                   const std::string& suggestion);
-/// For a dtype without counterpart.
-void refuse_dtype(const std::string& origin, const std::string& name, const std::string& dtype);
+/// Throws always: the dtype has no counterpart here.
+[[noreturn]] void refuse_dtype(const std::string& origin, const std::string& name, const std::string& dtype);
 /// @}
 
 }  // namespace multicard

@@ -107,5 +107,55 @@ TEST(PutInPlace, ChangesPlacesWithWhatHadTheName) {
   EXPECT_THROW(put_in_place((scratch / "none").string(), (scratch / "place").string()), DataError);
 }
 
+/// One process fills a folder: the root of the test.
+template <class Body>
+void on_root_alone(Body&& body) {
+  if (world().is_root()) body();
+  world().barrier();
+}
+
+TEST(PendingFolder, AppearsWithAllFilesWhenCommitted) {
+  const ScratchFolder scratch;
+  on_root_alone([&] {
+    fs::create_directories(scratch / "empty");
+    for (const char* name : {"a/new/", "empty"}) {
+      PendingFolder pending(scratch / name);
+      write_file(pending.path() + "/sub/x", "text");
+      EXPECT_TRUE(fs::path(pending.path()).filename().string().starts_with("."));
+      EXPECT_FALSE(fs::exists(fs::path(scratch / name) / "sub"));
+
+      pending.commit();
+
+      EXPECT_EQ(read_file(scratch / (std::string(name) + "/sub/x")), "text");
+      EXPECT_FALSE(fs::exists(pending.path()));
+    }
+  });
+}
+
+TEST(PendingFolder, IsRemovedWithoutCommit) {
+  const ScratchFolder scratch;
+  on_root_alone([&] {
+    {
+      const PendingFolder pending(scratch / "x");
+      write_file(pending.path() + "/y", "half");
+    }
+    EXPECT_TRUE(fs::is_empty(scratch.path()));
+  });
+}
+
+TEST(PendingFolder, RefusesToReplaceWhatIsThere) {
+  const ScratchFolder scratch;
+  on_root_alone([&] {
+    write_file(scratch / "full/y", "old");
+    EXPECT_THROW(PendingFolder(scratch / "full"), DataError);
+    EXPECT_THROW(PendingFolder(scratch / "full/y"), DataError);
+
+    PendingFolder late(scratch / "new");
+    write_file(scratch / "new/y", "from another");
+    EXPECT_THROW(late.commit(), DataError);
+    EXPECT_EQ(read_file(scratch / "new/y"), "from another");
+  });
+}
+
 }  // namespace
 }  // namespace multicard

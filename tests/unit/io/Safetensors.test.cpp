@@ -178,5 +178,44 @@ TEST(Safetensors, WithHostileHeadersAreRefused) {
   EXPECT_THROW(SafetensorsFile(scratch.path().string()), DataError);
 }
 
+TEST(SafetensorsWriter, WritesTensorByTensorWhatIsWrittenAtOnce) {
+  const ScratchFolder scratch;
+  const std::vector<float> first{1, 2, 3, 4}, second{5};
+  const std::vector<double> third{6, 7};
+  const std::vector<SafetensorsEntry> entries{
+      {"b", "F32", {2, 2}, bytes_of(first)}, {"a", "F32", {1}, bytes_of(second)}, {"c", "F64", {2}, bytes_of(third)}};
+  write_safetensors(scratch / "whole.safetensors", entries);
+
+  SafetensorsWriter writer(scratch / "x.safetensors", {{"b", "F32", {2, 2}}, {"a", "F32", {1}}, {"c", "F64", {2}}});
+  ASSERT_EQ(writer.tensors()[0].name + writer.tensors()[1].name + writer.tensors()[2].name, "cab");
+  writer.write(bytes_of(third));
+  writer.write(bytes_of(second));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "x.safetensors"));
+  writer.write(bytes_of(first));
+  writer.commit();
+
+  EXPECT_EQ(read_file(scratch / "x.safetensors"), read_file(scratch / "whole.safetensors"));
+}
+
+TEST(SafetensorsWriter, RefusesWhatWasNotAnnounced) {
+  const ScratchFolder scratch;
+  const std::vector<float> values{1, 2};
+  const auto open = [&](std::vector<TensorHeader> tensors) {
+    return SafetensorsWriter(scratch / "x.safetensors", std::move(tensors));
+  };
+  EXPECT_THROW(open({{"a", "F31", {2}}}), DataError);
+  EXPECT_THROW(open({{"a", "F32", {-2}}}), DataError);
+  EXPECT_THROW(open({{"a", "F32", {2}}, {"a", "F32", {2}}}), DataError);
+  EXPECT_THROW(open({{"__metadata__", "F32", {2}}}), DataError);
+  {
+    SafetensorsWriter writer(scratch / "x.safetensors", {{"a", "F32", {2}}});
+    EXPECT_THROW(writer.write(bytes_of(values).subspan(4)), DataError);
+    EXPECT_THROW(writer.commit(), DataError);
+    writer.write(bytes_of(values));
+    EXPECT_THROW(writer.write(bytes_of(values)), DataError);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+}
+
 }  // namespace
 }  // namespace multicard

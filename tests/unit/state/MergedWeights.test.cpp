@@ -1,0 +1,73 @@
+#include "state/MergedWeights.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+const std::string kLayer = "model.layers.0.self_attn.q_proj";
+
+/// A base model of one adapted and one plain weight, and an adapter of rank 2 with scaling 4.
+class MergedModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    save_tensors(scratch_ / "model.safetensors", {{kLayer + ".weight", base_}, {"model.norm.weight", norm_}});
+    write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}});
+  }
+
+  void write_adapter_of(const NamedTensors& tensors) {
+    AdapterConfig config;
+    config.rank = 2;
+    config.targets = {"all-linear"};
+    write_adapter(scratch_.path().string(), config, tensors);
+  }
+
+  at::Tensor merged(const std::string& name, at::ScalarType dtype, OutputLayer output = OutputLayer::own) const {
+    const ModelFolder base = ModelFolder::open(scratch_.path().string());
+    const PeftAdapter adapter = PeftAdapter::open(scratch_.path().string());
+    return MergedWeights(base, adapter, output).weight(name, dtype);
+  }
+
+  test::ScratchFolder scratch_;
+  at::Tensor base_ = at::randn({3, 5}).to(at::kBFloat16), norm_ = at::randn({7}).to(at::kBFloat16);
+  at::Tensor a_ = at::randn({2, 5}), b_ = at::randn({3, 2});
+};
+
+TEST_F(MergedModel, HasBasePlusScaledAdapterRoundedOnce) {
+  const at::Tensor expected = base_.to(at::kDouble) + 4 * at::matmul(b_.to(at::kDouble), a_.to(at::kDouble));
+
+  const at::Tensor as_float = merged(kLayer + ".weight", at::kFloat);
+  EXPECT_LT((as_float.to(at::kDouble) - expected).abs().max().item<double>(), 1e-5);
+  EXPECT_TRUE(at::equal(merged(kLayer + ".weight", at::kBFloat16), as_float.to(at::kBFloat16)));
+}
+
+TEST_F(MergedModel, KeepsOtherWeightsAsTheyAre) {
+  EXPECT_TRUE(at::equal(merged("model.norm.weight", at::kBFloat16), norm_));
+  EXPECT_TRUE(at::equal(merged("model.norm.weight", at::kFloat), norm_.to(at::kFloat)));
+}
+
+TEST_F(MergedModel, RefusesAnAdapterOfAnotherModel) {
+  const auto adapter_of = [](const std::string& layer, std::int64_t out, std::int64_t in) {
+    return NamedTensors{{PeftAdapter::a_name(layer), at::ones({2, in})},
+                        {PeftAdapter::b_name(layer), at::ones({out, 2})}};
+  };
+  write_adapter_of(adapter_of("model.layers.9.self_attn.q_proj", 3, 5));
+  EXPECT_THROW(merged(kLayer + ".weight", at::kFloat), DataError);
+  write_adapter_of(adapter_of(kLayer, 5, 3));
+  EXPECT_THROW(merged(kLayer + ".weight", at::kFloat), DataError);
+  save_tensors(scratch_ / "model.safetensors", {{"lm_head.weight", at::ones({3, 5})}});
+  write_adapter_of(adapter_of("lm_head", 3, 5));
+  EXPECT_THROW(merged("lm_head.weight", at::kFloat, OutputLayer::tied), DataError);
+  EXPECT_NO_THROW(merged("lm_head.weight", at::kFloat, OutputLayer::own));
+}
+
+}  // namespace
+}  // namespace multicard

@@ -1,0 +1,227 @@
+#include "state/PeftAdapter.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+const std::string kTuned = test::source_path("tests/data/oracles/lora/adapter_final").string();
+const std::string kLayer = "model.layers.0.self_attn.q_proj";
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
+
+std::string config_text(const std::string& more) {
+  return R"({"peft_type": "LORA", "target_modules": ["q_proj"])" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_adapter_config(text, "adapter_config.json");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(AdapterConfig, HasThePeersDefaults) {
+  const AdapterConfig config = parse_adapter_config(config_text(""), "x");
+
+  EXPECT_EQ(config.rank, 8);
+  EXPECT_EQ(config.alpha, 8.0);
+  EXPECT_EQ(config.dropout, 0.0);
+  EXPECT_FALSE(config.rslora);
+  EXPECT_EQ(config.targets, std::vector<std::string>{"q_proj"});
+  EXPECT_EQ(config.base_model, "");
+  EXPECT_EQ(config.scaling(), 1.0);
+}
+
+TEST(AdapterConfig, ReadsWhatItSays) {
+  const AdapterConfig config = parse_adapter_config(
+      R"({"peft_type": "LORA", "target_modules": ".*_proj", "r": 16, "lora_alpha": 24.5, "lora_dropout": 0.1,
+          "use_rslora": true, "base_model_name_or_path": "a/b", "a key of tomorrow": {"x": [1]}, "bias": "none",
+          "modules_to_save": null, "rank_pattern": {}, "layers_to_transform": [], "use_dora": false,
+          "init_lora_weights": "gaussian"})",
+      "x");
+
+  EXPECT_EQ(config.rank, 16);
+  EXPECT_EQ(config.alpha, 24.5);
+  EXPECT_EQ(config.dropout, 0.1);
+  EXPECT_EQ(config.scaling(), 24.5 / 4);
+  EXPECT_EQ(config.targets, std::vector<std::string>{".*_proj"});
+  EXPECT_EQ(config.target_kind, TargetKind::pattern);
+  EXPECT_EQ(config.base_model, "a/b");
+}
+
+TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
+  for (const char* setting :
+       {R"("use_dora": true)", R"("bias": "all")", R"("modules_to_save": ["lm_head"])", R"("rank_pattern": {"q": 4})",
+        R"("alpha_pattern": {"q": 4})", R"("layers_to_transform": 3)", R"("fan_in_fan_out": true)",
+        R"("lora_bias": true)", R"("target_parameters": ["x"])", R"("trainable_token_indices": [1])",
+        R"("init_lora_weights": "pissa_niter_16")", R"("init_lora_weights": "loftq")"}) {
+    const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
+    EXPECT_CONTAINS(refusal(config_text(setting)), "adapter_config.json: " + key + " cannot be used");
+  }
+}
+
+TEST(AdapterConfig, RefusesImpossibleValues) {
+  for (const char* setting :
+       {R"("r": 0)", R"("r": -8)", R"("r": 1e30)", R"("r": 8.5)", R"("r": "8")", R"("lora_alpha": [8])",
+        R"("lora_dropout": 1.0)", R"("lora_dropout": -0.1)", R"("base_model_name_or_path": 7)"}) {
+    const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
+    EXPECT_CONTAINS(refusal(config_text(setting)), ": " + key + " cannot be used");
+  }
+  for (const char* targets : {"7", "[]", "[7]", "\"\"", "{}"})
+    EXPECT_CONTAINS(refusal(std::string(R"({"peft_type": "LORA", "target_modules": )") + targets + "}"),
+                    "target_modules cannot be used");
+  EXPECT_CONTAINS(refusal(R"({"peft_type": "IA3"})"), "only LORA");
+  for (const char* text : {"", "{", "[]", "7", "null"})
+    EXPECT_CONTAINS(refusal(text), "is not a PEFT configuration");
+}
+
+TEST(AdapterConfig, IsWrittenAsThePeerWritesIt) {
+  AdapterConfig config;
+  config.rank = 4;
+  config.alpha = 16;
+  config.dropout = 0.05;
+  config.targets = {"q_proj", "v_proj"};
+  config.base_model = "base \"x\"";
+
+  EXPECT_EQ(adapter_config_json(config), R"({
+  "alpha_pattern": {},
+  "auto_mapping": null,
+  "base_model_name_or_path": "base \"x\"",
+  "bias": "none",
+  "fan_in_fan_out": false,
+  "inference_mode": true,
+  "init_lora_weights": true,
+  "layers_pattern": null,
+  "layers_to_transform": null,
+  "lora_alpha": 16,
+  "lora_dropout": 0.05,
+  "modules_to_save": null,
+  "peft_type": "LORA",
+  "peft_version": "0.21.2",
+  "r": 4,
+  "rank_pattern": {},
+  "revision": null,
+  "target_modules": [
+    "q_proj",
+    "v_proj"
+  ],
+  "task_type": "CAUSAL_LM",
+  "use_dora": false,
+  "use_rslora": false
+})");
+}
+
+TEST(AdapterConfig, SurvivesWritingAndReading) {
+  AdapterConfig config;
+  config.alpha = 0.1;
+  config.rslora = true;
+  config.targets = {R"(model\.layers\.[01]\..*)"};
+  config.target_kind = TargetKind::pattern;
+
+  const AdapterConfig read = parse_adapter_config(adapter_config_json(config), "x");
+
+  EXPECT_EQ(read.alpha, 0.1);
+  EXPECT_TRUE(read.rslora);
+  EXPECT_EQ(read.targets, config.targets);
+  EXPECT_EQ(read.target_kind, TargetKind::pattern);
+}
+
+TEST(AdapterConfig, ResolvesTargetsByTheAdaptedLayers) {
+  const std::vector<std::string> layers{"model.layers.0.mlp.up_proj", "model.layers.0.self_attn.q_proj",
+                                        "model.layers.1.self_attn.q_proj"};
+  AdapterConfig config;
+
+  config.targets = {"all-linear"};
+  EXPECT_EQ(with_resolved_targets(config, layers).targets, (std::vector<std::string>{"q_proj", "up_proj"}));
+  config.targets = {"self_attn.q_proj"};
+  EXPECT_EQ(with_resolved_targets(config, layers).target_kind, TargetKind::names);
+  config.targets = {".*q_proj"};
+  EXPECT_EQ(with_resolved_targets(config, layers).target_kind, TargetKind::pattern);
+}
+
+TEST(PeftAdapter, ReadsAndRewritesThePeersFiles) {
+  const test::ScratchFolder scratch;
+  const PeftAdapter adapter = PeftAdapter::open(kTuned);
+  EXPECT_EQ(adapter.layers().size(), 14U);
+  EXPECT_EQ(adapter.config().alpha, 16.0);
+  EXPECT_EQ(adapter.config().base_model, "tinystories-656K");
+
+  write_adapter(scratch.path().string(), adapter.config(), adapter.file().load_all());
+
+  EXPECT_EQ(read_file(scratch / kAdapterFile), read_file(kTuned + "/" + kAdapterFile));
+  EXPECT_EQ(PeftAdapter::open(scratch.path().string()).config().targets, adapter.config().targets);
+}
+
+TEST(PeftAdapter, FillsTargetsOfAnotherDtype) {
+  const PeftAdapter adapter = PeftAdapter::open(kTuned);
+  NamedTensors targets;
+  for (const NamedTensor& entry : adapter.file().load_all())
+    targets.push_back({entry.name, at::zeros(entry.tensor.sizes(), at::kDouble)});
+
+  adapter.load_into(targets);
+
+  for (const NamedTensor& target : targets)
+    EXPECT_TRUE(at::equal(target.tensor, adapter.file().view(target.name).to(at::kDouble))) << target.name;
+  targets.pop_back();
+  EXPECT_THROW(adapter.load_into(targets), DataError);
+}
+
+/// The DataError of opening a folder with these tensors.
+std::string refusal_of(const NamedTensors& tensors) {
+  const test::ScratchFolder scratch;
+  save_tensors(scratch / kAdapterFile, tensors);
+  write_file(scratch / kAdapterConfigFile, config_text(R"("r": 2)"));
+  try {
+    PeftAdapter::open(scratch.path().string());
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(PeftAdapter, RefusesTensorsThatAreNoPairsOfItsRank) {
+  const std::string a = PeftAdapter::a_name(kLayer), b = PeftAdapter::b_name(kLayer);
+  EXPECT_EQ(refusal_of({{a, at::ones({2, 5})}, {b, at::ones({3, 2})}}), "nothing was thrown");
+  EXPECT_CONTAINS(refusal_of({{a, at::ones({2, 5})}}), "it has no lora_B");
+  EXPECT_CONTAINS(refusal_of({{b, at::ones({3, 2})}}), "it has no lora_A");
+  EXPECT_CONTAINS(refusal_of({{a, at::ones({4, 5})}, {b, at::ones({3, 4})}}), "are not of rank 2");
+  EXPECT_CONTAINS(refusal_of({{a, at::ones({2})}, {b, at::ones({3, 2})}}), "are not of rank 2");
+  EXPECT_CONTAINS(refusal_of({{a, at::ones({2, 5}, at::kInt)}, {b, at::ones({3, 2}, at::kInt)}}), "floating-point");
+  EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.weight", at::ones({2})}}), "it is no lora_A or lora_B");
+  EXPECT_CONTAINS(refusal_of({{"x.lora_A.weight", at::ones({2})}}), "it is no lora_A or lora_B");
+  EXPECT_CONTAINS(refusal_of({}), "holds no adapter");
+}
+
+TEST(PeftAdapter, NamesTheFileThatIsMissing) {
+  const test::ScratchFolder scratch;
+  const auto message = [&] {
+    try {
+      PeftAdapter::open(scratch.path().string());
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+
+  EXPECT_CONTAINS(message(), "it has no adapter_config.json");
+  write_file(scratch / kAdapterConfigFile, config_text(""));
+  EXPECT_CONTAINS(message(), "it has no adapter_model.safetensors");
+  write_file(scratch / "adapter_model.bin", "x");
+  EXPECT_CONTAINS(message(), "Convert it to safetensors");
+}
+
+}  // namespace
+}  // namespace multicard
