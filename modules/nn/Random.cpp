@@ -1,11 +1,13 @@
 #include "nn/Random.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 namespace multicard {
 namespace {
@@ -69,6 +71,33 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
     if (i + 1 < values.numel()) out[i + 1] = static_cast<float>(radius * std::sin(angle));
   }
   return values;
+}
+
+void fill_normal(at::Tensor& out, double deviation, std::uint64_t seed, std::uint64_t stream) {
+  if (out.is_cpu()) {
+    out.copy_(normal_values(out.sizes(), deviation, seed, stream));
+    return;
+  }
+  constexpr std::int64_t kPairs = std::int64_t{1} << 24;  // at a time: int64 and double values
+  at::Tensor flat = out.view({-1});
+  for (std::int64_t first = 0; first < flat.numel(); first += 2 * kPairs) {
+    const std::int64_t count = std::min(2 * kPairs, flat.numel() - first), pairs = (count + 1) / 2;
+    const at::Tensor even = at::arange(first, first + 2 * pairs, 2, out.options().dtype(at::kLong));
+    const auto key = as_signed(seed_of_stream(seed, stream));
+    const auto uniforms = [&](const at::Tensor& index) {
+      const at::Tensor bits = mixed(index * as_signed(kIncrement) + key);
+      const at::Tensor upper = bits.__rshift__(11) & as_signed(~std::uint64_t{0} >> 11);
+      return (upper.to(at::kDouble) + 1.0) * 0x1.0p-53;
+    };
+    const at::Tensor radius = (uniforms(even).log() * -2.0).sqrt() * deviation;
+    const at::Tensor angle = uniforms(even + 1) * (2.0 * std::numbers::pi);
+    const at::Tensor values = at::stack({radius * angle.cos(), radius * angle.sin()}, 1).view({-1});
+    flat.narrow(0, first, count).copy_(values.narrow(0, 0, count));
+  }
+}
+
+double uniform_value(std::uint64_t seed, std::uint64_t index) {
+  return uniform(mixed(seed + kIncrement), index);
 }
 
 at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t seed, std::uint64_t stream) {

@@ -15,6 +15,12 @@ at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t 
 /// Values between -bound and bound, float32 on the CPU.
 at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t seed, std::uint64_t stream);
 
+/// The values of normal_values() (but for the last digits, on a GPU) in `out`, of any device and dtype, whose gradient
+/// mode is off; on a GPU they are made there.
+void fill_normal(at::Tensor& out, double deviation, std::uint64_t seed, std::uint64_t stream);
+/// Number `index` of a sequence of values in (0, 1].
+double uniform_value(std::uint64_t seed, std::uint64_t index);
+
 /// x with each value zeroed with `probability` (below 1) and the others divided by (1 - probability). The choice
 /// depends on `seed` and the index of the element alone, whatever device or dtype.
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed);

@@ -1,0 +1,193 @@
+#include "nn/LinearGroup.hpp"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/Random.hpp"
+
+namespace multicard {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// A leaf that shares memory with rows of a larger tensor.
+at::Tensor leaf_of_rows(const at::Tensor& whole, std::int64_t first, std::int64_t rows) {
+  const at::NoGradGuard no_grad;
+  at::Tensor leaf = whole.narrow(0, first, rows).detach();
+  return leaf.requires_grad_(true);
+}
+
+at::Tensor dropped(const at::Tensor& x, const LinearPass& pass) {
+  return pass.dropout > 0 ? seeded_dropout(x, pass.dropout, pass.dropout_seed) : x;
+}
+
+}  // namespace
+
+class GroupFunction : public torch::autograd::Function<GroupFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList trained,
+                            const LinearGroup* group, const LinearPass* pass) {
+    const bool adapts = group->is_adapted() && pass->uses_adapters;
+    at::Tensor y = base(x, *group, *pass), low;
+    if (adapts) {
+      low = at::mm(dropped(x, *pass), group->a_.to(pass->dtype).t());
+      if (group->scaling_ != 1) low.mul_(group->scaling_);
+      for (std::size_t i = 0; i < group->adapted_.size(); ++i) {
+        const LinearGroup::Adapter& adapter = group->adapted_[i];
+        y.narrow(1, adapter.first, adapter.out).addmm_(columns(low, i, *group), adapter.b.to(pass->dtype).t());
+      }
+    }
+    const bool needs_x = adapts || !group->is_adapted();
+    context->save_for_backward({needs_x && !trained.empty() ? x : at::Tensor(), low});
+    context->saved_data["group"] = reinterpret_cast<std::int64_t>(group);
+    context->saved_data["adapts"] = adapts;
+    context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
+    context->saved_data["dropout"] = pass->dropout;
+    context->saved_data["seed"] = static_cast<std::int64_t>(pass->dropout_seed);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& group = *reinterpret_cast<const LinearGroup*>(context->saved_data["group"].toInt());
+    LinearPass pass;
+    pass.uses_adapters = context->saved_data["adapts"].toBool();
+    pass.dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());
+    pass.dropout = context->saved_data["dropout"].toDouble();
+    pass.dropout_seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& dy = gradients[0];
+    const bool needs_dx = context->needs_input_grad(0);
+
+    variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
+    at::Tensor dx = needs_dx ? at::mm(dy, group.weight_.to(pass.dtype)) : at::Tensor();
+    if (pass.uses_adapters)
+      adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
+    else if (!group.is_adapted())
+      weight_backward(group, saved[0], dy, result);
+    result[0] = dx;
+    return result;
+  }
+
+ private:
+  static at::Tensor base(const at::Tensor& x, const LinearGroup& group, const LinearPass& pass) {
+    const at::Tensor weight = group.weight_.to(pass.dtype).t();
+    return group.bias_.defined() ? at::addmm(group.bias_.to(pass.dtype), x, weight) : at::mm(x, weight);
+  }
+
+  static at::Tensor columns(const at::Tensor& low, std::size_t adapter, const LinearGroup& group) {
+    const std::int64_t rank = group.adapted_[adapter].b.size(1);
+    return low.narrow(1, static_cast<std::int64_t>(adapter) * rank, rank);
+  }
+
+  // dA = (s dy B)^T dropout(x), dB = dy^T (s dropout(x) A^T), and to dx what went through the adapters.
+  static void adapter_backward(const LinearGroup& group, const LinearPass& pass, const at::Tensor& x,
+                               const at::Tensor& low, const at::Tensor& dy, at::Tensor& dx, variable_list& result) {
+    at::Tensor dlow = at::empty_like(low);
+    for (std::size_t i = 0; i < group.adapted_.size(); ++i) {
+      const LinearGroup::Adapter& adapter = group.adapted_[i];
+      const at::Tensor dy_i = dy.narrow(1, adapter.first, adapter.out);
+      at::Tensor dlow_i = columns(dlow, i, group);
+      at::mm_out(dlow_i, dy_i, adapter.b.to(pass.dtype));
+      result[2 + 2 * i] = at::mm(dy_i.t(), columns(low, i, group)).to(adapter.b.scalar_type());
+    }
+    if (group.scaling_ != 1) dlow.mul_(group.scaling_);
+    const at::Tensor da = at::mm(dlow.t(), dropped(x, pass)).to(group.a_.scalar_type());
+    const std::int64_t rank = group.adapted_.front().b.size(1);
+    for (std::size_t i = 0; i < group.adapted_.size(); ++i)
+      result[1 + 2 * i] = da.narrow(0, static_cast<std::int64_t>(i) * rank, rank);
+    if (!dx.defined()) return;
+    const at::Tensor a = group.a_.to(pass.dtype);
+    if (pass.dropout > 0)
+      dx.add_(dropped(at::mm(dlow, a), pass));
+    else
+      dx.addmm_(dlow, a);
+  }
+
+  static void weight_backward(const LinearGroup& group, const at::Tensor& x, const at::Tensor& dy,
+                              variable_list& result) {
+    const at::Tensor dweight = at::mm(dy.t(), x).to(group.weight_.scalar_type());
+    at::Tensor dbias;
+    if (group.bias_.defined()) dbias = dy.sum({0}, false, group.bias_.scalar_type());
+    std::int64_t first = 0;
+    std::size_t at = 1;
+    for (const LinearGroup::Layer& layer : group.layers_) {
+      result[at++] = dweight.narrow(0, first, layer.out);
+      if (layer.has_bias) result[at++] = dbias.narrow(0, first, layer.out);
+      first += layer.out;
+    }
+  }
+};
+
+LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options)
+    : layers_(std::move(layers)) {
+  std::int64_t out = 0;
+  for (const Layer& layer : layers_)
+    out += layer.out;
+  weight_ = at::empty({out, in}, options);
+  // Of layers with and without bias those without would have one of zero; in these networks all or none have one.
+  if (layers_.front().has_bias) bias_ = at::empty({out}, options);
+  std::int64_t first = 0;
+  for (const Layer& layer : layers_) {
+    weights_.push_back({layer.name + ".weight", leaf_of_rows(weight_, first, layer.out)});
+    if (layer.has_bias) weights_.push_back({layer.name + ".bias", leaf_of_rows(bias_, first, layer.out)});
+    first += layer.out;
+  }
+  trained_ = tensors_of(weights_);
+}
+
+void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<std::string>& names) {
+  for (NamedTensor& weight : weights_)
+    weight.tensor.requires_grad_(false);
+  trained_.clear();
+  scaling_ = options.scaling();
+  const auto is_adapted = [&](const Layer& layer) {
+    return std::find(names.begin(), names.end(), layer.name) != names.end();
+  };
+  const auto count = std::count_if(layers_.begin(), layers_.end(), is_adapted);
+  if (count == 0) return;
+  const at::TensorOptions tensor_options = weight_.options().dtype(options.dtype);
+  a_ = at::zeros({count * options.rank, weight_.size(1)}, tensor_options);
+  std::int64_t first = 0;
+  for (const Layer& layer : layers_) {
+    if (is_adapted(layer)) {
+      const at::Tensor a = leaf_of_rows(a_, static_cast<std::int64_t>(adapted_.size()) * options.rank, options.rank);
+      const at::Tensor b = at::zeros({layer.out, options.rank}, tensor_options).requires_grad_(true);
+      adapted_.push_back({first, layer.out, b});
+      adapters_.push_back({"base_model.model." + layer.name + ".lora_A.weight", a});
+      adapters_.push_back({"base_model.model." + layer.name + ".lora_B.weight", b});
+    }
+    first += layer.out;
+  }
+  trained_ = tensors_of(adapters_);
+}
+
+void LinearGroup::merge_adapters() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < adapted_.size(); ++i) {
+    const Adapter& adapter = adapted_[i];
+    at::Tensor weight = weight_.narrow(0, adapter.first, adapter.out);
+    const at::ScalarType wide = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const std::int64_t rank = adapter.b.size(1);
+    const at::Tensor a = a_.narrow(0, static_cast<std::int64_t>(i) * rank, rank).to(wide);
+    weight.copy_(at::addmm(weight.to(wide), adapter.b.to(wide), a, 1, scaling_));
+  }
+  adapted_.clear();
+  adapters_.clear();
+  trained_.clear();
+  a_.reset();
+}
+
+at::Tensor LinearGroup::forward(const at::Tensor& x, const LinearPass& pass) const {
+  return GroupFunction::apply(x, at::TensorList(trained_), this, &pass);
+}
+
+}  // namespace multicard

@@ -1,0 +1,65 @@
+#pragma once
+/// \file Linear layers that read the same input, computed as one, with adapters.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "nn/Lora.hpp"
+#include "state/NamedTensor.hpp"
+
+namespace multicard {
+
+/// What a pass through the network needs beside its input.
+struct LinearPass {
+  at::ScalarType dtype = at::kFloat;  ///< of the products
+  bool uses_adapters = true;
+  double dropout = 0;  ///< probability; 0 where it does not apply
+  std::uint64_t dropout_seed = 0;
+};
+
+/// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
+/// adapted. Their weights are views of one tensor, their A matrices too.
+class LinearGroup {
+ public:
+  struct Layer {
+    std::string name;  ///< model.layers.0.self_attn.q_proj
+    std::int64_t out = 0;
+    bool has_bias = false;
+  };
+  LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options);
+
+  /// NAME.weight [out, in] and NAME.bias [out] of each layer: leaves.
+  const NamedTensors& weights() const { return weights_; }
+  /// base_model.model.NAME.lora_A.weight [rank, in] and lora_B.weight [out, rank] of each adapted layer: leaves.
+  const NamedTensors& adapters() const { return adapters_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+
+  /// Freezes the weights and adapts the layers whose names are in `names`, with A and B as yet zero.
+  void add_adapters(const AdapterOptions& options, const std::vector<std::string>& names);
+  /// Adds s B A to the weights and forgets the adapters.
+  void merge_adapters();
+
+  /// [tokens, out_1 + out_2 + ...] of x [tokens, in] of type pass.dtype. The group must outlive backward.
+  at::Tensor forward(const at::Tensor& x, const LinearPass& pass) const;
+
+ private:
+  friend class GroupFunction;
+  struct Adapter {
+    std::int64_t first = 0, out = 0;  ///< columns of y
+    at::Tensor b;
+  };
+  bool is_adapted() const { return !adapted_.empty(); }
+
+  std::vector<Layer> layers_;
+  at::Tensor weight_, bias_;  ///< of all layers; bias undefined where none has one
+  at::Tensor a_;              ///< of all adapted layers, [adapted * rank, in]
+  std::vector<Adapter> adapted_;
+  double scaling_ = 1;
+  NamedTensors weights_, adapters_;
+  std::vector<at::Tensor> trained_;  ///< leaves that autograd sees, in the order of backward's results
+};
+
+}  // namespace multicard

@@ -1,0 +1,232 @@
+#include "nn/Llama.hpp"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
+
+#include "base/Error.hpp"
+#include "nn/LlamaBlock.hpp"
+#include "nn/Random.hpp"
+#include "nn/RmsNorm.hpp"
+#include "nn/TokenLoss.hpp"
+
+namespace multicard {
+namespace {
+
+at::Tensor matrix(std::int64_t rows, std::int64_t columns, const at::TensorOptions& options) {
+  return at::empty({rows, columns}, options).requires_grad_(true);
+}
+
+void append(NamedTensors& to, const NamedTensors& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+std::int64_t num_targets(std::span<const RowShape> shapes) {
+  std::int64_t count = 0;
+  for (const RowShape& shape : shapes)
+    count += shape.num_targets;
+  return count;
+}
+
+void check_input(const TextInput& input) {
+  if (input.tokens.dim() != 2 || input.tokens.sizes() != input.targets.sizes())
+    throw DataError("tokens and targets of a batch differ in shape");
+  if (input.tokens.size(0) != static_cast<std::int64_t>(input.shapes.size()))
+    throw DataError("a batch of " + std::to_string(input.tokens.size(0)) + " rows comes with the shapes of " +
+                    std::to_string(input.shapes.size()));
+}
+
+}  // namespace
+
+struct Llama::Impl {
+  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options)
+      : config(shape), options(tensor_options), compute(c10::typeMetaToScalarType(tensor_options.dtype())) {
+    embedding = matrix(config.vocabulary_size, config.hidden_size, options);
+    weights.push_back({"model.embed_tokens.weight", embedding});
+    for (std::int64_t number = 0; number < config.num_layers; ++number) {
+      blocks.emplace_back(config, number, options);
+      append(weights, blocks.back().weights());
+    }
+    norm = at::empty({config.hidden_size}, options).requires_grad_(true);
+    weights.push_back({"model.norm.weight", norm});
+    head = embedding;
+    if (!config.has_tied_embeddings) {
+      head = matrix(config.vocabulary_size, config.hidden_size, options);
+      weights.push_back({"lm_head.weight", head});
+    }
+    parameters = weights;
+  }
+
+  /// Rotary angles of the plan's positions, all below `end`.
+  RopeTable rope_of(const SequencePlan& plan, std::int64_t end) {
+    const at::ScalarType dtype = compute == at::kDouble ? at::kDouble : at::kFloat;
+    if (!table.cos.defined() || table.cos.size(0) < end || table.cos.scalar_type() != dtype)
+      table = rope_table(config, std::max<std::int64_t>(2 * end, 512), dtype, options.device());
+    return table.at_positions(plan.positions);
+  }
+
+  /// The normed output of the last block, [tokens, hidden].
+  at::Tensor hidden(const at::Tensor& tokens, c10::intrusive_ptr<SequencePlan> plan, std::int64_t end,
+                    KvCache* cache = nullptr) {
+    plan->rope = rope_of(*plan, end);
+    LlamaPass pass;
+    pass.plan = std::move(plan);
+    pass.cache = cache;
+    pass.linear = {compute, adapters_state == Adapters::on, mode == Mode::train ? dropout : 0.0, dropout_seed};
+    const bool recomputes = checkpointing == Checkpointing::per_layer && at::GradMode::is_enabled();
+    Residual stream{at::embedding(embedding, tokens.reshape({-1})).to(compute), {}};
+    for (const LlamaBlock& block : blocks)
+      stream = recomputes ? block.checkpointed_forward(stream, pass) : block.forward(stream, pass);
+    return add_rms_norm(stream.x, stream.delta, norm, config.norm_epsilon).normed;
+  }
+
+  at::Tensor hidden(const TextInput& input) {
+    check_input(input);
+    auto plan = SequencePlan::of_rows(input.shapes, input.tokens.size(1), options.device());
+    const std::int64_t longest = plan->longest;
+    return hidden(input.tokens, std::move(plan), longest);
+  }
+
+  LlamaConfig config;
+  at::TensorOptions options;
+  at::ScalarType compute;
+  at::Tensor embedding, norm, head;
+  std::vector<LlamaBlock> blocks;
+  NamedTensors weights, adapters, parameters;
+  RopeTable table;
+  Mode mode = Mode::train;
+  Checkpointing checkpointing = Checkpointing::off;
+  Adapters adapters_state = Adapters::on;
+  double dropout = 0;
+  std::uint64_t dropout_seed = 0;
+};
+
+Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device)
+    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device))) {}
+
+Llama::~Llama() = default;
+
+const LlamaConfig& Llama::config() const {
+  return impl_->config;
+}
+
+at::Device Llama::device() const {
+  return impl_->options.device();
+}
+
+const NamedTensors& Llama::weights() const {
+  return impl_->weights;
+}
+
+void Llama::initialise(std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < impl_->weights.size(); ++i) {
+    at::Tensor weight = impl_->weights[i].tensor;
+    if (weight.dim() == 2)
+      fill_normal(weight, impl_->config.initializer_range, seed, i);
+    else
+      weight.fill_(impl_->weights[i].name.ends_with("norm.weight") ? 1.0 : 0.0);
+  }
+}
+
+void Llama::add_adapters(const AdapterOptions& options) {
+  if (!impl_->adapters.empty()) throw std::logic_error("the network has adapters already");
+  std::vector<std::string> names;
+  for (LlamaBlock& block : impl_->blocks)
+    for (const LinearGroup* group : block.groups())
+      for (const LinearGroup::Layer& layer : group->layers())
+        names.push_back(layer.name);
+  const std::vector<std::string> adapted = adapted_layers(options, names);
+  for (const at::Tensor& weight : {impl_->embedding, impl_->norm, impl_->head})
+    weight.requires_grad_(false);
+  for (LlamaBlock& block : impl_->blocks) {
+    block.freeze_norms();
+    for (LinearGroup* group : block.groups())
+      group->add_adapters(options, adapted);
+    append(impl_->adapters, block.adapters());
+  }
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < impl_->adapters.size(); i += 2) {  // A and B in turn
+    at::Tensor a = impl_->adapters[i].tensor;
+    const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
+    a.copy_(uniform_values(a.sizes(), bound, options.seed, i));
+  }
+  impl_->dropout = options.dropout;
+  impl_->parameters = impl_->adapters;
+}
+
+const NamedTensors& Llama::adapters() const {
+  return impl_->adapters;
+}
+
+const NamedTensors& Llama::parameters() const {
+  return impl_->parameters;
+}
+
+void Llama::merge_adapters() {
+  for (LlamaBlock& block : impl_->blocks)
+    for (LinearGroup* group : block.groups())
+      group->merge_adapters();
+  impl_->adapters.clear();
+  impl_->parameters.clear();
+}
+
+void Llama::set_compute_dtype(at::ScalarType dtype) {
+  impl_->compute = dtype;
+}
+
+void Llama::set_training(Mode mode) {
+  impl_->mode = mode;
+}
+
+void Llama::set_dropout_seed(std::uint64_t seed) {
+  impl_->dropout_seed = seed;
+}
+
+void Llama::set_checkpointing(Checkpointing checkpointing) {
+  impl_->checkpointing = checkpointing;
+}
+
+void Llama::set_adapters(Adapters adapters) {
+  impl_->adapters_state = adapters;
+}
+
+at::Tensor Llama::loss_sum(const TextInput& input) {
+  const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
+  return token_loss(impl_->hidden(input), impl_->head, targets);
+}
+
+at::Tensor Llama::sequence_losses(const TextInput& input) {
+  const at::NoGradGuard no_grad;
+  check_input(input);
+  const auto plan = SequencePlan::of_rows(input.shapes, input.tokens.size(1), device());
+  const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
+  const at::Tensor losses = token_losses(impl_->hidden(input.tokens, plan, plan->longest), impl_->head, targets);
+  const at::Tensor sums = at::zeros({static_cast<std::int64_t>(plan->sequences.size())}, losses.options());
+  return sums.index_add_(0, plan->sequence_of.index_select(0, targets.positions), losses);
+}
+
+at::Tensor Llama::logits(const at::Tensor& tokens) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t rows = tokens.size(0), width = tokens.size(1);
+  const std::vector<RowShape> shapes(static_cast<std::size_t>(rows), RowShape{{width}, 0});
+  const at::Tensor hidden = impl_->hidden(tokens, SequencePlan::of_rows(shapes, width, device()), width);
+  return at::mm(hidden, impl_->head.to(hidden.scalar_type()).t()).view({rows, width, impl_->config.vocabulary_size});
+}
+
+at::Tensor Llama::next_logits(const at::Tensor& tokens, KvCache& cache) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t past = cache.num_tokens(), count = tokens.size(0);
+  auto plan = SequencePlan::of_continuation(past, count, device());
+  const at::Tensor last = impl_->hidden(tokens, std::move(plan), past + count, &cache).narrow(0, count - 1, 1);
+  cache.advance(count);
+  const at::Tensor logits = at::mm(last, impl_->head.to(last.scalar_type()).t()).squeeze(0);
+  return logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
+}
+
+}  // namespace multicard

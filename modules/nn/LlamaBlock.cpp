@@ -1,0 +1,149 @@
+#include "nn/LlamaBlock.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/Random.hpp"
+#include "nn/RmsNorm.hpp"
+#include "nn/SwiGlu.hpp"
+
+namespace multicard {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+std::string block_name(std::int64_t number) {
+  return "model.layers." + std::to_string(number) + ".";
+}
+
+at::Tensor norm_weight(const LlamaConfig& config, const at::TensorOptions& options) {
+  return at::empty({config.hidden_size}, options).requires_grad_(true);
+}
+
+/// A pass that backward still needs.
+struct PassHolder : torch::CustomClassHolder {
+  LlamaPass pass;
+};
+
+}  // namespace
+
+LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options)
+    : number_(number),
+      window_(config.window(number)),
+      epsilon_(config.norm_epsilon),
+      shape_{config.num_heads, config.num_kv_heads, config.head_dim},
+      name_(block_name(number)),
+      input_norm_(norm_weight(config, options)),
+      output_norm_(norm_weight(config, options)),
+      qkv_(config.hidden_size,
+           {{name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias},
+            {name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias},
+            {name_ + "self_attn.v_proj", config.kv_size(), config.has_qkv_bias}},
+           options),
+      output_(config.query_size(), {{name_ + "self_attn.o_proj", config.hidden_size, config.has_output_bias}}, options),
+      gate_up_(config.hidden_size,
+               {{name_ + "mlp.gate_proj", config.intermediate_size, config.has_mlp_bias},
+                {name_ + "mlp.up_proj", config.intermediate_size, config.has_mlp_bias}},
+               options),
+      down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options) {}
+
+NamedTensors LlamaBlock::weights() const {
+  NamedTensors all{{name_ + "input_layernorm.weight", input_norm_}};
+  const auto append = [&](const LinearGroup& group) {
+    all.insert(all.end(), group.weights().begin(), group.weights().end());
+  };
+  append(qkv_);
+  append(output_);
+  all.push_back({name_ + "post_attention_layernorm.weight", output_norm_});
+  append(gate_up_);
+  append(down_);
+  return all;
+}
+
+NamedTensors LlamaBlock::adapters() const {
+  NamedTensors all;
+  for (const LinearGroup* group : {&qkv_, &output_, &gate_up_, &down_})
+    all.insert(all.end(), group->adapters().begin(), group->adapters().end());
+  return all;
+}
+
+void LlamaBlock::freeze_norms() {
+  input_norm_.requires_grad_(false);
+  output_norm_.requires_grad_(false);
+}
+
+std::vector<at::Tensor> LlamaBlock::trained() const {
+  std::vector<at::Tensor> leaves;
+  for (const NamedTensors& tensors : {weights(), adapters()})
+    for (const NamedTensor& entry : tensors)
+      if (entry.tensor.requires_grad()) leaves.push_back(entry.tensor);
+  return leaves;
+}
+
+Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
+  const auto linear_of = [&](std::uint64_t group) {
+    LinearPass linear = pass.linear;
+    linear.dropout_seed = seed_of_stream(linear.dropout_seed, static_cast<std::uint64_t>(number_) * 4 + group);
+    return linear;
+  };
+  const Normed read = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
+  const at::Tensor qkv = qkv_.forward(read.normed, linear_of(0));
+  const at::Tensor seen = pass.cache ? cached_attention(qkv, shape_, *pass.plan, window_, number_, *pass.cache)
+                                     : attention(qkv, shape_, pass.plan, window_);
+  const Normed heard = add_rms_norm(read.stream, output_.forward(seen, linear_of(1)), output_norm_, epsilon_);
+  const at::Tensor inner = swiglu(gate_up_.forward(heard.normed, linear_of(2)));
+  return {heard.stream, down_.forward(inner, linear_of(3))};
+}
+
+class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& delta,
+                               at::TensorList trained, const LlamaBlock* block, const LlamaPass* pass) {
+    const Residual out = block->forward({x, delta.value_or(at::Tensor())}, *pass);
+    variable_list saved{x, delta.value_or(at::Tensor())};
+    saved.insert(saved.end(), trained.begin(), trained.end());
+    context->save_for_backward(saved);
+    auto holder = c10::make_intrusive<PassHolder>();
+    holder->pass = *pass;
+    context->saved_data["pass"] = c10::IValue::make_capsule(holder);
+    context->saved_data["block"] = reinterpret_cast<std::int64_t>(block);
+    return {out.x, out.delta};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto* block = reinterpret_cast<const LlamaBlock*>(context->saved_data["block"].toInt());
+    const auto holder = c10::static_intrusive_pointer_cast<PassHolder>(context->saved_data["pass"].toCapsule());
+    variable_list saved = context->get_saved_variables();
+    variable_list inputs;
+    std::vector<std::size_t> places;  // of the inputs among the arguments of forward
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      if (i < 2 && saved[i].defined()) saved[i] = saved[i].detach().requires_grad_(context->needs_input_grad(i));
+      if (!saved[i].defined() || !saved[i].requires_grad()) continue;
+      inputs.push_back(saved[i]);
+      places.push_back(i);
+    }
+    variable_list found;
+    {
+      const at::AutoGradMode records(true);
+      const Residual out = block->forward({saved[0], saved[1]}, holder->pass);
+      found = torch::autograd::grad({out.x, out.delta}, inputs, gradients, /*retain_graph=*/std::nullopt,
+                                    /*create_graph=*/false, /*allow_unused=*/true);
+    }
+    variable_list result(saved.size() + 2);  // block and pass have none
+    for (std::size_t i = 0; i < found.size(); ++i)
+      result[places[i]] = found[i];
+    return result;
+  }
+};
+
+Residual LlamaBlock::checkpointed_forward(const Residual& in, const LlamaPass& pass) const {
+  const auto delta = in.delta.defined() ? std::optional<at::Tensor>(in.delta) : std::nullopt;
+  const std::vector<at::Tensor> leaves = trained();
+  const variable_list out = CheckpointedBlock::apply(in.x, delta, at::TensorList(leaves), this, &pass);
+  return {out[0], out[1]};
+}
+
+}  // namespace multicard

@@ -1,0 +1,54 @@
+#pragma once
+/// \file One block of a Llama-type network.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nn/Attention.hpp"
+#include "nn/LinearGroup.hpp"
+#include "nn/Llama.hpp"
+
+namespace multicard {
+
+/// What a pass of a batch has in common for all blocks.
+struct LlamaPass {
+  c10::intrusive_ptr<SequencePlan> plan;
+  LinearPass linear;         ///< the dropout seed is the pass's: blocks derive theirs
+  KvCache* cache = nullptr;  ///< where tokens continue a sequence: then without gradients
+};
+
+/// The residual stream and what the last layer adds to it; `delta` may be undefined (zero).
+struct Residual {
+  at::Tensor x, delta;  ///< [tokens, hidden]
+};
+
+class LlamaBlock {
+ public:
+  LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options);
+
+  /// The linear layers side by side, by what they read.
+  std::vector<LinearGroup*> groups() { return {&qkv_, &output_, &gate_up_, &down_}; }
+  /// All weights, by their Hugging Face names.
+  NamedTensors weights() const;
+  NamedTensors adapters() const;
+  void freeze_norms();
+
+  Residual forward(const Residual& in, const LlamaPass& pass) const;
+  /// The same, keeping only `in` for backward, which computes the block again.
+  Residual checkpointed_forward(const Residual& in, const LlamaPass& pass) const;
+
+ private:
+  friend class CheckpointedBlock;
+  /// Leaves of the block that autograd must see.
+  std::vector<at::Tensor> trained() const;
+
+  std::int64_t number_, window_;
+  double epsilon_;
+  HeadShape shape_;
+  std::string name_;
+  at::Tensor input_norm_, output_norm_;
+  LinearGroup qkv_, output_, gate_up_, down_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,136 @@
+#include "nn/TokenLoss.hpp"
+
+#include <algorithm>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/nonzero_static.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace multicard {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::ScalarType wide_dtype(const at::Tensor& x) {
+  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+/// Targets whose logits are held at a time: as many as fill the memory that pays, in whole blocks of a product.
+std::int64_t chunk_rows(const at::Tensor& weight) {
+  const std::int64_t bytes = std::int64_t{1} << (weight.is_cpu() ? 26 : 29);
+  return std::max<std::int64_t>(64, bytes / (4 * weight.size(0)) / 64 * 64);
+}
+
+/// Goes over the targets in chunks.
+class ChunkedLoss {
+ public:
+  ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets)
+      : targets_(targets),
+        rows_(hidden.index_select(0, targets.positions)),
+        weight_(weight.to(hidden.scalar_type())),
+        wide_(wide_dtype(hidden)) {}
+
+  /// Calls body(first, count, logits, losses): logits and losses are of wide type.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
+    for (std::int64_t first = 0; first < total; first += most) {
+      const std::int64_t count = std::min(most, total - first);
+      const at::Tensor logits = at::mm(rows(first, count), weight_.t()).to(wide_);
+      const at::Tensor logsumexp = logits.logsumexp({1}, /*keepdim=*/true);
+      body(first, count, logits, logsumexp);
+    }
+  }
+  at::Tensor rows(std::int64_t first, std::int64_t count) const { return rows_.narrow(0, first, count); }
+  at::Tensor tokens(std::int64_t first, std::int64_t count) const {
+    return targets_.tokens.narrow(0, first, count).unsqueeze(1);
+  }
+  const at::Tensor& all_rows() const { return rows_; }
+  const at::Tensor& weight() const { return weight_; }
+  at::ScalarType wide() const { return wide_; }
+
+ private:
+  const TokenTargets& targets_;
+  at::Tensor rows_, weight_;
+  at::ScalarType wide_;
+};
+
+class TokenLoss : public torch::autograd::Function<TokenLoss> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
+                            const TokenTargets& targets, bool needs_hidden, bool needs_weight) {
+    const ChunkedLoss chunks(hidden, weight, targets);
+    at::Tensor total = at::zeros({}, hidden.options().dtype(at::kDouble)), dhidden, dweight;
+    if (needs_hidden) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());
+    if (needs_weight) dweight = at::zeros(weight.sizes(), weight.options().dtype(chunks.wide()));
+    chunks.for_each([&](std::int64_t first, std::int64_t count, const at::Tensor& logits, const at::Tensor& logsumexp) {
+      const at::Tensor tokens = chunks.tokens(first, count);
+      total.add_((logsumexp - logits.gather(1, tokens)).sum(at::kDouble));
+      if (!needs_hidden && !needs_weight) return;
+      // softmax minus one at the target, in place of the logits
+      at::Tensor gradient = logits.sub_(logsumexp).exp_();
+      gradient.scatter_add_(1, tokens, at::full({1, 1}, -1.0, gradient.options()).expand_as(tokens));
+      gradient = gradient.to(hidden.scalar_type());
+      if (needs_hidden) {
+        at::Tensor out = dhidden.narrow(0, first, count);
+        at::mm_out(out, gradient, chunks.weight());
+      }
+      if (needs_weight) dweight.add_(at::mm(gradient.t(), chunks.rows(first, count)));
+    });
+    context->save_for_backward({targets.positions});
+    context->saved_data["dhidden"] = dhidden;
+    context->saved_data["dweight"] = dweight;
+    context->saved_data["num_tokens"] = hidden.size(0);
+    context->saved_data["weight_dtype"] = static_cast<std::int64_t>(weight.scalar_type());
+    return total.to(chunks.wide());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor positions = context->get_saved_variables()[0];
+    const at::Tensor dtargets = context->saved_data["dhidden"].toTensor();
+    at::Tensor dweight = context->saved_data["dweight"].toTensor(), dhidden;
+    if (dtargets.defined()) {
+      dhidden = at::zeros({context->saved_data["num_tokens"].toInt(), dtargets.size(1)}, dtargets.options());
+      dhidden.index_copy_(0, positions, (dtargets * gradients[0]).to(dtargets.scalar_type()));
+    }
+    if (dweight.defined())
+      dweight = (dweight * gradients[0]).to(static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt()));
+    return {dhidden, dweight, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+TokenTargets token_targets(const at::Tensor& targets, std::int64_t count) {
+  const at::Tensor is_target = targets >= 0;
+  const at::Tensor positions =
+      targets.is_cpu() ? is_target.nonzero().squeeze(1) : at::nonzero_static(is_target, count).squeeze(1);
+  return {positions, targets.index_select(0, positions)};
+}
+
+at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets) {
+  const bool records = at::GradMode::is_enabled();
+  return TokenLoss::apply(hidden, weight, targets, records && hidden.requires_grad(),
+                          records && weight.requires_grad());
+}
+
+at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets) {
+  const at::NoGradGuard no_grad;
+  const ChunkedLoss chunks(hidden, weight, targets);
+  const at::Tensor losses = at::empty({targets.tokens.size(0)}, hidden.options().dtype(chunks.wide()));
+  chunks.for_each([&](std::int64_t first, std::int64_t count, const at::Tensor& logits, const at::Tensor& logsumexp) {
+    losses.narrow(0, first, count).copy_((logsumexp - logits.gather(1, chunks.tokens(first, count))).squeeze(1));
+  });
+  return losses;
+}
+
+}  // namespace multicard

@@ -1,0 +1,26 @@
+#pragma once
+/// \file Cross-entropy of next tokens without ever holding all logits.
+
+#include <ATen/core/Tensor.h>
+
+namespace multicard {
+
+/// What the positions of a batch are to predict.
+struct TokenTargets {
+  at::Tensor positions;  ///< int64 [targets]: those that predict a token
+  at::Tensor tokens;     ///< int64 [targets]: which
+};
+
+/// The positions whose `targets` (int64 [tokens]) are not negative. On a GPU there must be `count` of them, so that the
+/// device need not be asked; elsewhere they are counted.
+TokenTargets token_targets(const at::Tensor& targets, std::int64_t count);
+
+/// Sum over the targets of the cross-entropy of hidden [tokens, size] times weight^T, weight [vocabulary, size]:
+/// 0-dimensional, float32 (float64 for float64 hidden). Products are computed in the type of `hidden`, softmax in
+/// float32 at least; logits exist for a few targets at a time. The gradients are computed together with the loss.
+at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets);
+
+/// The summands, [targets], without gradients.
+at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets);
+
+}  // namespace multicard
