@@ -20,13 +20,11 @@ namespace multicard {
 namespace {
 
 void check_options(const PrepareOptions& options) {
-  constexpr std::int64_t kLargestSize = 1 << 15, kMostShards = 99999;
+  check_shard_options(options);
+  constexpr std::int64_t kLargestSize = 1 << 15;
   const auto check = [](bool is_right, const std::string& problem) {
     if (!is_right) throw UsageError(problem);
   };
-  check(!options.output.empty() && !options.output.ends_with('/'), "-o needs a prefix such as data/train");
-  check(options.num_shards >= 1 && options.num_shards <= kMostShards,
-        fmt::format("--shards must lie between 1 and {}", kMostShards));
   check(!options.size || (*options.size >= 1 && *options.size <= kLargestSize),
         fmt::format("--size must lie between 1 and {}", kLargestSize));
   check(!options.limit || *options.limit >= 1, "--limit must be at least 1");
@@ -35,7 +33,6 @@ void check_options(const PrepareOptions& options) {
             *options.classes == static_cast<std::int64_t>(options.class_names.size()),
         fmt::format("--classes is {}, but {} --class-names are given", options.classes.value_or(0),
                     options.class_names.size()));
-  check(!options.split || (*options.split > 0 && *options.split < 1), "--split must lie between 0 and 1");
 }
 
 std::vector<std::string> class_names(const PrepareOptions& options, const ImageSource& source) {
@@ -59,15 +56,6 @@ std::vector<ShardSet> make_sets(const PrepareOptions& options, const Survey& sur
   for (std::size_t i = 0; i < kept.size(); ++i)
     (is_test[i] ? test : train).images.push_back(kept[i]);
   return {train, test};
-}
-
-void check_sets(const std::vector<ShardSet>& sets) {
-  for (const ShardSet& set : sets) {
-    const auto num_images = static_cast<std::int64_t>(set.images.size());
-    if (num_images < set.num_shards)
-      throw UsageError(fmt::format("{} images cannot fill {} shards", num_images, set.num_shards));
-    require_no_shards(set.prefix);
-  }
 }
 
 void report(const ShardSet& set, double seconds) {
@@ -116,7 +104,9 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
   const Survey survey = survey_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
   const std::vector<ShardSet> sets = make_sets(options, survey, names);
   agreed(communicator, [&] {
-    if (communicator.is_root()) check_sets(sets);
+    if (!communicator.is_root()) return;
+    for (const ShardSet& set : sets)
+      check_shard_set(set.prefix, static_cast<std::int64_t>(set.images.size()), set.num_shards, "images");
   });
   return write_sets(options, *source, survey, sets, communicator);
 }

@@ -7,25 +7,20 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "data/ShardOptions.hpp"
 
 namespace multicard {
 
 /// What `multicard prepare images` was asked for.
-struct PrepareOptions {
+struct PrepareOptions : ShardOptions {
   std::string format;                    ///< idx | folder | cifar | synthetic
   std::string images;                    ///< idx: image file, gzip or plain; cifar: a *.bin file or a glob of them
   std::string labels;                    ///< idx: label file, gzip or plain
   std::string dir;                       ///< folder: one sub-folder a class; cifar: the folder of the *.bin files
-  std::string output;                    ///< prefix of the shards, PREFIX-00000-of-0000K.h5
-  std::int64_t num_shards = 1;           ///< K
   std::optional<std::int64_t> size;      ///< height and width of the stored images; needed when sizes differ
   std::optional<std::int64_t> limit;     ///< only the first images of the input order; synthetic: the number made
   std::optional<std::int64_t> classes;   ///< number of classes; labels are checked against it
   std::vector<std::string> class_names;  ///< in label order; empty: the format's own
-  bool skip_bad = false;                 ///< leave out unreadable images instead of giving up
-  bool quiet = false;                    ///< no progress lines and no summary
-  std::optional<double> split;           ///< put this fraction into PREFIX-test-*, the rest into PREFIX-train-*
-  std::uint64_t split_seed = 1;          ///< which images those are
 };
 
 /// What was written.

@@ -1,0 +1,113 @@
+#include "data/RecordEncoder.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "data/RecordPieces.hpp"
+#include "text/Json.hpp"
+#include "text/Utf8.hpp"
+
+namespace multicard {
+
+namespace {
+
+using nlohmann::json;
+
+/// A label that is not trained on.
+constexpr std::int64_t kIgnored = -100;
+/// Larger vocabularies do not exist; a damaged file would have larger ids.
+constexpr std::uint64_t kLargestId = (std::uint64_t{1} << 31) - 1;
+
+/// Tokens from a list of ids and one of labels, each its own id or -100.
+EncodedText read_ids(const json& record, const std::string& prefix, const std::string& what) {
+  const std::string ids_key = prefix + "input_ids", labels_key = prefix + "labels";
+  const json& ids = list_member(record, ids_key.c_str(), what);
+  const json& labels = list_member(record, labels_key.c_str(), what);
+  if (ids.size() != labels.size())
+    throw DataError(
+        fmt::format("{} has {} \"{}\" and {} \"{}\"", what, ids.size(), ids_key, labels.size(), labels_key));
+  EncodedText row;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::uint64_t id = count_of(ids[i], kLargestId, fmt::format("\"{}\"[{}] of {}", ids_key, i, what));
+    if (labels[i] != kIgnored && labels[i] != id)
+      throw DataError(fmt::format("\"{}\"[{}] of {} is {}", labels_key, i, what, labels[i].dump()),
+                      fmt::format("a label is its own input id ({}) or -100", id));
+    row.ids.push_back(static_cast<TokenId>(id));
+    row.loss_mask.push_back(labels[i] == kIgnored ? 0 : 1);
+  }
+  return row;
+}
+
+EncodedRecord read_token_record(const json& record, const std::string& what) {
+  if (!optional_member(record, "chosen_input_ids")) return {read_ids(record, "", what), {}};
+  return {read_ids(record, "chosen_", what), read_ids(record, "rejected_", what)};
+}
+
+void unmask_first(EncodedText& row) {
+  if (!row.loss_mask.empty()) row.loss_mask.front() = 0;
+}
+
+}  // namespace
+
+RecordEncoder::RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> tokenizer,
+                             std::optional<PromptTemplate> prompt_template, LossOn loss)
+    : type_(type), tokenizer_(std::move(tokenizer)), template_(std::move(prompt_template)), loss_(loss) {
+  const bool needs_eos = template_ ? template_->completion_needs_eos() : type_ == DatasetType::text;
+  if (needs_eos && !tokenizer_->eos())
+    throw DataError(
+        fmt::format("the tokenizer {} names no end-of-text token", tokenizer_->path()),
+        template_ ? fmt::format("template {} ends every answer with it", template_->name()) : "every text ends with it",
+        "Give the model's folder instead of the tokenizer's file.");
+}
+
+EncodedRecord RecordEncoder::encode_json(const std::string& text, const std::string& name) const {
+  const json record = parse_json(text, name);
+  EncodedRecord encoded;
+  switch (type_) {
+    case DatasetType::alpaca:
+      encoded.sequence = encode(alpaca_pieces(record, *template_, name));
+      break;
+    case DatasetType::chat:
+      encoded.sequence = encode(chat_pieces(record, *template_, name));
+      break;
+    case DatasetType::prompt_completion:
+      encoded.sequence = encode(completion_pieces(record, *template_, name));
+      break;
+    case DatasetType::question_answer:
+      encoded.sequence = encode(answer_pieces(record, *template_, name));
+      break;
+    case DatasetType::text:
+      encoded.sequence = encode(plain_pieces(text_member(record, "text", name)));
+      break;
+    case DatasetType::preference: {
+      const PiecePair pair = preference_pieces(record, *template_, name);
+      encoded = {encode(pair.chosen), encode(pair.rejected)};
+      break;
+    }
+    case DatasetType::tokens:
+      encoded = read_token_record(record, name);
+      break;
+  }
+  unmask_first(encoded.sequence);
+  if (encoded.rejected) unmask_first(*encoded.rejected);
+  return encoded;
+}
+
+EncodedRecord RecordEncoder::encode_text(const std::string& text, const std::string& name) const {
+  if (!is_valid_utf8(text)) throw DataError(fmt::format("{} is not UTF-8 text", name));
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  EncodedRecord encoded;
+  encoded.sequence = encode(plain_pieces(text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0)));
+  unmask_first(encoded.sequence);
+  return encoded;
+}
+
+EncodedText RecordEncoder::encode(const std::vector<TextPiece>& pieces) const {
+  EncodedText row = encode_pieces(*tokenizer_, pieces);
+  if (loss_ == LossOn::all) std::fill(row.loss_mask.begin(), row.loss_mask.end(), std::uint8_t{1});
+  return row;
+}
+
+}  // namespace multicard

@@ -1,0 +1,161 @@
+#include "data/RecordFiles.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "data/LongWork.hpp"
+#include "io/Bytes.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kPieceBytes = 1 << 20;
+/// What a tokenizer takes at once, and what JSON becomes in memory, have their limits.
+constexpr std::int64_t kLargestText = (std::int64_t{1} << 31) - 1, kLargestJson = std::int64_t{1} << 28;
+
+std::vector<std::string> find_files(const std::vector<std::string>& names) {
+  std::vector<std::string> paths;
+  for (const std::string& name : names) {
+    if (fs::is_directory(name))
+      throw DataError(fmt::format("{} is a folder", name), "",
+                      fmt::format("Name its files, for example '{}/*'.", name));
+    if (fs::exists(name)) {
+      paths.push_back(name);
+    } else {
+      const std::vector<std::string> found = expand_glob(name);
+      paths.insert(paths.end(), found.begin(), found.end());
+    }
+  }
+  return paths;
+}
+
+bool is_plain_file(const std::string& path) {
+  fs::path name(path);
+  if (name.extension() == ".gz") name = name.stem();
+  return name.extension() != ".json" && name.extension() != ".jsonl";
+}
+
+template <class Take>
+std::int64_t for_all_bytes(SeekableInput& input, Take&& take) {
+  std::vector<std::uint8_t> piece(static_cast<std::size_t>(kPieceBytes));
+  std::int64_t offset = 0;
+  while (const std::size_t got = input.read_some(static_cast<std::uint64_t>(offset), piece)) {
+    take(std::string_view(reinterpret_cast<const char*>(piece.data()), got));
+    offset += static_cast<std::int64_t>(got);
+  }
+  return offset;
+}
+
+std::vector<RecordPlace> places_in(const std::string& path, bool is_plain) {
+  SeekableInput input(path);
+  if (is_plain) {
+    const std::int64_t num_bytes = for_all_bytes(input, [](std::string_view) {});
+    return num_bytes == 0 ? std::vector<RecordPlace>{} : std::vector<RecordPlace>{{0, num_bytes, 1, 0}};
+  }
+  RecordScanner scanner;
+  for_all_bytes(input, [&](std::string_view piece) { scanner.take(piece); });
+  if (const std::string why = scanner.finish(); !why.empty())
+    throw DataError(fmt::format("{} cannot be read", path), why);
+  return scanner.release();
+}
+
+/// Ranks exchange lists of records as bytes.
+template <class T>
+std::string as_bytes(const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+template <class T>
+void append_bytes(std::vector<T>& values, const std::string& bytes) {
+  const std::size_t before = values.size();
+  values.resize(before + bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data() + before, bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+RecordFiles::RecordFiles(const std::vector<std::string>& names, RecordKind kind, const Communicator& communicator)
+    : kind_(kind) {
+  const std::string found =
+      agreed(communicator, [&] { return communicator.is_root() ? join(find_files(names), "\n") : std::string(); });
+  paths_ = split(communicator.broadcast(found), '\n');
+  scan(communicator);
+  if (records_.empty()) throw DataError(fmt::format("{} holds no records", join(paths_, ", "))).on_all_ranks();
+  for (const Record& record : records_) {
+    begins_.push_back(num_bytes_);
+    num_bytes_ += record.place.num_bytes;
+  }
+}
+
+void RecordFiles::scan(const Communicator& communicator) {
+  const auto num_files = static_cast<std::int64_t>(paths_.size());
+  const Block mine = block_of(num_files, communicator.rank(), communicator.size());
+  std::vector<Record> found;
+  agreed_after_long_work(communicator, [&] {
+    for (std::int64_t file = mine.first; file < mine.first + mine.count; ++file) {
+      const std::string& path = paths_[static_cast<std::size_t>(file)];
+      for (const RecordPlace& place : places_in(path, kind_ == RecordKind::text && is_plain_file(path)))
+        found.push_back({file, place});
+    }
+  });
+  for (const std::string& part : communicator.allgather(as_bytes(found)))
+    append_bytes(records_, part);
+}
+
+std::string RecordFiles::name_of(std::int64_t record) const {
+  const auto& [file, place] = records_[static_cast<std::size_t>(record)];
+  const std::string& path = paths_[static_cast<std::size_t>(file)];
+  if (is_plain(record)) return path;
+  if (place.element == 0) return fmt::format("line {} of {}", place.line, path);
+  return fmt::format("element {} of {} (line {})", place.element, path, place.line);
+}
+
+bool RecordFiles::is_plain(std::int64_t record) const {
+  const auto file = static_cast<std::size_t>(records_[static_cast<std::size_t>(record)].file);
+  return kind_ == RecordKind::text && is_plain_file(paths_[file]);
+}
+
+std::string RecordFiles::read(std::int64_t record) {
+  const auto& [file, place] = records_[static_cast<std::size_t>(record)];
+  const std::int64_t largest = is_plain(record) ? kLargestText : kLargestJson;
+  if (place.num_bytes > largest)
+    throw DataError(fmt::format("{} is too large", name_of(record)),
+                    fmt::format("it has {}, the most is {}", human_bytes(static_cast<double>(place.num_bytes)),
+                                human_bytes(static_cast<double>(largest))),
+                    "Split it.");
+  const std::string& path = paths_[static_cast<std::size_t>(file)];
+  if (!open_ || open_->path() != path) open_ = std::make_unique<SeekableInput>(path);
+  std::string bytes(static_cast<std::size_t>(place.num_bytes), '\0');
+  open_->read(static_cast<std::uint64_t>(place.offset), {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+  return bytes;
+}
+
+Block RecordFiles::block_of_bytes(int part, int num_parts) const {
+  const auto first_at = [&](std::int64_t byte) {
+    return std::lower_bound(begins_.begin(), begins_.end(), byte) - begins_.begin();
+  };
+  const Block bytes = block_of(num_bytes_, part, num_parts);
+  const std::int64_t first = first_at(bytes.first);
+  // The last part takes what is left, also records without bytes.
+  const std::int64_t end = part + 1 == num_parts ? size() : first_at(bytes.first + bytes.count);
+  return {first, end - first};
+}
+
+std::vector<SourceFile> RecordFiles::files() const {
+  std::vector<SourceFile> files;
+  for (const std::string& path : paths_)
+    files.push_back({path, fs::path(path).filename().string()});
+  return files;
+}
+
+}  // namespace multicard

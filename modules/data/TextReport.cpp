@@ -1,0 +1,66 @@
+#include "data/TextReport.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "data/TextStatistics.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Collective. The lengths of the sequences of all ranks, in input order.
+std::vector<std::int64_t> gather_lengths(const TokenSequences& sequences, const Communicator& communicator) {
+  std::vector<std::int64_t> mine;
+  for (std::size_t sequence = 0; sequence < sequences.size(); ++sequence)
+    mine.push_back(static_cast<std::int64_t>(sequences.length(sequence)));
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t));
+  std::vector<std::int64_t> all;
+  for (const std::string& part : communicator.allgather(bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + part.size() / sizeof(std::int64_t));
+    if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
+  }
+  return all;
+}
+
+std::string in_words(std::int64_t count, const char* singular, const char* plural) {
+  return fmt::format("{} {}", grouped(count), count == 1 ? singular : plural);
+}
+
+}  // namespace
+
+void report_sequences(const EncodedSet& encoded, bool is_paired, const Communicator& communicator) {
+  std::vector<std::int64_t> lengths = gather_lengths(encoded.chosen, communicator);
+  if (is_paired) {
+    const std::vector<std::int64_t> rejected = gather_lengths(encoded.rejected, communicator);
+    lengths.insert(lengths.end(), rejected.begin(), rejected.end());
+  }
+  if (!communicator.is_root()) return;
+  log_info(length_summary(lengths, !is_paired));
+  const CutCounts& counts = encoded.counts;
+  std::vector<std::string> parts;
+  if (counts.num_cut > 0) parts.push_back(in_words(counts.num_cut, "sequence", "sequences") + " cut at --max-length");
+  if (counts.num_split > 0) parts.push_back(in_words(counts.num_split, "text", "texts") + " split at --max-length");
+  if (counts.num_without_target > 0) parts.push_back(grouped(counts.num_without_target) + " left out without a target");
+  if (counts.num_lost_target > 0)
+    parts.push_back(grouped(counts.num_lost_target) + " left out because the cut took all targets");
+  if (!parts.empty()) log_info(join(parts, ", "));
+}
+
+void report_set(const TokenWriter& writer, bool is_paired, double seconds) {
+  const TokenTotals& totals = writer.totals();
+  const auto num_shards = static_cast<std::int64_t>(writer.paths().size());
+  log_info(fmt::format("wrote {}, {} tokens, {} of them trained ({:.1f} %), as {}{} in {}",
+                       is_paired ? in_words(totals.num_sequences, "pair", "pairs")
+                                 : in_words(totals.num_sequences, "sequence", "sequences"),
+                       grouped(totals.num_tokens), grouped(totals.num_trained),
+                       100.0 * static_cast<double>(totals.num_trained) / static_cast<double>(totals.num_tokens),
+                       writer.paths().front(), num_shards == 1 ? "" : fmt::format(" and {} more", num_shards - 1),
+                       human_duration(seconds)));
+}
+
+}  // namespace multicard

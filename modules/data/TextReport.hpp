@@ -1,0 +1,17 @@
+#pragma once
+/// \file What `multicard prepare text` tells of its work.
+
+#include "comm/Communicator.hpp"
+#include "data/EncodedSet.hpp"
+#include "data/TokenWriter.hpp"
+
+namespace multicard {
+
+/// Collective. Lengths of the sequences of all ranks, and what was cut or left out (`encoded.counts` being the sums
+/// over all ranks).
+void report_sequences(const EncodedSet& encoded, bool is_paired, const Communicator& communicator);
+
+/// One line on a set that has been written.
+void report_set(const TokenWriter& writer, bool is_paired, double seconds);
+
+}  // namespace multicard
