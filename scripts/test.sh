@@ -38,6 +38,7 @@ PYTHON
 
 step 1 3 "Setting up"
 "$root/scripts/setup.sh" --test
+"$root/scripts/setup_peers.sh" || say "      comparisons with transformers and PEFT will be skipped"
 step 2 3 "Building"
 "$root/scripts/build.sh" release
 without=()

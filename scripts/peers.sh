@@ -1,0 +1,24 @@
+# shellcheck shell=bash disable=SC2034  # the scripts that source this use the variables
+# The Python of the programs that multicard is compared with: LibTorch's wheel is importable, and transformers and PEFT
+# are in a folder of the cache. Sourced after lib.sh, not run.
+
+torch_folder=$(dirname "${TORCH_ROOT:-$cache/libtorch-2.11.0/torch}")
+peers_folder=$cache/llm-peers
+
+# Sets `python` to the one that the torch wheel is for: it fits one minor version only, which its tag names.
+find_torch_python() {
+  local tag version candidate
+  tag=$(sed -n 's/^Tag: cp3\([0-9]*\)-.*/\1/p' "$torch_folder"/torch-*.dist-info/WHEEL 2>/dev/null | head -1)
+  [ -n "$tag" ] || return 1
+  for candidate in ${MULTICARD_PYTHON:-} python3 "python3.$tag" /usr/bin/python3; do
+    version=$("$candidate" -c 'import sys; print(sys.version_info[1])' 2>/dev/null) || continue
+    if [ "$version" = "$tag" ]; then python=$candidate; return; fi
+  done
+  return 1
+}
+
+# with_peers COMMAND...: runs it where torch, transformers and PEFT can be imported; nothing is fetched from a hub.
+with_peers() {
+  env PYTHONPATH="$torch_folder:$peers_folder" PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 \
+    LD_LIBRARY_PATH="${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
+}
