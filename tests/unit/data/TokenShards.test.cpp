@@ -1,0 +1,197 @@
+// Shards of other writers, read on any number of ranks by both methods.
+#include "data/TokenShards.hpp"
+
+#include <filesystem>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+#include "unit/data/test_tokens.hpp"
+
+namespace multicard {
+namespace {
+
+using namespace test;
+
+void on_root(const std::function<void()>& body) {
+  if (world().is_root()) body();
+  world().barrier();
+}
+
+std::vector<Sequence> some_sequences() {
+  std::vector<Sequence> all;
+  for (std::uint32_t i = 0; i < 17; ++i)
+    all.push_back(counting(100 * i, 1 + (i * 7) % 13, i % 5));
+  return all;
+}
+
+/// Three shards of unequal size.
+void write_three(const ScratchFolder& scratch) {
+  on_root([&] {
+    const std::vector<Sequence> all = some_sequences();
+    write_shard(scratch / "set-00000-of-00003.h5", {all.begin(), all.begin() + 9});
+    write_shard(scratch / "set-00001-of-00003.h5", {all.begin() + 9, all.begin() + 10});
+    write_shard(scratch / "set-00002-of-00003.h5", {all.begin() + 10, all.end()});
+  });
+}
+
+template <class Body>
+void expect_data_error(Body&& body, const std::string& text) {
+  try {
+    body();
+    ADD_FAILURE() << "no error with: " << text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::data) << error.what();
+    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+  }
+}
+
+TEST(TokenShards, ReadsSequencesAsTheyWereWritten) {
+  const ScratchFolder scratch;
+  write_three(scratch);
+  const std::vector<Sequence> wanted = some_sequences();
+  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread}) {
+    const TokenShards shards(scratch / "set*.h5", world(), method);
+    ASSERT_EQ(shards.info().num_sequences, 17);
+    std::int64_t num_tokens = 0, num_targets = 0, longest = 0;
+    for (std::int64_t s = 0; s < 17; ++s) {
+      const Sequence& want = wanted[static_cast<std::size_t>(s)];
+      const std::size_t length = want.tokens.size();
+      ASSERT_EQ(shards.length(s), static_cast<std::int64_t>(length));
+      Sequence got{std::vector<std::uint32_t>(length), std::vector<std::uint8_t>(length)};
+      shards.read(s, got.tokens, got.loss_mask);
+      EXPECT_EQ(got, want) << s;
+      // The first token is no target, even where the mask of a short sequence says so.
+      const std::int64_t targets = std::count(want.loss_mask.begin() + 1, want.loss_mask.end(), 1);
+      EXPECT_EQ(shards.num_targets(s), targets) << s;
+      num_tokens += shards.length(s);
+      num_targets += targets;
+      longest = std::max(longest, shards.length(s));
+      if (length > 2) {
+        Sequence part{std::vector<std::uint32_t>(2), std::vector<std::uint8_t>(2)};
+        shards.read(s, part.tokens, part.loss_mask);
+        EXPECT_EQ(part.tokens, (std::vector<std::uint32_t>{want.tokens[0], want.tokens[1]}));
+        EXPECT_EQ(shards.count_targets(s, 2), want.loss_mask[1]);
+      }
+    }
+    EXPECT_EQ(shards.info().num_tokens, num_tokens);
+    EXPECT_EQ(shards.info().num_trained, num_targets);
+    EXPECT_EQ(shards.info().num_bytes, 5 * num_tokens);
+    EXPECT_EQ(shards.info().longest, longest);
+    EXPECT_EQ(shards.info().num_shards, 3);
+    EXPECT_EQ(shards.info().tokenizer_sha256, "abc");
+    EXPECT_EQ(shards.info().template_name, "alpaca");
+    EXPECT_EQ(shards.info().largest_id, 1600 + (16 * 7) % 13);
+    EXPECT_EQ(shards.name_of(10), "sequence 0 of " + (scratch / "set-00002-of-00003.h5"));
+  }
+}
+
+TEST(TokenShards, BelievesTheLargestIdButChecksIt) {
+  const ScratchFolder scratch;
+  on_root([&] {
+    Hdf5File file = Hdf5File::create(scratch / "a.h5");
+    write_arrays(file, "", {counting(5, 4, 1), counting(90, 4, 1)});
+    write_attributes(file);
+    file.write_attribute("/", "largest_id", std::int64_t{50});
+    file.close();
+  });
+  const TokenShards shards(scratch / "a.h5", world());
+  EXPECT_EQ(shards.info().largest_id, 50);
+  std::vector<std::uint32_t> tokens(4);
+  std::vector<std::uint8_t> mask(4);
+  EXPECT_NO_THROW(shards.read(0, tokens, mask));
+  expect_data_error([&] { shards.read(1, tokens, mask); }, "holds the token 90");
+}
+
+TEST(TokenShards, ReadsHalvesOfPairs) {
+  const ScratchFolder scratch;
+  on_root([&] {
+    Hdf5File file = Hdf5File::create(scratch / "pairs.h5");
+    write_arrays(file, "/chosen", {counting(1, 4, 2), counting(5, 3, 1)});
+    write_arrays(file, "/rejected", {counting(1, 6, 4), counting(5, 2, 1)});
+    write_attributes(file);
+    file.close();
+    write_shard(scratch / "single.h5", {counting(1, 4, 2)});
+  });
+  const TokenShards chosen(scratch / "pairs.h5", world(), ReadMethod::hdf5, TokenPart::chosen);
+  const TokenShards rejected(scratch / "pairs.h5", world(), ReadMethod::pread, TokenPart::rejected);
+  EXPECT_EQ(chosen.num_targets(0), 2);
+  EXPECT_EQ(rejected.num_targets(0), 4);
+  EXPECT_EQ(chosen.info().num_sequences, 2);
+  EXPECT_EQ(rejected.length(1), 2);
+  expect_data_error([&] { TokenShards(scratch / "pairs.h5", world()); }, "holds preference pairs");
+  expect_data_error([&] { TokenShards(scratch / "single.h5", world(), ReadMethod::hdf5, TokenPart::chosen); },
+                    "holds no preference pairs");
+}
+
+TEST(TokenShards, RefusesWhatIsNoTokenShard) {
+  const ScratchFolder scratch;
+  expect_data_error([&] { TokenShards(scratch / "nothing*.h5", world()); }, "nothing*.h5");
+  on_root([&] {
+    Hdf5File file = Hdf5File::create(scratch / "other.h5");
+    file.write_attribute("/", "format", std::string("multicard-images"));
+    file.close();
+  });
+  expect_data_error([&] { TokenShards(scratch / "other.h5", world()); }, "is not a token shard");
+}
+
+/// A shard with these offsets over four tokens.
+void expect_damaged(const std::vector<std::uint64_t>& offsets, const std::string& text) {
+  const ScratchFolder scratch;
+  on_root([&] {
+    Hdf5File file = Hdf5File::create(scratch / "a.h5");
+    file.write_values<std::uint32_t>("/tokens", {1, 2, 3, 4});
+    file.write_values<std::uint8_t>("/loss_mask", {0, 1, 0, 1});
+    file.write_values("/offsets", offsets);
+    write_attributes(file);
+    file.close();
+  });
+  expect_data_error([&] { TokenShards(scratch / "a.h5", world()); }, text);
+}
+
+TEST(TokenShards, NoticesDamagedOffsets) {
+  expect_damaged({1, 4}, "begins with 1");
+  expect_damaged({0, 2, 2, 4}, "sequence 1 has no tokens");
+  expect_damaged({0, 3, 2, 4}, "sequence 1 has no tokens");
+  expect_damaged({0, 3}, "ends at 3, but there are 4");
+  expect_damaged({0, 9}, "ends at 9");
+  expect_damaged({0}, "ends at 0");
+}
+
+TEST(TokenShards, NoticesDamagedMasksAndSetsThatDoNotFit) {
+  const ScratchFolder scratch;
+  on_root([&] {
+    Sequence bad = counting(1, 30, 5);
+    bad.loss_mask[20] = 2;
+    write_shard(scratch / "mask.h5", {counting(1, 9, 5), bad});
+    write_shard(scratch / "set0.h5", {counting(1, 9, 5)});
+    Hdf5File file = Hdf5File::create(scratch / "set1.h5");
+    write_arrays(file, "", {counting(1, 9, 5)});
+    write_attributes(file);
+    file.write_attribute("/", "tokenizer_sha256", std::string("other"));
+    file.close();
+  });
+  expect_data_error([&] { TokenShards(scratch / "mask.h5", world()); }, "the value 2 in its loss mask");
+  expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "do not fit each other");
+}
+
+TEST(TokenShards, NoticesAShardThatIsCutShort) {
+  const ScratchFolder scratch;
+  write_three(scratch);
+  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread}) {
+    const ScratchFolder other;
+    on_root([&] { std::filesystem::copy(scratch / "set-00000-of-00003.h5", other / "a.h5"); });
+    const TokenShards shards(other / "a.h5", Communicator::null(), method);
+    world().barrier();
+    on_root([&] { std::filesystem::resize_file(other / "a.h5", 600); });
+    std::vector<std::uint32_t> tokens(static_cast<std::size_t>(shards.length(3)));
+    std::vector<std::uint8_t> mask(tokens.size());
+    expect_data_error([&] { shards.read(3, tokens, mask); }, "cut short");
+    world().barrier();
+  }
+}
+
+}  // namespace
+}  // namespace multicard
