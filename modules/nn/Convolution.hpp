@@ -21,7 +21,7 @@ struct Convolution {
 };
 
 /// x [N, in, H, W] with weight [out, in / groups, kernel, kernel]; N may be 0. Under
-/// autocast both are rounded to its type, and so is the result.
+/// autocast both are rounded to its type, and so is the result; on the CPU float16 is computed in float32 between.
 at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const Convolution& convolution);
 
 /// A convolution and the normalisation of its output.

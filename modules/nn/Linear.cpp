@@ -2,10 +2,16 @@
 
 #include <ATen/ops/linear.h>
 
+#include "nn/cpu/HalfProducts.hpp"
+
 namespace multicard {
 
 at::Tensor Linear::forward(const at::Tensor& x) const {
-  return at::linear(x, weight.flatten(1), bias);
+  const auto product = [](const at::Tensor& values, const at::Tensor& matrix, const at::Tensor& offset) {
+    return at::linear(values, matrix, offset);
+  };
+  const at::Tensor matrix = weight.flatten(1);
+  return computes_half_on_cpu(x) ? rounded_to_half(product, x, matrix, bias) : product(x, matrix, bias);
 }
 
 }  // namespace multicard

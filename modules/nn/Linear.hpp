@@ -9,7 +9,7 @@ namespace multicard {
 struct Linear {
   at::Tensor weight, bias;
 
-  /// [N, out] of x [N, in].
+  /// [N, out] of x [N, in]. Under autocast as convolve().
   at::Tensor forward(const at::Tensor& x) const;
 };
 

@@ -59,18 +59,29 @@ at::Tensor forward_of(const at::Tensor& x, const NormTensors& norm, const NormCo
   return y;
 }
 
+// Which gradients autograd asks for.
+struct Needs {
+  bool x, weight, bias;
+};
+
 template <typename S>
-variable_list backward_of(const at::Tensor& dy, const variable_list& saved, Activation activation,
+variable_list backward_of(const at::Tensor& dy, const variable_list& saved, const Needs& needs, Activation activation,
                           StatisticsReducer* reducer) {
   const at::Tensor &x = saved[0], &weight = saved[1];
   const NormStatistics statistics(saved[3]);
   const NormCoefficients<Compute<S>> norm(statistics, weight, saved[2], activation);
   const Images<S> images(x);
   const S *dvalues = values_of<S>(dy), *values = values_of<S>(x);
-  const NormGradient<Compute<S>> gradient(images.gradient_sums(dvalues, values, norm), statistics, weight, reducer);
-  at::Tensor dx = at::empty_like(x);
-  images.input_gradient(dvalues, values, norm, gradient, mutable_values_of<S>(dx));
-  return {dx, gradient.weight, gradient.bias};
+  const bool needs_sums = needs.weight || needs.bias || statistics.follows_batch();
+  const NormGradient<Compute<S>> gradient(
+      needs_sums ? images.gradient_sums(dvalues, values, norm) : GradientSums(statistics.channels()), statistics,
+      weight, reducer);
+  at::Tensor dx;
+  if (needs.x) {
+    dx = at::empty_like(x);
+    images.input_gradient(dvalues, values, norm, gradient, mutable_values_of<S>(dx));
+  }
+  return {dx, needs.weight ? gradient.weight : at::Tensor(), needs.bias ? gradient.bias : at::Tensor()};
 }
 
 class CpuNorm : public torch::autograd::Function<CpuNorm> {
@@ -97,8 +108,10 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
     const at::Tensor dy = in_layout(gradients[0], layout_of(saved[0]));
+    const Needs needs{context->needs_input_grad(0), context->needs_input_grad(1), context->needs_input_grad(2)};
     variable_list result;
-    with_storage(dy.scalar_type(), [&]<typename S>() { result = backward_of<S>(dy, saved, activation, reducer); });
+    with_storage(dy.scalar_type(),
+                 [&]<typename S>() { result = backward_of<S>(dy, saved, needs, activation, reducer); });
     if (context->saved_data["adds"].toBool()) result.push_back(dy);
     result.resize(7);  // norm, norm_context and activation have none
     return result;

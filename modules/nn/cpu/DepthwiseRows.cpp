@@ -38,15 +38,17 @@ class BackwardPart {
 
  public:
   BackwardPart(const Depthwise<S>& layer, const NormGradient<Compute<S>>& gradient, const Compute<S>* filter,
-               GradientSums& sums)
+               Gradients wanted, GradientSums& sums)
       : layer_(layer),
         gradient_(gradient),
         filter_(filter),
+        wanted_(wanted),
         sums_(sums),
         input_(layer),
         doutput_(layer.height_out(), layer.width_out(), layer.channels),
         dfilter_(Scratch<C>::zeros(kFilterSize * layer.channels)) {}
 
+  // `dx` of all images.
   void run(std::int64_t image, const S* g, const S* y, S* dx) {
     const std::int64_t size_in = layer_.height * layer_.width * layer_.channels;
     const std::int64_t size_out = layer_.height_out() * layer_.width_out() * layer_.channels;
@@ -55,9 +57,10 @@ class BackwardPart {
     Band band(layer_.width, layer_.height);
     for (std::int64_t row = 0; row < layer_.height_out(); ++row) {
       fill_gradients(row + 1, g + image * size_out, y + image * size_out);
-      const FilterRows<C> rows = input_.around(row);
-      row_kernels<S>().filter_gradient_row(rows, doutput_.pixels(row), layer_.width_out(), layer_.channels,
-                                           layer_.stride, dfilter_.data());
+      if (wanted_ != Gradients::of_input)
+        row_kernels<S>().filter_gradient_row(input_.around(row), doutput_.pixels(row), layer_.width_out(),
+                                             layer_.channels, layer_.stride, dfilter_.data());
+      if (wanted_ == Gradients::of_weight) continue;
       const std::int64_t end = std::min((row + 1) * layer_.stride, layer_.height);
       for (std::int64_t row_in = row * layer_.stride; row_in < end; ++row_in)
         input_row(row_in, image, dx + image * size_in, band);
@@ -101,6 +104,7 @@ class BackwardPart {
   const Depthwise<S>& layer_;
   const NormGradient<Compute<S>>& gradient_;
   const C* filter_;
+  Gradients wanted_;
   GradientSums& sums_;
   InputRows<S> input_;
   RowRing<C> doutput_;
@@ -132,36 +136,39 @@ void depthwise_forward(const Depthwise<S>& layer, S* y, ChannelMoments* moments)
 
 template <typename S>
 DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, const S* y,
-                                      const NormGradient<Compute<S>>& gradient, S* dx) {
+                                      const NormGradient<Compute<S>>& gradient, Gradients wanted, S* dx) {
   using C = Compute<S>;
   const at::Tensor filter = filter_of(layer);
   const Partition partition(layer.images, 1);
   const std::int64_t size = kFilterSize * layer.channels, num_parts = std::max<std::int64_t>(1, partition.num_parts());
-  const std::int64_t num_sums = layer.before ? layer.channels : 0;
+  const std::int64_t num_sums = layer.before && wanted != Gradients::of_weight ? layer.channels : 0;
   auto dfilters = Scratch<C>::zeros(num_parts * size);
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    BackwardPart<S> worker(layer, gradient, filter.const_data_ptr<Compute<S>>(), sums[part]);
+    BackwardPart<S> worker(layer, gradient, filter.const_data_ptr<Compute<S>>(), wanted, sums[part]);
     for (std::int64_t image = first; image < end; ++image)
       worker.run(image, g, y, dx);
     std::memcpy(dfilters.data() + part * size, worker.dfilter(), static_cast<std::size_t>(size) * sizeof(C));
   });
-  DepthwiseGradients result{at::empty_like(layer.weight), GradientSums(num_sums)};
+  DepthwiseGradients result{{}, GradientSums(num_sums)};
+  for (const GradientSums& part : sums)
+    result.before.add(part);
+  if (wanted == Gradients::of_input) return result;
+  result.weight = at::empty_like(layer.weight);
   at::Tensor dfilter = at::empty_like(filter);
   sum_parts(dfilters.data(), num_parts, size, dfilter.mutable_data_ptr<C>());
   result.weight.view({layer.channels, kFilterSize}).copy_(dfilter.t());
-  for (const GradientSums& part : sums)
-    result.before.add(part);
   return result;
 }
 
 #define MULTICARD_INSTANTIATE(S)                                                          \
   template void depthwise_forward(const Depthwise<S>&, S*, ChannelMoments*);              \
   template DepthwiseGradients depthwise_backward(const Depthwise<S>&, const S*, const S*, \
-                                                 const NormGradient<Compute<S>>&, S*)
+                                                 const NormGradient<Compute<S>>&, Gradients, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);
+MULTICARD_INSTANTIATE(Float16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

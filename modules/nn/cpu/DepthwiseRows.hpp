@@ -22,14 +22,14 @@ template <typename S>
 void depthwise_forward(const Depthwise<S>& layer, S* y, ChannelMoments* moments);
 
 struct DepthwiseGradients {
-  at::Tensor weight;
+  at::Tensor weight;    ///< undefined if it is not wanted
   GradientSums before;  ///< of the normalisation of x; zeros if there is none
 };
 
-/// The gradients of the layer, from the masked gradient `g` behind the normalisation `gradient` of its output y. dx
-/// receives the gradient of norm(x), zero where the activation was closed.
+/// The `wanted` gradients of the layer, from the masked gradient `g` behind the normalisation `gradient` of its output
+/// y. dx, used if that of the input is wanted, receives the gradient of norm(x), zero where the activation was closed.
 template <typename S>
 DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, const S* y,
-                                      const NormGradient<Compute<S>>& gradient, S* dx);
+                                      const NormGradient<Compute<S>>& gradient, Gradients wanted, S* dx);
 
 }  // namespace multicard

@@ -26,10 +26,10 @@ class Forward {
       : block_(block), context_(context), saved_(saved) {}
 
   at::Tensor run() {
-    const ImageShape shape(saved_.input);
+    const ActivationShape shape(saved_.input);
     if (block_.expand) expand(shape);
     depthwise(with_channels(shape, block_.depthwise.convolution.in));
-    project(ImageShape(saved_.depthwise.output));
+    project(ActivationShape(saved_.depthwise.output));
     return finish();
   }
 
@@ -41,7 +41,7 @@ class Forward {
     layer.statistics = NormStatistics::of(context_, moments, source.norm).saved();
   }
 
-  void expand(const ImageShape& shape) {
+  void expand(const ActivationShape& shape) {
     const ConvNorm& source = *block_.expand;
     ChannelMoments moments(source.convolution.out);
     saved_.expand.output = empty_images(saved_.input, with_channels(shape, source.convolution.out));
@@ -50,7 +50,7 @@ class Forward {
     settle(saved_.expand, source, moments);
   }
 
-  void depthwise(const ImageShape& shape) {
+  void depthwise(const ActivationShape& shape) {
     const ConvNorm& source = block_.depthwise;
     const std::int64_t stride = source.convolution.stride;
     ChannelMoments moments(shape.channels);
@@ -64,7 +64,7 @@ class Forward {
     settle(saved_.depthwise, source, moments);
   }
 
-  void project(const ImageShape& shape) {
+  void project(const ActivationShape& shape) {
     const ConvNorm& source = block_.project;
     ChannelMoments moments(source.convolution.out);
     saved_.project.output = empty_images(saved_.input, with_channels(shape, source.convolution.out));
@@ -75,7 +75,7 @@ class Forward {
   }
 
   at::Tensor finish() const {
-    const ImageShape shape(saved_.project.output);
+    const ActivationShape shape(saved_.project.output);
     at::Tensor y = empty_images(saved_.input, shape);
     normalise_rows(values_of<S>(saved_.project.output), shape.rows(), saved_.project.coefficients<C>(Activation::none),
                    block_.adds_input() ? values_of<S>(saved_.input) : nullptr, mutable_values_of<S>(y));
@@ -89,22 +89,57 @@ class Forward {
   SavedBlock& saved_;
 };
 
-// One backward pass of a block; gradients come in the order of the arguments of the operation.
+// Which gradients autograd asks for; frozen layers have none.
+struct LayerNeeds {
+  bool weight = false, norm_weight = false, norm_bias = false;
+
+  bool norm() const { return norm_weight || norm_bias; }
+  bool any() const { return norm() || weight; }
+  // What backward of the convolution computes, if anything, where its input's gradient is needed or not.
+  Gradients gradients(bool needs_input) const {
+    return !needs_input ? Gradients::of_weight : weight ? Gradients::both : Gradients::of_input;
+  }
+};
+
+struct BlockNeeds {
+  bool input = false;
+  LayerNeeds expand, depthwise, project;
+
+  // The gradient of the activated output of the expansion, and of the depthwise convolution.
+  bool expanded() const { return input || expand.any(); }
+  bool filtered() const { return expanded() || depthwise.any(); }
+
+  // Autograd counts the tensors that were given only.
+  static BlockNeeds of(const AutogradContext& context, bool expands) {
+    BlockNeeds needs;
+    std::size_t edge = 0;
+    needs.input = context.needs_input_grad(edge++);
+    for (LayerNeeds* layer : {&needs.expand, &needs.depthwise, &needs.project}) {
+      if (layer == &needs.expand && !expands) continue;
+      layer->weight = context.needs_input_grad(edge++);
+      layer->norm_weight = context.needs_input_grad(edge++);
+      layer->norm_bias = context.needs_input_grad(edge++);
+    }
+    return needs;
+  }
+};
+
+// One backward pass of a block; gradients come in the order of the arguments of the operation, undefined where none is
+// asked for.
 template <typename S>
 class Backward {
   using C = Compute<S>;
 
  public:
-  Backward(const SavedBlock& saved, std::int64_t stride, bool adds_input, StatisticsReducer* reducer)
-      : saved_(saved), stride_(stride), adds_input_(adds_input), reducer_(reducer) {}
+  Backward(const SavedBlock& saved, const BlockNeeds& needs, std::int64_t stride, bool adds_input,
+           StatisticsReducer* reducer)
+      : saved_(saved), needs_(needs), stride_(stride), adds_input_(adds_input), reducer_(reducer) {}
 
   variable_list run(const at::Tensor& dy) {
-    const ImageShape shape(dy);
-    const GradientSums sums = norm_gradient_sums(values_of<S>(dy), data(saved_.project.output), shape.rows(),
-                                                 saved_.project.coefficients<C>(Activation::none));
-    project(dy, sums);
-    const at::Tensor dexpanded = depthwise();
-    const at::Tensor dinput = saved_.expands() ? expand(dexpanded, dy) : plus_residual(dexpanded, dy);
+    project(dy);
+    const at::Tensor dexpanded = needs_.filtered() ? depthwise() : at::Tensor();
+    at::Tensor dinput;
+    if (needs_.expanded()) dinput = saved_.expands() ? expand(dexpanded, dy) : plus_residual(dexpanded, dy);
     variable_list gradients{dinput};
     for (const LayerGradients* layer : {&expand_, &depthwise_, &project_})
       gradients.insert(gradients.end(), {layer->weight, layer->norm_weight, layer->norm_bias});
@@ -117,36 +152,53 @@ class Backward {
   };
 
   static const S* data(const at::Tensor& tensor) { return values_of<S>(tensor); }
+  static S* mutable_data(const at::Tensor& tensor) { return tensor.defined() ? mutable_values_of<S>(tensor) : nullptr; }
+  static at::Tensor empty_if(bool wanted, const at::Tensor& like) {
+    return wanted ? empty_images(like, ActivationShape(like)) : at::Tensor();
+  }
 
-  NormGradient<C> settle(const SavedLayer& layer, const GradientSums& sums, LayerGradients& out) const {
+  NormGradient<C> settle(const SavedLayer& layer, const LayerNeeds& needs, const GradientSums& sums,
+                         LayerGradients& out) const {
     NormGradient<C> gradient(sums, NormStatistics(layer.statistics), layer.norm_weight, reducer_);
-    out.norm_weight = gradient.weight;
-    out.norm_bias = gradient.bias;
+    if (needs.norm_weight) out.norm_weight = gradient.weight;
+    if (needs.norm_bias) out.norm_bias = gradient.bias;
     return gradient;
   }
 
-  void project(const at::Tensor& dy, const GradientSums& sums) {
-    const NormGradient<C> gradient = settle(saved_.project, sums, project_);
+  // Frozen statistics with frozen weight and bias depend on no sums.
+  GradientSums output_sums(const at::Tensor& dy) const {
+    const ActivationShape shape(dy);
+    if (!needs_.project.norm() && !NormStatistics(saved_.project.statistics).follows_batch())
+      return GradientSums(shape.channels);
+    return norm_gradient_sums(data(dy), data(saved_.project.output), shape.rows(),
+                              saved_.project.template coefficients<C>(Activation::none));
+  }
+
+  void project(const at::Tensor& dy) {
+    const NormGradient<C> gradient = settle(saved_.project, needs_.project, output_sums(dy), project_);
+    if (!needs_.filtered() && !needs_.project.weight) return;
     const auto before = saved_.depthwise.template coefficients<C>(Activation::relu6);
-    dfiltered_ = empty_images(dy, ImageShape(saved_.depthwise.output));
+    dfiltered_ = empty_if(needs_.filtered(), saved_.depthwise.output);
     auto result = pointwise_backward<S>(
-        {ImageShape(dy).rows(), saved_.project.weight, data(saved_.depthwise.output), &before}, data(dy),
-        data(saved_.project.output), gradient, nullptr, mutable_values_of<S>(dfiltered_));
+        {ActivationShape(dy).rows(), saved_.project.weight, data(saved_.depthwise.output), &before}, data(dy),
+        data(saved_.project.output), gradient, nullptr, needs_.project.gradients(needs_.filtered()),
+        mutable_data(dfiltered_));
     project_.weight = result.weight;
     filtered_sums_ = std::move(result.before);
   }
 
   at::Tensor depthwise() {
-    const NormGradient<C> gradient = settle(saved_.depthwise, filtered_sums_, depthwise_);
+    const NormGradient<C> gradient = settle(saved_.depthwise, needs_.depthwise, filtered_sums_, depthwise_);
+    if (!needs_.expanded() && !needs_.depthwise.weight) return {};
     std::optional<NormCoefficients<C>> before;
     if (saved_.expands()) before = saved_.expand.template coefficients<C>(Activation::relu6);
     const at::Tensor& x = saved_.expands() ? saved_.expand.output : saved_.input;
-    const ImageShape shape(x);
-    at::Tensor dx = empty_images(x, shape);
-    auto result =
-        depthwise_backward<S>({shape.images, shape.height, shape.width, shape.channels, stride_,
-                               saved_.depthwise.weight, data(x), before ? &*before : nullptr},
-                              data(dfiltered_), data(saved_.depthwise.output), gradient, mutable_values_of<S>(dx));
+    const ActivationShape shape(x);
+    const at::Tensor dx = empty_if(needs_.expanded(), x);
+    auto result = depthwise_backward<S>({shape.images, shape.height, shape.width, shape.channels, stride_,
+                                         saved_.depthwise.weight, data(x), before ? &*before : nullptr},
+                                        data(dfiltered_), data(saved_.depthwise.output), gradient,
+                                        needs_.depthwise.gradients(needs_.expanded()), mutable_data(dx));
     dfiltered_.reset();
     depthwise_.weight = result.weight;
     expanded_sums_ = std::move(result.before);
@@ -154,12 +206,13 @@ class Backward {
   }
 
   at::Tensor expand(const at::Tensor& dexpanded, const at::Tensor& dy) {
-    const NormGradient<C> gradient = settle(saved_.expand, expanded_sums_, expand_);
-    const ImageShape shape(saved_.input);
-    at::Tensor dinput = empty_images(saved_.input, shape);
-    auto result = pointwise_backward<S>({shape.rows(), saved_.expand.weight, data(saved_.input), nullptr},
-                                        data(dexpanded), data(saved_.expand.output), gradient,
-                                        adds_input_ ? data(dy) : nullptr, mutable_values_of<S>(dinput));
+    const NormGradient<C> gradient = settle(saved_.expand, needs_.expand, expanded_sums_, expand_);
+    if (!needs_.input && !needs_.expand.weight) return {};
+    const at::Tensor dinput = empty_if(needs_.input, saved_.input);
+    auto result =
+        pointwise_backward<S>({ActivationShape(saved_.input).rows(), saved_.expand.weight, data(saved_.input), nullptr},
+                              data(dexpanded), data(saved_.expand.output), gradient, adds_input_ ? data(dy) : nullptr,
+                              needs_.expand.gradients(needs_.input), mutable_data(dinput));
     expand_.weight = result.weight;
     return dinput;
   }
@@ -170,6 +223,7 @@ class Backward {
   }
 
   const SavedBlock& saved_;
+  const BlockNeeds& needs_;
   std::int64_t stride_;
   bool adds_input_;
   StatisticsReducer* reducer_;
@@ -207,10 +261,11 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
     const auto layout = static_cast<at::MemoryFormat>(context->saved_data["layout"].toInt());
     const at::Tensor dy = in_layout(gradients[0], at::MemoryFormat::ChannelsLast);
+    const BlockNeeds needs = BlockNeeds::of(*context, saved.expands());
     variable_list result;
     with_storage(dy.scalar_type(),
-                 [&]<typename S>() { result = Backward<S>(saved, stride, adds_input, reducer).run(dy); });
-    result[0] = in_layout(result[0], layout);
+                 [&]<typename S>() { result = Backward<S>(saved, needs, stride, adds_input, reducer).run(dy); });
+    if (needs.input) result[0] = in_layout(result[0], layout);
     result.resize(12);  // block and norm_context have none
     return result;
   }

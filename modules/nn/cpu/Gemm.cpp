@@ -77,5 +77,6 @@ template void add_transposed_product(const double*, const double*, std::int64_t,
 template void transpose(const float*, std::int64_t, std::int64_t, float*);
 template void transpose(const double*, std::int64_t, std::int64_t, double*);
 template void transpose(const Bfloat16*, std::int64_t, std::int64_t, Bfloat16*);
+template void transpose(const Float16*, std::int64_t, std::int64_t, Float16*);
 
 }  // namespace multicard

@@ -6,9 +6,11 @@ namespace {
 template <typename S>
 CpuKernels<S> chosen() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma"))
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c"))
     return InstructionSet<S>::avx512();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("f16c"))
     return InstructionSet<S>::avx2();
   return InstructionSet<S>::baseline();
 }
@@ -33,8 +35,10 @@ const PlaneKernels<S>& plane_kernels() {
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
 template const RowKernels<Bfloat16>& row_kernels();
+template const RowKernels<Float16>& row_kernels();
 template const PlaneKernels<float>& plane_kernels();
 template const PlaneKernels<double>& plane_kernels();
 template const PlaneKernels<Bfloat16>& plane_kernels();
+template const PlaneKernels<Float16>& plane_kernels();
 
 }  // namespace multicard

@@ -16,5 +16,9 @@ template <>
 CpuKernels<Bfloat16> InstructionSet<Bfloat16>::avx512() {
   return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>};
 }
+template <>
+CpuKernels<Float16> InstructionSet<Float16>::avx512() {
+  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>};
+}
 
 }  // namespace multicard

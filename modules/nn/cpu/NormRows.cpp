@@ -87,6 +87,7 @@ void norm_input_gradient(const S* dy, const S* x, std::int64_t rows, const NormC
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);
+MULTICARD_INSTANTIATE(Float16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

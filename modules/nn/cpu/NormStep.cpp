@@ -136,9 +136,8 @@ NormGradient<T>::NormGradient(const GradientSums& sums, const NormStatistics& st
     means[c] = sums.g[c];
     means[channels + c] = sums.g_deviation[c];
   }
-  const bool follows_batch = statistics.count() > 0;
-  if (follows_batch && reducer) reducer->sum(flat);
-  const double share = follows_batch ? 1.0 / statistics.count() : 0.0;
+  if (statistics.follows_batch() && reducer) reducer->sum(flat);
+  const double share = statistics.follows_batch() ? 1.0 / statistics.count() : 0.0;
   for (std::size_t c = 0; c < channels; ++c) {
     const double factor = inverse_deviation[c] * weights[c];
     const double per_value = -factor * inverse_deviation[c] * inverse_deviation[c] * means[channels + c] * share;

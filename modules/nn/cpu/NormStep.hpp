@@ -31,6 +31,9 @@ struct GradientSums {
   std::vector<double> g, g_deviation;
 };
 
+/// What the backward pass of a convolution computes: the gradient of its weight, of its input, or both.
+enum class Gradients { of_weight, of_input, both };
+
 /// The statistics one forward pass normalised with; a copy lies in a tensor that autograd can keep.
 class NormStatistics {
  public:
@@ -48,6 +51,7 @@ class NormStatistics {
   std::int64_t channels() const { return (values_.numel() - 1) / 2; }
   /// Values behind the statistics; 0 when they do not depend on the batch.
   double count() const { return data()[0]; }
+  bool follows_batch() const { return count() > 0; }
   const double* mean() const { return data() + 1; }
   const double* inverse_deviation() const { return data() + 1 + channels(); }
 

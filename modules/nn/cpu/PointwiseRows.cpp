@@ -63,9 +63,11 @@ class BackwardPart {
   using C = Compute<S>;
 
  public:
-  BackwardPart(const Pointwise<S>& layer, const NormGradient<C>& gradient, C* dweight, GradientSums& sums)
+  BackwardPart(const Pointwise<S>& layer, const NormGradient<C>& gradient, Gradients wanted, C* dweight,
+               GradientSums& sums)
       : layer_(layer),
         gradient_(gradient),
+        wanted_(wanted),
         dweight_(dweight),
         sums_(sums),
         blocks_(layer, layer.in()),
@@ -74,7 +76,9 @@ class BackwardPart {
   void run(const S* dy, const S* y, const S* residual, S* dx, std::int64_t row, std::int64_t count) {
     const std::int64_t in = layer_.in(), out = layer_.out();
     row_kernels<S>().input_gradient_wide(dy + row * out, y + row * out, count, out, gradient_.view(), doutput_.data());
-    add_transposed_product(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
+    if (wanted_ != Gradients::of_input)
+      add_transposed_product(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
+    if (wanted_ == Gradients::of_weight) return;
     S* dinput = dx + row * in;
     C* product = blocks_.product(dinput);
     if (residual) row_kernels<S>().widen(residual + row * in, count * in, product);
@@ -90,6 +94,7 @@ class BackwardPart {
  private:
   const Pointwise<S>& layer_;
   const NormGradient<C>& gradient_;
+  Gradients wanted_;
   C* dweight_;
   GradientSums& sums_;
   WideBlocks<S> blocks_;
@@ -122,32 +127,37 @@ void pointwise_forward(const Pointwise<S>& layer, S* y, ChannelMoments* moments)
 
 template <typename S>
 PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, const S* y,
-                                      const NormGradient<Compute<S>>& gradient, const S* residual, S* dx) {
+                                      const NormGradient<Compute<S>>& gradient, const S* residual, Gradients wanted,
+                                      S* dx) {
   using C = Compute<S>;
   const Partition partition(layer.rows, kSmallestPart);
-  const std::int64_t size = layer.weight.numel(), num_parts = std::max<std::int64_t>(1, partition.num_parts());
-  const std::int64_t num_sums = layer.before ? layer.in() : 0;
+  const std::int64_t size = wanted == Gradients::of_input ? 0 : layer.weight.numel(),
+                     num_parts = std::max<std::int64_t>(1, partition.num_parts());
+  const std::int64_t num_sums = layer.before && wanted != Gradients::of_weight ? layer.in() : 0;
   auto dweights = Scratch<C>::zeros(num_parts * size);
   std::vector<GradientSums> sums(num_parts, GradientSums(num_sums));
   partition.for_each([&](std::int64_t part, std::int64_t first, std::int64_t end) {
-    BackwardPart<S> worker(layer, gradient, dweights.data() + part * size, sums[part]);
+    BackwardPart<S> worker(layer, gradient, wanted, dweights.data() + part * size, sums[part]);
     for_blocks(first, end, row_bytes(layer),
                [&](std::int64_t row, std::int64_t count) { worker.run(dy, y, residual, dx, row, count); });
   });
-  PointwiseGradients result{at::empty_like(layer.weight), GradientSums(num_sums)};
-  sum_parts(dweights.data(), num_parts, size, result.weight.template mutable_data_ptr<C>());
+  PointwiseGradients result{{}, GradientSums(num_sums)};
   for (const GradientSums& part : sums)
     result.before.add(part);
+  if (wanted == Gradients::of_input) return result;
+  result.weight = at::empty_like(layer.weight);
+  sum_parts(dweights.data(), num_parts, size, result.weight.template mutable_data_ptr<C>());
   return result;
 }
 
 #define MULTICARD_INSTANTIATE(S)                                                          \
   template void pointwise_forward(const Pointwise<S>&, S*, ChannelMoments*);              \
   template PointwiseGradients pointwise_backward(const Pointwise<S>&, const S*, const S*, \
-                                                 const NormGradient<Compute<S>>&, const S*, S*)
+                                                 const NormGradient<Compute<S>>&, const S*, Gradients, S*)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);
+MULTICARD_INSTANTIATE(Float16);
 #undef MULTICARD_INSTANTIATE
 
 }  // namespace multicard

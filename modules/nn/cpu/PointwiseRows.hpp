@@ -22,15 +22,16 @@ template <typename S>
 void pointwise_forward(const Pointwise<S>& layer, S* y, ChannelMoments* moments);
 
 struct PointwiseGradients {
-  at::Tensor weight;
+  at::Tensor weight;    ///< undefined if it is not wanted
   GradientSums before;  ///< of the normalisation of x; zeros if there is none
 };
 
-/// The gradients of the layer, from `dy` behind the (linear or already masked) normalisation `gradient` of its output
-/// y. dx [rows, in] receives the gradient of norm(x), zero where the activation was closed, plus `residual` (may be
-/// null; only without `before`).
+/// The `wanted` gradients of the layer, from `dy` behind the (linear or already masked) normalisation `gradient` of its
+/// output y. dx [rows, in], used if that of the input is wanted, receives the gradient of norm(x), zero where the
+/// activation was closed, plus `residual` (may be null; only without `before`).
 template <typename S>
 PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, const S* y,
-                                      const NormGradient<Compute<S>>& gradient, const S* residual, S* dx);
+                                      const NormGradient<Compute<S>>& gradient, const S* residual, Gradients wanted,
+                                      S* dx);
 
 }  // namespace multicard

@@ -10,25 +10,25 @@
 namespace multicard {
 
 /// Sizes of channels_last images: a matrix [rows(), channels].
-struct ImageShape {
+struct ActivationShape {
   std::int64_t images, channels, height, width;
 
-  explicit ImageShape(const at::Tensor& x)
+  explicit ActivationShape(const at::Tensor& x)
       : images(x.size(0)), channels(x.size(1)), height(x.size(2)), width(x.size(3)) {}
   std::int64_t rows() const { return images * height * width; }
 };
 
-inline at::Tensor empty_images(const at::Tensor& like, const ImageShape& shape) {
+inline at::Tensor empty_images(const at::Tensor& like, const ActivationShape& shape) {
   return at::empty({shape.images, shape.channels, shape.height, shape.width}, like.options(),
                    at::MemoryFormat::ChannelsLast);
 }
 
-inline ImageShape with_channels(ImageShape shape, std::int64_t channels) {
+inline ActivationShape with_channels(ActivationShape shape, std::int64_t channels) {
   shape.channels = channels;
   return shape;
 }
 
-inline ImageShape strided(ImageShape shape, std::int64_t stride) {
+inline ActivationShape strided(ActivationShape shape, std::int64_t stride) {
   shape.height = (shape.height - 1) / stride + 1;
   shape.width = (shape.width - 1) / stride + 1;
   return shape;

@@ -10,6 +10,11 @@ struct Bfloat16 {
   std::uint16_t bits;
 };
 
+/// A float16, likewise.
+struct Float16 {
+  std::uint16_t bits;
+};
+
 template <typename S>
 struct ComputeType {
   using Type = S;
@@ -19,7 +24,13 @@ struct ComputeType<Bfloat16> {
   using Type = float;
 };
 
-/// What values of storage type S (float, double, Bfloat16) are computed in: float for Bfloat16, else S itself.
+template <>
+struct ComputeType<Float16> {
+  using Type = float;
+};
+
+/// What values of storage type S (float, double, Bfloat16, Float16) are computed in: float for those of 16 bits, else S
+/// itself.
 /// Parameters, their gradients and coefficients have this type. Storing rounds to nearest, ties to even.
 template <typename S>
 using Compute = typename ComputeType<S>::Type;

@@ -1,36 +1,41 @@
 #pragma once
 /// \file The values of tensors as the kernels' storage types.
 
-#include <type_traits>
-#include <utility>
-
 #include <ATen/core/Tensor.h>
 
 #include "nn/cpu/Storage.hpp"
 
 namespace multicard {
 
+template <typename S>
+struct TensorValue {
+  using Type = S;
+};
+template <>
+struct TensorValue<Bfloat16> {
+  using Type = at::BFloat16;
+};
+template <>
+struct TensorValue<Float16> {
+  using Type = at::Half;
+};
+
 /// The tensor's dtype must be that of S.
 template <typename S>
 const S* values_of(const at::Tensor& tensor) {
-  if constexpr (std::is_same_v<S, Bfloat16>)
-    return reinterpret_cast<const Bfloat16*>(tensor.const_data_ptr<at::BFloat16>());
-  else
-    return tensor.const_data_ptr<S>();
+  return reinterpret_cast<const S*>(tensor.const_data_ptr<typename TensorValue<S>::Type>());
 }
 
 template <typename S>
 S* mutable_values_of(const at::Tensor& tensor) {
-  if constexpr (std::is_same_v<S, Bfloat16>)
-    return reinterpret_cast<Bfloat16*>(tensor.mutable_data_ptr<at::BFloat16>());
-  else
-    return tensor.mutable_data_ptr<S>();
+  return reinterpret_cast<S*>(tensor.mutable_data_ptr<typename TensorValue<S>::Type>());
 }
 
 /// Whether the CPU path has kernels for activations of this type with parameters of that one.
 inline bool has_cpu_kernels(at::ScalarType activations, at::ScalarType parameters) {
   const bool is_own_type = activations == at::kFloat || activations == at::kDouble;
-  return is_own_type ? parameters == activations : activations == at::kBFloat16 && parameters == at::kFloat;
+  const bool has_16_bits = activations == at::kBFloat16 || activations == at::kHalf;
+  return is_own_type ? parameters == activations : has_16_bits && parameters == at::kFloat;
 }
 
 /// Calls body.operator()<S>() with the storage type of a dtype that has_cpu_kernels().
@@ -38,6 +43,7 @@ template <typename Body>
 decltype(auto) with_storage(at::ScalarType dtype, const Body& body) {
   if (dtype == at::kDouble) return body.template operator()<double>();
   if (dtype == at::kBFloat16) return body.template operator()<Bfloat16>();
+  if (dtype == at::kHalf) return body.template operator()<Float16>();
   return body.template operator()<float>();
 }
 

@@ -7,63 +7,16 @@
 
 #include "nn/Activation.hpp"
 #include "nn/cpu/Storage.hpp"
+#include "nn/cpu/VectorTypes.hpp"
+
+#ifdef __F16C__
+#include "nn/cpu/HalfF16c.hpp"
+#else
+#include "nn/cpu/HalfPortable.hpp"
+#endif
 
 namespace multicard {
 namespace {
-
-template <typename T, int Lanes>
-struct Vector;
-template <>
-struct Vector<float, 16> {
-  typedef float Type __attribute__((vector_size(64)));
-};
-template <>
-struct Vector<float, 8> {
-  typedef float Type __attribute__((vector_size(32)));
-};
-template <>
-struct Vector<double, 8> {
-  typedef double Type __attribute__((vector_size(64)));
-};
-template <typename T>
-struct Vector<T, 1> {
-  typedef T Type;
-};
-
-#define MULTICARD_INLINE_BODY __attribute__((always_inline))
-#define MULTICARD_INLINE inline MULTICARD_INLINE_BODY
-
-template <typename V, typename T>
-MULTICARD_INLINE V load(const T* from) {
-  V value;
-  __builtin_memcpy(&value, from, sizeof(V));
-  return value;
-}
-
-template <typename V, typename T>
-MULTICARD_INLINE void store(T* to, V value) {
-  __builtin_memcpy(to, &value, sizeof(V));
-}
-
-// Unsigned integers of the size of a float vector's (or single float's) lanes, and of half that.
-template <typename V>
-struct Bits {
-  typedef std::uint32_t Whole __attribute__((vector_size(sizeof(V))));
-  typedef std::uint16_t Half __attribute__((vector_size(sizeof(V) / 2)));
-};
-template <>
-struct Bits<float> {
-  typedef std::uint32_t Whole;
-  typedef std::uint16_t Half;
-};
-
-template <typename Out, typename In>
-MULTICARD_INLINE Out converted(In value) {
-  if constexpr (sizeof(In) <= sizeof(std::uint32_t))
-    return static_cast<Out>(value);
-  else
-    return __builtin_convertvector(value, Out);
-}
 
 // A bfloat16 is the upper half of a float.
 template <typename V>
@@ -78,6 +31,16 @@ MULTICARD_INLINE void store(Bfloat16* to, V value) {
   const Whole bits = __builtin_bit_cast(Whole, value), zero{}, quiet_nan = zero + 0x7fc0;
   const Whole rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   store(&to->bits, converted<typename Bits<V>::Half>(value == value ? rounded : quiet_nan));
+}
+
+template <typename V>
+MULTICARD_INLINE V load(const Float16* from) {
+  return float_of_half<V>(load<typename Bits<V>::Half>(&from->bits));
+}
+
+template <typename V>
+MULTICARD_INLINE void store(Float16* to, V value) {
+  store(&to->bits, half_of_float(value));
 }
 
 // Asks for memory that a loop in order will read soon: the hardware's own prefetching stops at every 4 KiB.

@@ -1,4 +1,7 @@
+#include <optional>
+
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
@@ -166,15 +169,103 @@ TEST_P(NetworkUnderAutocast, TrainsNearFloat32AndKeepsTheTypesOfItsState) {
     EXPECT_EQ(buffer.tensor.scalar_type(), buffer.name.ends_with("tracked") ? at::kLong : at::kFloat) << buffer.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, NetworkUnderAutocast,
-                         testing::Values(NetworkCase{"mobilenet_v2", at::kBFloat16, kNhwc},
-                                         NetworkCase{"mobilenet_v2", at::kHalf, kNchw},
-                                         NetworkCase{"resnet18", at::kBFloat16, kNchw},
-                                         NetworkCase{"efficientnet_b0", at::kBFloat16, kNhwc}),
-                         [](const auto& instance) {
-                           return std::get<0>(instance.param) +
-                                  (std::get<1>(instance.param) == at::kHalf ? "_float16" : "_bfloat16");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Networks, NetworkUnderAutocast,
+    testing::Values(NetworkCase{"mobilenet_v2", at::kBFloat16, kNhwc}, NetworkCase{"mobilenet_v2", at::kHalf, kNhwc},
+                    NetworkCase{"mobilenet_v2", at::kHalf, kNchw}, NetworkCase{"resnet18", at::kBFloat16, kNchw},
+                    NetworkCase{"resnet18", at::kHalf, kNhwc}, NetworkCase{"efficientnet_b0", at::kBFloat16, kNhwc},
+                    NetworkCase{"efficientnet_b0", at::kHalf, kNchw}),
+    [](const auto& instance) {
+      return std::get<0>(instance.param) + (std::get<1>(instance.param) == at::kHalf ? "_float16" : "_bfloat16") +
+             (std::get<2>(instance.param) == kNhwc ? "_nhwc" : "_nchw");
+    });
+
+// The losses of some updates by hand, with the loss multiplied by `scale` before backward.
+std::vector<double> losses_of(const std::string& name, at::ScalarType dtype, double scale) {
+  NetworkOptions options{.classes = test::kFormulaClasses, .dropout = 0.0};
+  if (name == "mobilenet_v2") options.width = 0.25;
+  const auto network = make_network(name, options);
+  network->to(at::kCPU, at::kFloat, kNhwc);
+  const at::Tensor images = test::formula_images().to(at::kFloat).contiguous(kNhwc);
+  std::vector<double> losses;
+  for (int step = 0; step < 6; ++step) {
+    at::Tensor loss;
+    {
+      std::optional<test::AutocastScope> autocast;
+      if (dtype != at::kFloat) autocast.emplace(dtype);
+      loss = cross_entropy(network->forward(images), test::formula_labels(), test::kFormulaRows);
+    }
+    losses.push_back(loss.item<double>());
+    (loss * scale).backward();
+    const at::NoGradGuard no_grad;
+    for (const NamedTensor& parameter : network->parameters()) {
+      at::Tensor value = parameter.tensor;
+      value.sub_(value.grad(), 0.005 / scale);
+      value.mutable_grad().reset();
+    }
+  }
+  return losses;
+}
+
+// Gradients of MobileNetV2 jump wherever a rounding carries a value over 0 or 6: after a few updates the losses go
+// apart.
+TEST(Float16, TrainsAsFloat32DoesWithAScaledLoss) {
+  const std::pair<const char*, double> cases[] = {{"mobilenet_v2", 0.1}, {"resnet18", 0.02}};
+  for (const auto& [name, near] : cases) {
+    const std::vector<double> exact = losses_of(name, at::kFloat, 1), found = losses_of(name, at::kHalf, 1024);
+    EXPECT_LT(found.back(), 0.8 * found.front()) << name;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      EXPECT_NEAR(found[i], exact[i], near * exact[0]) << name << i;
+  }
+}
+
+TEST(Float16, OverflowsInGradientsAreSeen) {
+  const auto network = make_network("mobilenet_v2", {.width = 0.25, .classes = test::kFormulaClasses, .dropout = 0.0});
+  network->to(at::kCPU, at::kFloat, kNhwc);
+  const at::Tensor images = test::formula_images().to(at::kFloat).contiguous(kNhwc);
+  at::Tensor loss;
+  {
+    const test::AutocastScope autocast(at::kHalf);
+    loss = cross_entropy(network->forward(images), test::formula_labels(), test::kFormulaRows);
+  }
+  (loss * 1e9).backward();
+
+  for (const NamedTensor& parameter : network->parameters())
+    EXPECT_FALSE(parameter.tensor.grad().isfinite().all().item<bool>()) << parameter.name;
+}
+
+class ConvolutionInFloat16 : public testing::TestWithParam<Convolution> {};
+
+// What a GPU does: factors of 16 bits, sums in float32, one rounding.
+TEST_P(ConvolutionInFloat16, RoundsTheResultsOfFloat32Once) {
+  at::manual_seed(3);
+  const Convolution& shape = GetParam();
+  const auto leaf = [](const at::Tensor& value) { return value.detach().clone().requires_grad_(true); };
+  const at::Tensor images = at::randn({2, shape.in, 9, 8}).to(at::kHalf).contiguous(kNhwc);
+  const at::Tensor filters = at::randn({shape.out, shape.in / shape.groups, shape.kernel, shape.kernel});
+  const at::Tensor x = leaf(images), weight = leaf(filters), wide_x = leaf(images.to(at::kFloat)),
+                   wide_weight = leaf(filters.to(at::kHalf).to(at::kFloat));
+  at::Tensor y;
+  {
+    const test::AutocastScope autocast(at::kHalf);
+    y = convolve(x, weight, shape);
+  }
+  const at::Tensor wide_y = convolve(wide_x, wide_weight, shape), dy = at::randn(y.sizes()).to(at::kHalf);
+  y.backward(dy);
+  wide_y.backward(dy.to(at::kFloat));
+
+  EXPECT_EQ(y.scalar_type(), at::kHalf);
+  EXPECT_TRUE(y.is_contiguous(kNhwc));
+  EXPECT_TRUE(at::equal(y, wide_y.to(at::kHalf)));
+  EXPECT_TRUE(at::equal(x.grad(), wide_x.grad().to(at::kHalf)));
+  EXPECT_EQ(weight.grad().scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(weight.grad(), wide_weight.grad().to(at::kHalf).to(at::kFloat)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionInFloat16,
+                         testing::Values(Convolution{.in = 3, .out = 8, .kernel = 3, .stride = 2},
+                                         Convolution{.in = 8, .out = 16},
+                                         Convolution{.in = 8, .out = 8, .kernel = 5, .groups = 8}));
 
 }  // namespace
 }  // namespace multicard

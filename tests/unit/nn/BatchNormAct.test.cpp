@@ -10,6 +10,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "replicas.hpp"
 
@@ -42,7 +43,7 @@ at::Tensor leaf(const at::Tensor& value) {
 // Values far from zero in some channels, outside [0, 6] after the normalisation in others.
 Layer make_layer(const at::Tensor& x, std::uint64_t seed = 0) {
   const std::int64_t channels = x.size(1);
-  const auto options = x.options().dtype(x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type());
+  const auto options = x.options().dtype(x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
   at::manual_seed(seed);
   Layer layer;
   layer.x = leaf(x);
@@ -115,6 +116,32 @@ TEST_P(BatchNormAct, KeepsFrozenStatisticsButTrainsWeightAndBias) {
 
   EXPECT_TRUE(at::equal(own.norm.running_var, before));
   EXPECT_GT(own.norm.weight.grad().norm().item<double>(), 0.0);
+}
+
+TEST_P(BatchNormAct, ComputesTheGradientsOfWhatIsTrainedOnly) {
+  const at::Tensor dy = at::randn_like(images());
+  const auto gradients = [&](Statistics statistics, unsigned trained) {
+    Layer layer = make_layer(images());
+    layer.context.statistics = statistics;
+    layer.x.requires_grad_(trained & 1U);
+    layer.norm.weight.requires_grad_(trained & 2U);
+    layer.norm.bias.requires_grad_(trained & 4U);
+    return (*layer.forward(Activation::relu6).grad_fn())({dy});
+  };
+
+  for (const Statistics statistics : {Statistics::of_batch, Statistics::frozen}) {
+    const auto all = gradients(statistics, 7);
+    for (unsigned trained = 1; trained < 7; ++trained) {
+      const auto part = gradients(statistics, trained);
+      ASSERT_EQ(part.size(), 3U);
+      for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(part[i].defined(), (trained >> i & 1U) == 1U) << trained;
+        if (part[i].defined()) {
+          EXPECT_TRUE(at::equal(part[i], all[i])) << trained;
+        }
+      }
+    }
+  }
 }
 
 TEST_P(BatchNormAct, EvaluatesWithRunningStatistics) {
@@ -206,35 +233,38 @@ INSTANTIATE_TEST_SUITE_P(Inputs, BatchNormAct,
                                   std::to_string(c.channels);
                          });
 
-// The largest distance beyond half a unit in the last place of a bfloat16, relative to the scale of the values.
+// The largest distance beyond half a unit in the last place of a's type, relative to the scale of the values.
 double distance_beyond_rounding(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor rounded = a.to(at::kDouble), exact = b.to(at::kDouble);
-  return ((rounded - exact).abs() - 0x1.0p-8 * exact.abs()).max().item<double>() / exact.abs().max().item<double>();
+  const double half_a_unit = a.scalar_type() == at::kBFloat16 ? 0x1.0p-8 : 0x1.0p-11;
+  return ((rounded - exact).abs() - half_a_unit * exact.abs()).max().item<double>() / exact.abs().max().item<double>();
 }
 
-class BatchNormActInBfloat16 : public testing::TestWithParam<std::tuple<at::MemoryFormat, std::int64_t>> {
+class BatchNormActIn16Bits : public testing::TestWithParam<std::tuple<at::ScalarType, at::MemoryFormat, std::int64_t>> {
  protected:
-  // Of the values of bfloat16, in that type and in float32.
+  at::ScalarType dtype() const { return std::get<0>(GetParam()); }
+
+  // Of the values of bfloat16, in the type of 16 bits and in float32.
   std::pair<Layer, Layer> layers(const at::Tensor& residual = {}) const {
-    const auto& [layout, channels] = GetParam();
+    const auto& [dtype, layout, channels] = GetParam();
     at::manual_seed(12);
-    const at::Tensor x = (at::randn({5, channels, 7, 9}) * 2 + 1).to(at::kBFloat16).contiguous(layout);
+    const at::Tensor x = (at::randn({5, channels, 7, 9}) * 2 + 1).to(at::kBFloat16).to(dtype).contiguous(layout);
     std::pair<Layer, Layer> result{make_layer(x), make_layer(x.to(at::kFloat))};
     if (!residual.defined()) return result;
-    result.first.residual = leaf(residual.contiguous(layout));
+    result.first.residual = leaf(residual.to(dtype).contiguous(layout));
     result.second.residual = leaf(residual.to(at::kFloat).contiguous(layout));
     return result;
   }
 
   void expect_rounded(Layer narrow, Layer wide, Activation activation) const {
-    const at::Tensor dy = at::randn(narrow.x.sizes()).to(at::kBFloat16);
+    const at::Tensor dy = at::randn(narrow.x.sizes()).to(at::kBFloat16).to(dtype());
     narrow.forward(activation);
     narrow.backward(dy);
     wide.forward(activation);
     wide.backward(dy.to(at::kFloat));
 
-    EXPECT_EQ(narrow.y.scalar_type(), at::kBFloat16);
-    EXPECT_EQ(narrow.x.grad().scalar_type(), at::kBFloat16);
+    EXPECT_EQ(narrow.y.scalar_type(), dtype());
+    EXPECT_EQ(narrow.x.grad().scalar_type(), dtype());
     EXPECT_LT(distance_beyond_rounding(narrow.y, wide.y), 1e-6);
     EXPECT_LT(distance_beyond_rounding(narrow.x.grad(), wide.x.grad()), 1e-6);
     for (const auto& tensor : {&NormTensors::running_mean, &NormTensors::running_var})
@@ -246,26 +276,27 @@ class BatchNormActInBfloat16 : public testing::TestWithParam<std::tuple<at::Memo
   }
 };
 
-TEST_P(BatchNormActInBfloat16, RoundsTheResultsOfFloat32) {
+TEST_P(BatchNormActIn16Bits, RoundsTheResultsOfFloat32) {
   for (const Activation activation : {Activation::none, Activation::relu6}) {
     auto [narrow, wide] = layers();
     expect_rounded(narrow, wide, activation);
   }
 }
 
-TEST_P(BatchNormActInBfloat16, RoundsTheSumWithAResidualOnce) {
-  auto [narrow, wide] = layers(at::randn({5, std::get<1>(GetParam()), 7, 9}).to(at::kBFloat16));
+TEST_P(BatchNormActIn16Bits, RoundsTheSumWithAResidualOnce) {
+  auto [narrow, wide] = layers(at::randn({5, std::get<2>(GetParam()), 7, 9}).to(at::kBFloat16));
   expect_rounded(narrow, wide, Activation::none);
 }
 
-TEST_P(BatchNormActInBfloat16, RoundsWithFrozenStatistics) {
+TEST_P(BatchNormActIn16Bits, RoundsWithFrozenStatistics) {
   auto [narrow, wide] = layers();
   narrow.context.statistics = wide.context.statistics = Statistics::frozen;
   expect_rounded(narrow, wide, Activation::relu6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Inputs, BatchNormActInBfloat16,
-                         testing::Combine(testing::Values(at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast),
+INSTANTIATE_TEST_SUITE_P(Inputs, BatchNormActIn16Bits,
+                         testing::Combine(testing::Values(at::kBFloat16, at::kHalf),
+                                          testing::Values(at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast),
                                           testing::Values(3, 24, 43)));
 
 TEST(BatchNormActGradient, IsThatOfFiniteDifferences) {

@@ -1,5 +1,6 @@
 #include "nn/InvertedResidual.hpp"
 
+#include <functional>
 #include <optional>
 
 #include <ATen/Parallel.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "autocast_scope.hpp"
 #include "nn/cpu/FusedInvertedResidual.hpp"
@@ -25,15 +27,18 @@ struct Case {
   std::int64_t in, out, expansion, stride, height, width;
 };
 
-// How activations lie in memory; with bfloat16, parameters are float32 and the forward pass is under autocast.
+// How activations lie in memory; with 16 bits, parameters are float32 and the forward pass is under autocast.
 struct Storage {
   at::ScalarType dtype;
   at::MemoryFormat layout;
 
-  at::ScalarType parameters() const { return dtype == at::kBFloat16 ? at::kFloat : dtype; }
+  bool is_narrow() const { return dtype == at::kBFloat16 || dtype == at::kHalf; }
+  at::ScalarType parameters() const { return is_narrow() ? at::kFloat : dtype; }
+  // Half a unit in the last place, where it matters here.
+  double rounding() const { return dtype == at::kBFloat16 ? 0x1.0p-8 : dtype == at::kHalf ? 0x1.0p-11 : 0.0; }
 };
 
-// Normal values; or whole numbers so small that a frozen block is exact, also in bfloat16.
+// Normal values; or whole numbers so small that a frozen block is exact, also in 16 bits.
 enum class Values { normal, whole };
 
 class InvertedResidualBlock : public testing::TestWithParam<std::tuple<Case, Storage>> {
@@ -88,7 +93,7 @@ class InvertedResidualBlock : public testing::TestWithParam<std::tuple<Case, Sto
     at::Tensor y;
     {
       std::optional<test::AutocastScope> autocast;
-      if (as.dtype == at::kBFloat16) autocast.emplace(as.dtype);
+      if (as.is_narrow()) autocast.emplace(as.dtype);
       y = net.forward(x, context);
     }
     at::manual_seed(5);
@@ -109,17 +114,15 @@ class InvertedResidualBlock : public testing::TestWithParam<std::tuple<Case, Sto
     for (std::size_t i = 0; i < a.size(); ++i)
       EXPECT_LT(distance(a[i], b[i]), tolerance) << "result " << i;
   }
-  // In bfloat16 gradients jump where a value lies within a rounding of 0 or 6: a share of 2^-8 or so, hence by
-  // sqrt(2^-8) = 0.06 of the norm.
-  double tolerance() const {
-    return storage().dtype == at::kDouble ? 1e-11 : storage().dtype == at::kFloat ? 1e-4 : 0.1;
-  }
+  // In 16 bits gradients jump where a value lies within a rounding of 0 or 6: a share of 2^-8 or so in bfloat16, hence
+  // by sqrt(2^-8) = 0.06 of the norm; in float16 rarer, but in these small images a single jump is as much.
+  double tolerance() const { return storage().is_narrow() ? 0.1 : storage().dtype == at::kDouble ? 1e-11 : 1e-4; }
 };
 
 TEST_P(InvertedResidualBlock, IsTheSameFusedAsFromAtensOperations) {
   ASSERT_TRUE(can_fuse(images(3, storage()), block(storage().parameters()), {}));
-  // ATen rounds more often in bfloat16.
-  const double near = storage().dtype == at::kBFloat16 ? 2 * tolerance() : tolerance();
+  // ATen rounds more often in 16 bits.
+  const double near = storage().is_narrow() ? 2 * tolerance() : tolerance();
   for (const Statistics statistics : {Statistics::of_batch, Statistics::frozen})
     expect_near(run({.statistics = statistics}, storage()),
                 run({.statistics = statistics, .kernels = Kernels::aten}, storage()), near);
@@ -132,7 +135,7 @@ TEST_P(InvertedResidualBlock, IsNearFloat64) {
 
     expect_near(results, exact, tolerance());
     // Rounded are the outputs of three convolutions and the end.
-    EXPECT_LT(distance(results[0], exact[0]), storage().dtype == at::kBFloat16 ? 0x4.0p-8 : tolerance());
+    EXPECT_LT(distance(results[0], exact[0]), storage().is_narrow() ? 4 * storage().rounding() : tolerance());
   }
 }
 
@@ -170,6 +173,43 @@ TEST_P(InvertedResidualBlock, DoesNotDependOnTheNumberOfThreads) {
     EXPECT_TRUE(at::equal(one[i], three[i])) << "result " << i;
 }
 
+// Gradients of the input and of weight, scale and shift of each layer, in order, where `is_trained` of their number.
+std::vector<at::Tensor> gradients_of(const at::Tensor& x, InvertedResidual& net, const NormContext& context,
+                                     const std::function<bool(std::size_t)>& is_trained) {
+  std::vector<at::Tensor> tensors{x};
+  for (ConvNorm* part : {net.expand ? &*net.expand : nullptr, &net.depthwise, &net.project})
+    if (part) tensors.insert(tensors.end(), {part->weight, part->norm.weight, part->norm.bias});
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].requires_grad_(is_trained(i));
+  const at::Tensor y = fused_inverted_residual(x, net, context);
+  at::manual_seed(6);
+  return (*y.grad_fn())({at::randn(y.sizes()).to(y.scalar_type())});
+}
+
+TEST_P(InvertedResidualBlock, ComputesTheGradientsOfWhatIsTrainedOnly) {
+  const at::Tensor x = images(3, storage());
+  InvertedResidual net = block(storage().parameters());
+  for (const Statistics statistics : {Statistics::of_batch, Statistics::frozen}) {
+    const NormContext context{.statistics = statistics};
+    const auto all = gradients_of(x, net, context, [](std::size_t) { return true; });
+    const auto expect_part_of_all = [&](const std::function<bool(std::size_t)>& is_trained) {
+      const auto part = gradients_of(x, net, context, is_trained);
+      ASSERT_EQ(part.size(), all.size());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(part[i].defined(), is_trained(i)) << i;
+        if (is_trained(i)) {
+          EXPECT_TRUE(at::equal(part[i], all[i])) << i;
+        }
+      }
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      expect_part_of_all([&](std::size_t k) { return k == i; });
+      expect_part_of_all([&](std::size_t k) { return k != i; });
+      expect_part_of_all([&](std::size_t k) { return k >= i; });  // the layers below are frozen
+    }
+  }
+}
+
 TEST_P(InvertedResidualBlock, TakesNoRows) {
   const auto results = run({}, storage(), 0);
 
@@ -189,7 +229,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, InvertedResidualBlock,
                                                           Case{6, 6, 3, 1, 2, 40}),    // fewer rows than the filter
                                           testing::Values(Storage{at::kDouble, kNhwc}, Storage{at::kFloat, kNhwc},
                                                           Storage{at::kFloat, kNchw}, Storage{at::kBFloat16, kNhwc},
-                                                          Storage{at::kBFloat16, kNchw})),
+                                                          Storage{at::kBFloat16, kNchw}, Storage{at::kHalf, kNhwc},
+                                                          Storage{at::kHalf, kNchw})),
                          [](const auto& instance) {
                            const Case& shape = std::get<0>(instance.param);
                            const Storage& storage = std::get<1>(instance.param);
@@ -205,10 +246,11 @@ TEST(InvertedResidualUnderAutocast, FusesInputsOfItsTypeOnly) {
   const at::Tensor wide = at::zeros({1, 8, 4, 4}), narrow = wide.to(at::kBFloat16);
   EXPECT_TRUE(can_fuse(wide, block, {}));
   EXPECT_FALSE(can_fuse(wide.to(at::kDouble), block, {}));
-  EXPECT_FALSE(can_fuse(wide.to(at::kHalf), block, {}));
+  EXPECT_TRUE(can_fuse(wide.to(at::kHalf), block, {}));
   const test::AutocastScope autocast(at::kBFloat16);
   EXPECT_TRUE(can_fuse(narrow, block, {}));
   EXPECT_FALSE(can_fuse(wide, block, {}));
+  EXPECT_FALSE(can_fuse(wide.to(at::kHalf), block, {}));
 }
 
 }  // namespace

@@ -25,8 +25,10 @@ template <>
 constexpr at::ScalarType kDtype<float> = at::kFloat;
 template <>
 constexpr at::ScalarType kDtype<double> = at::kDouble;
+template <>
+constexpr at::ScalarType kDtype<Float16> = at::kHalf;
 
-// Normal values; or whole numbers so small that every result is exact, also in bfloat16.
+// Normal values; or whole numbers so small that every result is exact, also in 16 bits.
 enum class Inputs { normal, whole };
 
 // Results of every kernel on one set of inputs, whose sizes leave remainders in every loop. Inputs are representable in
@@ -127,7 +129,8 @@ class Probe {
 template <typename S>
 std::vector<CpuKernels<S>> available_kernels() {
   std::vector<CpuKernels<S>> list{InstructionSet<S>::baseline()};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.push_back(InstructionSet<S>::avx2());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    list.push_back(InstructionSet<S>::avx2());
   if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
     list.push_back(InstructionSet<S>::avx512());
   return list;
@@ -145,13 +148,14 @@ void expect_near(const at::Tensor& a, const at::Tensor& b, double relative, doub
   EXPECT_LE((distance - relative * expected.abs()).max().item<double>(), near * scale) << index;
 }
 
-bool is_bfloat16(const at::Tensor& values) {
-  return values.scalar_type() == at::kBFloat16;
+// Half a unit in the last place of values of 16 bits, relative to them; 0 for wider ones.
+double half_a_unit(const at::Tensor& values) {
+  return values.scalar_type() == at::kBFloat16 ? 0x1.0p-8 : values.scalar_type() == at::kHalf ? 0x1.0p-11 : 0.0;
 }
 
 template <typename S>
 class Kernels : public testing::Test {};
-using Types = testing::Types<float, double, Bfloat16>;
+using Types = testing::Types<float, double, Bfloat16, Float16>;
 TYPED_TEST_SUITE(Kernels, Types);
 
 TYPED_TEST(Kernels, AreTheSameInEveryInstructionSet) {
@@ -160,7 +164,7 @@ TYPED_TEST(Kernels, AreTheSameInEveryInstructionSet) {
   for (const CpuKernels<TypeParam>& kernels : all) {
     const Probe<TypeParam> probe(kernels, Inputs::normal);
     for (std::size_t i = 0; i < probe.results().size(); ++i) {
-      const double neighbour = is_bfloat16(probe.results()[i]) ? 0x1.0p-7 : 0.0;  // what lies near a tie
+      const double neighbour = 2 * half_a_unit(probe.results()[i]);  // what lies near a tie
       expect_near(probe.results()[i], baseline.results()[i], neighbour, rounding(kDtype<Compute<TypeParam>>), i);
     }
   }
@@ -176,55 +180,97 @@ TYPED_TEST(Kernels, AreExactWhereTheArithmeticIs) {
   }
 }
 
-TEST(Bfloat16Kernels, RoundTheResultsOfFloat32) {
+template <typename S>
+class NarrowKernels : public testing::Test {};
+using NarrowTypes = testing::Types<Bfloat16, Float16>;
+TYPED_TEST_SUITE(NarrowKernels, NarrowTypes);
+
+TYPED_TEST(NarrowKernels, RoundTheResultsOfFloat32) {
   const Probe<float> wide(InstructionSet<float>::baseline(), Inputs::normal);
-  for (const CpuKernels<Bfloat16>& kernels : available_kernels<Bfloat16>()) {
-    const Probe<Bfloat16> probe(kernels, Inputs::normal);
-    for (std::size_t i = 0; i < probe.results().size(); ++i) {
-      const double half_a_unit = is_bfloat16(probe.results()[i]) ? 0x1.0p-8 : 0.0;
-      expect_near(probe.results()[i], wide.results()[i], half_a_unit, rounding(at::kFloat), i);
-    }
+  for (const CpuKernels<TypeParam>& kernels : available_kernels<TypeParam>()) {
+    const Probe<TypeParam> probe(kernels, Inputs::normal);
+    for (std::size_t i = 0; i < probe.results().size(); ++i)
+      expect_near(probe.results()[i], wide.results()[i], half_a_unit(probe.results()[i]), rounding(at::kFloat), i);
   }
 }
 
-TEST(Bfloat16Kernels, RoundToNearestEven) {
+// Ties, neighbours of ties, the largest and the smallest numbers of both types of 16 bits, and what is none.
+std::vector<float> numbers_to_round() {
   std::vector<float> numbers{0.0f,
-                             -0.0f,
                              1.0f + 0x1.0p-8f,
                              1.0f + 0x3.0p-8f,
                              1.0f + 0x1.0002p-8f,
-                             -1.0f - 0x1.0p-8f,
-                             std::numeric_limits<float>::infinity(),
-                             -std::numeric_limits<float>::infinity(),
-                             std::numeric_limits<float>::max(),
-                             std::numeric_limits<float>::denorm_min(),
+                             1.0f + 0x1.0p-11f,
+                             1.0f + 0x3.0p-11f,
+                             1.0f + 0x1.002p-11f,
+                             65504.0f,
+                             65519.996f,  // below the tie with infinity
+                             65520.0f,
+                             65536.0f,
+                             0x1.0p-14f,
+                             0x1.ffcp-15f,
+                             0x1.ffep-15f,  // a tie with the smallest normal number
+                             0x1.8p-24f,
+                             0x1.0p-25f,  // a tie with zero
+                             0x1.0002p-25f,
+                             0x1.0p-26f,
                              0x1.8p-133f,
                              0x1.cp-132f,
-                             std::numeric_limits<float>::quiet_NaN(),
-                             -std::numeric_limits<float>::quiet_NaN()};
+                             std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::max(),
+                             std::numeric_limits<float>::denorm_min(),
+                             std::numeric_limits<float>::quiet_NaN()};
   for (int i = 0; i < 60; ++i)
-    numbers.push_back(std::ldexp(1.0f + static_cast<float>(i) * 0x1.8p-9f, i - 30));
+    numbers.push_back(std::ldexp(1.0f + static_cast<float>(i) * 0x1.8p-12f, i - 30));
+  const std::size_t size = numbers.size();
+  for (std::size_t i = 0; i < size; ++i)
+    numbers.push_back(-numbers[i]);
+  return numbers;
+}
+
+TYPED_TEST(NarrowKernels, RoundToNearestEven) {
+  std::vector<float> numbers = numbers_to_round();
   const auto size = static_cast<std::int64_t>(numbers.size());
-  const at::Tensor expected = at::from_blob(numbers.data(), {size}, at::kFloat).to(at::kBFloat16).to(at::kFloat);
-  for (const CpuKernels<Bfloat16>& kernels : available_kernels<Bfloat16>()) {
-    std::vector<Bfloat16> rounded(numbers.size());
+  const at::Tensor expected = at::from_blob(numbers.data(), {size}, at::kFloat).to(kDtype<TypeParam>).to(at::kFloat);
+  for (const CpuKernels<TypeParam>& kernels : available_kernels<TypeParam>()) {
+    std::vector<TypeParam> rounded(numbers.size());
     std::vector<float> back(numbers.size());
     kernels.rows->narrow(numbers.data(), size, rounded.data());
     kernels.rows->widen(rounded.data(), size, back.data());
     for (std::int64_t i = 0; i < size; ++i) {
       const float value = back[static_cast<std::size_t>(i)], right = expected[i].item<float>();
-      EXPECT_EQ(std::isnan(value), std::isnan(right)) << i;
+      EXPECT_EQ(std::isnan(value), std::isnan(right)) << numbers[static_cast<std::size_t>(i)];
       if (std::isnan(right)) continue;
-      EXPECT_EQ(value, right) << i;
-      EXPECT_EQ(std::signbit(value), std::signbit(right)) << i;
+      EXPECT_EQ(value, right) << numbers[static_cast<std::size_t>(i)];
+      EXPECT_EQ(std::signbit(value), std::signbit(right)) << numbers[static_cast<std::size_t>(i)];
     }
+  }
+}
+
+TYPED_TEST(NarrowKernels, WidenEveryNumber) {
+  std::vector<TypeParam> all;
+  for (std::uint32_t bits = 0; bits <= 0xffff; ++bits)
+    all.push_back({static_cast<std::uint16_t>(bits)});
+  const auto size = static_cast<std::int64_t>(all.size());
+  const at::Tensor expected = at::from_blob(all.data(), {size}, kDtype<TypeParam>).to(at::kFloat);
+  for (const CpuKernels<TypeParam>& kernels : available_kernels<TypeParam>()) {
+    std::vector<float> wide(all.size());
+    kernels.rows->widen(all.data(), size, wide.data());
+    const at::Tensor values = at::from_blob(wide.data(), {size}, at::kFloat);
+    EXPECT_TRUE(((values == expected) | (values.isnan() & expected.isnan())).all().template item<bool>());
+    std::vector<TypeParam> back(all.size());
+    kernels.rows->narrow(wide.data(), size, back.data());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!std::isnan(wide[i])) {
+        EXPECT_EQ(back[i].bits, all[i].bits);
+      }
   }
 }
 
 TEST(ImageLayout, TurnsImagesOfEitherFormatAndViews) {
   constexpr auto kNhwc = at::MemoryFormat::ChannelsLast, kNchw = at::MemoryFormat::Contiguous;
   const at::Tensor drawn = at::randn({3, 37, 5, 9}), none = drawn.narrow(0, 0, 0), view = drawn.narrow(3, 1, 7);
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16})
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
     for (const auto layout : {kNhwc, kNchw})
       for (const at::Tensor& x : {drawn.to(dtype).contiguous(kNhwc), drawn.to(dtype), none.to(dtype), view.to(dtype)}) {
         const at::Tensor y = in_layout(x, layout);
