@@ -16,14 +16,14 @@
 
 namespace multicard {
 
-Sampler::Sampler(const SamplingOptions& options) : options_(options) {
+TokenSampler::TokenSampler(const SamplingOptions& options) : options_(options) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
     throw UsageError("the temperature is " + significant(options.temperature), "it is a number, 0 or above");
   if (!(options.top_p > 0 && options.top_p <= 1))
     throw UsageError("top-p is " + significant(options.top_p), "it is a probability above 0");
 }
 
-std::int64_t Sampler::next(const at::Tensor& logits) {
+std::int64_t TokenSampler::next(const at::Tensor& logits) {
   if (options_.temperature == 0) return logits.argmax().item<std::int64_t>();
   const at::Tensor wide = logits.to(at::kCPU, at::kDouble);
   // Divided after the largest is taken off, so that a small temperature does not overflow.
@@ -46,7 +46,7 @@ std::vector<std::int64_t> generate(Llama& network, const std::vector<std::int64_
                                    const GenerateOptions& options, const std::function<bool(std::int64_t)>& on_token) {
   if (prompt.empty()) throw UsageError("the prompt is empty", "a text cannot begin from nothing");
   const std::vector<std::int64_t>& ends = network.config().eos;
-  Sampler sampler(options.sampling);
+  TokenSampler sampler(options.sampling);
   KvCache cache;
   std::vector<std::int64_t> result;
   at::Tensor unread = at::tensor(prompt, at::kLong).to(network.device());

@@ -18,10 +18,10 @@ struct SamplingOptions {
 };
 
 /// Draws tokens, the same ones for the same seed and logits.
-class Sampler {
+class TokenSampler {
  public:
   /// UsageError for a temperature below 0 and a top_p outside (0, 1].
-  explicit Sampler(const SamplingOptions& options);
+  explicit TokenSampler(const SamplingOptions& options);
 
   /// A token for logits [vocabulary]; the lower one of equally likely ones comes first.
   std::int64_t next(const at::Tensor& logits);

@@ -34,8 +34,8 @@ at::Tensor dropped(const at::Tensor& x, const LinearPass& pass) {
 
 class GroupFunction : public torch::autograd::Function<GroupFunction> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList trained,
-                            const LinearGroup* group, const LinearPass* pass) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
+                            const LinearPass* pass) {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
     at::Tensor y = base(x, *group, *pass), low;
     if (adapts) {
@@ -46,8 +46,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
         y.narrow(1, adapter.first, adapter.out).addmm_(columns(low, i, *group), adapter.b.to(pass->dtype).t());
       }
     }
-    const bool needs_x = adapts || !group->is_adapted();
-    context->save_for_backward({needs_x && !trained.empty() ? x : at::Tensor(), low});
+    const bool needs_x = adapts || group->trains_weights();
+    context->save_for_backward({needs_x ? x : at::Tensor(), low});
     context->saved_data["group"] = reinterpret_cast<std::int64_t>(group);
     context->saved_data["adapts"] = adapts;
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
@@ -71,7 +71,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     at::Tensor dx = needs_dx ? at::mm(dy, group.weight_.to(pass.dtype)) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
-    else if (!group.is_adapted())
+    else if (group.trains_weights())
       weight_backward(group, saved[0], dy, result);
     result[0] = dx;
     return result;

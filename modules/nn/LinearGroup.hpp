@@ -52,6 +52,7 @@ class LinearGroup {
     at::Tensor b;
   };
   bool is_adapted() const { return !adapted_.empty(); }
+  bool trains_weights() const { return !is_adapted() && !trained_.empty(); }
 
   std::vector<Layer> layers_;
   at::Tensor weight_, bias_;  ///< of all layers; bias undefined where none has one

@@ -1,0 +1,186 @@
+#include "nn/LlamaConfig.hpp"
+
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using nlohmann::json;
+
+json llama8b() {
+  return json::parse(R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "hidden_act": "silu", "hidden_size": 4096,
+    "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": false,
+    "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}, "rope_theta": 500000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256})");
+}
+
+LlamaConfig parsed(const json& object) {
+  return LlamaConfig::parse(object.dump(), "folder/config.json");
+}
+
+// The same with some keys changed; null removes one.
+json changed(json object, const json& changes) {
+  for (const auto& [key, value] : changes.items())
+    if (value.is_null())
+      object.erase(key);
+    else
+      object[key] = value;
+  return object;
+}
+
+TEST(LlamaConfig, ReadsTheShapeOfLlama) {
+  const LlamaConfig config = parsed(llama8b());
+
+  EXPECT_EQ(config.num_parameters(), 8030261248);
+  EXPECT_EQ(config.num_matmul_parameters(), 7504658432);
+  EXPECT_EQ(config.head_dim, 128);
+  EXPECT_EQ(config.kv_size(), 1024);
+  EXPECT_EQ(config.norm_epsilon, 1e-5);
+  EXPECT_EQ(config.rope_theta, 500000.0);
+  EXPECT_EQ(config.rope_scaling.law, RopeScaling::Law::llama3);
+  EXPECT_EQ(config.rope_scaling.original_max_positions, 8192);
+  EXPECT_EQ(config.bos, 128000);
+  EXPECT_EQ(config.eos, (std::vector<std::int64_t>{128001, 128008, 128009}));
+  EXPECT_EQ(config.weights_dtype, at::kBFloat16);
+  EXPECT_FALSE(config.has_tied_embeddings || config.has_qkv_bias || config.has_output_bias || config.has_mlp_bias);
+  EXPECT_EQ(config.window(5), 0);
+}
+
+TEST(LlamaConfig, ReadsTheNewSpelling) {
+  const json scaling = {{"factor", 32.0},        {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+                        {"rope_type", "llama3"}, {"rope_theta", 250000.0}, {"original_max_position_embeddings", 8192}};
+  const LlamaConfig config = parsed(changed(llama8b(), {{"rope_scaling", nullptr},
+                                                        {"rope_theta", nullptr},
+                                                        {"rope_parameters", scaling},
+                                                        {"torch_dtype", nullptr},
+                                                        {"dtype", "float16"}}));
+
+  EXPECT_EQ(config.rope_theta, 250000.0);
+  EXPECT_EQ(config.rope_scaling.factor, 32.0);
+  EXPECT_EQ(config.weights_dtype, at::kHalf);
+}
+
+TEST(LlamaConfig, FillsWhatIsLeftOut) {
+  const LlamaConfig config = parsed(changed(llama8b(), {{"num_key_value_heads", nullptr},
+                                                        {"rope_scaling", nullptr},
+                                                        {"rope_theta", nullptr},
+                                                        {"eos_token_id", 7},
+                                                        {"torch_dtype", nullptr}}));
+
+  EXPECT_EQ(config.num_kv_heads, 32);
+  EXPECT_EQ(config.rope_theta, 10000.0);
+  EXPECT_EQ(config.rope_scaling.law, RopeScaling::Law::none);
+  EXPECT_EQ(config.eos, std::vector<std::int64_t>{7});
+  EXPECT_FALSE(config.weights_dtype.has_value());
+  EXPECT_EQ(parsed(changed(llama8b(), {{"head_dim", 64}})).query_size(), 2048);
+}
+
+TEST(LlamaConfig, CountsTiedEmbeddingsOnce) {
+  const LlamaConfig tied = parsed(changed(llama8b(), {{"tie_word_embeddings", true}}));
+
+  EXPECT_EQ(tied.num_parameters(), 8030261248 - 525336576);
+  EXPECT_EQ(tied.num_matmul_parameters(), 7504658432);
+}
+
+TEST(LlamaConfig, KnowsWhatMistralAndQwenAddToLlama) {
+  const json mistral = changed(llama8b(), {{"architectures", {"MistralForCausalLM"}}});
+  EXPECT_EQ(parsed(mistral).window(31), 4096);
+  EXPECT_EQ(parsed(changed(mistral, {{"sliding_window", 1024}})).window(0), 1024);
+  json null_window = mistral;
+  null_window["sliding_window"] = nullptr;
+  EXPECT_EQ(parsed(null_window).window(0), 0);
+
+  const json qwen = changed(llama8b(), {{"architectures", {"Qwen2ForCausalLM"}}, {"sliding_window", 512}});
+  const LlamaConfig plain = parsed(qwen);
+  EXPECT_TRUE(plain.has_qkv_bias && !plain.has_output_bias && !plain.has_mlp_bias);
+  EXPECT_EQ(plain.window(31), 0);
+  const LlamaConfig windowed = parsed(changed(qwen, {{"use_sliding_window", true}, {"max_window_layers", 30}}));
+  EXPECT_EQ(windowed.window(29), 0);
+  EXPECT_EQ(windowed.window(30), 512);
+  EXPECT_EQ(parsed(qwen).num_parameters(), 8030261248 + 32 * (4096 + 2 * 1024));
+}
+
+// The error of a file with these changes, or "" if there is none.
+std::string refusal(const json& changes) {
+  try {
+    parsed(changed(llama8b(), changes));
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LlamaConfig, NamesFileAndKeyOfWhatItRefuses) {
+  const std::vector<std::pair<std::string, json>> wrong{{"architectures", {"GPT2LMHeadModel"}},
+                                                        {"architectures", json::array()},
+                                                        {"architectures", "LlamaForCausalLM"},
+                                                        {"hidden_size", 0},
+                                                        {"hidden_size", -4096},
+                                                        {"hidden_size", 4096.5},
+                                                        {"hidden_size", "4096"},
+                                                        {"hidden_size", 18446744073709551615U},
+                                                        {"hidden_size", nullptr},
+                                                        {"vocab_size", 1e300},
+                                                        {"num_hidden_layers", 1000000000},
+                                                        {"num_key_value_heads", 5},
+                                                        {"num_key_value_heads", 64},
+                                                        {"head_dim", 7},
+                                                        {"hidden_act", "gelu"},
+                                                        {"hidden_act", 3},
+                                                        {"rms_norm_eps", 0},
+                                                        {"rms_norm_eps", "small"},
+                                                        {"rope_theta", -1},
+                                                        {"rope_scaling", "llama3"},
+                                                        {"tie_word_embeddings", "yes"},
+                                                        {"torch_dtype", "int8"},
+                                                        {"eos_token_id", {1, -2}},
+                                                        {"eos_token_id", {{"a", 1}}},
+                                                        {"attention_dropout", 0.1},
+                                                        {"quantization_config", {{"bits", 4}}},
+                                                        {"partial_rotary_factor", 0.5}};
+  for (const auto& [key, value] : wrong) {
+    const std::string message = refusal({{key, value}});
+    EXPECT_NE(message.find("folder/config.json"), std::string::npos) << key << " = " << value << ": " << message;
+    EXPECT_NE(message.find(key), std::string::npos) << key << " = " << value << ": " << message;
+  }
+}
+
+TEST(LlamaConfig, NamesUnknownLawsOfRotaryPositions) {
+  const std::string message = refusal({{"rope_scaling", {{"type", "yarn"}, {"factor", 2.0}}}});
+
+  EXPECT_NE(message.find("rope_scaling.type"), std::string::npos) << message;
+  EXPECT_NE(message.find("yarn"), std::string::npos) << message;
+  EXPECT_NE(refusal({{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 2.0}}}}), "");
+  EXPECT_NE(refusal({{"rope_scaling", {{"rope_type", "linear"}}}}), "");
+  EXPECT_EQ(refusal({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}}}), "");
+}
+
+TEST(LlamaConfig, RefusesWhatIsNotAnObject) {
+  const std::string deep(100000, '[');
+  for (const std::string& text : {std::string(), std::string("{"), std::string("[1]"), std::string("null"), deep})
+    EXPECT_THROW(LlamaConfig::parse(text, "x"), DataError);
+}
+
+TEST(LlamaConfig, ReadsAFolderWithTheEndTokensOfGeneration) {
+  const test::ScratchFolder folder;
+  EXPECT_THROW(LlamaConfig::read(folder.path().string()), DataError);
+  std::ofstream(folder / "config.json") << changed(llama8b(), {{"eos_token_id", 128001}}).dump();
+  EXPECT_EQ(LlamaConfig::read(folder.path().string()).eos, std::vector<std::int64_t>{128001});
+
+  std::ofstream(folder / "generation_config.json") << R"({"eos_token_id": [128001, 128009]})";
+
+  EXPECT_EQ(LlamaConfig::read(folder.path().string()).eos, (std::vector<std::int64_t>{128001, 128009}));
+}
+
+}  // namespace
+}  // namespace multicard
