@@ -124,6 +124,13 @@ ModelFolder ModelFolder::open(const std::string& folder) {
   return model;
 }
 
+ModelFolder ModelFolder::of_file(const std::string& path) {
+  ModelFolder model;
+  model.folder_ = fs::path(path).parent_path().string();
+  model.add_file(fs::path(path).filename().string());
+  return model;
+}
+
 void ModelFolder::add_file(const std::string& name) {
   const auto file = std::make_shared<const TensorFile>((fs::path(folder_) / name).string());
   for (const SafetensorsEntry& entry : file->file().entries()) {
@@ -148,6 +155,17 @@ std::vector<TensorHeader> ModelFolder::tensors() const {
     for (const SafetensorsEntry& entry : file->file().entries())
       all.push_back({entry.name, entry.dtype, entry.shape});
   return all;
+}
+
+std::vector<TensorHeader> ModelFolder::model_tensors(OutputLayer output) const {
+  std::vector<TensorHeader> wanted;
+  for (TensorHeader header : tensors()) {
+    const bool is_tied_head = output == OutputLayer::tied && header.name == kHead;
+    if (is_computable(header.name) || (is_tied_head && places_.contains(kEmbeddings))) continue;
+    if (is_tied_head) header.name = kEmbeddings;
+    wanted.push_back(header);
+  }
+  return wanted;
 }
 
 std::uint64_t ModelFolder::num_bytes() const {

@@ -25,11 +25,16 @@ class ModelFolder {
   /// or does not agree with the files, and when two files hold the same tensor.
   static ModelFolder open(const std::string& folder);
 
+  /// The same for one file of a folder, whatever its name.
+  static ModelFolder of_file(const std::string& path);
+
   const std::string& path() const { return folder_; }
   /// Names of the weight files, sorted.
   std::vector<std::string> file_names() const;
   /// All stored tensors, file by file in file order.
   std::vector<TensorHeader> tensors() const;
+  /// Those that load_into() would use, under the model's names.
+  std::vector<TensorHeader> model_tensors(OutputLayer output) const;
   /// Bytes of all tensors.
   std::uint64_t num_bytes() const;
 

@@ -144,7 +144,7 @@ bool is_float(const SafetensorsEntry& entry) {
   return type && at::isFloatingType(*type);
 }
 
-std::string require_file(const std::string& folder, const char* name) {
+std::string require_file(const std::string& folder, const std::string& name) {
   const fs::path path = fs::path(folder) / name;
   std::error_code error;
   if (fs::exists(path, error)) return path.string();
@@ -234,12 +234,12 @@ std::string adapter_config_json(const AdapterConfig& config) {
   return content.dump(2);
 }
 
-PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config)
-    : folder_(std::move(folder)), config_(std::move(config)), file_(require_file(folder_, kAdapterFile)) {}
+PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::string& file)
+    : folder_(std::move(folder)), config_(std::move(config)), file_(require_file(folder_, file)) {}
 
-PeftAdapter PeftAdapter::open(const std::string& folder) {
+PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file) {
   const std::string path = require_file(folder, kAdapterConfigFile);
-  PeftAdapter adapter(folder, parse_adapter_config(read_file(path), path));
+  PeftAdapter adapter(folder, parse_adapter_config(read_file(path), path), file);
   const std::vector<std::string> layers = adapter.layers();
   if (layers.empty()) throw DataError(fmt::format("{} holds no adapter", adapter.file_.path()));
   for (const std::string& layer : layers)

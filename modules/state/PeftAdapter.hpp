@@ -47,9 +47,10 @@ std::string adapter_config_json(const AdapterConfig& config);
 /// An adapter folder.
 class PeftAdapter {
  public:
+  /// \param file name of the tensors' file
   /// \throws DataError when a file is missing or damaged, when the settings are not supported (parse_adapter_config),
   /// and when the tensors are not pairs lora_A [rank, in], lora_B [out, rank] of floating-point numbers.
-  static PeftAdapter open(const std::string& folder);
+  static PeftAdapter open(const std::string& folder, const std::string& file = kAdapterFile);
 
   const std::string& path() const { return folder_; }
   const AdapterConfig& config() const { return config_; }
@@ -65,7 +66,7 @@ class PeftAdapter {
   void load_into(const NamedTensors& targets) const { copy_into(targets, file_); }
 
  private:
-  PeftAdapter(std::string folder, AdapterConfig config);
+  PeftAdapter(std::string folder, AdapterConfig config, const std::string& file);
 
   std::string folder_;
   AdapterConfig config_;
