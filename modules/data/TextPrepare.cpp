@@ -95,12 +95,19 @@ Setup make_setup(const TextPrepareOptions& options) {
   return setup;
 }
 
+/// The JSON library's words without its own numbering, and with no more of the record than is useful. Records that
+/// stand in one line begin its lines at 1.
+std::string plainly(std::string why) {
+  constexpr std::size_t kLongest = 300;
+  if (why.starts_with("[json.exception.")) why = why.substr(why.find("] ") + 2);
+  const std::string in_first_line = "parse error at line 1, ";
+  if (why.starts_with(in_first_line)) why = "at " + why.substr(in_first_line.size());
+  return why.size() > kLongest ? why.substr(0, kLongest) + " ..." : why;
+}
+
 /// Errors of a record say which, and that it can be left out.
 DataError with_advice(const Error& error) {
-  constexpr std::size_t kLongest = 300;
-  std::string why = error.why();
-  if (why.size() > kLongest) why = why.substr(0, kLongest) + " ...";
-  return DataError(error.problem(), why, "Mend it, or leave bad records out with --skip-bad.");
+  return DataError(error.problem(), plainly(error.why()), "Mend it, or leave bad records out with --skip-bad.");
 }
 
 /// Encodes this rank's records. Returns those that cannot be.

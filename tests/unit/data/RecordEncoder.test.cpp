@@ -1,0 +1,212 @@
+// Every type of data set and every layout of it against texts written by hand.
+#include "data/RecordEncoder.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "support/test_world.hpp"
+#include "unit/data/test_tokenizer.hpp"
+
+namespace multicard {
+namespace {
+
+using namespace test;
+
+class RecordEncoderTest : public testing::Test {
+ protected:
+  RecordEncoderTest() {
+    write_byte_tokenizer(scratch_ / "model");
+    tokenizer_ = Tokenizer::load(scratch_ / "model");
+  }
+
+  EncodedRecord encode(DatasetType type, const std::string& prompt_template, const std::string& json,
+                       LossOn loss = LossOn::completion) const {
+    std::optional<PromptTemplate> chosen;
+    if (!prompt_template.empty()) chosen = PromptTemplate::named(prompt_template);
+    return RecordEncoder(type, tokenizer_, chosen, loss).encode_json(json, "line 7 of x.jsonl");
+  }
+  std::string sequence(DatasetType type, const std::string& prompt_template, const std::string& json,
+                       LossOn loss = LossOn::completion) const {
+    const EncodedText text = encode(type, prompt_template, json, loss).sequence;
+    return shown(Sequence{text.ids, text.loss_mask});
+  }
+  std::pair<std::string, std::string> pair(const std::string& prompt_template, const std::string& json) const {
+    const EncodedRecord record = encode(DatasetType::preference, prompt_template, json);
+    return {shown(Sequence{record.sequence.ids, record.sequence.loss_mask}),
+            shown(Sequence{record.rejected.value().ids, record.rejected->loss_mask})};
+  }
+  void expect_error(DatasetType type, const std::string& json, const std::string& text) const {
+    const bool has_template = type != DatasetType::tokens && type != DatasetType::text;
+    try {
+      encode(type, has_template ? "chatml" : "", json);
+      ADD_FAILURE() << "no error for " << json;
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find("line 7 of x.jsonl"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  }
+
+  ScratchFolder scratch_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+using Pair = std::pair<std::string, std::string>;
+const std::string kUser = "<|im_start|>user\n", kAssistant = "<|im_start|>assistant\n", kEnd = "<|im_end|>\n";
+
+/// One turn of chatml whose answer is a target.
+std::string turn(const std::string& question, const std::string& answer) {
+  return kUser + question + kEnd + kAssistant + "[[" + answer + "<|im_end|>]]\n";
+}
+std::string masked_turn(const std::string& question, const std::string& answer) {
+  return kUser + question + kEnd + kAssistant + answer + kEnd;
+}
+
+TEST_F(RecordEncoderTest, Alpaca) {
+  EXPECT_EQ(sequence(DatasetType::alpaca, "alpaca", R"({"instruction": "Add 2 and 2.", "input": "", "output": "4"})"),
+            "<s>Below is an instruction that describes a task. Write a response that appropriately completes the "
+            "request.\n\n### Instruction:\nAdd 2 and 2.\n\n### Response:\n[[4</s>]]");
+  EXPECT_EQ(sequence(DatasetType::alpaca, "alpaca", R"({"instruction": "Add.", "input": "2 2", "output": "4"})"),
+            "<s>Below is an instruction that describes a task, paired with an input that provides further context. "
+            "Write a response that appropriately completes the request.\n\n### Instruction:\nAdd.\n\n### Input:\n2 2"
+            "\n\n### Response:\n[[4</s>]]");
+  EXPECT_EQ(sequence(DatasetType::alpaca, "chatml", R"({"instruction": "Add.", "input": "2 2", "output": "4"})"),
+            "<s>" + turn("Add.\n2 2", "4"));
+  EXPECT_EQ(sequence(DatasetType::alpaca, "chatml",
+                     R"({"instruction": "And 3?", "output": "9", "system": "Square.", "history": [["2?", "4"]]})"),
+            "<s><|im_start|>system\nSquare.<|im_end|>\n" + turn("2?", "4") + turn("And 3?", "9"));
+}
+
+TEST_F(RecordEncoderTest, TrainsOnEverythingWhenAsked) {
+  EXPECT_EQ(sequence(DatasetType::question_answer, "plain", R"({"question": "2+2", "answer": "4"})", LossOn::all),
+            "<s>[[2+2\n4</s>]]");
+}
+
+TEST_F(RecordEncoderTest, Chat) {
+  const std::string wanted = "<s><|im_start|>system\nBe brief.<|im_end|>\n" + turn("Hi", "Hello") + turn("Bye", "Ciao");
+  EXPECT_EQ(sequence(DatasetType::chat, "chatml", R"({"messages": [{"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
+    {"role": "user", "content": [{"type": "text", "text": "B"}, {"type": "text", "text": "ye"}]},
+    {"role": "assistant", "content": "Ciao"}]})"),
+            wanted);
+  EXPECT_EQ(sequence(DatasetType::chat, "chatml", R"({"system": "Be brief.", "conversations": [
+    {"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"},
+    {"from": "human", "value": "Bye"}, {"from": "gpt", "value": "Ciao"}]})"),
+            wanted);
+  EXPECT_EQ(sequence(DatasetType::chat, "chatml", R"({"messages": [{"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "Hello", "weight": 0}, {"role": "user", "content": "Bye"},
+    {"role": "assistant", "content": "Ciao", "weight": 1}], "tools": []})"),
+            "<s>" + masked_turn("Hi", "Hello") + turn("Bye", "Ciao"));
+}
+
+TEST_F(RecordEncoderTest, PromptCompletion) {
+  const std::string texts = R"({"prompt": "The sky is", "completion": " blue"})";
+  EXPECT_EQ(sequence(DatasetType::prompt_completion, "plain", texts), "<s>The sky is[[ blue</s>]]");
+  EXPECT_EQ(sequence(DatasetType::prompt_completion, "chatml", texts), "<s>" + turn("The sky is", " blue"));
+  EXPECT_EQ(sequence(DatasetType::prompt_completion, "chatml", R"({"prompt": [{"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
+    "completion": [{"role": "assistant", "content": "d"}]})"),
+            "<s>" + masked_turn("a", "b") + turn("c", "d"));
+}
+
+TEST_F(RecordEncoderTest, Text) {
+  EXPECT_EQ(sequence(DatasetType::text, "", R"({"text": "Once"})"), "<s>[[Once</s>]]");
+  const RecordEncoder encoder(DatasetType::text, tokenizer_, {}, LossOn::completion);
+  const EncodedText plain = encoder
+                                .encode_text(
+                                    "\xef\xbb\xbf"
+                                    "Two\nlines\n",
+                                    "x.txt")
+                                .sequence;
+  EXPECT_EQ(shown(Sequence{plain.ids, plain.loss_mask}), "<s>[[Two\nlines\n</s>]]");
+  EXPECT_THROW(encoder.encode_text("caf\xe9", "x.txt"), DataError);
+}
+
+TEST_F(RecordEncoderTest, Preferences) {
+  const Pair wanted = {"<s>" + turn("Hi", "Hello"), "<s>" + turn("Hi", "Go")};
+  for (const char* json :
+       {R"({"prompt": "Hi", "chosen": "Hello", "rejected": "Go"})",
+        R"({"instruction": "Hi", "input": "", "output": "x", "chosen": "Hello", "rejected": "Go"})",
+        R"({"question": "Hi", "chosen": "Hello", "rejected": "Go"})",
+        R"({"prompt": [{"role": "user", "content": "Hi"}], "chosen": [{"role": "assistant", "content": "Hello"}],
+            "rejected": [{"role": "assistant", "content": "Go"}]})",
+        R"({"conversations": [{"from": "human", "value": "Hi"}], "chosen": {"from": "gpt", "value": "Hello"},
+            "rejected": {"from": "gpt", "value": "Go"}})",
+        R"({"chosen": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+            "rejected": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Go"}]})",
+        R"({"prompt": "Hi", "chosen": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+            "rejected": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Go"}]})"})
+    EXPECT_EQ(pair("chatml", json), wanted) << json;
+  EXPECT_EQ(pair("plain", R"({"prompt": "2+2=", "chosen": "4", "rejected": "5"})"),
+            (Pair{"<s>2+2=[[4</s>]]", "<s>2+2=[[5</s>]]"}));
+  // Texts that carry their prompt; a space and a broken character go to the answer.
+  EXPECT_EQ(pair("chatml", R"({"chosen": "A: hi B: yes", "rejected": "A: hi B: no"})"),
+            (Pair{"<s>A: hi B:[[ yes</s>]]", "<s>A: hi B:[[ no</s>]]"}));
+  EXPECT_EQ(pair("chatml", R"({"chosen": "caf\u00e9", "rejected": "caf\u00e8"})"),
+            (Pair{"<s>caf[[\xc3\xa9</s>]]", "<s>caf[[\xc3\xa8</s>]]"}));
+  EXPECT_EQ(pair("chatml", R"({"prompt": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+    {"role": "user", "content": "c"}], "chosen": "d", "rejected": "e"})"),
+            (Pair{"<s>" + masked_turn("a", "b") + turn("c", "d"), "<s>" + masked_turn("a", "b") + turn("c", "e")}));
+}
+
+TEST_F(RecordEncoderTest, Tokens) {
+  const auto sequence = [&](const std::string& json) {
+    return RecordEncoder(DatasetType::tokens, nullptr, {}, LossOn::completion).encode_json(json, "line 7 of x.jsonl");
+  };
+  const EncodedRecord one = sequence(R"({"input_ids": [5, 6, 7, 8], "labels": [5, -100, 7, 8], "x": 1})");
+  EXPECT_EQ(one.sequence.ids, (std::vector<std::uint32_t>{5, 6, 7, 8}));
+  EXPECT_EQ(one.sequence.loss_mask, (std::vector<std::uint8_t>{0, 0, 1, 1}));
+  EXPECT_FALSE(one.rejected);
+  const EncodedRecord two = sequence(R"({"chosen_input_ids": [1, 2], "chosen_labels": [-100, 2],
+                                         "rejected_input_ids": [1, 3, 4], "rejected_labels": [-100, 3, -100]})");
+  EXPECT_EQ(two.sequence.ids, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(two.rejected.value().loss_mask, (std::vector<std::uint8_t>{0, 1, 0}));
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 6], "labels": [5, 7]})", "\"labels\"[1]");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 6], "labels": [5]})", "2 \"input_ids\" and 1 \"labels\"");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, -6], "labels": [5, -100]})", "\"input_ids\"[1]");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 99999999999], "labels": [5, -100]})", "\"input_ids\"[1]");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 6.5], "labels": [5, 6.5]})", "\"input_ids\"[1]");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 6], "labels": [5, "6"]})", "\"labels\"[1]");
+  expect_error(DatasetType::tokens, R"({"input_ids": [5, 6]})", "labels");
+}
+
+TEST_F(RecordEncoderTest, NamesWhatIsWrongWithARecord) {
+  expect_error(DatasetType::alpaca, R"({"instruction": "a", "input": "b"})", "output");
+  expect_error(DatasetType::alpaca, R"({"instruction": 3, "output": "b"})", "instruction");
+  expect_error(DatasetType::alpaca, R"({"instruction": "a", "output": "b", "history": [["x"]]})", "history");
+  expect_error(DatasetType::alpaca, R"(["a"])", "is not a JSON object");
+  expect_error(DatasetType::alpaca, R"({"instruction": "a)", "is not JSON");
+  expect_error(DatasetType::alpaca, "{\"instruction\": \"\xff\", \"output\": \"b\"}", "is not JSON");
+  expect_error(DatasetType::alpaca, "", "is not JSON");
+  expect_error(DatasetType::alpaca, std::string(100000, '['), "nested");
+  expect_error(DatasetType::chat, R"({"message": []})", "messages");
+  expect_error(DatasetType::chat, R"({"messages": []})", "messages");
+  expect_error(DatasetType::chat, R"({"messages": ["hi"]})", "message");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "user"}]})", "content");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "user", "content": null}]})", "content");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})",
+               "image_url");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "assistant", "content": "", "tool_calls": [{}]}]})",
+               "tool_calls");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "assistant", "content": "", "weight": 0.5}]})", "weight");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "user", "content": "x"}], "tools": [{}]})", "tools");
+  expect_error(DatasetType::prompt_completion, R"({"prompt": "a", "completion": [{"role": "user", "content": "b"}]})",
+               "neither two texts");
+  expect_error(DatasetType::question_answer, R"({"question": "a"})", "answer");
+  expect_error(DatasetType::text, R"({"txt": "a"})", "text");
+  expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": "b"})", "rejected");
+  expect_error(DatasetType::preference, R"({"chosen": {"role": "assistant", "content": "b"}, "rejected": "c"})",
+               "has no prompt");
+  expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": 1, "rejected": 2})", "no message");
+}
+
+TEST_F(RecordEncoderTest, NeedsATokenizerThatCanEndAnswers) {
+  std::filesystem::remove(scratch_ / "model/tokenizer_config.json");
+  const std::shared_ptr<const Tokenizer> bare = Tokenizer::load(scratch_ / "model");
+  EXPECT_THROW(RecordEncoder(DatasetType::text, bare, {}, LossOn::completion), DataError);
+  EXPECT_THROW(RecordEncoder(DatasetType::alpaca, bare, PromptTemplate::named("alpaca"), LossOn::completion),
+               DataError);
+  EXPECT_NO_THROW(RecordEncoder(DatasetType::alpaca, bare, PromptTemplate::named("chatml"), LossOn::completion));
+}
+
+}  // namespace
+}  // namespace multicard
