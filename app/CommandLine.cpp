@@ -79,6 +79,52 @@ void add_prepare(CLI::App& app, Command& command) {
   });
 }
 
+void add_export(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* sub = app.add_subcommand("export", "Make a PEFT or a Hugging Face folder of a tuned language model");
+  sub->add_option("checkpoint", arguments->checkpoint, "Folder of the checkpoint")->required();
+  sub->add_option("folder", arguments->folder, "The folder that is made")->required();
+  sub->add_option("--merge", arguments->merge, "Add the adapter to the base model: original | dequantised")
+      ->check(CLI::IsMember({"original", "dequantised"}));
+  sub->add_option("--dtype", arguments->dtype, "fp64 | fp32 | fp16 | bf16; else the adapter's, of models the base's")
+      ->check(CLI::IsMember({"fp64", "fp32", "fp16", "bf16"}));
+  sub->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
+  });
+}
+
+void add_tokenize(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<TokenizeArguments>();
+  CLI::App* tokenize = app.add_subcommand("tokenize", "JSON strings in, JSON arrays of token ids out, a line each");
+  tokenize->add_option("tokenizer", arguments->tokenizer, "Model folder, tokenizer.json or tiktoken file")->required();
+  tokenize->add_flag("--no-special", arguments->no_special,
+                     "Add no special tokens; those written in the text are still recognised");
+  tokenize->add_flag("--decode", arguments->decode, "The other way: arrays of ids in, strings out");
+  tokenize->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return tokenize_command(*arguments, world); };
+  });
+}
+
+void add_generate(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<GenerateArguments>();
+  CLI::App* generate = app.add_subcommand("generate", "Let a language model answer or continue a text");
+  generate->add_option("model", arguments->model, "Model folder, or a checkpoint of a language run")->required();
+  generate->add_option("prompt", arguments->prompt, "The text; - reads standard input")->required();
+  generate->add_option("--adapter", arguments->adapter, "PEFT folder");
+  generate->add_option("--dtype", arguments->dtype, "fp32 | bf16 | fp16 | fp64; else as the folder says");
+  generate->add_flag("--greedy", arguments->greedy, "Always the likeliest token");
+  generate->add_option("--temperature", arguments->temperature, "Below 1: likelier tokens; above: others too");
+  generate->add_option("--top-p", arguments->top_p, "Only the likeliest tokens with this probability together");
+  generate->add_option("--seed", arguments->seed, "Of the tokens drawn");
+  generate->add_option("--max-new", arguments->max_new, "Tokens at most")->check(CLI::PositiveNumber);
+  generate->add_flag("--ignore-eos", arguments->ignore_eos, "Go on behind the end of the text");
+  generate->add_flag("--raw", arguments->raw, "No template: continue the text as it is");
+  generate->add_flag("--json", arguments->json, "One line of JSON with the ids");
+  generate->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return generate_command(*arguments, world); };
+  });
+}
+
 void add_info(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<InfoArguments>();
   CLI::App* info = app.add_subcommand("info", "Build, versions, ranks, devices and topology");
@@ -99,7 +145,8 @@ std::string version_text() {
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
-  CLI::App app("Train image classifiers on the ranks of an MPI job and see what pays.", "multicard");
+  CLI::App app("Train image classifiers and tune language models on the ranks of an MPI job, and see what pays.",
+               "multicard");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
@@ -110,6 +157,9 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   app.get_subcommand("sweep")->add_flag("--quick", sweep.quick, "Apply the deck's section quick: a smaller sweep");
   add_prepare(app, command);
   add_eval(app, command, command_line);
+  add_export(app, command);
+  add_tokenize(app, command);
+  add_generate(app, command);
   add_info(app, command);
   try {
     app.parse(argc, argv);

@@ -1,6 +1,7 @@
 #pragma once
 /// \file One function per command. Each is collective over `world`, returns the exit code and throws Error.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,16 +30,43 @@ struct EvalArguments {
   bool json = false;
 };
 
+struct GenerateArguments {
+  std::string model;    ///< model folder, or a checkpoint of a language run
+  std::string prompt;   ///< "-": standard input
+  std::string adapter;  ///< PEFT folder; may be empty
+  std::string dtype;    ///< empty: the folder's own
+  double temperature = 1.0, top_p = 1.0;
+  std::uint64_t seed = 1;
+  std::int64_t max_new = 128;
+  bool greedy = false, ignore_eos = false, raw = false, json = false;
+};
+
 struct InfoArguments {
   bool selftest = false;
   bool json = false;
   std::string deck;  ///< selftest at this deck's model and shards; may be empty
 };
 
+struct ExportArguments {
+  std::string checkpoint;
+  std::string folder;  ///< that is made
+  std::string merge;   ///< original | dequantised; empty: not merged
+  std::string dtype;   ///< fp64 | fp32 | fp16 | bf16; empty: as it is
+};
+
+struct TokenizeArguments {
+  std::string tokenizer;    ///< a model folder or a tokenizer file
+  bool no_special = false;  ///< add no special tokens
+  bool decode = false;      ///< ids in, strings out
+};
+
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world);
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world);
+ExitCode export_command(const ExportArguments& arguments, const Communicator& world);
+ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world);
+ExitCode generate_command(const GenerateArguments& arguments, const Communicator& world);
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world);
 
 }  // namespace multicard

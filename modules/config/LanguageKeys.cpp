@@ -9,6 +9,8 @@ namespace multicard {
 
 namespace {
 
+constexpr int kMostRank = 65536;
+
 struct TaskKey {
   const char* task;  ///< the one that has it
   const char* section;
@@ -67,11 +69,19 @@ MethodOptions read_method(Section section, const ModelOptions& model) {
                      "Merge it first, or use lora.");
     return method;
   }
-  method.rank = section.get_in_range("rank", method.rank, 1, 65536);
-  method.alpha = section.get_in_range("alpha", method.alpha, kAboveZero, std::numeric_limits<double>::max());
+  constexpr double kAnyNumber = std::numeric_limits<double>::max();
   method.dropout = section.get_in_range("dropout", method.dropout, 0.0, kBelowOne);
-  method.rslora = section.get("rslora", method.rslora);
-  method.targets = section.list<std::string>("targets", method.targets);
+  if (model.adapter) {  // which says the rest; what the deck says too must be the same
+    method.rank = section.optional_in_range("rank", 1, kMostRank);
+    method.alpha = section.optional_in_range("alpha", kAboveZero, kAnyNumber);
+    method.rslora = section.optional<bool>("rslora");
+    method.targets = section.list<std::string>("targets", {});
+    return method;
+  }
+  method.rank = section.get_in_range("rank", 16, 1, kMostRank);
+  method.alpha = section.get_in_range("alpha", 32.0, kAboveZero, kAnyNumber);
+  method.rslora = section.get("rslora", false);
+  method.targets = section.list<std::string>("targets", {"all-linear"});
   if (method.targets.empty()) section.reject("targets", "is empty", "nothing would be tuned");
   return method;
 }

@@ -10,7 +10,7 @@ namespace multicard {
 
 ModelOptions read_language_model(Section section);
 
-/// With model.adapter, rank, alpha, rslora and targets are the adapter's and stay at their defaults unless set.
+/// With model.adapter, rank, alpha, rslora and targets are the adapter's and stay empty unless set.
 MethodOptions read_method(Section section, const ModelOptions& model);
 
 /// How sequences make rows.

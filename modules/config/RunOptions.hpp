@@ -26,14 +26,14 @@ struct ModelOptions {
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
 };
 
-/// How a language model is tuned.
+/// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
-  std::string name = "lora";                       ///< full | lora
-  int rank = 16;                                   ///< of the adapters
-  double alpha = 32;                               ///< scales the adapters: by alpha / rank
-  double dropout = 0;                              ///< on the adapters' input
-  bool rslora = false;                             ///< scale by alpha / sqrt(rank)
-  std::vector<std::string> targets{"all-linear"};  ///< in PEFT's meaning
+  std::string name = "lora";         ///< full | lora
+  std::optional<int> rank;           ///< of the adapters
+  std::optional<double> alpha;       ///< scales the adapters: by alpha / rank
+  double dropout = 0;                ///< on the adapters' input
+  std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
+  std::vector<std::string> targets;  ///< in PEFT's meaning
 };
 
 /// Random changes of training images.

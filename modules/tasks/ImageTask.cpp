@@ -15,6 +15,7 @@
 #include "nn/Losses.hpp"
 #include "tasks/ImageNetwork.hpp"
 #include "tasks/Normalisation.hpp"
+#include "tasks/StepSeed.hpp"
 
 namespace multicard {
 
@@ -186,9 +187,7 @@ Batch ImageTask::finish_input(Batch batch) {
 }
 
 void ImageTask::begin_step(std::int64_t step) {
-  // What is left to chance differs between steps, micro-batches and ranks and is repeatable at equal ranks.
-  step_seed_ = static_cast<std::uint64_t>(options_.run.seed) * 0x9e3779b97f4a7c15u +
-               static_cast<std::uint64_t>(step) * 1000003u + static_cast<std::uint64_t>(plan_.rank);
+  step_seed_ = step_seed(options_.run.seed, step, plan_.rank);
   num_forwards_ = 0;
 }
 
@@ -198,7 +197,7 @@ at::Tensor ImageTask::logits(const at::Tensor& images) {
 }
 
 Loss ImageTask::forward(const Batch& batch) {
-  network_->set_dropout_seed(step_seed_ + 0xd1342543de82ef95u * num_forwards_++);
+  network_->set_dropout_seed(micro_batch_seed(step_seed_, num_forwards_++));
   return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
 }
 

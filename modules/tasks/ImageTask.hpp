@@ -47,6 +47,7 @@ class ImageTask final : public SessionTask {
   std::string describe(const Evaluation& evaluation) const override;
   WorkUnit unit() const override { return {"images", "img"}; }
   std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
+  double flops_in(std::int64_t) const override { return 0; }
   CheckpointPart model_part() const override { return {kModelFile, network_->state()}; }
   std::map<std::string, std::string> model_files() const override { return {}; }
   std::map<std::string, std::string> model_identity() const override { return {}; }

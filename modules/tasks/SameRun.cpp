@@ -17,6 +17,10 @@ constexpr const char* kFixedKeys[] = {
     "model.weights",
     "model.freeze",
     "model.freeze_batch_norm",
+    "model.path",
+    "model.dtype",
+    "model.adapter",
+    "method",
     "precision",
     "parallel.sync_batch_norm",
     "optimizer.name",
@@ -46,6 +50,9 @@ constexpr const char* kFixedKeys[] = {
     "data.limit",
     "data.drop_last",
     "data.augment",
+    "data.packing",
+    "data.max_length",
+    "data.overlong",
 };
 
 }  // namespace

@@ -74,6 +74,7 @@ class Session {
   std::int64_t epoch() const;
   void add_train_seconds();
   void take_totals();
+  void add_rates();
   void report_step();
   void evaluate_now();
   CheckpointParts checkpoint_parts() const;
@@ -108,6 +109,7 @@ class Session {
   Recorder recorder_;
   Progress progress_;
   std::unique_ptr<Trainer> trainer_;
+  std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics
   std::int64_t last_evaluated_ = -1, last_saved_ = -1, best_step_ = -1;
   double best_score_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
   std::string status_ = "complete";

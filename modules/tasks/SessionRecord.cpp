@@ -10,6 +10,7 @@
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "device/Memory.hpp"
+#include "device/PeakRate.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/Session.hpp"
 
@@ -43,7 +44,7 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
                      "Use as many ranks as before, or set run.global_batch instead of run.batch_per_rank.");
   for (const auto& [name, now] : task_->model_identity())
     if (const auto before = state.text.find(name); before != state.text.end() && before->second != now)
-      throw UsageError(fmt::format("the base model has changed: its {} was {} and is {}", name, before->second, now),
+      throw UsageError(fmt::format("{} of the model has changed from {} to {}", name, before->second, now),
                        fmt::format("{} was made with the former", checkpoint),
                        "Put it back, set another run.output, or run.resume=never to start anew.");
   const auto numbers = task_->data_identity();
@@ -158,6 +159,7 @@ void Session::save_checkpoint() {
   }
   if (options_.run.keep_best && best_step_ == done) content.best = best_score_;
   take_totals();
+  add_rates();
   checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());
   clock_.resume();
   last_saved_ = done;
@@ -186,7 +188,10 @@ void Session::add_checkpoint_stall(double seconds) {
 void Session::complete_record() {
   recorder_.add_step_times(clock_.take_all());
   recorder_.record().samples.resize(recorder_.steps().size());
+  for (auto& [name, counts] : recorder_.record().counts)
+    counts.resize(recorder_.steps().size());
   take_totals();
+  add_rates();
 }
 
 /// What is counted since the session began, as it stands now.
@@ -202,6 +207,18 @@ void Session::take_totals() {
   record.memory["model/activations"] = memory_need_.activations;
   record.communication = collectives_->totals();
   record.transfers["host_to_device"] = task_->host_to_device_bytes();
+}
+
+/// Of text: tokens and operations per second over all ranks, by rank 0's clock, of the steps recorded since.
+void Session::add_rates() {
+  if (!options_.is_language()) return;
+  const std::vector<StepTimes>& steps = recorder_.steps();
+  for (; num_rated_ < steps.size(); ++num_rated_) {
+    const std::int64_t step = first_step_ + static_cast<std::int64_t>(num_rated_);
+    const double seconds = steps[num_rated_].step;
+    recorder_.add_metric("tokens_per_s", step, static_cast<double>(task_->work_in(step)) / seconds);
+    recorder_.add_metric("model_flops_per_s", step, task_->flops_in(step) / seconds);
+  }
 }
 
 RunSummary Session::summarise() const {
@@ -221,6 +238,8 @@ RunSummary Session::summarise() const {
                       {"global_batch", global_batch_},
                       {"pin_memory", options_.data.pin_memory ? 1 : 0},
                       {"repeat", 0}};
+  if (const auto peak = peak_flops_per_s(device_.description, precision_from(options_.precision)))
+    summary.reals["peak_flops_per_s"] = *peak;
   task_->add_attributes(summary);
   summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
   summary.segments = history_.segments;

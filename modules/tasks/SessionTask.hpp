@@ -37,6 +37,9 @@ class SessionTask : public Task {
   virtual WorkUnit unit() const = 0;
   /// Units in the global batch of `step`, over all ranks.
   virtual std::int64_t work_in(std::int64_t step) const = 0;
+  /// Floating-point operations that the model needs for that batch, forward and backward, whatever is computed twice;
+  /// 0 where nobody counts them.
+  virtual double flops_in(std::int64_t step) const = 0;
 
   /// What a checkpoint holds of the model: its trained tensors, by the names they have in files.
   virtual CheckpointPart model_part() const = 0;

@@ -52,7 +52,7 @@ struct Trained {
 inline Trained train(const RunOptions& options, const Communicator& communicator) {
   Session session(options, "", communicator, {Voice::quiet, std::nullopt});
   SessionResult result = session.run(nullptr);
-  return {std::move(result), session.task().network().state()};
+  return {std::move(result), session.task().model_part().tensors};
 }
 
 inline void expect_same(const Trained& a, const Trained& b, double tolerance) {

@@ -1,0 +1,143 @@
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "Commands.hpp"
+#include "base/Log.hpp"
+#include "comm/AbortOnSignal.hpp"
+#include "comm/Topology.hpp"
+#include "config/Deck.hpp"
+#include "device/Device.hpp"
+#include "nn/Generate.hpp"
+#include "tasks/LanguageModel.hpp"
+#include "tasks/LanguageTask.hpp"
+#include "text/PromptTemplate.hpp"
+#include "text/StreamDecoder.hpp"
+#include "train/CheckpointStore.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What is asked to speak.
+struct Speaker {
+  std::string model;                   ///< folder with weights and tokenizer
+  std::optional<std::string> adapter;  ///< PEFT folder
+  std::string template_name;           ///< empty: the folder's own, else none
+};
+
+Speaker find_speaker(const GenerateArguments& arguments) {
+  Speaker speaker{arguments.model, std::nullopt, ""};
+  if (fs::exists(fs::path(arguments.model) / "trainer.json")) {
+    CheckpointStore::verify(arguments.model);
+    const TrainerState state = CheckpointStore::read_state(arguments.model);
+    const Deck deck = Deck::parse(state.deck, arguments.model);
+    if (deck.get_text("task") != "llm")
+      throw UsageError(fmt::format("{} is not a checkpoint of a language model", arguments.model));
+    if (const auto found = state.text.find(kTemplateOfRun); found != state.text.end())
+      speaker.template_name = found->second;
+    if (fs::exists(fs::path(arguments.model) / kAdapterConfigFile)) {
+      speaker.adapter = arguments.model;
+      speaker.model = deck.get_text("model.path");
+    }
+  }
+  if (!arguments.adapter.empty() && speaker.adapter)
+    throw UsageError("--adapter stands beside a checkpoint that has an adapter", "a model has one at a time",
+                     "Name the base model, or leave --adapter out.");
+  if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
+  return speaker;
+}
+
+std::string read_prompt(const std::string& argument) {
+  if (argument != "-") return argument;
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+/// The prompt as the model has learnt to see it: its template with one instruction, or with `raw` as it is.
+std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Speaker& speaker, const std::string& prompt,
+                                   bool raw) {
+  if (raw) return tokenizer.encode(prompt, SpecialTokens::add);
+  const auto found = speaker.template_name.empty() ? PromptTemplate::of_folder(speaker.model)
+                                                   : PromptTemplate::named(speaker.template_name);
+  if (!found) return tokenizer.encode(prompt, SpecialTokens::add);
+  std::vector<TextPiece> pieces = found->instruction(prompt, "", "");
+  while (!pieces.empty() && pieces.back().is_target)  // what the model is to write itself
+    pieces.pop_back();
+  return encode_pieces(tokenizer, pieces).ids;
+}
+
+GenerateOptions generate_options(const GenerateArguments& arguments) {
+  GenerateOptions options;
+  options.sampling.temperature = arguments.greedy ? 0 : arguments.temperature;
+  options.sampling.top_p = arguments.top_p;
+  options.sampling.seed = arguments.seed;
+  options.max_new = arguments.max_new;
+  options.end_tokens = arguments.ignore_eos ? EndTokens::ignore : EndTokens::stop;
+  return options;
+}
+
+void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new) {
+  if (prompt.empty()) throw UsageError("the prompt is empty", "there is nothing to continue");
+  const std::int64_t needed = static_cast<std::int64_t>(prompt.size()) + max_new;
+  if (needed > config.max_positions)
+    throw UsageError(fmt::format("prompt and continuation need {} positions", needed),
+                     fmt::format("the model has {}", config.max_positions), "Shorten the prompt or lower --max-new.");
+}
+
+/// On rank 0.
+void speak(const GenerateArguments& arguments, at::Device device) {
+  const Speaker speaker = find_speaker(arguments);
+  const LlamaConfig config = LlamaConfig::read(speaker.model);
+  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(speaker.model);
+  const at::ScalarType dtype =
+      arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
+  const std::vector<TokenId> prompt = encode_prompt(*tokenizer, speaker, read_prompt(arguments.prompt), arguments.raw);
+  const GenerateOptions options = generate_options(arguments);
+  check_room(prompt, config, options.max_new);
+  const std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device);
+  if (speaker.adapter)
+    attach_adapters(*network, PeftAdapter::open(*speaker.adapter), dtype == at::kDouble ? at::kDouble : at::kFloat);
+  network->set_training(Mode::evaluate);
+
+  StreamDecoder stream(tokenizer, DecodeSpecial::skip);
+  const auto show = [&](std::int64_t id) {
+    if (arguments.json) return true;
+    const std::string text = stream.next(static_cast<TokenId>(id));
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    return true;
+  };
+  const std::vector<std::int64_t> ids = generate(*network, {prompt.begin(), prompt.end()}, options, show);
+  if (!arguments.json) {
+    std::cout << stream.finish() << std::endl;
+    return;
+  }
+  const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
+  const std::vector<TokenId> written(ids.begin(), ids.end());
+  std::cout << nlohmann::ordered_json{{"prompt_ids", prompt},
+                                      {"ids", ids},
+                                      {"text", tokenizer->decode(written, DecodeSpecial::skip)},
+                                      {"finish", ended ? "eos" : "length"}}
+                   .dump()
+            << std::endl;
+}
+
+}  // namespace
+
+ExitCode generate_command(const GenerateArguments& arguments, const Communicator& world) {
+  const AbortOnSignal guard;
+  const Topology topology = find_topology(world);
+  const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
+  set_compute_threads(std::nullopt, topology);
+  if (world.is_root()) speak(arguments, device.device);
+  world.barrier();
+  return ExitCode::complete;
+}
+
+}  // namespace multicard

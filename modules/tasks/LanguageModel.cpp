@@ -1,0 +1,183 @@
+#include "tasks/LanguageModel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "device/Precision.hpp"
+#include "io/Bytes.hpp"
+#include "state/ModelFolder.hpp"
+#include "train/CheckpointStore.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::array kFilesOfAModel{
+    "config.json",           "generation_config.json",  "tokenizer.json", "tokenizer.model",
+    "tokenizer_config.json", "special_tokens_map.json", "vocab.json",     "merges.txt",
+    "chat_template.jinja"};
+
+at::ScalarType compute_type(Precision precision) {
+  return autocast_type(precision).value_or(master_type(precision));
+}
+
+/// The deck's word for a setting must be the adapter's, when there is one.
+template <class T>
+void check_same(const char* key, const std::optional<T>& in_deck, const T& in_adapter, const std::string& folder) {
+  if (!in_deck || *in_deck == in_adapter) return;
+  throw UsageError(fmt::format("method.{} is {}, but the adapter's is {}", key, *in_deck, in_adapter),
+                   fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
+}
+
+AdapterOptions options_of(const AdapterConfig& config) {
+  AdapterOptions adapters;
+  adapters.rank = config.rank;
+  adapters.alpha = config.alpha;
+  adapters.rslora = config.rslora;
+  adapters.targets = config.targets;
+  return adapters;
+}
+
+/// The adapters of the deck, or of the adapter that it starts from.
+AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start) {
+  AdapterOptions adapters;
+  if (start) {
+    const AdapterConfig& config = start->config();
+    check_same("rank", method.rank, config.rank, start->path());
+    check_same("alpha", method.alpha, config.alpha, start->path());
+    check_same("rslora", method.rslora, config.rslora, start->path());
+    if (!method.targets.empty() && std::set(method.targets.begin(), method.targets.end()) !=
+                                       std::set(config.targets.begin(), config.targets.end()))
+      check_same("targets", std::optional(join(method.targets, ", ")), join(config.targets, ", "), start->path());
+    adapters = options_of(config);
+  } else {
+    adapters.rank = *method.rank;
+    adapters.alpha = *method.alpha;
+    adapters.rslora = *method.rslora;
+    adapters.targets = method.targets;
+  }
+  adapters.dropout = method.dropout;
+  return adapters;
+}
+
+/// The linear layers that the tensors of an adapter belong to, without the model's prefix.
+std::vector<std::string> layers_of(const NamedTensors& adapters) {
+  constexpr std::string_view kPrefix = "base_model.model.", kSuffix = ".lora_A.weight";
+  std::vector<std::string> layers;
+  for (const NamedTensor& entry : adapters)
+    if (entry.name.ends_with(kSuffix))
+      layers.push_back(entry.name.substr(kPrefix.size(), entry.name.size() - kPrefix.size() - kSuffix.size()));
+  return layers;
+}
+
+std::string last_part(const std::string& layer) {
+  return layer.substr(layer.rfind('.') + 1);
+}
+
+}  // namespace
+
+at::ScalarType weights_type(const std::string& word) {
+  if (word == "fp64") return at::kDouble;
+  if (word == "fp32") return at::kFloat;
+  if (word == "fp16") return at::kHalf;
+  if (word == "bf16") return at::kBFloat16;
+  throw UsageError(fmt::format("{} is no type of weights", word), "fp64, fp32, fp16 and bf16 are");
+}
+
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device) {
+  const LlamaConfig config = LlamaConfig::read(folder);
+  const ModelFolder files = ModelFolder::open(folder);
+  auto network = std::make_unique<Llama>(config, dtype, device);
+  const at::NoGradGuard no_grad;
+  files.load_into(network->weights(), config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own);
+  return network;
+}
+
+void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype) {
+  AdapterOptions options = options_of(adapter.config());
+  options.dtype = dtype;
+  network.add_adapters(options);
+  const at::NoGradGuard no_grad;
+  adapter.load_into(network.adapters());
+}
+
+LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator)
+    : folder_(options.model.path) {
+  const Precision precision = precision_from(options.precision);
+  const bool trains_weights = options.method.name == "full";
+  const at::ScalarType dtype = trains_weights ? master_type(precision) : weights_type(options.model.dtype);
+  network_ = load_network(folder_, dtype, device);
+  if (communicator.is_root())
+    sha256_ = std::async(std::launch::async, [folder = folder_] { return ModelFolder::open(folder).sha256(); }).share();
+  if (!trains_weights) add_adapters(options);
+  network_->set_compute_dtype(compute_type(precision));
+  if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);
+}
+
+void LanguageModel::add_adapters(const RunOptions& options) {
+  std::optional<PeftAdapter> start;
+  if (options.model.adapter) start = PeftAdapter::open(*options.model.adapter);
+  AdapterOptions adapters = adapter_options(options.method, start);
+  adapters.dtype = master_type(precision_from(options.precision));
+  adapters.seed = static_cast<std::uint64_t>(options.run.seed);
+  network_->add_adapters(adapters);
+  const at::NoGradGuard no_grad;
+  if (start) start->load_into(network_->adapters());
+  adapter_ = config_of(adapters);
+}
+
+AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
+  AdapterConfig config;
+  config.rank = adapters.rank;
+  config.alpha = adapters.alpha;
+  config.dropout = adapters.dropout;
+  config.rslora = adapters.rslora;
+  config.base_model = folder_;
+  // PEFT adapts every layer whose name ends so; where that would be more layers than these, whole names say which.
+  const std::vector<std::string> layers = layers_of(network_->adapters());
+  std::set<std::string> ends;
+  for (const std::string& layer : layers)
+    ends.insert(last_part(layer));
+  std::size_t num_meant = 0;
+  for (const NamedTensor& weight : network_->weights())
+    if (weight.name.ends_with(".weight") && weight.tensor.dim() == 2)
+      num_meant += ends.count(last_part(weight.name.substr(0, weight.name.rfind('.'))));
+  config.targets = num_meant == layers.size() ? std::vector<std::string>(ends.begin(), ends.end()) : layers;
+  return config;
+}
+
+std::string LanguageModel::file_name() const {
+  return has_adapters() ? kAdapterFile : kModelFile;
+}
+
+std::map<std::string, std::string> LanguageModel::files_beside() const {
+  if (has_adapters()) return {{kAdapterConfigFile, adapter_config_json(*adapter_)}};
+  std::map<std::string, std::string> files;
+  for (const char* name : kFilesOfAModel) {
+    const std::filesystem::path path = std::filesystem::path(folder_) / name;
+    if (std::filesystem::exists(path)) files[name] = read_file(path.string());
+  }
+  return files;
+}
+
+std::map<std::string, std::string> LanguageModel::identity() const {
+  if (!sha256_.valid()) return {};
+  return {{"base_model_sha256", sha256_.get()}};
+}
+
+std::int64_t LanguageModel::frozen_bytes() const {
+  std::int64_t bytes = 0;
+  if (!has_adapters()) return bytes;
+  for (const NamedTensor& weight : network_->weights())
+    bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
+  return bytes;
+}
+
+}  // namespace multicard

@@ -1,0 +1,59 @@
+#pragma once
+/// \file The language model of a deck, ready to train.
+
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "config/RunOptions.hpp"
+#include "nn/Llama.hpp"
+#include "state/PeftAdapter.hpp"
+
+namespace multicard {
+
+/// The network of a model folder with its weights in `dtype`. \throws DataError about the files
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device);
+
+/// Freezes the network and gives it the adapters of a folder, in `dtype`, with dropout off.
+void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype);
+
+/// A deck's word for a type of weights: fp64 | fp32 | fp16 | bf16. UsageError for another.
+at::ScalarType weights_type(const std::string& word);
+
+/// A Llama-type network with the weights of its folder and, with adapters, those of the deck.
+class LanguageModel {
+ public:
+  /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
+  /// is trained the master type of the precision. \throws UsageError and DataError about the options and the files
+  LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator);
+
+  Llama& network() { return *network_; }
+  const Llama& network() const { return *network_; }
+  bool has_adapters() const { return adapter_.has_value(); }
+  /// Of has_adapters().
+  const AdapterConfig& adapter() const { return *adapter_; }
+  /// What is trained, by its names in files: the adapters, or all weights.
+  const NamedTensors& trained() const { return has_adapters() ? network_->adapters() : network_->weights(); }
+  /// "model.safetensors", or "adapter_model.safetensors".
+  std::string file_name() const;
+  /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
+  std::map<std::string, std::string> files_beside() const;
+  /// Folder and SHA-256 of the base model; empty on all ranks but the first.
+  std::map<std::string, std::string> identity() const;
+  /// Bytes of the weights that are not trained.
+  std::int64_t frozen_bytes() const;
+
+ private:
+  void add_adapters(const RunOptions& options);
+  AdapterConfig config_of(const AdapterOptions& adapters) const;
+
+  std::string folder_;
+  std::unique_ptr<Llama> network_;
+  std::optional<AdapterConfig> adapter_;
+  std::shared_future<std::string> sha256_;  ///< on rank 0
+};
+
+}  // namespace multicard

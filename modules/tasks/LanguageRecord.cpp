@@ -1,0 +1,123 @@
+// What a language task says of itself: its description, memory, identity and arithmetic.
+
+#include <algorithm>
+
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "device/AllocationProbe.hpp"
+#include "tasks/LanguageTask.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::string rows_text(const TextRows& rows, const TokenSetInfo& set) {
+  std::string left_out;
+  if (rows.num_cut() > 0) left_out += fmt::format(", {} cut", grouped(rows.num_cut()));
+  if (rows.num_overlong() > 0) left_out += fmt::format(", {} too long", grouped(rows.num_overlong()));
+  if (rows.num_without_target() > 0)
+    left_out += fmt::format(", {} left out without target", grouped(rows.num_without_target()));
+  return fmt::format("{} rows of {} sequences ({} at most {} tokens), {} tokens, {} trained{}",
+                     grouped(rows.num_rows()), grouped(rows.num_sequences()), set.dataset_type,
+                     grouped(rows.longest_row()), grouped(rows.num_tokens()), grouped(rows.num_targets()), left_out);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> LanguageTask::description() const {
+  const LlamaConfig& config = model_->network().config();
+  std::int64_t trained = 0;
+  for (const NamedTensor& entry : model_->network().parameters())
+    trained += entry.tensor.numel();
+  const auto millions = [](std::int64_t count) { return significant(static_cast<double>(count) / 1e6, 3); };
+  const MethodOptions& method = options_.method;
+  std::string how = method.name;
+  if (model_->has_adapters())
+    how += fmt::format(" rank {}, alpha {}", model_->adapter().rank, significant(model_->adapter().alpha));
+  return {
+      {"model", fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path,
+                            millions(config.num_parameters()), config.num_layers, options_.precision)},
+      {"method",
+       fmt::format("{}, {} M trained ({} %){}", how, millions(trained),
+                   significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
+                   options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
+      {"data", rows_text(train_.rows, train_.shards.info()) + (options_.data.packing ? ", packed" : "")},
+      {"test", test_ ? rows_text(test_->rows, test_->shards.info()) : "none"}};
+}
+
+std::string LanguageTask::describe(const Evaluation& found) const {
+  return fmt::format("loss {}, perplexity {} ({} sequences", significant(found.loss),
+                     significant(found.values.front().second), grouped(found.samples));
+}
+
+std::int64_t LanguageTask::work_in(std::int64_t step) const {
+  std::int64_t tokens = 0;
+  for (const std::int64_t row : train_.sampler.rows(step))
+    for (const SequencePart& part : train_.rows.parts(row))
+      tokens += part.length;
+  return tokens;
+}
+
+double LanguageTask::flops_in(std::int64_t step) const {
+  const LlamaConfig& config = model_->network().config();
+  // Forward and the gradient of activations, 2 each; with trained weights also theirs. Adapters, a percent, are left
+  // out. Causal attention: 4 L d_q / 2 for every token of the past, forward; three times that in all.
+  const double per_token = (model_->has_adapters() ? 4.0 : 6.0) * static_cast<double>(config.num_matmul_parameters());
+  const double per_pair = 3.0 * 2.0 * static_cast<double>(config.num_layers * config.query_size());
+  double flops = 0;
+  for (const std::int64_t row : train_.sampler.rows(step))
+    for (const SequencePart& part : train_.rows.parts(row)) {
+      const auto length = static_cast<double>(part.length);
+      flops += per_token * length + per_pair * length * length;
+    }
+  return flops;
+}
+
+std::map<std::string, std::string> LanguageTask::model_identity() const {
+  std::map<std::string, std::string> identity = model_->identity();
+  identity[kTemplateOfRun] = train_.shards.info().template_name;
+  return identity;
+}
+
+std::map<std::string, double> LanguageTask::data_identity() const {
+  const TextRows& rows = train_.rows;
+  return {{"data.rows", static_cast<double>(rows.num_rows())},
+          {"data.tokens", static_cast<double>(rows.num_tokens())},
+          {"data.targets", static_cast<double>(rows.num_targets())}};
+}
+
+std::int64_t LanguageTask::activation_bytes_per_token() {
+  constexpr std::int64_t kTokens = 64;
+  const std::int64_t length = std::min(kTokens, train_.rows.longest_row());
+  const auto words = at::TensorOptions().dtype(at::kLong).device(device_);
+  const std::vector<RowShape> shapes{{{length}, length}};
+  const at::Tensor tokens = at::zeros({1, length}, words);
+  const AllocationProbe probe;
+  const at::Tensor loss = model_->network().loss_sum({tokens, tokens, shapes});
+  return probe.live_bytes() / length;
+}
+
+void LanguageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
+  const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
+  need.frozen += model_->frozen_bytes();
+  need.activations += activation_bytes_per_token() * at_once * train_.rows.longest_row();
+  need.loader += loader_bytes(loader_options(), train_.rows, rows_read);
+}
+
+void LanguageTask::add_attributes(RunSummary& summary) const {
+  const TokenSetInfo& set = train_.shards.info();
+  summary.text["model"] = options_.model.path;
+  summary.text["architecture"] = model_->network().config().architecture;
+  summary.text["method"] = options_.method.name;
+  summary.text["dataset"] = set.dataset_type;
+  summary.text["template"] = set.template_name;
+  summary.text["model_dtype"] = options_.model.dtype;
+  summary.integers["packing"] = options_.data.packing ? 1 : 0;
+  summary.integers["max_length"] = train_.rows.longest_row();
+  summary.integers["num_parameters"] = model_->network().config().num_parameters();
+  summary.integers["sequences"] = train_.rows.num_sequences();
+}
+
+}  // namespace multicard

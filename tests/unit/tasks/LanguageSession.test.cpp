@@ -1,0 +1,165 @@
+// Tuning a language model from shards: the numbers of PEFT, whatever the ranks, strategies and micro-batches.
+#include "language_run.hpp"
+
+namespace multicard {
+namespace {
+
+using test::lora_oracle;
+using test::oracle_recipe;
+using test::ScratchFolder;
+using test::train;
+using test::Trained;
+using test::world;
+using test::write_oracle_shards;
+
+class LanguageSession : public testing::Test {
+ protected:
+  LanguageSession() { write_oracle_shards(scratch_); }
+
+  void expect_oracle(const Trained& trained, const std::string& variant, double loss_tolerance,
+                     double norm_tolerance) const {
+    const auto oracle = nlohmann::json::parse(read_file(lora_oracle("oracle.json"))).at(variant);
+    const auto& metrics = trained.result.summary.metrics;
+    const std::vector<double>& loss = metrics.at("train_loss").values;
+    const std::vector<double>& norm = metrics.at("grad_norm").values;
+    ASSERT_EQ(loss.size(), 20u);
+    for (std::size_t i = 0; i < loss.size(); ++i) {
+      EXPECT_NEAR(loss[i], oracle["loss"][i].get<double>(), loss_tolerance) << i;
+      EXPECT_NEAR(norm[i] / oracle["grad_norm"][i].get<double>(), 1, norm_tolerance) << i;
+      EXPECT_NEAR(metrics.at("learning_rate").values[i], oracle["lr"][i].get<double>(), 1e-12) << i;
+    }
+  }
+
+  void expect_final_adapter(const Trained& trained, double tolerance) const {
+    const TensorFile final_adapter(lora_oracle("adapter_final/adapter_model.safetensors"));
+    ASSERT_EQ(trained.state.size(), final_adapter.file().entries().size());
+    for (const NamedTensor& entry : trained.state) {
+      const at::Tensor difference = entry.tensor.detach().to(at::kFloat) - final_adapter.view(entry.name);
+      EXPECT_LE(difference.abs().max().item<double>(), tolerance) << entry.name;
+    }
+  }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(LanguageSession, FollowsPeftInFloat32) {
+  const Trained trained = train(oracle_recipe(scratch_, "fp32"), world());
+
+  expect_oracle(trained, "float32", 1e-4, 1e-4);
+  expect_final_adapter(trained, 1e-4);
+}
+
+TEST_F(LanguageSession, FollowsPeftInFloat64) {
+  // The oracle's norms and rotary tables are float32 there: 1e-6 is what it is good for.
+  expect_oracle(train(oracle_recipe(scratch_, "fp64"), world()), "float64", 5e-6, 5e-6);
+}
+
+TEST_F(LanguageSession, AccumulatesByTokensAndNotByMicroBatches) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.run.micro_batch = 1;
+
+  const Trained trained = train(options, world());
+
+  expect_oracle(trained, "float32_accumulate_2x2", 1e-4, 1e-4);
+  expect_final_adapter(trained, 1e-4);
+}
+
+TEST_F(LanguageSession, ClipsAsPeftDoes) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.optimizer.clip_norm = 0.3;
+
+  expect_oracle(train(options, world()), "float32_clip_0.3", 1e-4, 1e-4);
+}
+
+TEST_F(LanguageSession, AllStrategiesTrainTheSame) {
+  RunOptions options = oracle_recipe(scratch_, "fp64");
+  const Trained alone = train(options, Communicator::null());
+  for (const char* strategy : {"dp", "ddp", "ddp-ds"}) {
+    options.parallel.strategy = strategy;
+    const Trained together = train(options, world());
+    for (const char* metric : {"train_loss", "grad_norm"})
+      for (std::size_t i = 0; i < 20; ++i) {
+        const double expected = alone.result.summary.metrics.at(metric).values[i];
+        EXPECT_NEAR(together.result.summary.metrics.at(metric).values[i], expected, 1e-10 * (1 + expected))
+            << strategy << " " << metric << " " << i;
+      }
+    for (std::size_t i = 0; i < alone.state.size(); ++i)
+      EXPECT_LE((together.state[i].tensor - alone.state[i].tensor).norm().item<double>(), 1e-9) << strategy;
+  }
+}
+
+TEST_F(LanguageSession, PacksWithoutChangingTheEvaluation) {
+  RunOptions options = oracle_recipe(scratch_, "fp64");
+  options.data.test = scratch_ / "oracle-*.h5";
+  options.evaluate.at_start = true;
+  options.run.steps = 1;
+  const Trained plain = train(options, world());
+  options.data.packing = true;
+  options.data.max_length = 256;
+
+  const Trained packed = train(options, world());
+
+  const auto& a = plain.result.summary.metrics.at("eval_loss").values;
+  const auto& b = packed.result.summary.metrics.at("eval_loss").values;
+  EXPECT_NEAR(a.front(), b.front(), 1e-10);
+}
+
+TEST_F(LanguageSession, CountsTokens) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.run.micro_batch = 1;
+
+  const Trained trained = train(options, world());
+
+  const auto& counts = trained.result.record.counts;
+  std::array<std::int64_t, 3> sums{};
+  for (std::size_t i = 0; i < 20; ++i) {
+    sums[0] += counts.at("tokens")[i];
+    sums[1] += counts.at("trained_tokens")[i];
+    sums[2] += counts.at("computed_tokens")[i];
+  }
+  world().allreduce(std::span<std::int64_t>(sums), ReduceOp::sum);
+  const auto oracle = nlohmann::json::parse(read_file(lora_oracle("oracle.json"))).at("float32");
+  std::int64_t valid = 0;
+  for (const auto& count : oracle["valid_tokens"])
+    valid += count.get<std::int64_t>();
+  EXPECT_EQ(sums[1], valid);
+  EXPECT_EQ(sums[0], sums[2]);  // a row at a time is never padded
+  EXPECT_EQ(trained.result.summary.metrics.at("tokens_per_s").values.size(), 20u);
+}
+
+TEST_F(LanguageSession, TunesAllWeights) {
+  RunOptions options = oracle_recipe(scratch_, "fp64");
+  options.model.adapter.reset();
+  options.method.name = "full";
+  options.optimizer.learning_rate = 1e-4;
+
+  const Trained alone = train(options, Communicator::null()), together = train(options, world());
+
+  const auto& a = alone.result.summary.metrics.at("train_loss").values;
+  const auto& b = together.result.summary.metrics.at("train_loss").values;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], 1e-9) << i;
+  EXPECT_EQ(alone.state.size(), 20u);  // 2 layers of 9 tensors, embedding, norm
+}
+
+TEST_F(LanguageSession, RefusesTokensThatTheModelDoesNotHave) {
+  if (world().is_root()) {
+    std::ofstream out(scratch_ / "foreign.jsonl");
+    out << R"({"input_ids": [1, 2, 4000], "labels": [-100, 2, 4000]})"
+        << "\n";
+  }
+  world().barrier();
+  TextPrepareOptions prepare;
+  prepare.type = "tokens";
+  prepare.inputs = {scratch_ / "foreign.jsonl"};
+  prepare.output = scratch_ / "foreign";
+  prepare.quiet = true;
+  prepare_text(prepare, world());
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.data.train = scratch_ / "foreign-*.h5";
+
+  EXPECT_THROW(train(options, world()), Error);
+}
+
+}  // namespace
+}  // namespace multicard
