@@ -53,6 +53,31 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
   });
 }
 
+void add_prepare_text(CLI::App& prepare, Command& command) {
+  auto options = std::make_shared<TextPrepareOptions>();
+  CLI::App* text =
+      prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
+  text->add_option("--type", options->type,
+                   "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
+      ->required();
+  text->add_option("--in", options->inputs, "JSON arrays or JSON lines; text also takes plain files; .gz or plain")
+      ->required();
+  text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
+  text->add_option("--template", options->prompt_template,
+                   "alpaca, llama3, chatml, smollm2, plain, ...; else the folder's own if it is known, else alpaca");
+  text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
+  text->add_option("--shards", options->num_shards, "Number of shards");
+  text->add_option("--max-length", options->max_length,
+                   "Tokens of a sequence at most: longer ones are cut, texts are split");
+  text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
+  text->add_option("--split", options->split,
+                   "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
+  text->add_flag("--skip-bad", options->skip_bad, "Leave out records that cannot be read, count and list them");
+  text->callback([&command, options] {
+    command = [options](const Communicator& world) { return prepare_text_command(*options, world); };
+  });
+}
+
 void add_prepare(CLI::App& app, Command& command) {
   CLI::App* prepare = app.add_subcommand("prepare", "Write input shards, all ranks together");
   prepare->require_subcommand(1);
@@ -77,6 +102,7 @@ void add_prepare(CLI::App& app, Command& command) {
   images->callback([&command, options] {
     command = [options](const Communicator& world) { return prepare_images_command(*options, world); };
   });
+  add_prepare_text(*prepare, command);
 }
 
 void add_export(CLI::App& app, Command& command) {

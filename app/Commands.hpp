@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
 #include "data/Prepare.hpp"
+#include "data/TextPrepare.hpp"
 
 namespace multicard {
 
@@ -63,6 +64,7 @@ struct TokenizeArguments {
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world);
+ExitCode prepare_text_command(const TextPrepareOptions& options, const Communicator& world);
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world);
 ExitCode export_command(const ExportArguments& arguments, const Communicator& world);
 ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world);
