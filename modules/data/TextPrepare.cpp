@@ -143,7 +143,7 @@ bool find_pairs(const EncodedSet& encoded, const Communicator& communicator) {
   };
   const std::int64_t all = total(encoded.chosen.size()), pairs = total(encoded.rejected.size());
   if (all == 0)
-    throw DataError("no record can be trained on", "none has a target",
+    throw DataError("no record can be trained on", in_words(encoded.counts),
                     "Look at --type, --max-length and what was left out.")
         .on_all_ranks();
   if (pairs != 0 && pairs != all)

@@ -33,6 +33,16 @@ std::string in_words(std::int64_t count, const char* singular, const char* plura
 
 }  // namespace
 
+std::string in_words(const CutCounts& counts) {
+  std::vector<std::string> parts;
+  if (counts.num_cut > 0) parts.push_back(in_words(counts.num_cut, "sequence", "sequences") + " cut at --max-length");
+  if (counts.num_split > 0) parts.push_back(in_words(counts.num_split, "text", "texts") + " split at --max-length");
+  if (counts.num_without_target > 0) parts.push_back(grouped(counts.num_without_target) + " left out without a target");
+  if (counts.num_lost_target > 0)
+    parts.push_back(grouped(counts.num_lost_target) + " left out because the cut took all targets");
+  return join(parts, ", ");
+}
+
 void report_sequences(const EncodedSet& encoded, bool is_paired, const Communicator& communicator) {
   std::vector<std::int64_t> lengths = gather_lengths(encoded.chosen, communicator);
   if (is_paired) {
@@ -41,14 +51,7 @@ void report_sequences(const EncodedSet& encoded, bool is_paired, const Communica
   }
   if (!communicator.is_root()) return;
   log_info(length_summary(lengths, !is_paired));
-  const CutCounts& counts = encoded.counts;
-  std::vector<std::string> parts;
-  if (counts.num_cut > 0) parts.push_back(in_words(counts.num_cut, "sequence", "sequences") + " cut at --max-length");
-  if (counts.num_split > 0) parts.push_back(in_words(counts.num_split, "text", "texts") + " split at --max-length");
-  if (counts.num_without_target > 0) parts.push_back(grouped(counts.num_without_target) + " left out without a target");
-  if (counts.num_lost_target > 0)
-    parts.push_back(grouped(counts.num_lost_target) + " left out because the cut took all targets");
-  if (!parts.empty()) log_info(join(parts, ", "));
+  if (const std::string cuts = in_words(encoded.counts); !cuts.empty()) log_info(cuts);
 }
 
 void report_set(const TokenWriter& writer, bool is_paired, double seconds) {

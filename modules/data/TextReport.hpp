@@ -1,11 +1,16 @@
 #pragma once
 /// \file What `multicard prepare text` tells of its work.
 
+#include <string>
+
 #include "comm/Communicator.hpp"
 #include "data/EncodedSet.hpp"
 #include "data/TokenWriter.hpp"
 
 namespace multicard {
+
+/// What was cut or left out, in words; empty if nothing was.
+std::string in_words(const CutCounts& counts);
 
 /// Collective. Lengths of the sequences of all ranks, and what was cut or left out (`encoded.counts` being the sums
 /// over all ranks).

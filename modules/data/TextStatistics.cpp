@@ -14,12 +14,18 @@ namespace multicard {
 
 namespace {
 
+/// The smallest of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is not below the length.
+std::uint64_t bin_of(std::int64_t length) {
+  const std::uint64_t power = std::bit_ceil(static_cast<std::uint64_t>(length)), between = power / 4 * 3;
+  return between >= static_cast<std::uint64_t>(length) ? between : power;
+}
+
 std::string histogram(const std::vector<std::int64_t>& lengths) {
   constexpr std::int64_t kWidest = 40;
   std::map<std::uint64_t, std::int64_t> bins;
   std::int64_t largest = 0;
   for (const std::int64_t length : lengths)
-    largest = std::max(largest, ++bins[std::bit_ceil(static_cast<std::uint64_t>(length))]);
+    largest = std::max(largest, ++bins[bin_of(length)]);
   std::string text;
   for (const auto& [limit, count] : bins)
     text += fmt::format("\n  {:>9} or less {:>11}  {}", grouped(static_cast<std::int64_t>(limit)), grouped(count),

@@ -7,7 +7,7 @@
 
 namespace multicard {
 
-/// Several lines on the lengths of sequences: extremes, median, mean, a histogram in powers of two and, for `can_pack`,
+/// Several lines on the lengths of sequences: extremes, median, mean, a histogram and, for `can_pack`,
 /// how full rows of several lengths become. `lengths` are in input order, at least one.
 std::string length_summary(const std::vector<std::int64_t>& lengths, bool can_pack);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "io/Bytes.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokenizer.hpp"
 
@@ -96,6 +97,18 @@ TEST_F(RecordEncoderTest, Chat) {
     {"role": "assistant", "content": "Hello", "weight": 0}, {"role": "user", "content": "Bye"},
     {"role": "assistant", "content": "Ciao", "weight": 1}], "tools": []})"),
             "<s>" + masked_turn("Hi", "Hello") + turn("Bye", "Ciao"));
+}
+
+TEST_F(RecordEncoderTest, ChatIsWhatTheReferenceLibraryRenders) {
+  const std::filesystem::path folder = source_path("tests/data/tokenizers");
+  const RecordEncoder encoder(DatasetType::chat, Tokenizer::load(folder / "smollm2"), PromptTemplate::named("smollm2"),
+                              LossOn::completion);
+  const auto oracle = nlohmann::json::parse(read_file(folder / "oracles/smollm2_chat.json"));
+  ASSERT_FALSE(oracle.at("conversations").empty());
+  for (const auto& conversation : oracle.at("conversations")) {
+    const EncodedText text = encoder.encode_json(conversation.dump(), "x").sequence;
+    EXPECT_EQ(text.ids, conversation.at("plain").at("ids").get<std::vector<TokenId>>());
+  }
 }
 
 TEST_F(RecordEncoderTest, PromptCompletion) {
