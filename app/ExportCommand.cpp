@@ -1,0 +1,165 @@
+#include <filesystem>
+#include <future>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "Commands.hpp"
+#include "Runs.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/AbortOnSignal.hpp"
+#include "comm/Agreement.hpp"
+#include "config/Deck.hpp"
+#include "io/AtomicFile.hpp"
+#include "nn/LlamaConfig.hpp"
+#include "state/MergedWeights.hpp"
+#include "state/ShardedWriter.hpp"
+#include "tasks/LanguageModel.hpp"
+#include "train/CheckpointStore.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The checkpoint of a language model.
+struct Tuned {
+  std::string folder;
+  std::string base;                        ///< folder of the model it started from
+  std::optional<std::string> base_sha256;  ///< of its weights then
+  bool has_adapter = false;
+  std::string weights;  ///< name of the file of what was trained: the moving average where there is one
+};
+
+Tuned read_checkpoint(const std::string& folder) {
+  const TrainerState state = CheckpointStore::read_state(folder);
+  const Deck deck = Deck::parse(state.deck, folder);
+  if (deck.get_text("task") != "llm")
+    throw UsageError(fmt::format("{} cannot be exported", folder), "it is no checkpoint of a language model",
+                     "The model.safetensors of an image model has torchvision's names and can be used as it is.");
+  CheckpointStore::verify(folder);
+  Tuned tuned{folder, deck.get_text("model.path"), std::nullopt, fs::exists(fs::path(folder) / kAdapterConfigFile), ""};
+  if (const auto hash = state.text.find("base_model_sha256"); hash != state.text.end())
+    tuned.base_sha256 = hash->second;
+  const bool is_averaged = fs::exists(CheckpointStore::average_file(folder));
+  tuned.weights = is_averaged ? kAverageFile : tuned.has_adapter ? kAdapterFile : kModelFile;
+  log_info(
+      fmt::format("{:<10}step {}{}", "checkpoint", state.step, is_averaged ? ", moving average of its weights" : ""));
+  return tuned;
+}
+
+/// The tensors in `dtype`, where one is wanted.
+NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype) {
+  if (dtype)
+    for (NamedTensor& entry : tensors)
+      entry.tensor = entry.tensor.to(*dtype);
+  return tensors;
+}
+
+void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
+  const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
+  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype));
+  log_info(fmt::format("{:<10}{} layers, rank {}, scaling {}, for {}", "adapter", adapter.layers().size(),
+                       adapter.config().rank, significant(adapter.config().scaling()), adapter.config().base_model));
+}
+
+/// What the folder of a model is to hold: all weights in one dtype.
+std::vector<TensorHeader> headers_in(std::vector<TensorHeader> headers, at::ScalarType dtype) {
+  for (TensorHeader& header : headers)
+    header.dtype = *safetensors_dtype(dtype);
+  return headers;
+}
+
+/// Compares the base model with the one that was tuned, while other work goes on.
+class BaseCheck {
+ public:
+  BaseCheck(const Tuned& tuned, const ModelFolder& base) : tuned_(tuned) {
+    if (tuned.base_sha256) hash_ = std::async(std::launch::async, [&base] { return base.sha256(); });
+  }
+
+  void finish() {
+    if (hash_.valid() && hash_.get() != *tuned_.base_sha256)
+      throw DataError(fmt::format("{} is not the model that was tuned", tuned_.base), "its weights have another hash",
+                      "Put the original weights there, or export the adapter without --merge.");
+  }
+
+ private:
+  const Tuned& tuned_;
+  std::future<std::string> hash_;
+};
+
+void log_model(const std::vector<TensorHeader>& headers, at::ScalarType dtype) {
+  std::uint64_t bytes = 0;
+  for (const TensorHeader& header : headers)
+    bytes += header.num_bytes();
+  log_info(fmt::format("{:<10}{} tensors, {} as {}", "weights", headers.size(), human_bytes(static_cast<double>(bytes)),
+                       c10::toString(dtype)));
+}
+
+void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
+  const LlamaConfig config = LlamaConfig::read(tuned.base);
+  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
+  const ModelFolder base = ModelFolder::open(tuned.base);
+  BaseCheck check(tuned, base);
+  const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
+  const MergedWeights merged(base, adapter, output);
+  const std::vector<TensorHeader> headers = headers_in(base.model_tensors(output), dtype);
+  write_weights(folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); });
+  copy_model_files(tuned.base, folder, dtype);
+  check.finish();
+  log_model(headers, dtype);
+}
+
+/// After full tuning: the checkpoint has all weights, and the files beside them.
+void export_model(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
+  const LlamaConfig config = LlamaConfig::read(tuned.folder);
+  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
+  const ModelFolder files = ModelFolder::of_file((fs::path(tuned.folder) / tuned.weights).string());
+  const std::vector<TensorHeader> headers = headers_in(files.model_tensors(output), dtype);
+  write_weights(folder, headers, [&](const std::string& name) {
+    const std::string stored = files.stored_name(name, output).value_or(name);
+    at::Tensor weight = files.view(stored).to(dtype, false, true);
+    files.give_back(stored);
+    return weight;
+  });
+  copy_model_files(tuned.folder, folder, dtype);
+  log_model(headers, dtype);
+}
+
+/// On rank 0.
+void export_checkpoint(const ExportArguments& arguments) {
+  std::optional<at::ScalarType> dtype;
+  if (!arguments.dtype.empty()) dtype = weights_type(arguments.dtype);
+  const Tuned tuned = read_checkpoint(fs::path(arguments.checkpoint + "/").parent_path().string());
+  if (arguments.merge == "dequantised")
+    throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
+                     "Use --merge original.");
+  PendingFolder pending(arguments.folder);
+  const bool is_adapter = tuned.has_adapter && arguments.merge.empty();
+  if (is_adapter)
+    export_adapter(tuned, pending.path(), dtype);
+  else if (tuned.has_adapter)
+    export_merged(tuned, pending.path(), dtype);
+  else
+    export_model(tuned, pending.path(), dtype);
+  pending.commit();
+  log_info(
+      fmt::format("{:<10}{} ({})", "written", arguments.folder, is_adapter ? "PEFT adapter" : "Hugging Face model"));
+}
+
+}  // namespace
+
+ExitCode export_command(const ExportArguments& arguments, const Communicator& world) {
+  const AbortOnSignal guard;
+  log_heading("export", arguments.checkpoint);
+  agreed(world, [&] {
+    if (world.is_root()) export_checkpoint(arguments);
+  });
+  return ExitCode::complete;
+}
+
+}  // namespace multicard

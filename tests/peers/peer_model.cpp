@@ -1,0 +1,92 @@
+// What the peers are compared with, as a program for round_trip_test.py.
+//
+//   peer_model logits MODEL ADAPTER|- TOKENS.safetensors OUT.safetensors    "logits" [rows, T, vocabulary] of "tokens"
+//   peer_model adapter MODEL FOLDER RANK ALPHA plain|rslora TARGET...       an adapter with random values
+//   peer_model shards MODEL FOLDER BYTES                                    the same model in shards
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+
+#include "nn/Llama.hpp"
+#include "state/ModelFolder.hpp"
+#include "state/PeftAdapter.hpp"
+#include "state/ShardedWriter.hpp"
+
+namespace {
+
+using namespace multicard;
+using Words = std::vector<std::string>;
+
+AdapterOptions options_of(const AdapterConfig& config) {
+  AdapterOptions options;
+  options.rank = config.rank;
+  options.alpha = config.alpha;
+  options.rslora = config.rslora;
+  options.targets = config.targets;
+  return options;
+}
+
+void fill(Llama& network, const std::string& folder) {
+  const at::NoGradGuard no_grad;
+  const bool is_tied = network.config().has_tied_embeddings;
+  ModelFolder::open(folder).load_into(network.weights(), is_tied ? OutputLayer::tied : OutputLayer::own);
+}
+
+void write_logits(const Words& words) {
+  Llama network(LlamaConfig::read(words.at(0)), at::kFloat, at::kCPU);
+  fill(network, words[0]);
+  if (words.at(1) != "-") {
+    const PeftAdapter adapter = PeftAdapter::open(words[1]);
+    network.add_adapters(options_of(adapter.config()));
+    const at::NoGradGuard no_grad;
+    adapter.load_into(network.adapters());
+  }
+  network.set_training(Mode::evaluate);
+  save_tensors(words.at(3), {{"logits", network.logits(TensorFile(words.at(2)).load("tokens"))}});
+}
+
+void write_random_adapter(const Words& words) {
+  Llama network(LlamaConfig::read(words.at(0)), at::kFloat, at::kCPU);
+  fill(network, words[0]);
+  AdapterConfig config;
+  config.rank = std::stoi(words.at(2));
+  config.alpha = std::stod(words.at(3));
+  config.rslora = words.at(4) == "rslora";
+  config.targets.assign(words.begin() + 5, words.end());
+  config.base_model = words[0];
+  network.add_adapters(options_of(config));
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& entry : network.adapters())
+    at::Tensor(entry.tensor).normal_(0, 0.05);
+  std::filesystem::create_directories(words.at(1));
+  write_adapter(words[1], config, network.adapters());
+}
+
+void write_shards(const Words& words) {
+  const ModelFolder model = ModelFolder::open(words.at(0));
+  std::filesystem::create_directories(words.at(1));
+  write_weights(
+      words[1], model.tensors(), [&](const std::string& name) { return model.view(name); }, std::stoull(words.at(2)));
+  copy_model_files(words[0], words[1], at::kFloat);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Words words(argv + std::min(argc, 2), argv + argc);
+    const std::string mode = argc > 1 ? argv[1] : "";
+    if (mode == "logits") return write_logits(words), 0;
+    if (mode == "adapter") return write_random_adapter(words), 0;
+    if (mode == "shards") return write_shards(words), 0;
+    std::fprintf(stderr, "unknown mode %s\n", mode.c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  return 1;
+}
