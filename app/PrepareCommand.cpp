@@ -9,4 +9,10 @@ ExitCode prepare_images_command(const PrepareOptions& options, const Communicato
   return ExitCode::complete;
 }
 
+ExitCode prepare_text_command(const TextPrepareOptions& options, const Communicator& world) {
+  const AbortOnSignal guard;
+  prepare_text(options, world);
+  return ExitCode::complete;
+}
+
 }  // namespace multicard
