@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The plain PyTorch peer of multicard's image task: MobileNetV2 on Fashion-MNIST, DistributedDataParallel on CPUs.
+"""The PyTorch peer of multicard's image task: torchvision's MobileNetV2 on Fashion-MNIST, SGD with momentum.
 
-Written as a practised PyTorch user writes it: torchrun, gloo, DistributedSampler, DataLoader with worker processes,
-torchvision's mobilenet_v2, SGD with momentum. bench/image_cpu.sh installs what it needs and starts it:
+Written as a practised PyTorch user writes it. On CPU ranks: torchrun, gloo, DistributedDataParallel, DistributedSampler,
+DataLoader with worker processes (bench/image_cpu.sh installs what it needs and starts it). On one GPU
+(bench/gpu_image.sh) without torchrun: the images stay on the GPU and are resized there, so that data never waits.
 
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_image.py --size 100 --layout nhwc
+    python3 bench/peer_image.py --device cuda --resident --size 224 --batch 256 --precision bf16 --compile max-autotune
 
-Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up), the share of the steps spent
-waiting for data, the sum of all step times and the largest resident memory of a rank.
+Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up; on a GPU between events), the share
+of the steps spent waiting for data, the sum of all step times, the largest resident memory of a rank, on a GPU the peak
+of allocated memory, and what a step has to move (values that the layers put out for an image, parameters).
 """
 import argparse
 import gzip
@@ -34,7 +37,9 @@ def arguments():
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
     parser.add_argument("--workers", type=int, default=1, help="loader processes of a rank")
     parser.add_argument("--limit", type=int, default=20000, help="images of the data set")
-    parser.add_argument("--compile", action="store_true", help="torch.compile the model")
+    parser.add_argument("--compile", nargs="?", const="default", help="torch.compile the model, in this mode")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--resident", action="store_true", help="keep all images on the device and resize them there")
     return parser.parse_args()
 
 
@@ -56,10 +61,24 @@ class FashionMnist(torch.utils.data.Dataset):
     def __len__(self):
         return len(self.labels)
 
+    def prepared(self, images):
+        images = images.float().div_(255.0).sub_(0.2860).div_(0.3530)
+        images = torch.nn.functional.interpolate(images, size=(self.size, self.size), mode="bilinear")
+        return images.expand(-1, 3, -1, -1)
+
     def __getitem__(self, index):
-        image = self.images[index].float().div_(255.0).sub_(0.2860).div_(0.3530)
-        image = torch.nn.functional.interpolate(image[None], size=(self.size, self.size), mode="bilinear")[0]
-        return image.expand(3, -1, -1), self.labels[index]
+        return self.prepared(self.images[index][None])[0], self.labels[index]
+
+
+def resident_batches(options):
+    """Batches of images that lie on the device, in a new order every epoch."""
+    dataset = FashionMnist(options.data, options.size, options.limit)
+    images, labels = dataset.images.to(options.device), dataset.labels.to(options.device)
+    torch.manual_seed(1)
+    while True:
+        for rows in torch.randperm(len(dataset), device=options.device).split(options.batch):
+            if len(rows) == options.batch:
+                yield dataset.prepared(images[rows]), labels[rows]
 
 
 def make_loader(options, rank, ranks):
@@ -70,15 +89,16 @@ def make_loader(options, rank, ranks):
                                        prefetch_factor=2 if options.workers > 0 else None)
 
 
-def make_model(options):
+def make_model(options, ranks):
     torch.manual_seed(1)
-    model = torchvision.models.mobilenet_v2(num_classes=10)
+    model = torchvision.models.mobilenet_v2(num_classes=10).to(options.device)
     if options.precision == "fp64":
         model = model.double()
     if options.layout == "nhwc":
         model = model.to(memory_format=torch.channels_last)
-    model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-    return torch.compile(model) if options.compile else model
+    if ranks > 1:
+        model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    return torch.compile(model, mode=options.compile) if options.compile else model
 
 
 def endless(loader):
@@ -89,39 +109,94 @@ def endless(loader):
         epoch += 1
 
 
-def train(options, loader, model):
-    """Returns the seconds of each step and those of them spent waiting for data."""
+class Clock:
+    """Times between marks: on a GPU those between its passing them, which nothing waits for while it works."""
+
+    def __init__(self, device):
+        self.on_gpu = device == "cuda"
+        self.marks = []
+
+    def mark(self):
+        if self.on_gpu:
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            self.marks.append(event)
+        else:
+            self.marks.append(time.perf_counter())
+
+    def seconds(self):
+        if self.on_gpu:
+            torch.cuda.synchronize()
+            return [first.elapsed_time(second) * 1e-3 for first, second in zip(self.marks, self.marks[1:])]
+        return [second - first for first, second in zip(self.marks, self.marks[1:])]
+
+
+def train(options, batches, model):
+    """Returns the seconds of each step, those of the host waiting for data, and the last loss."""
     memory_format = torch.channels_last if options.layout == "nhwc" else torch.contiguous_format
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=4e-5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=4e-5,
+                                fused=True if options.device == "cuda" else None)
     criterion = torch.nn.CrossEntropyLoss()
-    batches = endless(loader)
-    step_seconds, wait_seconds = [], []
+    clock, wait_seconds = Clock(options.device), []
     model.train()
+    clock.mark()
     for _ in range(options.warmup + options.steps):
         start = time.perf_counter()
         images, labels = next(batches)
-        waited = time.perf_counter() - start
+        wait_seconds.append(time.perf_counter() - start)
         images = images.to(torch.float64 if options.precision == "fp64" else torch.float32)
         images = images.contiguous(memory_format=memory_format)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+        if options.compile:
+            torch.compiler.cudagraph_mark_step_begin()
+        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.precision == "bf16"):
             loss = criterion(model(images), labels)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        step_seconds.append(time.perf_counter() - start)
-        wait_seconds.append(waited)
-    return step_seconds, wait_seconds, loss.item()
+        clock.mark()
+    return clock.seconds(), wait_seconds, loss.item()
+
+
+def outputs_of_an_image(size):
+    """Values that convolutions and the classifier put out for one image."""
+    with torch.device("meta"):
+        model, image = torchvision.models.mobilenet_v2(num_classes=10).eval(), torch.empty(1, 3, size, size)
+    count = 0
+
+    def add(_module, _inputs, output):
+        nonlocal count
+        count += output.numel()
+
+    for module in model.modules():
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            module.register_forward_hook(add)
+    model(image)
+    return count
+
+
+def device_record(options):
+    if options.device == "cpu":
+        return {"device": "cpu"}
+    return {"device": torch.cuda.get_device_name(), "peak_device_bytes": torch.cuda.max_memory_allocated()}
 
 
 def main():
     options = arguments()
-    torch.distributed.init_process_group("gloo")
-    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    step_seconds, wait_seconds, loss = train(options, make_loader(options, rank, ranks), make_model(options))
+    if options.device == "cuda":
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")
+    rank, ranks = 0, 1
+    if "RANK" in os.environ:
+        torch.distributed.init_process_group("gloo")
+        rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    model = make_model(options, ranks)
+    batches = resident_batches(options) if options.resident else endless(make_loader(options, rank, ranks))
+    step_seconds, wait_seconds, loss = train(options, batches, model)
 
     peak = torch.tensor(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-    torch.distributed.all_reduce(peak, op=torch.distributed.ReduceOp.MAX)
+    if ranks > 1:
+        torch.distributed.all_reduce(peak, op=torch.distributed.ReduceOp.MAX)
     if rank == 0:
         measured = step_seconds[options.warmup:]
         print(json.dumps({
@@ -131,9 +206,11 @@ def main():
             "images_per_s": ranks * options.batch / statistics.median(measured),
             "slowest_step_s": max(measured), "data_wait_share": sum(wait_seconds[options.warmup:]) / sum(measured),
             "steps_total_s": sum(step_seconds), "first_step_s": step_seconds[0], "last_loss": loss,
-            "peak_rank_bytes": int(peak),
+            "peak_rank_bytes": int(peak), "outputs_of_an_image": outputs_of_an_image(options.size),
+            "parameters": sum(parameter.numel() for parameter in model.parameters()), **device_record(options),
         }), flush=True)
-    torch.distributed.destroy_process_group()
+    if ranks > 1:
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
