@@ -18,7 +18,8 @@ using nlohmann::json;
 
 json read_config(const std::string& folder, const char* name) {
   const std::string path = (fs::path(folder) / name).string();
-  return fs::exists(path) ? parse_json(read_file(path), path) : json();
+  std::error_code unused;
+  return fs::exists(path, unused) ? parse_json(read_file(path), path) : json();
 }
 
 std::optional<TokenId> id_of_text(const TokenizerParts& parts, const json* token) {

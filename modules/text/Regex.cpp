@@ -1,7 +1,9 @@
 #include "text/Regex.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 
 #include <fmt/format.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -178,6 +180,9 @@ Regex Regex::literal(std::string_view text) {
 
 std::optional<Regex::Match> Regex::find(std::string_view text, std::size_t from) const {
   static thread_local Scratch scratch;
+  // In proportion to the text, so that long runs of spaces are fine and a hostile pattern still comes to an end.
+  const std::uint64_t limit = 10'000'000 + 100 * (text.size() - from);
+  pcre2_set_match_limit(scratch.context, static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, ~std::uint32_t{0})));
   int result = PCRE2_ERROR_JIT_STACKLIMIT;
   if (code_->is_compiled_to_machine_code)
     result = pcre2_jit_match(code_->code, units(text), text.size(), from, 0, scratch.data, scratch.context);

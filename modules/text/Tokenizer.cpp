@@ -118,11 +118,12 @@ Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::string file = path;
-  const bool in_folder = fs::is_directory(path);
+  std::error_code unused;
+  const bool in_folder = fs::is_directory(path, unused);
   if (in_folder) {
     file = (fs::path(path) / kJsonName).string();
-    if (!fs::exists(file)) file = (fs::path(path) / kModelName).string();
-    if (!fs::exists(file))
+    if (!fs::exists(file, unused)) file = (fs::path(path) / kModelName).string();
+    if (!fs::exists(file, unused))
       throw DataError(fmt::format("{} holds no tokenizer", path),
                       fmt::format("there is neither {} nor {}", kJsonName, kModelName));
   }

@@ -1,5 +1,6 @@
 #include "text/Vocabulary.hpp"
 
+#include <cstring>
 #include <functional>
 
 namespace multicard {

@@ -1,0 +1,73 @@
+// multicard tokenize: JSON strings in, JSON arrays of ids out, a line each; or the other way.
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "Commands.hpp"
+#include "comm/Agreement.hpp"
+#include "text/Tokenizer.hpp"
+
+namespace multicard {
+
+namespace {
+
+using nlohmann::json;
+
+json encoded(const Tokenizer& tokenizer, const json& text, SpecialTokens special) {
+  if (!text.is_string()) throw DataError("it is not a JSON string");
+  return tokenizer.encode(text.get_ref<const std::string&>(), special);
+}
+
+json decoded(const Tokenizer& tokenizer, const json& list) {
+  if (!list.is_array()) throw DataError("it is not a JSON array of ids");
+  std::vector<TokenId> ids;
+  for (const json& id : list) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= static_cast<std::uint64_t>(tokenizer.vocabulary_size()))
+      throw DataError(fmt::format("{} is not an id", id.dump().substr(0, 40)),
+                      fmt::format("ids are whole numbers below {}", tokenizer.vocabulary_size()));
+    ids.push_back(id.get<TokenId>());
+  }
+  return tokenizer.decode(ids, DecodeSpecial::keep);
+}
+
+json answer(const Tokenizer& tokenizer, const std::string& line, const TokenizeArguments& arguments) {
+  // Nothing on a good line is nested deeper than one list.
+  const auto is_shallow = [](int depth, json::parse_event_t, json&) {
+    if (depth > 2) throw DataError("it is nested too deeply");
+    return true;
+  };
+  try {
+    const json value = json::parse(line, is_shallow);
+    if (arguments.decode) return decoded(tokenizer, value);
+    return encoded(tokenizer, value, arguments.no_special ? SpecialTokens::leave_out : SpecialTokens::add);
+  } catch (const json::exception& error) {
+    throw DataError("it is not JSON", error.what());
+  }
+}
+
+void tokenize(const TokenizeArguments& arguments) {
+  const auto tokenizer = Tokenizer::load(arguments.tokenizer);
+  std::string line;
+  for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
+    try {
+      std::cout << answer(*tokenizer, line, arguments).dump() << std::endl;
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("line {} of the standard input: {}", number, error.problem()), error.why(),
+                      error.suggestion());
+    }
+    if (!std::cout) throw DataError("the standard output cannot be written");
+  }
+}
+
+}  // namespace
+
+ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world) {
+  agreed(world, [&] {
+    if (world.rank() == 0) tokenize(arguments);
+  });
+  return ExitCode::complete;
+}
+
+}  // namespace multicard

@@ -1,0 +1,84 @@
+// Every supported step of tokenizer.json against the tokenizers library, and that all others are refused.
+
+#include <gtest/gtest.h>
+
+#include "Data.hpp"
+#include "base/Error.hpp"
+#include "text/Tokenizer.hpp"
+
+namespace multicard {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<TokenId>;
+
+TEST(Steps, EqualTheLibrarys) {
+  const json oracle = read_oracle("steps");
+  ASSERT_GT(oracle["tokenizers"].size(), 40u);
+  for (const json& one : oracle["tokenizers"]) {
+    SCOPED_TRACE(one["name"].dump());
+    const auto tokenizer = load_json(whole_file(oracle, one));
+    for (const json& expected : one["cases"]) {
+      SCOPED_TRACE(expected[0].dump());
+      const std::string text = expected[0];
+      EXPECT_EQ(tokenizer->encode(text, SpecialTokens::leave_out), expected[1].get<Ids>());
+      EXPECT_EQ(tokenizer->encode(text, SpecialTokens::add), expected[2].get<Ids>());
+      EXPECT_EQ(tokenizer->decode(expected[1].get<Ids>(), DecodeSpecial::keep), expected[3]);
+      EXPECT_EQ(tokenizer->decode(expected[2].get<Ids>(), DecodeSpecial::skip), expected[4]);
+    }
+  }
+}
+
+/// A small byte-level tokenizer of the oracle.
+json small_file() {
+  const json oracle = read_oracle("steps");
+  return whole_file(oracle, oracle["tokenizers"][0]);
+}
+
+/// The error that loading `file` ends with.
+std::string refusal(const json& file) {
+  try {
+    load_json(file);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Steps, UnknownOnesAreNamed) {
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
+    json file = small_file();
+    file[key] = {{"type", "Surprise"}};
+    EXPECT_NE(refusal(file).find("Surprise is not supported"), std::string::npos) << refusal(file);
+  }
+  json file = small_file();
+  file["model"]["type"] = "Unigram";
+  EXPECT_NE(refusal(file).find("Unigram"), std::string::npos);
+  file = small_file();
+  file["model"]["continuing_subword_prefix"] = "##";
+  EXPECT_NE(refusal(file).find("continuing_subword_prefix"), std::string::npos);
+  file = small_file();
+  file["model"]["dropout"] = 0.1;
+  EXPECT_NE(refusal(file).find("dropout"), std::string::npos);
+}
+
+json with_pattern(const std::string& pattern) {
+  json file = small_file();
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
+  return file;
+}
+
+TEST(Steps, PatternsThatEnginesReadDifferentlyAreRefused) {
+  for (const char* pattern : {"(", "[a-z&&[^b]]", "[a[b]]", "\\h+", "a{2,1}", "\\p{Klingon}"})
+    EXPECT_NE(refusal(with_pattern(pattern)).find("cannot be used"), std::string::npos) << pattern;
+  EXPECT_EQ(refusal(with_pattern("[[:alpha:]]+|[\\]\\[]|[]a]")), "none");
+}
+
+TEST(Steps, APatternThatNeverEndsGivesUp) {
+  const auto tokenizer = load_json(with_pattern("(?:(?:x+x+)+y)|z"));
+  EXPECT_THROW(tokenizer->encode(std::string(5000, 'x'), SpecialTokens::leave_out), DataError);
+}
+
+}  // namespace
+}  // namespace multicard

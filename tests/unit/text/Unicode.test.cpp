@@ -1,0 +1,78 @@
+#include "text/Unicode.hpp"
+
+#include <gtest/gtest.h>
+
+#include "text/ByteAlphabet.hpp"
+#include "text/Regex.hpp"
+#include "text/Utf8.hpp"
+
+namespace multicard {
+namespace {
+
+TEST(Utf8, EveryCharacterComesBack) {
+  for (char32_t character = 0; character <= 0x10FFFF; ++character) {
+    if (character >= 0xD800 && character <= 0xDFFF) continue;
+    std::string text;
+    append_utf8(text, character);
+    std::size_t at = 0;
+    ASSERT_TRUE(is_valid_utf8(text)) << std::hex << static_cast<std::uint32_t>(character);
+    ASSERT_EQ(utf8_length(text[0]), text.size());
+    ASSERT_EQ(next_character(text, at), character);
+    ASSERT_EQ(at, text.size());
+  }
+}
+
+TEST(Utf8, BrokenTextIsFoundAnywhere) {
+  for (std::size_t at = 0; at < 40; ++at) {
+    std::string text(40, 'a');
+    EXPECT_TRUE(is_valid_utf8(text));
+    text[at] = '\x80';
+    EXPECT_FALSE(is_valid_utf8(text)) << at;
+    EXPECT_EQ(repaired_utf8(text).size(), 42u);
+  }
+}
+
+TEST(Utf8, TrimsAsPythonDoes) {
+  EXPECT_EQ(trimmed("\u2003 \x1c a b\u00a0\n"), "a b");
+  EXPECT_EQ(trimmed(" \t\u3000"), "");
+  EXPECT_EQ(trimmed("\u200ba"), "\u200ba");
+}
+
+TEST(ByteAlphabet, IsOneToOne) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte)
+    bytes += static_cast<char>(byte);
+  EXPECT_EQ(bytes_of_visible(visible_bytes(bytes)), bytes);
+  EXPECT_EQ(visible_bytes(" a\n"), "ĠaĊ");
+  EXPECT_FALSE(bytes_of_visible("a b"));
+  EXPECT_FALSE(bytes_of_visible("中"));
+}
+
+TEST(NormalForms, OrderMarksInTimeInProportion) {
+  std::string marks = "a";
+  for (int i = 0; i < 200000; ++i)
+    marks += i % 2 ? "\u0301" : "\u0316";  // above, below, above ...
+  const std::string sorted = normalized(marks, NormalForm::nfd);
+  EXPECT_TRUE(sorted.starts_with("a\u0316\u0316"));
+  EXPECT_TRUE(sorted.ends_with("\u0301\u0301"));
+  EXPECT_TRUE(normalized(marks, NormalForm::nfc).starts_with("\u00e1\u0316\u0316"));
+}
+
+TEST(Regex, ReadsClassesAsTheLibraryDoes) {
+  const auto matches = [](const char* pattern, std::string_view text) {
+    const std::optional<Regex::Match> match = Regex(pattern).find(text, 0);
+    return match && match->begin == 0 && match->end == text.size();
+  };
+  EXPECT_TRUE(matches("\\s", "\u0085"));
+  EXPECT_FALSE(matches("\\s", "\u180e"));
+  EXPECT_TRUE(matches("[^\\s]", "\u180e"));
+  EXPECT_TRUE(matches("\\w+", "aé_9\u0301"));
+  EXPECT_FALSE(matches("\\w", "²"));
+  EXPECT_TRUE(matches("(?i:'S)", "'\u017f"));
+  EXPECT_TRUE(matches("\\p{Han}", "中"));
+  EXPECT_FALSE(matches("\\p{Han}", "\u3006"));  // used with Han, but of the script Common... in script extensions only
+  EXPECT_TRUE(matches(".*", "a\0b"));
+}
+
+}  // namespace
+}  // namespace multicard
