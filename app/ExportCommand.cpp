@@ -45,8 +45,7 @@ Tuned read_checkpoint(const std::string& folder) {
     tuned.base_sha256 = hash->second;
   const bool is_averaged = fs::exists(CheckpointStore::average_file(folder));
   tuned.weights = is_averaged ? kAverageFile : tuned.has_adapter ? kAdapterFile : kModelFile;
-  log_info(
-      fmt::format("{:<10}step {}{}", "checkpoint", state.step, is_averaged ? ", moving average of its weights" : ""));
+  log_info(fmt::format("{:<10}step {}{}", "tuned", state.step, is_averaged ? ", moving average of its weights" : ""));
   return tuned;
 }
 
@@ -95,7 +94,7 @@ void log_model(const std::vector<TensorHeader>& headers, at::ScalarType dtype) {
   for (const TensorHeader& header : headers)
     bytes += header.num_bytes();
   log_info(fmt::format("{:<10}{} tensors, {} as {}", "weights", headers.size(), human_bytes(static_cast<double>(bytes)),
-                       c10::toString(dtype)));
+                       *safetensors_dtype(dtype)));
 }
 
 void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
