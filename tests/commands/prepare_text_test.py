@@ -1,0 +1,110 @@
+"""multicard prepare text as a person runs it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, launch, run
+
+SOURCE = Path(os.environ["MULTICARD_SOURCE"])
+TOKENIZER = str(SOURCE / "tests/data/tokenizers/smollm2")
+INSTRUCTIONS = str(SOURCE / "inputs/text/instruction-data.json")
+
+
+class PrepareText(CommandTest):
+    def prepare_text(self, ranks, *arguments, timeout=120):
+        return run(ranks, "prepare", "text", *arguments, timeout=timeout)
+
+    def test_instructions_become_two_sets_of_shards(self):
+        result = self.expect(0, self.prepare_text(2, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", TOKENIZER,
+                                                  "-o", self.path("set"), "--shards", "2", "--split", "0.1",
+                                                  "--max-length", "80"),
+                             r"template smollm2 \(the chat template of ", "packed into rows of", "cut at --max-length",
+                             "wrote 990 sequences", "wrote 110 sequences")
+        self.assertEqual(result[1], "")
+        self.assertEqual(sorted(os.listdir(self.scratch)),
+                         ["deck.yaml"] + ["set-%s-0000%d-of-00002.h5" % (part, i)
+                                          for part in ("test", "train") for i in (0, 1)])
+        self.assertIn("multicard-tokens", self.attribute(self.path("set-test-00001-of-00002.h5"), "/format"))
+
+    def test_two_ranks_write_what_one_writes(self):
+        for ranks in (1, 2):
+            self.expect(0, self.prepare_text(ranks, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", TOKENIZER,
+                                             "-o", self.path("ranks%d" % ranks)))
+        one, two = ({name: self.text(self.path("ranks%d-00000-of-00001.h5" % ranks), name).split("\n", 1)[1]
+                     for name in ("/tokens", "/loss_mask", "/offsets")} for ranks in (1, 2))
+        self.assertEqual(one, two)
+
+    def test_a_folder_without_a_known_chat_template_means_alpaca(self):
+        gpt2 = str(SOURCE / "tests/data/tokenizers/gpt2")
+        self.expect(0, self.prepare_text(1, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", gpt2, "-o",
+                                         self.path("set")), r"template alpaca \(.*gpt2 has no chat template\)")
+
+    def test_a_bad_line_is_named(self):
+        lines = Path(self.path("lines.jsonl"))
+        lines.write_text('{"question": "1", "answer": "2"}\n\n{"question": "1"}\n')
+        arguments = ("--type", "question-answer", "--in", str(lines), "--tokenizer", TOKENIZER, "-o", self.path("set"))
+        self.expect(4, self.prepare_text(2, *arguments), r"line 3 of .*lines\.jsonl has no \"answer\"", "--skip-bad")
+        self.expect(0, self.prepare_text(2, *arguments, "--skip-bad"), "1 unreadable record is left out",
+                    "wrote 1 sequence,")
+
+    def test_wrong_usage(self):
+        arguments = ("--in", INSTRUCTIONS, "-o", self.path("set"))
+        self.expect(2, self.prepare_text(1, "--type", "poems", *arguments), "no dataset type poems")
+        self.expect(2, self.prepare_text(1, "--type", "alpaca", *arguments), "needs --tokenizer")
+        self.expect(2, self.prepare_text(1, "--type", "alpaca", *arguments, "--tokenizer", TOKENIZER, "--template",
+                                         "latin"), "latin")
+        self.expect(4, self.prepare_text(2, "--type", "alpaca", *arguments, "--tokenizer", self.path("none")), "none")
+        self.expect(4, self.prepare_text(1, "--type", "alpaca", "--in", self.path("none.json"), "-o", self.path("set"),
+                                         "--tokenizer", TOKENIZER), "none.json")
+        self.assertEqual(os.listdir(self.scratch), ["deck.yaml"])
+
+    def test_labels_that_are_not_their_ids(self):
+        lines = Path(self.path("ids.jsonl"))
+        lines.write_text('{"input_ids": [1, 2, 3], "labels": [-100, 2, 4]}\n')
+        self.expect(4, self.prepare_text(1, "--type", "tokens", "--in", str(lines), "-o", self.path("set")),
+                    r"line 1 of .*ids\.jsonl")
+
+    def test_a_terminated_prepare_leaves_nothing(self):
+        os.mkdir(self.path("new"))
+        lines = Path(self.path("many.jsonl"))
+        record = json.dumps({"question": "many different words " * 40, "answer": "few"})
+        lines.write_text((record + "\n") * 60000)
+        process = launch(1, "prepare", "text", "--type", "question-answer", "--in", str(lines), "--tokenizer", TOKENIZER,
+                         "-o", self.path("new/set"))
+        self.addCleanup(process.kill)
+        self.assertIn("template", process.stderr.readline())  # a second or more before it is done
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
+        self.assertEqual(os.listdir(self.path("new")), [])
+
+    def test_the_sets_of_the_study(self):
+        for folder in ("a", "b"):
+            done = subprocess.run([str(SOURCE / "scripts/get_text.sh"), self.path(folder)], capture_output=True,
+                                  text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        names = sorted(os.listdir(self.path("a")))
+        self.assertEqual(names, ["alpaca.json", "chat.jsonl", "long_prompts.jsonl", "preference.json",
+                                 "question_answer_test.jsonl", "question_answer_train.jsonl", "text.jsonl"])
+        for name in names:
+            self.assertEqual(Path(self.path("a"), name).read_bytes(), Path(self.path("b"), name).read_bytes())
+        counts = {}
+        for kind, name in (("chat", "chat"), ("prompt-completion", "long_prompts"), ("text", "text"),
+                           ("preference", "preference")):
+            file = next(str(path) for path in Path(self.path("a")).glob(name + ".*"))
+            result = self.expect(0, self.prepare_text(2, "--type", kind, "--in", file, "--tokenizer", TOKENIZER, "-o",
+                                                      self.path(name)))
+            counts[name] = int(re.search(r"wrote ([\d,]+) (sequences|pairs)", result[2]).group(1).replace(",", ""))
+        self.assertEqual(counts, {"chat": 275, "long_prompts": 830, "text": 138, "preference": 1100})
+        chats = Path(self.path("a/chat.jsonl")).read_text(encoding="utf-8").splitlines()
+        turns = [len(json.loads(chat)["messages"]) // 2 for chat in chats]
+        self.assertEqual((min(turns), max(turns), sum(turns)), (2, 6, 1100))
+
+
+if __name__ == "__main__":
+    unittest.main()
