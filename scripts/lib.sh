@@ -33,8 +33,7 @@ find_pip() {
     if "$python" -m pip --version >/dev/null 2>&1; then pip=("$python" -m pip); return; fi
   done
   if python3 -m venv "$1/venv" >/dev/null 2>&1; then pip=("$1/venv/bin/python" -m pip); return; fi
-  die "No pip was found for python3. Install python3-pip or python3-venv, or set MULTICARD_PYTHON to a Python that has" \
-    "pip."
+  die "No pip was found for python3. Install python3-pip or python3-venv, or set MULTICARD_PYTHON to a Python with pip."
 }
 
 # with_ticker FOLDER COMMAND...: runs the command and says every ten seconds how much it has put into the folder.

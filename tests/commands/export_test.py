@@ -63,7 +63,8 @@ class Export(CommandTest):
 
     def test_with_merge_it_is_a_model_folder(self):
         os.mkdir(self.path("empty"))
-        self.expect(0, run(1, "export", self.checkpoint(), self.path("empty"), "--merge", "original", "--dtype", "bf16"),
+        merge = ["--merge", "original", "--dtype", "bf16"]
+        self.expect(0, run(1, "export", self.checkpoint(), self.path("empty"), *merge),
                     "20 tensors, 1.31 MB as BF16", "Hugging Face model")
         self.assertEqual(self.files("empty"), ["config.json", "generation_config.json", "model.safetensors",
                                                "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"])
