@@ -74,8 +74,8 @@ class PrepareText(CommandTest):
         lines = Path(self.path("many.jsonl"))
         record = json.dumps({"question": "many different words " * 40, "answer": "few"})
         lines.write_text((record + "\n") * 60000)
-        process = launch(1, "prepare", "text", "--type", "question-answer", "--in", str(lines), "--tokenizer", TOKENIZER,
-                         "-o", self.path("new/set"))
+        process = launch(1, "prepare", "text", "--type", "question-answer", "--in", str(lines), "--tokenizer",
+                         TOKENIZER, "-o", self.path("new/set"))
         self.addCleanup(process.kill)
         self.assertIn("template", process.stderr.readline())  # a second or more before it is done
         process.send_signal(signal.SIGTERM)

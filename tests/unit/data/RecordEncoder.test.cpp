@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "data/SplitMix64.hpp"
 #include "io/Bytes.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokenizer.hpp"
@@ -210,6 +211,56 @@ TEST_F(RecordEncoderTest, NamesWhatIsWrongWithARecord) {
   expect_error(DatasetType::preference, R"({"chosen": {"role": "assistant", "content": "b"}, "rejected": "c"})",
                "has no prompt");
   expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": 1, "rejected": 2})", "no message");
+}
+
+/// A record with some bytes changed, left out or doubled.
+std::string damaged(std::string record, std::uint64_t seed) {
+  auto draw = [&, count = std::uint64_t{0}](std::uint64_t bound) mutable {
+    return below(splitmix64(seed, count++), bound);
+  };
+  for (std::uint64_t change = 0; change <= seed % 3 && !record.empty(); ++change) {
+    const std::size_t at = draw(record.size());
+    const char* const kBytes = "[]{}\",:\\0-n\xff\xc3 ";
+    switch (draw(4)) {
+      case 0:
+        record[at] = kBytes[draw(15)];
+        break;
+      case 1:
+        record.erase(at, 1 + draw(8));
+        break;
+      case 2:
+        record.insert(at, record.substr(draw(record.size()), draw(20)));
+        break;
+      default:
+        record.insert(at, 1, static_cast<char>(draw(256)));
+    }
+  }
+  return record;
+}
+
+TEST_F(RecordEncoderTest, EndsInOrderOnDamagedRecords) {
+  const std::vector<std::pair<DatasetType, std::string>> records = {
+      {DatasetType::alpaca, R"({"instruction": "a", "input": "b", "output": "c", "history": [["d", "e"]]})"},
+      {DatasetType::chat, R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})"},
+      {DatasetType::prompt_completion, R"({"prompt": "\u00e9", "completion": ""})"},
+      {DatasetType::text, R"({"text": "a\u0000\ud83d\ude00"})"},
+      {DatasetType::preference, R"({"prompt": "a", "chosen": "b", "rejected": {"from": "gpt", "value": "c"}})"},
+      {DatasetType::preference, R"({"chosen": [{"role": "user", "content": "a"}], "rejected": "b"})"},
+      {DatasetType::tokens, R"({"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "chosen_input_ids": null})"}};
+  int num_encoded = 0, num_refused = 0;
+  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+    const auto& [type, record] = records[seed % records.size()];
+    const bool has_template = type != DatasetType::tokens && type != DatasetType::text;
+    try {
+      const EncodedRecord encoded = encode(type, has_template ? "chatml" : "", damaged(record, seed));
+      EXPECT_EQ(encoded.sequence.ids.size(), encoded.sequence.loss_mask.size());
+      ++num_encoded;
+    } catch (const DataError&) {
+      ++num_refused;
+    }
+  }
+  EXPECT_GT(num_encoded, 100);
+  EXPECT_GT(num_refused, 3000);
 }
 
 TEST_F(RecordEncoderTest, NeedsATokenizerThatCanEndAnswers) {

@@ -305,6 +305,9 @@ TEST_F(TextPrepareTest, ChoosesATemplate) {
   bare.tokenizer = scratch_ / "model";
   bare.output = scratch_ / "folder";
   EXPECT_EQ(prepare_text(bare, world()).template_name, "alpaca");
+  bare.tokenizer = source_path("tests/data/tokenizers/smollm2").string();
+  bare.output = scratch_ / "own";
+  EXPECT_EQ(prepare_text(bare, world()).template_name, "smollm2");
 }
 
 TEST_F(TextPrepareTest, NamesABadRecordOrSkipsIt) {
