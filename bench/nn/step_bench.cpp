@@ -17,13 +17,12 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
-#include <ATen/record_function.h>
 
-#include "base/Clock.hpp"
 #include "base/System.hpp"
 #include "device/Precision.hpp"
 #include "nn/Losses.hpp"
 #include "nn/NetworkFactory.hpp"
+#include "operation_shares.hpp"
 
 namespace {
 
@@ -53,42 +52,6 @@ std::vector<std::string> list_of(const std::string& words) {
   for (std::string word; std::getline(stream, word, ',');)
     list.push_back(word);
   return list;
-}
-
-// Seconds an operation took itself, without the operations inside it.
-struct OpenOperation : at::ObserverContext {
-  TimePoint start = SteadyClock::now();
-  double inner = 0;
-  OpenOperation* outer = nullptr;
-};
-thread_local OpenOperation* innermost = nullptr;
-std::map<std::string, double> seconds_by_operation;
-
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction&) {
-  auto operation = std::make_unique<OpenOperation>();
-  operation->outer = innermost;
-  innermost = operation.get();
-  return operation;
-}
-
-void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
-  auto* operation = static_cast<OpenOperation*>(context);
-  const double seconds = seconds_since(operation->start);
-  seconds_by_operation[function.name()] += seconds - operation->inner;
-  innermost = operation->outer;
-  if (innermost) innermost->inner += seconds;
-}
-
-void print_shares() {
-  double total = 0;
-  std::vector<std::pair<double, std::string>> rows;
-  for (const auto& [name, seconds] : seconds_by_operation) {
-    rows.emplace_back(seconds, name);
-    total += seconds;
-  }
-  std::sort(rows.rbegin(), rows.rend());
-  for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 16); ++i)
-    std::printf("  %5.1f %%  %s\n", 100 * rows[i].first / total, rows[i].second.c_str());
 }
 
 struct Case {
@@ -172,13 +135,11 @@ void compare(const Options& options, const Case& shape) {
   std::fflush(stdout);
   if (options.at("shares") == "0") return;
   for (std::size_t k = 0; k < steps.size(); ++k) {
-    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(on_start, on_end));
-    for (int i = 0; i < 3; ++i)
-      steps[k].run();
-    at::removeCallback(handle);
     std::printf(" %s\n", names[k].c_str());
-    print_shares();
-    seconds_by_operation.clear();
+    bench::print_shares([&] {
+      for (int i = 0; i < 3; ++i)
+        steps[k].run();
+    });
   }
 }
 

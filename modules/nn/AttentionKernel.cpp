@@ -14,6 +14,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "nn/Products.hpp"
+
 namespace multicard {
 namespace {
 
@@ -25,11 +27,14 @@ at::Tensor rows(const at::Tensor& x, const TokenSpan& span) {
 struct Grouped {
   at::Tensor q, k, v;
 
-  Grouped(const AttentionInputs& inputs, const TokenSpan& span) {
+  Grouped(const AttentionInputs& inputs, const TokenSpan& span, at::ScalarType dtype) {
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
-    q = grouped_by_kv_head(rows(inputs.q, span), kv_heads, heads);
-    k = grouped_by_kv_head(rows(inputs.k, span), kv_heads, heads);
-    v = grouped_by_kv_head(rows(inputs.v, span), kv_heads, heads);
+    const auto grouped = [&](const at::Tensor& x) {
+      return grouped_by_kv_head(rows(x, span).to(dtype), kv_heads, heads);
+    };
+    q = grouped(inputs.q);
+    k = grouped(inputs.k);
+    v = grouped(inputs.v);
   }
 };
 
@@ -60,10 +65,11 @@ class SequenceAttentionCpu : public AttentionKernel {
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
     AttentionSaved saved;
     saved.out = at::empty(inputs.q.sizes(), inputs.q.options());
-    const at::ScalarType wide = inputs.q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const at::ScalarType dtype = product_dtype(inputs.q.scalar_type(), at::kCPU);
+    const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
     saved.logsumexp = at::empty({kv_heads, heads / kv_heads, plan.num_tokens}, inputs.q.options().dtype(wide));
     for (const TokenSpan& span : plan.sequences) {
-      const Grouped one(inputs, span);
+      const Grouped one(inputs, span, dtype);
       const at::Tensor mask = attention_mask(0, span.length, window, one.q.options());
       const auto [out, logsumexp] =
           at::_scaled_dot_product_flash_attention_for_cpu(one.q, one.k, one.v, 0.0, !mask.defined(), optional(mask));
@@ -77,12 +83,13 @@ class SequenceAttentionCpu : public AttentionKernel {
   void backward(const at::Tensor& dout, const AttentionInputs& inputs, const AttentionSaved& saved,
                 const SequencePlan& plan, std::int64_t window, const AttentionInputs& gradients) const override {
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
+    const at::ScalarType dtype = product_dtype(inputs.q.scalar_type(), at::kCPU);
     for (const TokenSpan& span : plan.sequences) {
-      const Grouped one(inputs, span);
+      const Grouped one(inputs, span, dtype);
       const at::Tensor mask = attention_mask(0, span.length, window, one.q.options());
       const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-          grouped_by_kv_head(rows(dout, span), kv_heads, heads), one.q, one.k, one.v,
-          grouped_by_kv_head(rows(saved.out, span), kv_heads, heads),
+          grouped_by_kv_head(rows(dout, span).to(dtype), kv_heads, heads), one.q, one.k, one.v,
+          grouped_by_kv_head(rows(saved.out, span).to(dtype), kv_heads, heads),
           saved.logsumexp.narrow(2, span.first, span.length), 0.0, !mask.defined(), optional(mask));
       grouped_by_kv_head(rows(gradients.q, span), kv_heads, heads).copy_(dq);
       copy_shared(gradients.k, span, dk);

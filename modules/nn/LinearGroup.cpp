@@ -4,13 +4,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "nn/Products.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -37,13 +37,15 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
                             const LinearPass* pass) {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
-    at::Tensor y = base(x, *group, *pass), low;
+    const at::ScalarType dtype = product_dtype(pass->dtype, x.device());
+    const at::Tensor wide = x.to(dtype);
+    at::Tensor y = base(wide, *group), low;
     if (adapts) {
-      low = at::mm(dropped(x, *pass), group->a_.to(pass->dtype).t());
+      low = product(dropped(wide, *pass), group->a_.to(dtype).t());
       if (group->scaling_ != 1) low.mul_(group->scaling_);
       for (std::size_t i = 0; i < group->adapted_.size(); ++i) {
         const LinearGroup::Adapter& adapter = group->adapted_[i];
-        y.narrow(1, adapter.first, adapter.out).addmm_(columns(low, i, *group), adapter.b.to(pass->dtype).t());
+        y.narrow(1, adapter.first, adapter.out).addmm_(columns(low, i, *group), adapter.b.to(dtype).t());
       }
     }
     const bool needs_x = adapts || group->trains_weights();
@@ -53,7 +55,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
     context->saved_data["dropout"] = pass->dropout;
     context->saved_data["seed"] = static_cast<std::int64_t>(pass->dropout_seed);
-    return y;
+    return y.to(pass->dtype);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -64,23 +66,24 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     pass.dropout = context->saved_data["dropout"].toDouble();
     pass.dropout_seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& dy = gradients[0];
+    const at::ScalarType dtype = product_dtype(pass.dtype, gradients[0].device());
+    const at::Tensor dy = gradients[0].to(dtype);
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? at::mm(dy, group.weight_.to(pass.dtype)) : at::Tensor();
+    at::Tensor dx = needs_dx ? product(dy, group.weight_.to(dtype)) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
     else if (group.trains_weights())
       weight_backward(group, saved[0], dy, result);
-    result[0] = dx;
+    if (needs_dx) result[0] = dx.to(pass.dtype);
     return result;
   }
 
  private:
-  static at::Tensor base(const at::Tensor& x, const LinearGroup& group, const LinearPass& pass) {
-    const at::Tensor weight = group.weight_.to(pass.dtype).t();
-    return group.bias_.defined() ? at::addmm(group.bias_.to(pass.dtype), x, weight) : at::mm(x, weight);
+  static at::Tensor base(const at::Tensor& x, const LinearGroup& group) {
+    at::Tensor y = product(x, group.weight_.to(x.scalar_type()).t());
+    return group.bias_.defined() ? y.add_(group.bias_.to(x.scalar_type())) : y;
   }
 
   static at::Tensor columns(const at::Tensor& low, std::size_t adapter, const LinearGroup& group) {
@@ -96,16 +99,16 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
       const LinearGroup::Adapter& adapter = group.adapted_[i];
       const at::Tensor dy_i = dy.narrow(1, adapter.first, adapter.out);
       at::Tensor dlow_i = columns(dlow, i, group);
-      at::mm_out(dlow_i, dy_i, adapter.b.to(pass.dtype));
+      at::mm_out(dlow_i, dy_i, adapter.b.to(dy.scalar_type()));
       result[2 + 2 * i] = at::mm(dy_i.t(), columns(low, i, group)).to(adapter.b.scalar_type());
     }
     if (group.scaling_ != 1) dlow.mul_(group.scaling_);
-    const at::Tensor da = at::mm(dlow.t(), dropped(x, pass)).to(group.a_.scalar_type());
+    const at::Tensor da = at::mm(dlow.t(), dropped(x.to(dy.scalar_type()), pass)).to(group.a_.scalar_type());
     const std::int64_t rank = group.adapted_.front().b.size(1);
     for (std::size_t i = 0; i < group.adapted_.size(); ++i)
       result[1 + 2 * i] = da.narrow(0, static_cast<std::int64_t>(i) * rank, rank);
     if (!dx.defined()) return;
-    const at::Tensor a = group.a_.to(pass.dtype);
+    const at::Tensor a = group.a_.to(dy.scalar_type());
     if (pass.dropout > 0)
       dx.add_(dropped(at::mm(dlow, a), pass));
     else
@@ -114,7 +117,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 
   static void weight_backward(const LinearGroup& group, const at::Tensor& x, const at::Tensor& dy,
                               variable_list& result) {
-    const at::Tensor dweight = at::mm(dy.t(), x).to(group.weight_.scalar_type());
+    const at::Tensor dweight = at::mm(dy.t(), x.to(dy.scalar_type())).to(group.weight_.scalar_type());
     at::Tensor dbias;
     if (group.bias_.defined()) dbias = dy.sum({0}, false, group.bias_.scalar_type());
     std::int64_t first = 0;

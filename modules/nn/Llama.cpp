@@ -6,11 +6,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 
 #include "base/Error.hpp"
 #include "nn/LlamaBlock.hpp"
+#include "nn/Products.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/TokenLoss.hpp"
@@ -83,6 +83,11 @@ struct Llama::Impl {
     for (const LlamaBlock& block : blocks)
       stream = recomputes ? block.checkpointed_forward(stream, pass) : block.forward(stream, pass);
     return add_rms_norm(stream.x, stream.delta, norm, config.norm_epsilon).normed;
+  }
+
+  at::Tensor logits_of(const at::Tensor& hidden_rows) const {
+    const at::ScalarType dtype = product_dtype(hidden_rows.scalar_type(), options.device());
+    return product(hidden_rows.to(dtype), head.to(dtype).t());
   }
 
   at::Tensor hidden(const TextInput& input) {
@@ -216,7 +221,7 @@ at::Tensor Llama::logits(const at::Tensor& tokens) {
   const std::int64_t rows = tokens.size(0), width = tokens.size(1);
   const std::vector<RowShape> shapes(static_cast<std::size_t>(rows), RowShape{{width}, 0});
   const at::Tensor hidden = impl_->hidden(tokens, SequencePlan::of_rows(shapes, width, device()), width);
-  return at::mm(hidden, impl_->head.to(hidden.scalar_type()).t()).view({rows, width, impl_->config.vocabulary_size});
+  return impl_->logits_of(hidden).to(hidden.scalar_type()).view({rows, width, impl_->config.vocabulary_size});
 }
 
 at::Tensor Llama::next_logits(const at::Tensor& tokens, KvCache& cache) {
@@ -225,7 +230,7 @@ at::Tensor Llama::next_logits(const at::Tensor& tokens, KvCache& cache) {
   auto plan = SequencePlan::of_continuation(past, count, device());
   const at::Tensor last = impl_->hidden(tokens, std::move(plan), past + count, &cache).narrow(0, count - 1, 1);
   cache.advance(count);
-  const at::Tensor logits = at::mm(last, impl_->head.to(last.scalar_type()).t()).squeeze(0);
+  const at::Tensor logits = impl_->logits_of(last).squeeze(0);
   return logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
 }
 

@@ -4,7 +4,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/logsumexp.h>
@@ -13,6 +12,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/Products.hpp"
 
 namespace multicard {
 namespace {
@@ -35,8 +36,8 @@ class ChunkedLoss {
  public:
   ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets)
       : targets_(targets),
-        rows_(hidden.index_select(0, targets.positions)),
-        weight_(weight.to(hidden.scalar_type())),
+        rows_(hidden.index_select(0, targets.positions).to(product_dtype(hidden.scalar_type(), hidden.device()))),
+        weight_(weight.to(rows_.scalar_type())),
         wide_(wide_dtype(hidden)) {}
 
   /// Calls body(first, count, logits, losses): logits and losses are of wide type.
@@ -45,7 +46,7 @@ class ChunkedLoss {
     const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
     for (std::int64_t first = 0; first < total; first += most) {
       const std::int64_t count = std::min(most, total - first);
-      const at::Tensor logits = at::mm(rows(first, count), weight_.t()).to(wide_);
+      const at::Tensor logits = product(rows(first, count), weight_.t()).to(wide_);
       const at::Tensor logsumexp = logits.logsumexp({1}, /*keepdim=*/true);
       body(first, count, logits, logsumexp);
     }
@@ -79,11 +80,8 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
       // softmax minus one at the target, in place of the logits
       at::Tensor gradient = logits.sub_(logsumexp).exp_();
       gradient.scatter_add_(1, tokens, at::full({1, 1}, -1.0, gradient.options()).expand_as(tokens));
-      gradient = gradient.to(hidden.scalar_type());
-      if (needs_hidden) {
-        at::Tensor out = dhidden.narrow(0, first, count);
-        at::mm_out(out, gradient, chunks.weight());
-      }
+      gradient = gradient.to(chunks.weight().scalar_type());
+      if (needs_hidden) dhidden.narrow(0, first, count).copy_(product(gradient, chunks.weight()));
       if (needs_weight) dweight.add_(at::mm(gradient.t(), chunks.rows(first, count)));
     });
     context->save_for_backward({targets.positions});
