@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "io/Bytes.hpp"
+#include "text/Jinja.hpp"
 #include "text/Json.hpp"
 #include "text/PromptFormat.hpp"
 #include "text/PromptTemplate.hpp"
@@ -41,12 +42,62 @@ std::optional<std::string> chat_template_of(const std::string& folder) {
   return std::nullopt;
 }
 
+/// The special tokens that a chat template may write.
+json special_tokens(const std::string& folder) {
+  json tokens = {{"bos_token", ""}, {"eos_token", ""}};
+  const std::optional<std::string> text = read_if_there(folder, "tokenizer_config.json");
+  const json config = text ? parse_json(*text, folder + "/tokenizer_config.json") : json::object();
+  for (auto& [name, token] : tokens.items()) {
+    const json* value = optional_member(config, name.c_str());
+    if (const json* content = value ? optional_member(*value, "content") : nullptr) value = content;
+    if (value && value->is_string()) token = *value;
+  }
+  return tokens;
+}
+
+/// Conversations that tell the known formats apart: with and without system message and answer, contents with white
+/// space around them.
+std::vector<std::vector<Message>> probes() {
+  const Message system{"system", " You are\n terse.  "}, user{"user", "  What is <b>1 + 1</b>?\n"},
+      assistant{"assistant", "\n It is two. "}, thanks{"user", "Thanks 'a' \"lot\" \u4e2d"}, bye{"assistant", "Bye"};
+  return {{user},
+          {system, user},
+          {user, assistant},
+          {system, user, assistant},
+          {user, assistant, thanks},
+          {system, user, assistant, thanks, bye}};
+}
+
+bool renders_alike(const JinjaTemplate& chat_template, const json& specials, const PromptTemplate& known) {
+  for (const std::vector<Message>& messages : probes())
+    for (const Turn end : {Turn::open, Turn::closed}) {
+      json variables = specials;
+      variables["add_generation_prompt"] = end == Turn::open;
+      for (const Message& message : messages)
+        variables["messages"].push_back({{"role", message.role}, {"content", message.content}});
+      std::string expected;
+      for (const TextPiece& piece : known.conversation(messages, end))
+        expected += piece.text;
+      if (chat_template.render(variables) != expected) return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder) {
   const std::optional<std::string> text = chat_template_of(folder);
-  const PromptFormat* format = text ? format_of_chat_template(*text) : nullptr;
-  return format ? std::optional(PromptTemplate(*format)) : std::nullopt;
+  if (!text) return std::nullopt;
+  const json specials = special_tokens(folder);
+  try {
+    const JinjaTemplate chat_template(*text);
+    for (const PromptFormat& format : prompt_formats())
+      if (const PromptTemplate known(format); !format.needs_eos && renders_alike(chat_template, specials, known))
+        return known;
+  } catch (const JinjaError&) {
+    // It is none of those that this reader covers.
+  }
+  return std::nullopt;
 }
 
 bool PromptTemplate::has_chat_template(const std::string& folder) {

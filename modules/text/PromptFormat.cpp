@@ -62,18 +62,4 @@ const std::vector<PromptFormat>& prompt_formats() {
   return formats;
 }
 
-const PromptFormat* format_of_chat_template(std::string_view chat_template) {
-  const std::string messages =
-      "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
-      "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
-  for (const PromptFormat& format : prompt_formats()) {
-    std::string text = "{% for message in messages %}";
-    if (!format.default_system.empty())
-      text += "{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n" +
-              format.default_system + "<|im_end|>\n' }}{% endif %}";
-    if (chat_template == text + messages && format.begin.empty() && !format.needs_eos) return &format;
-  }
-  return nullptr;
-}
-
 }  // namespace multicard

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace multicard {
@@ -28,8 +27,5 @@ struct PromptFormat {
 
 /// All of them, by falling likelihood of being meant.
 const std::vector<PromptFormat>& prompt_formats();
-
-/// The one of which `chat_template` (the Jinja text of a model folder) is known to be a spelling, else nullptr.
-const PromptFormat* format_of_chat_template(std::string_view chat_template);
 
 }  // namespace multicard

@@ -35,7 +35,8 @@ class PromptTemplate {
  public:
   /// alpaca, chatml, llama3, llama3.1, plain, qwen2, qwen2.5 or smollm2; a UsageError naming them for anything else.
   static PromptTemplate named(const std::string& name);
-  /// The template of a model folder, when its chat template is a known one.
+  /// The template of a model folder, when its chat template renders conversations as a known one does. It is tried out
+  /// on some conversations without tools, whatever its text.
   static std::optional<PromptTemplate> of_folder(const std::string& folder);
   /// Whether a model folder holds a chat template, known or not.
   static bool has_chat_template(const std::string& folder);
