@@ -193,7 +193,7 @@ void Session::make_up_evaluation() {
       known != history_.metrics.end() && !known->second.steps.empty() && known->second.steps.back() == first_step_;
   if (is_known) return;
   evaluate_now();
-  if (!options_.run.keep_best || best_step_ != first_step_) return;
+  if (best_step_ != first_step_) return;
   last_saved_ = -1;  // again, this time as the best
   save_checkpoint();
 }
@@ -203,7 +203,7 @@ void Session::after_step(bool epoch_ended) {
   if (evaluation_due(epoch_ended)) evaluate_now();
   const std::optional<StepResult>& last = trainer_->last_result();
   const std::int64_t every = options_.run.checkpoint_every;
-  const bool is_due = every > 0 && done % every == 0, is_best = options_.run.keep_best && best_step_ == done;
+  const bool is_due = every > 0 && done % every == 0, is_best = best_step_ == done;
   if (is_due || is_best || (last && last->requests.checkpoint)) save_checkpoint();
 }
 
@@ -212,7 +212,7 @@ void Session::evaluate_now() {
   const TimePoint start = SteadyClock::now();
   const std::optional<Evaluation> found = trainer_->evaluate();
   last_evaluated_ = trainer_->num_completed();
-  if (last_evaluated_ > 0 && found->score > best_score_) {
+  if (options_.run.keep_best && last_evaluated_ > 0 && checkpoints_.would_be_best(found->score)) {
     best_score_ = found->score;
     best_step_ = last_evaluated_;
   }

@@ -1,7 +1,6 @@
 #pragma once
 /// \file One training run from its deck to its record, on the ranks of one communicator.
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,7 +110,7 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics
   std::int64_t last_evaluated_ = -1, last_saved_ = -1, best_step_ = -1;
-  double best_score_ = -std::numeric_limits<double>::infinity();  ///< of a checkpoint that stands
+  double best_score_ = 0;  ///< at best_step_
   std::string status_ = "complete";
   bool checkpoint_on_stop_;
   TimePoint epoch_start_{};  ///< or since add_train_seconds()

@@ -102,13 +102,13 @@ void Session::restore(const std::string& checkpoint) {
     } catch (const Error& error) {
       throw CheckpointStore::with_older_one(error, checkpoint);
     }
+    checkpoints_.continue_from(checkpoint, state,
+                               checkpoint == options_.run.resume ? Resumption::named : Resumption::automatic);
   });
   recorder_.continue_metrics(history_.metrics);
   const CheckpointStore& store = checkpoints_.store();
   const bool is_own = agreed(communicator_, [&] { return communicator_.is_root() && store.owns(checkpoint); });
-  const auto best = agreed(communicator_, [&] { return is_own ? store.best() : std::nullopt; });
   if (communicator_.broadcast_value(is_own ? 1 : 0)) last_saved_ = first_step_;
-  best_score_ = communicator_.broadcast_value(best && best->step <= first_step_ ? best->accuracy : best_score_);
 }
 
 void Session::restore_content(const std::string& checkpoint, const TrainerState& state) {
@@ -157,7 +157,7 @@ void Session::save_checkpoint() {
     content.state.extra[kLossScale] = scaler_->value();
     content.state.extra[kScaleUpdates] = static_cast<double>(scaler_->updates_since_change());
   }
-  if (options_.run.keep_best && best_step_ == done) content.best = best_score_;
+  if (best_step_ == done) content.best = best_score_;
   take_totals();
   add_rates();
   checkpoints_.write(std::move(content), recorder_.record(), recorder_.metrics());

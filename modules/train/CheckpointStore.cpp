@@ -94,16 +94,17 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
     write_file((folder / name).string(), content);
     note(name);
   }
-  const nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
-                                       {"schema_version", kSchemaVersion},
-                                       {"created_utc", utc_now()},
-                                       {"step", state.step},
-                                       {"samples_seen", state.samples_seen},
-                                       {"global_batch", state.global_batch},
-                                       {"extra", state.extra},
-                                       {"text", state.text},
-                                       {"files", files},
-                                       {"deck", state.deck}};
+  nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
+                                 {"schema_version", kSchemaVersion},
+                                 {"created_utc", utc_now()},
+                                 {"step", state.step},
+                                 {"samples_seen", state.samples_seen},
+                                 {"global_batch", state.global_batch},
+                                 {"extra", state.extra},
+                                 {"text", state.text},
+                                 {"files", files},
+                                 {"deck", state.deck}};
+  if (state.origin) json["origin"] = {{"path", state.origin->path}, {"sha256", state.origin->sha256}};
   write_file((folder / kStateFile).string(), json.dump(2) + "\n");
   write_file((folder / kMarker).string(), "");
 }
@@ -113,6 +114,11 @@ void remove_leftovers(const fs::path& folder) {
   std::error_code absent;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
     if (entry.path().filename().string().starts_with(".")) fs::remove_all(entry.path());
+}
+
+/// The same however the folder is written: relative, with a slash at its end.
+std::string absolute_name(const std::string& folder) {
+  return fs::absolute(folder + "/").lexically_normal().parent_path().string();
 }
 
 std::vector<fs::path> complete_ones(const fs::path& folder) {
@@ -215,6 +221,22 @@ std::optional<std::string> CheckpointStore::newest() const {
   return all.back().string();
 }
 
+std::optional<std::string> CheckpointStore::newest_from(const std::string& named) const {
+  std::optional<CheckpointOrigin> wanted;
+  if (fs::exists(fs::path(named) / kMarker)) wanted = origin_of(named);
+  const std::vector<fs::path> all = complete_ones(folder_);
+  const auto begins_there = [&](const fs::path& checkpoint) {
+    try {
+      const std::optional<CheckpointOrigin> origin = read_state(checkpoint.string()).origin;
+      return origin && (wanted ? origin->sha256 == wanted->sha256 : origin->path == absolute_name(named));
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto found = std::find_if(all.rbegin(), all.rend(), begins_there);
+  return found == all.rend() ? std::nullopt : std::optional(found->string());
+}
+
 std::optional<BestCheckpoint> CheckpointStore::best() const {
   const fs::path file = folder_ / kBestFile;
   if (!fs::exists(file)) return std::nullopt;
@@ -248,8 +270,17 @@ TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
                        json.value("text", std::map<std::string, std::string>{})};
     if (state.step < 0)
       throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), "step < 0");
+    if (const auto origin = json.find("origin"); origin != json.end())
+      state.origin = {origin->at("path").get<std::string>(), origin->at("sha256").get<std::string>()};
     return state;
   });
+}
+
+CheckpointOrigin CheckpointStore::origin_of(const std::string& checkpoint) {
+  const std::string path = absolute_name(checkpoint);
+  const std::optional<CheckpointOrigin> own = read_state(checkpoint).origin;
+  if (own && own->path == path) return *own;  // saved again, by the run that began from it
+  return {path, sha256_of_file((fs::path(checkpoint) / kStateFile).string())};
 }
 
 void CheckpointStore::verify(const std::string& checkpoint) {

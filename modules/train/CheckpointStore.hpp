@@ -14,6 +14,12 @@
 
 namespace multicard {
 
+/// The checkpoint that a run was told to begin from (run.resume=PATH).
+struct CheckpointOrigin {
+  std::string path;    ///< absolute
+  std::string sha256;  ///< of its trainer.json, which holds the hashes of the tensors
+};
+
 /// What trainer.json holds besides the tensors. It does not depend on the number of ranks.
 struct TrainerState {
   std::int64_t step = 0;                     ///< completed updates
@@ -23,6 +29,7 @@ struct TrainerState {
   std::map<std::string, double> extra = {};  ///< small finite numbers by name, kept exactly (loss scale and the like)
   std::map<std::string, std::string> text = {};   ///< short texts by name (the base model and its hash)
   std::map<std::string, std::string> files = {};  ///< written beside the tensors: content by name; not read back
+  std::optional<CheckpointOrigin> origin = {};    ///< none for a run that began anew
 };
 
 /// One tensor file of a checkpoint.
@@ -62,6 +69,9 @@ class CheckpointStore {
 
   /// The newest complete checkpoint.
   std::optional<std::string> newest() const;
+  /// The newest complete checkpoint of a run that was told to begin from `named` and has come further. One that cannot
+  /// be read does not count. `named` itself may be gone: then its path decides, else its content.
+  std::optional<std::string> newest_from(const std::string& named) const;
   /// The checkpoint that was written as the best, if it still stands.
   std::optional<BestCheckpoint> best() const;
   /// Whether `checkpoint` is one of this store.
@@ -72,6 +82,8 @@ class CheckpointStore {
   /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema. It
   /// also names an older complete one beside it.
   static TrainerState read_state(const std::string& checkpoint);
+  /// How checkpoints of a run that begins from `checkpoint` name it. \throws DataError when it cannot be read.
+  static CheckpointOrigin origin_of(const std::string& checkpoint);
   /// Reads all tensor files. \throws DataError naming the file that is missing, has another length than when it was
   /// written, or other content.
   static void verify(const std::string& checkpoint);

@@ -1,5 +1,6 @@
 #include "train/CheckpointWriter.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -72,6 +73,14 @@ CheckpointWriter::CheckpointWriter(const std::string& output, int keep, Communic
   content_->records.resize(static_cast<std::size_t>(communicator_.size()));
 }
 
+void CheckpointWriter::continue_from(const std::string& checkpoint, const TrainerState& state, Resumption why) {
+  if (!communicator_.is_root()) return;
+  origin_ = why == Resumption::named ? CheckpointStore::origin_of(checkpoint) : state.origin;
+  if (!store().owns(checkpoint)) return;
+  const std::optional<BestCheckpoint> best = store().best();
+  if (best && best->step <= state.step) best_ = best->accuracy;
+}
+
 void CheckpointWriter::continue_records(const RunData& before) {
   if (!communicator_.is_root()) return;
   for (int rank = 0; rank < communicator_.size(); ++rank)
@@ -80,6 +89,12 @@ void CheckpointWriter::continue_records(const RunData& before) {
 
 void CheckpointWriter::prepare(const CheckpointParts& parts) {
   if (communicator_.is_root()) content_->copies.prepare(parts);
+}
+
+bool CheckpointWriter::would_be_best(double score) {
+  poll();
+  const double under_way = under_way_ ? content_->content.best.value_or(best_) : best_;
+  return score > communicator_.broadcast_value(std::max(best_, under_way));
 }
 
 void CheckpointWriter::copy(const CheckpointParts& parts) {
@@ -102,6 +117,7 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
   }
   content_->new_records = std::move(pieces);
   content_->content = std::move(content);
+  content_->content.state.origin = origin_;
   error_.reset();
   under_way_ = true;
   job_.start([content = content_] { content->run(); });
@@ -111,7 +127,9 @@ void CheckpointWriter::collect() {
   if (!under_way_) return;
   error_ = job_.wait();
   under_way_ = false;
-  if (!error_) written_.push_back({content_->content.state.step, content_->seconds});
+  if (error_) return;
+  written_.push_back({content_->content.state.step, content_->seconds});
+  best_ = content_->content.best.value_or(best_);
 }
 
 void CheckpointWriter::collect_and_warn() {

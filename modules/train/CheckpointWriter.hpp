@@ -1,6 +1,7 @@
 #pragma once
 /// \file Writing checkpoints while training goes on.
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +22,13 @@ namespace multicard {
 struct CheckpointContent {
   TrainerState state;
   RunSummary summary;          ///< of its records file, without metrics
-  std::optional<double> best;  ///< its accuracy, when the best so far
+  std::optional<double> best;  ///< its score, when would_be_best() says so
+};
+
+/// Why a run goes on from a checkpoint.
+enum class Resumption {
+  automatic,  ///< it is the newest
+  named       ///< it was told to
 };
 
 /// A checkpoint that has been written.
@@ -44,10 +51,17 @@ class CheckpointWriter {
 
   const CheckpointStore& store() const { return content_->store; }
 
+  /// Takes up what `checkpoint`, whose `state` this is, was the latest of: the best score so far (of checkpoints in
+  /// the same output), and where the run began. For all ranks; rank 0 reads. \throws DataError.
+  void continue_from(const std::string& checkpoint, const TrainerState& state, Resumption why);
   /// The steps up to the checkpoint that the run goes on from.
   void continue_records(const RunData& before);
   /// Allocates rank 0's buffers, so that the first checkpoint takes no longer than others.
   void prepare(const CheckpointParts& parts);
+
+  /// Collective. Whether a checkpoint with this score (eval_accuracy, or whatever is better the higher it is) would be
+  /// the best of those that are written and the one under way. What could not be written is not among them.
+  bool would_be_best(double score);
 
   /// First half of a checkpoint: rank 0 waits for the one before and copies the tensors. On a GPU the copies are only
   /// queued on the current stream, behind the updates that they must contain.
@@ -98,7 +112,9 @@ class CheckpointWriter {
   std::shared_ptr<Job> content_;
   RecordGather gather_;
   std::map<std::string, std::size_t> num_metrics_sent_;
-  std::optional<Error> error_;  ///< of the newest checkpoint
+  std::optional<CheckpointOrigin> origin_;
+  double best_ = -std::numeric_limits<double>::infinity();  ///< score of a checkpoint that has been written
+  std::optional<Error> error_;                              ///< of the newest checkpoint
   std::vector<WrittenCheckpoint> written_;
   bool under_way_ = false;
   BackgroundJob job_;  ///< last, so that it ends first

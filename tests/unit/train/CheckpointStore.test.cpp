@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <ATen/ops/full.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "io/Bytes.hpp"
@@ -66,6 +67,68 @@ TEST(CheckpointStore, KeepsTheNewestCompleteOnes) {
   EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000010"));
   EXPECT_TRUE(store.owns(*store.newest()));
   EXPECT_FALSE(CheckpointStore(scratch / "other", 2).owns(*store.newest()));
+}
+
+class CheckpointOrigins : public ::testing::Test {
+ protected:
+  static std::string step(const std::string& output, int number) {
+    return fmt::format("{}/checkpoints/step_{:08}", output, number);
+  }
+  /// A checkpoint of a run that was told to begin from `named`.
+  static void write_from(const CheckpointStore& store, std::int64_t step, const std::string& named) {
+    TrainerState state = state_at(step);
+    state.origin = CheckpointStore::origin_of(named);
+    store.write(state, parts(static_cast<double>(step)));
+  }
+
+  const ScratchFolder scratch_;
+  const std::string run_ = scratch_ / "run", other_ = scratch_ / "other";
+  const CheckpointStore store_{run_, 9};
+};
+
+TEST_F(CheckpointOrigins, FindTheNewestThatBeganFromTheNamedOne) {
+  write_at(CheckpointStore(other_, 9), 10);
+  write_at(store_, 20);
+  EXPECT_EQ(store_.newest_from(step(other_, 10)), std::nullopt) << "it began anew";
+  write_from(store_, 30, step(other_, 10));
+  write_from(store_, 40, step(other_, 10));
+
+  EXPECT_EQ(store_.newest_from(step(other_, 10)), step(run_, 40));
+  EXPECT_EQ(store_.newest_from(step(run_, 20)), std::nullopt);
+  EXPECT_EQ(store_.newest_from(step(run_, 30)), std::nullopt) << "who names it wants to go back there";
+  EXPECT_FALSE(CheckpointStore::read_state(step(run_, 20)).origin);
+}
+
+TEST_F(CheckpointOrigins, PassOverWhatCannotBeRead) {
+  write_at(CheckpointStore(other_, 9), 10);
+  write_from(store_, 30, step(other_, 10));
+  write_from(store_, 40, step(other_, 10));
+  write_file(step(run_, 40) + "/trainer.json", "{");
+
+  EXPECT_EQ(store_.newest_from(step(other_, 10)), step(run_, 30));
+}
+
+TEST_F(CheckpointOrigins, OutliveTheNamedOne) {
+  write_at(store_, 10);
+  write_from(store_, 20, step(run_, 10));
+  fs::remove_all(step(run_, 10));
+  EXPECT_EQ(store_.newest_from(step(run_, 10) + "/"), step(run_, 20)) << "by its path";
+
+  write_at(store_, 10);  // removes what is newer
+  write_at(store_, 20);
+  write_from(store_, 30, step(run_, 10));
+  CheckpointStore(other_, 9).write(state_at(10), parts(-10));
+  fs::remove_all(step(run_, 10));
+  fs::rename(step(other_, 10), step(run_, 10));
+  EXPECT_EQ(store_.newest_from(step(run_, 10)), std::nullopt) << "another checkpoint has its name";
+}
+
+TEST_F(CheckpointOrigins, StayWhenTheNamedOneIsSavedAgain) {
+  write_at(store_, 10);
+  write_from(store_, 10, step(run_, 10));  // as the best, by an evaluation that was made up for
+  write_from(store_, 20, step(run_, 10));
+
+  EXPECT_EQ(store_.newest_from(step(run_, 10)), step(run_, 20));
 }
 
 TEST(CheckpointStore, IgnoresWhatIsNotComplete) {

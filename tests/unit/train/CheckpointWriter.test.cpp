@@ -37,12 +37,12 @@ class Training {
     weight_.fill_(static_cast<double>(++done_));
   }
 
-  void save() {
+  void save(std::optional<double> best = std::nullopt) {
     writer_.copy({{kModelFile, {{"w", weight_}}}});
     RunSummary summary;
     summary.name = "main";
     summary.segments = {{0, world().size()}};
-    writer_.write({{done_, done_ * 8, 8, "a: 1\n"}, summary, std::nullopt}, record_, metrics_);
+    writer_.write({{done_, done_ * 8, 8, "a: 1\n"}, summary, best}, record_, metrics_);
   }
 
   void continue_from(const std::string& records) {
@@ -114,17 +114,31 @@ TEST(CheckpointWriter, GoesOnWithTheRecordsOfAnEarlierPart) {
   world().barrier();
 }
 
+/// Puts a file where the folder of records was, so that no checkpoint can be written.
+void block_writing(const ScratchFolder& scratch) {
+  if (world().is_root()) {
+    fs::rename(scratch / "run/records", scratch / "run/aside");
+    std::ofstream(scratch / "run/records") << "in the way";
+  }
+  world().barrier();
+}
+
+void unblock_writing(const ScratchFolder& scratch) {
+  world().barrier();
+  if (world().is_root()) {
+    fs::remove(scratch / "run/records");
+    fs::rename(scratch / "run/aside", scratch / "run/records");
+  }
+  world().barrier();
+}
+
 TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
   const ScratchFolder scratch;
   Training training(scratch / "run", 0);
   training.step();
   training.save();
   training.writer().finish();
-  if (world().is_root()) {  // a file where the folder of records was
-    fs::rename(scratch / "run/records", scratch / "run/aside");
-    std::ofstream(scratch / "run/records") << "in the way";
-  }
-  world().barrier();
+  block_writing(scratch);
   training.step();
   training.save();
   training.step();
@@ -138,15 +152,76 @@ TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
   }
   EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000001");
 
-  world().barrier();
-  if (world().is_root())
-    fs::rename(scratch / "run/aside", scratch / "run/records2"), fs::remove(scratch / "run/records");
-  world().barrier();
+  unblock_writing(scratch);
   training.step();
   training.save();
   EXPECT_NO_THROW(training.writer().finish());
   EXPECT_EQ(*training.writer().store().newest(), scratch / "run/checkpoints/step_00000004");
   expect_records(records_file(scratch / "run", 4), 4);
+  world().barrier();
+}
+
+TEST(CheckpointWriter, TheBestIsTheBestOfWhatIsWritten) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0);
+  CheckpointWriter& writer = training.writer();
+  EXPECT_TRUE(writer.would_be_best(0)) << "nothing is written yet";
+  training.step();
+  training.save(0.5);
+  EXPECT_FALSE(writer.would_be_best(0.5)) << "it is at least on its way";
+  writer.finish();
+  EXPECT_FALSE(writer.would_be_best(0.5));
+  EXPECT_TRUE(writer.would_be_best(0.6));
+
+  block_writing(scratch);
+  training.step();
+  training.save(0.9);
+  writer.settle();
+  unblock_writing(scratch);
+  EXPECT_TRUE(writer.would_be_best(0.6)) << "the one of 0.9 could not be written";
+  training.step();
+  training.save(0.6);
+  training.step();
+  training.save();
+  EXPECT_FALSE(writer.would_be_best(0.6)) << "others come and go";
+  writer.finish();
+  if (world().is_root()) {
+    ASSERT_TRUE(writer.store().best());
+    EXPECT_EQ(writer.store().best()->step, 3);
+    EXPECT_EQ(writer.store().best()->accuracy, 0.6);
+  }
+  world().barrier();
+}
+
+TEST(CheckpointWriter, GoesOnWithTheBestAndTheOriginOfTheSameOutput) {
+  const ScratchFolder scratch;
+  const std::string first = scratch / "run/checkpoints/step_00000001";
+  const std::string second = scratch / "run/checkpoints/step_00000002";
+  {
+    Training training(scratch / "run", 0);
+    training.step();
+    training.save(0.5);
+    training.step();
+    training.save(0.8);
+    training.writer().finish();
+  }
+  const TrainerState state = CheckpointStore::read_state(first);
+  world().barrier();
+  Training again(scratch / "run", 1), other(scratch / "other", 1);
+  again.writer().continue_from(first, state, Resumption::named);
+  other.writer().continue_from(first, state, Resumption::automatic);
+  EXPECT_TRUE(again.writer().would_be_best(0.6)) << "the second one is an abandoned future";
+  EXPECT_TRUE(other.writer().would_be_best(0.1)) << "its output holds none";
+
+  again.step();
+  again.save();
+  again.writer().finish();
+  if (world().is_root()) {
+    const auto origin = CheckpointStore::read_state(second).origin;
+    ASSERT_TRUE(origin);
+    EXPECT_EQ(origin->sha256, CheckpointStore::origin_of(first).sha256);
+    EXPECT_FALSE(state.origin);
+  }
   world().barrier();
 }
 
