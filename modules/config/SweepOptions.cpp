@@ -47,9 +47,10 @@ Deck base_of(const Deck& sweep) {
   return deck;
 }
 
-/// Whole numbers under limits and repeat, read with the usual messages.
+/// Numbers under limits and repeat, read with the usual messages.
 struct Extent {
   std::optional<std::int64_t> steps, skip_steps;
+  std::optional<double> timeout_s;
   int repeat = 1;
 };
 
@@ -65,6 +66,8 @@ Extent read_extent(const Deck& sweep) {
   Section limits = root.section("limits");
   extent.steps = limits.optional_in_range<std::int64_t>("steps", 1, kMost);
   extent.skip_steps = limits.optional_in_range<std::int64_t>("skip_steps", 0, kMost);
+  extent.timeout_s =
+      limits.optional_in_range("timeout_s", std::numeric_limits<double>::min(), std::numeric_limits<double>::max());
   if (extent.steps && extent.skip_steps && *extent.skip_steps >= *extent.steps)
     limits.reject("skip_steps", "expected fewer than limits.steps", fmt::format("which is {}", *extent.steps));
   root.finish();
@@ -177,6 +180,7 @@ SweepOptions read_sweep_options(const Deck& sweep) {
   check_axes(sweep, options.axes);
   const Extent extent = read_extent(sweep);
   options.repeat = extent.repeat;
+  options.timeout_s = extent.timeout_s;
   const Value own = own_keys(sweep);
   // Messages about the variants name the sweep: that is the file the person started.
   options.base = Deck::parse(base_of(sweep).to_yaml(), sweep.name());

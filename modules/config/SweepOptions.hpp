@@ -1,6 +1,7 @@
 #pragma once
 /// \file Sweep decks: a matrix of variants of one run deck (docs/decks.md).
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct SweepAxis {
 enum class SweepScale { full, quick };
 
 struct SweepOptions {
-  Deck base;                    ///< the base deck with the sweep's own keys and limits applied
-  std::vector<SweepAxis> axes;  ///< in deck order
-  int repeat = 1;               ///< runs of every variant
+  Deck base;                        ///< the base deck with the sweep's own keys and limits applied
+  std::vector<SweepAxis> axes;      ///< in deck order
+  int repeat = 1;                   ///< runs of every variant
+  std::optional<double> timeout_s;  ///< seconds that a run may take
 };
 
 /// Reads a sweep deck, applies its section `quick` if that is asked for (overrides have the last word) and removes it,

@@ -97,7 +97,8 @@ void order_execution(std::vector<Variant>& variants) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto when = [&](std::size_t i) {
     const Variant& variant = variants[i];
-    return std::tuple(-variant.ranks, variant.repeat, variant.repeat % 2 == 0 ? variant.index : -variant.index);
+    const int direction = variant.repeat % 2 == 0 ? 1 : -1;
+    return std::tuple(variant.repeat, -direction * variant.ranks, direction * variant.index);
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
   for (std::size_t i = 0; i < order.size(); ++i)

@@ -26,9 +26,9 @@ struct Variant {
   int cell() const { return index - repeat; }
 };
 
-/// All variants in the order written. In time, those with the most ranks come first; on one number of ranks every
-/// variant runs once before any is repeated, each round in the opposite direction of the one before, so that a drift of
-/// the machine does not fall on the same variants every time. \throws UnknownKeyError for a key that no deck has,
+/// All variants in the order written. In time, every variant runs once before any is repeated: a round begins with the
+/// variants of most ranks, and the next one goes the same way back, so that a drift of the machine does not fall on the
+/// same variants, or numbers of ranks, every time. \throws UnknownKeyError for a key that no deck has,
 /// EnvironmentError when an axis asks for more than `world_size` ranks.
 std::vector<Variant> expand(SweepOptions sweep, int world_size);
 

@@ -40,7 +40,7 @@ TEST(Sweep, CountsTheLastAxisAndTheRepeatsFastest) {
   EXPECT_EQ(read_run_options(variants[4].deck).data.image_size, 64);
 }
 
-TEST(Sweep, RunsMostRanksFirstAndGoesThroughTheVariantsForthAndBack) {
+TEST(Sweep, RunsMostRanksFirstAndGoesThroughAllVariantsForthAndBack) {
   const auto variants = expand(sweep_of("sweep: {ranks: [1, 2], data.image_size: [32, 64, 96]}\nrepeat: 3\n"), 2);
 
   std::vector<std::string> in_time(variants.size());
@@ -50,9 +50,9 @@ TEST(Sweep, RunsMostRanksFirstAndGoesThroughTheVariantsForthAndBack) {
                                                               std::to_string(variant.repeat);
 
   EXPECT_EQ(variants.front().ranks, 1);
-  EXPECT_EQ(in_time, (std::vector<std::string>{"2:32#0", "2:64#0", "2:96#0", "2:96#1", "2:64#1", "2:32#1",  //
-                                               "2:32#2", "2:64#2", "2:96#2", "1:32#0", "1:64#0", "1:96#0", "1:96#1",
-                                               "1:64#1", "1:32#1", "1:32#2", "1:64#2", "1:96#2"}));
+  EXPECT_EQ(in_time, (std::vector<std::string>{"2:32#0", "2:64#0", "2:96#0", "1:32#0", "1:64#0", "1:96#0",  //
+                                               "1:96#1", "1:64#1", "1:32#1", "2:96#1", "2:64#1", "2:32#1",  //
+                                               "2:32#2", "2:64#2", "2:96#2", "1:32#2", "1:64#2", "1:96#2"}));
 }
 
 /// The ranks of each variant, in the order written.
@@ -138,13 +138,14 @@ TEST(Sweep, KeepsARefusedVariantWithItsReason) {
 }
 
 TEST(Sweep, ReplacesEpochsByItsLimitsAndMeasuresOnly) {
-  const SweepOptions sweep =
-      sweep_of("limits: {steps: 30, skip_steps: 4}", "{run: {epochs: 3, checkpoint_every: 5, keep_best: true}}");
+  const SweepOptions sweep = sweep_of("limits: {steps: 30, skip_steps: 4, timeout_s: 90}",
+                                      "{run: {epochs: 3, checkpoint_every: 5, keep_best: true}}");
 
   const RunOptions options = read_run_options(expand(sweep, 1).at(0).deck);
 
   EXPECT_EQ(options.run.steps, 30);
   EXPECT_EQ(options.skip_steps, 4);
+  EXPECT_EQ(sweep.timeout_s, 90);
   EXPECT_EQ(options.run.keep_checkpoints, 0);
   EXPECT_FALSE(options.run.keep_best);
   EXPECT_EQ(options.evaluate.every_epochs, 0);
@@ -172,7 +173,8 @@ TEST(Sweep, RefusesMalformedSweeps) {
   for (const char* bad :
        {"sweep: [1]", "sweep: {ranks: 2}", "sweep: {data.image_size: []}", "sweep: {cases: [{data.layout: nhwc}]}",
         "sweep: {cases: [{name: a}, {name: a}]}", "sweep: {data.layout: [nhwc], cases: [{name: a, data.layout: nchw}]}",
-        "repeat: 0", "limits: {steps: 5, skip_steps: 5}", "limits: {step: 5}", "limits: {steps: 5}\nrun: {steps: 6}"})
+        "repeat: 0", "limits: {timeout_s: 0}", "limits: {steps: 5, skip_steps: 5}", "limits: {step: 5}",
+        "limits: {steps: 5}\nrun: {steps: 6}"})
     EXPECT_THROW(sweep_of(bad), UsageError) << bad;
   EXPECT_THROW(read_sweep_options(Deck::parse("sweep: {}", "s.yaml")), UsageError);
 }
