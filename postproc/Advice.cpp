@@ -22,27 +22,57 @@ std::string factor_text(const OptionWorth& worth) {
                      setting_label(worth.key, worth.baseline), worth.interval_text());
 }
 
-/// Where the worth depends on the rest.
-std::string range_sentence(const OptionWorth& worth) {
+/// Where the worth depends on the rest. `it` names the value.
+std::string range_sentence(const OptionWorth& worth, const std::string& it) {
   constexpr double kWorthMentioning = 1.1;
   if (worth.num_cells < 2 || worth.most / worth.least < kWorthMentioning) return {};
-  return fmt::format(" It depends: {} times at {}, {} at {}.", alike(worth.least, worth.least, 3), worth.least_at,
-                     alike(worth.most, worth.most, 3), worth.most_at);
+  return fmt::format(" What {} is worth depends: {} times at {}, {} at {}.", it, alike(worth.least, worth.least, 3),
+                     worth.least_at, alike(worth.most, worth.most, 3), worth.most_at);
 }
 
-std::string unfinished_sentence(const OptionWorth& worth) {
+std::string unfinished_sentence(const OptionWorth& worth, const std::string& it) {
   if (worth.num_unfinished == 0) return {};
-  return fmt::format(" {} with it did not complete.", counted_pairs(worth.num_unfinished, "cells"));
+  return fmt::format(" {} with {} did not complete.", counted_pairs(worth.num_unfinished, "cells"), it);
 }
 
-/// Values whose intervals overlap with the best's: the data do not choose between them.
-std::string not_told_apart(const std::vector<OptionWorth>& worths, const OptionWorth& best) {
-  std::vector<std::string> names;
+bool is_better(const OptionWorth& worth) {
+  return worth.supported() && worth.ratio.interval->low > 1;
+}
+
+/// The best value, and those whose intervals overlap with its: the data do not choose between them. By worth.
+std::vector<const OptionWorth*> best_of(const std::vector<OptionWorth>& worths) {
+  std::vector<const OptionWorth*> found;
   for (const OptionWorth& worth : worths)
-    if (&worth != &best && worth.ratio.interval && worth.ratio.interval->low > 1 && !differ(worth.ratio, best.ratio))
-      names.push_back(fmt::format("{} ({})", setting_label(worth.key, worth.value),
-                                  alike(worth.ratio.value, worth.ratio.value, 3)));
-  return names.empty() ? std::string() : fmt::format(" Not told apart from it: {}.", join(names, ", "));
+    if (is_better(worth)) found.push_back(&worth);
+  std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
+  const auto beaten = [&](const OptionWorth* worth) { return differ(worth->ratio, found.front()->ratio); };
+  found.erase(std::remove_if(found.begin(), found.end(), beaten), found.end());
+  return found;
+}
+
+/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which the data do not tell apart: …; …"
+std::string recommendation(const std::vector<const OptionWorth*>& best) {
+  std::vector<std::string> names, factors;
+  std::string rest;
+  for (const OptionWorth* worth : best) {
+    names.push_back(setting_label(worth->key, worth->value));
+    factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*worth)) : factor_text(*worth));
+    const std::string it = best.size() > 1 ? names.back() : "it";
+    rest += range_sentence(*worth, it) + unfinished_sentence(*worth, it);
+  }
+  return fmt::format("use {}{} {}.{}", join(names, " or "),
+                     best.size() > 1 ? ", which the data do not tell apart:" : ",", join(factors, "; "), rest);
+}
+
+/// Why a difference that was measured supports no choice: nothing was repeated.
+std::string doubt(const std::vector<OptionWorth>& worths) {
+  std::string out;
+  for (const OptionWorth& worth : worths)
+    if (worth.decided() && !worth.supported())
+      out += fmt::format(" {} was run once in each cell and is told apart from {} in {} of {}.",
+                         capitalised(setting_label(worth.key, worth.value)), setting_label(worth.key, worth.baseline),
+                         worth.num_told_apart, counted(worth.num_cells, "cell"));
+  return out;
 }
 
 bool hardly_matters(const OptionWorth& worth) {
@@ -64,19 +94,18 @@ std::string each(const std::vector<OptionWorth>& worths) {
 std::string option_sentence(const std::vector<OptionWorth>& worths) {
   const std::string name = capitalised(key_label(worths.front().key));
   const std::string plain = setting_label(worths.front().key, worths.front().baseline);
-  const OptionWorth* best = nullptr;
-  for (const OptionWorth& worth : worths)
-    if (worth.ratio.interval && worth.ratio.interval->low > 1 && (!best || worth.ratio.value > best->ratio.value))
-      best = &worth;
-  if (best)
-    return fmt::format("{}: use {}, {}.{}{}{}", name, setting_label(best->key, best->value), factor_text(*best),
-                       not_told_apart(worths, *best), range_sentence(*best), unfinished_sentence(*best));
-  const auto slower = [](const OptionWorth& worth) { return worth.ratio.interval && worth.ratio.interval->high < 1; };
-  if (std::all_of(worths.begin(), worths.end(), slower))
-    return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(worths));
-  if (std::all_of(worths.begin(), worths.end(), hardly_matters))
-    return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(worths));
-  return fmt::format("{}: the data do not support a choice; against {}, {}.", name, plain, each(worths));
+  const auto for_all = [&](const auto& holds) {  // values that were measured, of which there is one
+    const auto is_known = [](const OptionWorth& worth) { return worth.ratio.known(); };
+    return std::any_of(worths.begin(), worths.end(), is_known) &&
+           std::all_of(worths.begin(), worths.end(),
+                       [&](const OptionWorth& worth) { return !is_known(worth) || holds(worth); });
+  };
+  if (const auto best = best_of(worths); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
+  const auto slower = [](const OptionWorth& worth) { return worth.supported() && worth.ratio.interval->high < 1; };
+  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(worths));
+  if (for_all(hardly_matters)) return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(worths));
+  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, plain, each(worths),
+                     doubt(worths));
 }
 
 /// The best options on one kind of work, and up to how many ranks they keep an efficiency of kEfficient.

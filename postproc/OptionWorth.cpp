@@ -1,7 +1,6 @@
 #include "postproc/OptionWorth.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -16,22 +15,6 @@ namespace multicard::post {
 namespace {
 
 constexpr std::size_t kMostValues = 8;
-
-/// What a person would have without asking for anything better, by setting.
-constexpr std::array<std::pair<const char*, const char*>, 10> kPlain{{{"strategy", "dp"},
-                                                                      {"precision", "fp32"},
-                                                                      {"layout", "nchw"},
-                                                                      {"pipeline", "host"},
-                                                                      {"gradient_dtype", "same"},
-                                                                      {"bucket_mb", "auto"},
-                                                                      {"case", "plain"},
-                                                                      {"case", "baseline"},
-                                                                      {"cache", "none"},
-                                                                      {"read", "hdf5"}}};
-
-bool is_one_of(const std::vector<std::string>& values, const std::string& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 /// The cell that differs from `cell` in `key` alone; null when it was not run.
 const Cell* partner(const Study& study, const Cell& cell, const std::string& key, const std::string& value) {
@@ -91,6 +74,7 @@ OptionWorth worth_of(const Study& study, const Axis& axis, const std::string& va
       continue;
     }
     ratios.push_back(ratios_of(study, cell, *other));
+    if (differ(cell.rate, other->rate)) ++worth.num_told_apart;
     of_steps = ratio(cell.rate, other->rate);
     const double here = estimate_of_ratios({ratios.back()}).value;
     if (!(here >= worth.least)) {
@@ -122,15 +106,6 @@ std::string OptionWorth::interval_text() const {
           ? fmt::format("{}, run once each", counted_pairs(num_cells, "cells"))
           : fmt::format("{} in {}", counted_pairs(ratio.num_values, "runs"), counted(num_cells, "cell"));
   return fmt::format(" (95 % interval {} over {})", range_text(ratio, 3), over);
-}
-
-std::string baseline_value(const Axis& axis) {
-  const std::string name = short_key(axis.key);
-  for (const auto& [key, plain] : kPlain)
-    if (name == key && is_one_of(axis.values, plain)) return plain;
-  for (const char* plain : {"false", "0"})
-    if (is_one_of(axis.values, plain)) return plain;
-  return axis.values.front();
 }
 
 std::vector<OptionWorth> option_worths(const Study& study) {

@@ -36,6 +36,12 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
   return {};
 }
 
+bool any_failed(const HeatMap& map) {
+  return std::any_of(map.cells.begin(), map.cells.end(), [](const std::vector<HeatCell>& row) {
+    return std::any_of(row.begin(), row.end(), [](const HeatCell& cell) { return cell.kind == HeatCellKind::failed; });
+  });
+}
+
 }  // namespace
 
 void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
@@ -53,8 +59,8 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   }
   if (map.columns.empty()) return;
   map.title = winners_sentence(study);
-  map.subtitle =
-      "Rate over the best rate of the column, on the number of ranks that was best there. × did not complete";
+  map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
+  if (any_failed(map)) map.subtitle += "; × did not complete";
   figures.push_back(figure_of("overview", Section::study, map,
                               "1.00 is the fastest of its column; columns are different work and not compared.",
                               kSideBySide));

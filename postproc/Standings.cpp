@@ -1,6 +1,8 @@
 #include "postproc/Standings.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,15 +16,27 @@ bool counts(const Cell* cell) {
   return cell && cell->status == CellStatus::complete && cell->rate.known();
 }
 
-bool is_plain(const Configuration& configuration) {
-  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
-    return short_key(setting.first) == "case" && (setting.second == "plain" || setting.second == "baseline");
-  });
+/// What a person would have without asking for anything better, by setting.
+constexpr std::array<std::pair<const char*, const char*>, 10> kPlain{{{"strategy", "dp"},
+                                                                      {"precision", "fp32"},
+                                                                      {"layout", "nchw"},
+                                                                      {"pipeline", "host"},
+                                                                      {"gradient_dtype", "same"},
+                                                                      {"bucket_mb", "auto"},
+                                                                      {"case", "plain"},
+                                                                      {"case", "baseline"},
+                                                                      {"cache", "none"},
+                                                                      {"read", "hdf5"}}};
+
+bool is_one_of(const std::vector<std::string>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool is_dp(const Configuration& configuration) {
-  return std::any_of(configuration.settings.begin(), configuration.settings.end(), [](const auto& setting) {
-    return short_key(setting.first) == "strategy" && setting.second == "dp";
+/// How many options of a configuration have their baseline value.
+std::ptrdiff_t plainness(const Study& study, std::size_t configuration) {
+  const auto& settings = study.configurations[configuration].settings;
+  return std::count_if(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+    return !axis.is_work && settings.at(axis.key) == baseline_value(axis);
   });
 }
 
@@ -46,14 +60,19 @@ const Cell* runner_up(const Study& study, const std::vector<std::size_t>& config
   return second;
 }
 
+std::string baseline_value(const Axis& axis) {
+  const std::string name = short_key(axis.key);
+  for (const auto& [key, plain] : kPlain)
+    if (name == key && is_one_of(axis.values, plain)) return plain;
+  for (const char* plain : {"false", "0"})
+    if (is_one_of(axis.values, plain)) return plain;
+  return axis.values.front();
+}
+
 const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
-  std::size_t chosen = configurations.front();
-  for (const auto& matches : {is_dp, is_plain})
-    for (const std::size_t configuration : configurations)
-      if (matches(study.configurations[configuration])) {
-        chosen = configuration;
-        break;
-      }
+  const std::size_t chosen =
+      *std::max_element(configurations.begin(), configurations.end(),
+                        [&](std::size_t a, std::size_t b) { return plainness(study, a) < plainness(study, b); });
   const Cell* cell = study.cell(chosen, best.ranks);
   return chosen != best.configuration && counts(cell) ? cell : nullptr;
 }

@@ -14,8 +14,12 @@ const Cell* fastest(const Study& study, const std::vector<std::size_t>& configur
 /// The fastest other configuration on as many ranks as `best`; null when there is none.
 const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
-/// The configuration to improve on, on as many ranks as `best`: a case named plain or baseline, else the first with
-/// strategy dp, else the first of the file; null when that is `best` itself or did not complete.
+/// The value that others of its axis are measured against: the plain one by name (dp, fp32, not pinned, nchw, host, …),
+/// else the first in the file.
+std::string baseline_value(const Axis& axis);
+
+/// The configuration to improve on, on as many ranks as `best`: the first with most options at their baseline value;
+/// null when that is `best` itself or did not complete.
 const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
 /// The complete cell of a configuration on most ranks; null when none completed.

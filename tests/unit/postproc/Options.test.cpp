@@ -6,6 +6,7 @@
 #include "postproc/Advice.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/OptionWorth.hpp"
+#include "postproc/Standings.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -138,6 +139,60 @@ TEST(Advice, WhatTheDataDoNotDecideIsNotDecided) {
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_NE(sentences[0].find("the data do not support a choice"), std::string::npos) << sentences[0];
+}
+
+TEST(Advice, ValuesThatAreNotToldApartAreRecommendedTogether) {
+  std::vector<RunReport> runs;
+  for (const auto& [repeat, noise] : {std::pair{0, 0.98}, {1, 1.0}, {2, 1.02}})
+    for (const auto& [precision, rate] : {std::pair{"fp32", 100.0}, {"fp16", 200.0 * noise}, {"bf16", 198.0 / noise}})
+      runs.push_back(run_of({{"precision", precision}}, 2, rate, repeat));
+
+  const std::vector<std::string> sentences = advice(study_of(runs));
+
+  ASSERT_EQ(sentences.size(), 1u);
+  EXPECT_EQ(
+      sentences[0].find("Precision: use fp16 or bf16, which the data do not tell apart: fp16: 2.00 times the rate "
+                        "of fp32 (95 % interval "),
+      0u)
+      << sentences[0];
+  EXPECT_NE(sentences[0].find("; bf16: 1.98 times the rate of fp32 ("), std::string::npos) << sentences[0];
+}
+
+/// Precision by image size, each run once: bf16 does `small` and `large` times the rate of fp32.
+Study run_once(double small, double large) {
+  return study_of({run_of({{"image_size", "100"}, {"precision", "fp32"}}, 2, 400),
+                   run_of({{"image_size", "100"}, {"precision", "bf16"}}, 2, 400 * small),
+                   run_of({{"image_size", "200"}, {"precision", "fp32"}}, 2, 100),
+                   run_of({{"image_size", "200"}, {"precision", "bf16"}}, 2, 100 * large)});
+}
+
+TEST(Advice, SingleRunsThatAreNotToldApartSupportNoChoice) {
+  // The rates of a pair are known to 2 % each. Over both sizes bf16 is above 1 with its whole interval.
+  const Study study = run_once(1.0385, 1.038);
+  const OptionWorth worth = option_worths(study).at(0);
+  ASSERT_TRUE(worth.decided());
+  EXPECT_FALSE(worth.supported());
+
+  EXPECT_EQ(advice(study).at(0).find("Precision: the data do not support a choice; against fp32, bf16: 1.04"), 0u);
+  EXPECT_NE(advice(study).at(0).find(" Bf16 was run once in each cell and is told apart from fp32 in 0 of 2 cells."),
+            std::string::npos)
+      << advice(study).at(0);
+}
+
+TEST(Advice, SingleRunsThatAreToldApartEverywhereDo) {
+  EXPECT_EQ(advice(run_once(1.51, 1.5)).at(0).find("Precision: use bf16, 1.50 times the rate of fp32"), 0u)
+      << advice(run_once(1.51, 1.5)).at(0);
+}
+
+TEST(Advice, WhatNeverCompletedDoesNotPreventAnAnswer) {
+  std::vector<RunReport> runs = runs_with(0.5);
+  runs.push_back(
+      failed(run_of({{"data.image_size", "100"}, {"precision", "tf32"}, {"data.pin_memory", "true"}}, 2, 1)));
+
+  const std::vector<std::string> sentences = advice(study_of(runs));
+
+  EXPECT_NE(sentences[1].find("Precision: stay with fp32"), std::string::npos) << sentences[1];
+  EXPECT_NE(sentences[1].find("tf32: did not complete"), std::string::npos) << sentences[1];
 }
 
 TEST(Advice, WhatMakesNoDifferenceHardlyMatters) {

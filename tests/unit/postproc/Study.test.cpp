@@ -155,6 +155,17 @@ TEST(Findings, ANamedPlainCaseIsThePlainest) {
   EXPECT_EQ(plainest(study, {0, 1}, study.cells[0])->configuration, 1u);
 }
 
+TEST(Findings, ThePlainestHasTheValuesThatOptionsAreMeasuredAgainst) {
+  const Study study = study_of({run_of({{"precision", "fp64"}, {"data.layout", "nhwc"}}, 2, 30),
+                                run_of({{"precision", "fp64"}, {"data.layout", "nchw"}}, 2, 30),
+                                run_of({{"precision", "fp32"}, {"data.layout", "nhwc"}}, 2, 90),
+                                run_of({{"precision", "fp32"}, {"data.layout", "nchw"}}, 2, 80),
+                                run_of({{"precision", "bf16"}, {"data.layout", "nhwc"}}, 2, 150)});
+  const std::vector<std::size_t> all{0, 1, 2, 3, 4};
+
+  EXPECT_EQ(plainest(study, all, *fastest(study, all))->configuration, 3u);
+}
+
 TEST(Findings, OverlappingIntervalsAreNotADifference) {
   const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 102)});
 
@@ -193,18 +204,23 @@ TEST(Findings, DifferentWorkHasALineEach) {
 }
 
 TEST(Findings, OptionsOverKindsOfWorkAreAnOverview) {
-  const Study study = study_of({run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
-                                run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 300),
-                                run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 60),
-                                run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 50)});
+  std::vector<RunReport> runs{run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
+                              run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 300),
+                              run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 60),
+                              run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 50)};
 
-  const std::vector<Figure> figures = plan_figures(study);
+  const std::vector<Figure> figures = plan_figures(study_of(runs));
 
   ASSERT_FALSE(figures.empty());
   EXPECT_EQ(figures[0].id, "overview");
   EXPECT_EQ(figures[0].title, "Which options are the fastest depends on the work");
   EXPECT_NE(figures[0].drawing.script.find("'0.67'"), std::string::npos);  // 200 / 300
   EXPECT_NE(figures[0].drawing.script.find("'0.83'"), std::string::npos);  // 50 / 60
+  EXPECT_EQ(figures[0].drawing.script.find("did not complete"), std::string::npos) << "all did";
+
+  runs.back().status = "failed";
+  runs.back().rate = {};
+  EXPECT_NE(plan_figures(study_of(runs))[0].drawing.script.find("did not complete"), std::string::npos);
 }
 
 TEST(Findings, ComputingThatGetsDearerIsSaid) {
