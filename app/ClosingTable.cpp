@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "Runs.hpp"
+#include "MeasuredSteps.hpp"
 #include "base/Log.hpp"
+#include "base/Quantiles.hpp"
 #include "base/Text.hpp"
 
 namespace multicard {
@@ -16,36 +17,17 @@ void log_row(const char* name, const std::string& text) {
   log_info(fmt::format("  {:<12}{}", name, text));
 }
 
-/// The value that `part` of the values do not exceed; `values` must not be empty.
-double quantile(std::vector<double> values, double part) {
-  const auto place = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + place, values.end());
-  return values[static_cast<std::size_t>(place)];
-}
-
 void log_times(const SessionResult& result) {
-  const std::vector<StepTimes>& steps = result.record.steps;
-  if (steps.empty()) return;
-  const auto skipped = static_cast<std::size_t>(result.summary.skip_steps);
-  const std::size_t first = skipped < steps.size() ? skipped : 0;
-  std::vector<double> rates, seconds;
-  std::array<double, kPhaseNames.size()> phases{};
-  double total = 0;
-  for (std::size_t i = first; i < steps.size(); ++i) {
-    rates.push_back(static_cast<double>(result.work[i]) / steps[i].step);
-    seconds.push_back(steps[i].step);
-    total += steps[i].step;
-    for (std::size_t phase = 0; phase < phases.size(); ++phase)
-      phases[phase] += steps[i].phases[phase];
-  }
-  const auto ms = [&](double part) { return significant(1e3 * quantile(seconds, part)); };
-  log_row("rate", fmt::format("{} {}/s, median of {} steps after the first {}", significant(median(rates)),
-                              result.unit.abbreviation, seconds.size(), first));
-  log_row("step", fmt::format("{} ms median, {} ms at 95 %, {} ms longest", significant(1e3 * median(seconds)),
-                              ms(0.95), ms(1.0)));
+  const MeasuredSteps steps = measured_steps(result);
+  if (steps.seconds.empty()) return;
+  const auto ms = [&](double part) { return significant(1e3 * percentile(steps.seconds, part)); };
+  log_row("rate", fmt::format("{} {}/s, median of {} steps after the first {}", significant(median(steps.rates)),
+                              result.unit.abbreviation, steps.seconds.size(), steps.num_skipped));
+  log_row("step", fmt::format("{} ms median, {} ms at 95 %, {} ms longest", ms(0.5), ms(0.95), ms(1)));
   std::vector<std::string> shares;
-  for (std::size_t phase = 0; phase < phases.size(); ++phase)
-    shares.push_back(fmt::format("{} {} %", kPhaseNames[phase], significant(100 * phases[phase] / total, 2)));
+  for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
+    shares.push_back(
+        fmt::format("{} {} %", kPhaseNames[phase], significant(steps.percent(static_cast<Phase>(phase)), 2)));
   log_row("phases", join(shares, ", "));
 }
 

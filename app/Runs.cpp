@@ -1,23 +1,19 @@
 #include "Runs.hpp"
 
-#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
 
+#include "MeasuredSteps.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
+#include "base/Quantiles.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "device/Gpu.hpp"
 
 namespace multicard {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
   const std::string text = agreed(world, [&] { return world.is_root() ? load().to_yaml() : std::string(); });
@@ -38,21 +34,12 @@ Provenance full_provenance(const Communicator& world, const std::string& command
 }
 
 std::string rate_text(const SessionResult& result) {
-  const std::vector<StepTimes>& steps = result.record.steps;
-  const std::size_t skipped = std::min(steps.size(), static_cast<std::size_t>(result.summary.skip_steps));
-  if (steps.empty()) return "no steps";
-  double data = 0, reduce = 0, total = 0;
-  std::vector<double> seconds, rates;
-  for (std::size_t i = skipped < steps.size() ? skipped : 0; i < steps.size(); ++i) {
-    data += steps[i].phases[static_cast<std::size_t>(Phase::data_wait)];
-    reduce += steps[i].phases[static_cast<std::size_t>(Phase::reduce_wait)];
-    total += steps[i].step;
-    seconds.push_back(steps[i].step);
-    rates.push_back(static_cast<double>(result.work[i]) / steps[i].step);
-  }
-  return fmt::format("{} {}/s, {} ms a step (data wait {} %, reduction exposed {} %)", significant(median(rates), 4),
-                     result.unit.abbreviation, significant(1e3 * median(seconds), 4),
-                     significant(100 * data / total, 2), significant(100 * reduce / total, 2));
+  const MeasuredSteps steps = measured_steps(result);
+  if (steps.seconds.empty()) return "no steps";
+  return fmt::format("{} {}/s, {} ms a step (data wait {} %, reduction exposed {} %)",
+                     significant(median(steps.rates), 4), result.unit.abbreviation,
+                     significant(1e3 * median(steps.seconds), 4), significant(steps.percent(Phase::data_wait), 2),
+                     significant(steps.percent(Phase::reduce_wait), 2));
 }
 
 void log_heading(const std::string& command, const std::string& deck) {

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "Commands.hpp"
 #include "config/Deck.hpp"
@@ -17,9 +16,6 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
-
-/// The middle value, or the mean of the middle two; `values` must not be empty.
-double median(std::vector<double> values);
 
 /// "208 img/s, 307 ms a step (data wait 0.1 %, reduction 1.2 %)" from rank 0's steps after skip_steps.
 std::string rate_text(const SessionResult& result);

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "Runs.hpp"
 #include "base/Clock.hpp"
+#include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
 #include "data/ImageShards.hpp"
 #include "data/Prepare.hpp"

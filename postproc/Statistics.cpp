@@ -69,19 +69,6 @@ Spread spread_of(const std::vector<std::vector<double>>& ratios) {
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  return percentile(std::move(values), 0.5);
-}
-
-double percentile(std::vector<double> values, double p) {
-  if (values.empty()) return kNone;
-  std::sort(values.begin(), values.end());
-  const double position = p * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 double mean(const std::vector<double>& values) {
   if (values.empty()) return kNone;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

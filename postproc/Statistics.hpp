@@ -1,10 +1,13 @@
 #pragma once
-/// \file The arithmetic of the report (docs/report.md): medians, intervals that assume no distribution, ratios of
-/// estimates. Nothing here knows what a run is. Values that are not finite must be left out by the caller.
+/// \file The arithmetic of the report (docs/report.md) beyond medians (base/Quantiles.hpp): intervals that assume no
+/// distribution, ratios of estimates. Nothing here knows what a run is. Values that are not finite must be left out by
+/// the caller.
 
 #include <limits>
 #include <optional>
 #include <vector>
+
+#include "base/Quantiles.hpp"
 
 namespace multicard::post {
 
@@ -32,13 +35,6 @@ struct Estimate {
 
   bool known() const { return value == value; }
 };
-
-/// The middle value, or the mean of the two in the middle; NaN of nothing.
-double median(std::vector<double> values);
-
-/// The value below which the share `p` (0 to 1) lies, linear between neighbours: at position p (n - 1) of the sorted
-/// values, counted from 0. NaN of nothing.
-double percentile(std::vector<double> values, double p);
 
 double mean(const std::vector<double>& values);
 
