@@ -31,88 +31,113 @@ namespace {
 /// What is evaluated, as rank 0 found it.
 struct Subject {
   Deck deck;
-  std::string weights;  ///< safetensors file
-  std::string origin;   ///< what the file is, in words
+  std::string weights;                        ///< safetensors file
+  std::string origin;                         ///< what the file is, in words
+  std::optional<NormalizeOptions> normalize;  ///< of the pixels, where neither deck nor training shards say it
 };
 
+/// A checkpoint and what its trainer.json says.
+struct KnownCheckpoint {
+  explicit KnownCheckpoint(const std::string& path) : folder(path), state(CheckpointStore::read_state(path)) {}
+
+  std::string folder;
+  TrainerState state;
+};
+
+/// Whether an override sets `key`, by itself or in a map of several.
 bool overrides_key(const EvalArguments& arguments, const std::string& key) {
-  const auto is_key = [&](const std::string& text) { return text.starts_with(key + "="); };
-  return std::any_of(arguments.overrides.begin(), arguments.overrides.end(), is_key);
+  const Deck::Assignments layer = parse_overrides(arguments.overrides);
+  return std::any_of(layer.begin(), layer.end(), [&](const auto& assignment) {
+    const auto& [path, value] = assignment;
+    return path == key || (key.starts_with(path + ".") && value.find_path(key.substr(path.size() + 1)) != nullptr);
+  });
 }
 
 void put(Deck& deck, const std::string& key, const std::string& text) {
   deck.apply({{key, Value::scalar(text, Value::Quoting::quoted)}});
 }
 
+/// The checkpoint that is named in place of a deck.
+std::optional<KnownCheckpoint> given_checkpoint(const std::string& source) {
+  if (!fs::is_directory(source)) return std::nullopt;
+  return KnownCheckpoint(fs::path(source + "/").parent_path().string());
+}
+
 /// The deck of a checkpoint. Its output is where the checkpoint lies now.
-Deck deck_of_checkpoint(const std::string& checkpoint) {
-  Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
-  const fs::path folder = fs::absolute(checkpoint).lexically_normal().parent_path();
+Deck deck_of(const KnownCheckpoint& checkpoint) {
+  Deck deck = Deck::parse(checkpoint.state.deck, checkpoint.folder);
+  const fs::path folder = fs::absolute(checkpoint.folder).lexically_normal().parent_path();
   if (folder.filename() == "checkpoints") put(deck, "run.output", folder.parent_path().string());
-  const auto values = normalisation_from_numbers(CheckpointStore::read_state(checkpoint).extra);
-  if (!values || !deck.get_text("data.normalize").empty()) return deck;
-  const auto list = [](const std::vector<double>& numbers) {
-    std::string text;
-    for (const double number : numbers)
-      text += fmt::format("{}{:.17g}", text.empty() ? "" : ", ", number);
-    return text;
-  };
-  const std::string normalize =
-      fmt::format("data.normalize={{mean: [{}], std: [{}]}}", list(values->mean), list(values->std));
-  deck.apply(parse_overrides(std::vector<std::string>{normalize}));
   return deck;
 }
 
-/// Pixels are normalised with the training shards' mean and deviation unless the deck names others; then the shards can
-/// be missing.
-void allow_missing_training_shards(Deck& deck, const RunOptions& options) {
-  const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
-  if (!missing) return;
-  if (!options.data.normalize)
-    throw DataError(missing->problem(), "the mean and the deviation of the pixels come from the training shards",
-                    "Set data.train, or data.normalize to the values of the training.");
-  put(deck, "data.train", *options.data.test);
+/// What model.weights names where an override sets it; else the checkpoint given, else the newest of the output, else
+/// what model.weights of the deck names. None where that is a file.
+std::optional<KnownCheckpoint> choose_checkpoint(const EvalArguments& arguments, const RunOptions& options,
+                                                 const std::optional<KnownCheckpoint>& given) {
+  const std::optional<std::string>& weights = options.model.weights;
+  if (!weights || !overrides_key(arguments, "model.weights")) {
+    if (given) return given;
+    const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
+    if (const auto newest = store.newest()) return KnownCheckpoint(*newest);
+  }
+  if (weights && fs::is_directory(*weights)) return KnownCheckpoint(*weights);
+  return std::nullopt;
 }
 
-/// The averaged weights of a checkpoint, unless the deck wants none.
-void choose_file(Subject& subject, const std::string& checkpoint, const RunOptions& options) {
-  const std::int64_t step = CheckpointStore::read_state(checkpoint).step;
-  CheckpointStore::verify(checkpoint);
-  const std::string averaged = CheckpointStore::average_file(checkpoint);
+/// The weights of a checkpoint, averaged unless the deck wants none; without one, those of model.weights.
+void choose_weights(Subject& subject, const RunOptions& options, const std::optional<KnownCheckpoint>& checkpoint) {
+  if (!checkpoint && !options.model.weights)
+    throw DataError(fmt::format("{} has no complete checkpoint", options.run.output), "there is nothing to evaluate",
+                    "Train first, name a checkpoint, or set model.weights.");
+  if (!checkpoint) {
+    subject.weights = *options.model.weights;
+    subject.origin = "model.weights";
+    return;
+  }
+  CheckpointStore::verify(checkpoint->folder);
+  const std::string averaged = CheckpointStore::average_file(checkpoint->folder);
   const bool is_averaged = options.run.ema_decay > 0 && fs::exists(averaged);
-  subject.weights = is_averaged ? averaged : CheckpointStore::model_file(checkpoint);
-  subject.origin = fmt::format("checkpoint of step {}{}", step, is_averaged ? ", moving average of its weights" : "");
+  subject.weights = is_averaged ? averaged : CheckpointStore::model_file(checkpoint->folder);
+  subject.origin = fmt::format("checkpoint of step {}{}", checkpoint->state.step,
+                               is_averaged ? ", moving average of its weights" : "");
+}
+
+/// Pixels are normalised as in the training: as the deck says, else with the checkpoint's numbers, else with those of
+/// the training shards. Only the last needs the shards.
+void choose_normalisation(Subject& subject, const EvalArguments& arguments, const RunOptions& options,
+                          const std::optional<KnownCheckpoint>& checkpoint) {
+  if (checkpoint && !options.data.normalize && !overrides_key(arguments, "data.normalize"))
+    subject.normalize = normalisation_from_numbers(checkpoint->state.extra);
+  const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
+  if (!missing) return;
+  if (!options.data.normalize && !subject.normalize)
+    throw DataError(missing->problem(), "the mean and the deviation of the pixels come from the training shards",
+                    "Set data.train, or data.normalize to the values of the training.");
+  put(subject.deck, "data.train", *options.data.test);
 }
 
 /// For one process.
 Subject find_subject(const EvalArguments& arguments) {
-  const bool is_checkpoint = fs::is_directory(arguments.source);
-  const std::string given = is_checkpoint ? fs::path(arguments.source + "/").parent_path().string() : "";
+  const std::optional<KnownCheckpoint> given = given_checkpoint(arguments.source);
   Subject subject;
-  subject.deck = is_checkpoint ? deck_of_checkpoint(given) : Deck::load(arguments.source);
-  const std::string own_weights = subject.deck.get_text("model.weights");
+  subject.deck = given ? deck_of(*given) : Deck::load(arguments.source);
   subject.deck.apply(parse_overrides(arguments.overrides));
-  const bool names_weights =
-      overrides_key(arguments, "model.weights") || subject.deck.get_text("model.weights") != own_weights;
   const RunOptions options = read_run_options(subject.deck);
   if (!options.data.test)
     throw UsageError(fmt::format("deck {}, data.test: there is nothing to evaluate on", subject.deck.name()),
                      "it is not set", "Name the test shards, e.g. data.test=data/fashion/test*.h5.");
-  allow_missing_training_shards(subject.deck, options);
-  const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
-  const std::optional<std::string> checkpoint = is_checkpoint ? given : store.newest();
-  if (checkpoint && !names_weights) {
-    choose_file(subject, *checkpoint, options);
-  } else if (options.model.weights && fs::is_directory(*options.model.weights)) {
-    choose_file(subject, *options.model.weights, options);
-  } else if (options.model.weights) {
-    subject.weights = *options.model.weights;
-    subject.origin = "model.weights";
-  } else {
-    throw DataError(fmt::format("{} has no complete checkpoint", options.run.output), "there is nothing to evaluate",
-                    "Train first, name a checkpoint, or set model.weights.");
-  }
+  const std::optional<KnownCheckpoint> checkpoint = choose_checkpoint(arguments, options, given);
+  choose_weights(subject, options, checkpoint);
+  choose_normalisation(subject, arguments, options, checkpoint ? checkpoint : given);
   return subject;
+}
+
+/// Collective. Everybody receives rank 0's values.
+std::vector<double> share(const Communicator& world, std::vector<double> values) {
+  values.resize(world.broadcast_value(values.size()));
+  world.broadcast(std::span(values));
+  return values;
 }
 
 /// Collective.
@@ -124,12 +149,16 @@ Subject share_subject(const EvalArguments& arguments, const Communicator& world)
   });
   subject.weights = world.broadcast(subject.weights);
   subject.origin = world.broadcast(subject.origin);
+  const NormalizeOptions found = subject.normalize.value_or(NormalizeOptions{});
+  const NormalizeOptions shared{share(world, found.mean), share(world, found.std)};
+  if (!shared.mean.empty()) subject.normalize = shared;
   return subject;
 }
 
 /// The deck's options, less what only training needs.
-RunOptions evaluation_options(const Deck& deck) {
-  RunOptions options = read_run_options(deck);
+RunOptions evaluation_options(const Subject& subject) {
+  RunOptions options = read_run_options(subject.deck);
+  if (subject.normalize) options.data.normalize = subject.normalize;
   options.model.weights.reset();
   options.model.freeze.clear();
   options.data.drop_last = false;
@@ -203,7 +232,7 @@ void check_finite(double loss, const std::string& weights) {
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world) {
   const AbortOnSignal guard;
   const Subject subject = share_subject(arguments, world);
-  const RunOptions options = agreed(world, [&] { return evaluation_options(subject.deck); });
+  const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
   const std::string results =
       arguments.output.empty() ? (fs::path(options.run.output) / "eval.h5").string() : arguments.output;
   log_heading("eval", arguments.source);

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -72,6 +73,15 @@ class CommandTest(unittest.TestCase):
             code, _, err = run(ranks, "prepare", "images", "--format", "synthetic", "--size", "32", "--classes", "4",
                                "--limit", str(limit), "-o", self.path(name))
             self.assertEqual(code, 0, err)
+
+    def prepare_pixels(self, pixel, count=64):
+        """Training shards of grey 32 x 32 images of 4 classes; `pixel(i)` is the value of the i-th of all pixels."""
+        with open(self.path("images"), "wb") as file:
+            file.write(struct.pack(">IIII", 0x803, count, 32, 32) + bytes(map(pixel, range(count * 32 * 32))))
+        with open(self.path("labels"), "wb") as file:
+            file.write(struct.pack(">II", 0x801, count) + bytes(i % 4 for i in range(count)))
+        self.expect(0, run(1, "prepare", "images", "--format", "idx", "--images", self.path("images"), "--labels",
+                           self.path("labels"), "--classes", "4", "-o", self.path("train")))
 
     def expect(self, code, result, *texts):
         self.assertEqual(result[0], code, "\n".join(result[1:]))

@@ -81,6 +81,11 @@ class Eval(CommandTest):
         self.assertRegex(said, r"weights\.safetensors \(model\.weights\)")
         self.assertEqual(whole["samples"], 19)
         self.assertEqual(self.evaluate(1, self.deck, "evaluate.limit=5")[0]["samples"], 5)
+        checkpoint = self.path("out/checkpoints/step_00000004")
+        model = "model={name: mobilenet_v2, width: 0.25, weights: %s}"  # replaces the whole section
+        for given in ("model.weights=" + weights, model % weights):
+            self.assertIn("(model.weights)", self.evaluate(1, checkpoint, given)[1])
+        self.assertIn("(checkpoint of step 4)", self.evaluate(1, self.deck, model % checkpoint)[1])
         shutil.rmtree(self.path("out"))
         again, _ = self.evaluate(1, self.deck, "model.weights=" + weights)
         self.assertEqual(again, whole)
@@ -96,6 +101,23 @@ class Eval(CommandTest):
         self.assertFalse(os.path.exists(self.path("out")))
         self.expect(4, run(1, "eval", self.path("moved/checkpoints/step_00000004"), "data.normalize=null"),
                     r"train\*\.h5.*data\.normalize")
+
+    def test_a_channel_that_never_changes_counts_with_deviation_1(self):
+        self.prepare()
+        os.remove(self.path("train-00000-of-00001.h5"))
+        self.prepare_pixels(lambda i: 77)
+        self.expect(0, run(1, "run", self.deck))
+        checkpoint = self.path("out/checkpoints/step_00000004")
+        with open(os.path.join(checkpoint, "trainer.json")) as file:
+            extra = json.load(file)["extra"]
+        self.assertAlmostEqual(extra["normalize.mean.0"], 77 / 255)
+        self.assertEqual(extra["normalize.std.0"], 1)
+        before, _ = self.evaluate(1, checkpoint)
+        os.remove(self.path("train-00000-of-00001.h5"))
+        self.assertEqual(self.evaluate(1, checkpoint)[0], before)
+        self.assertEqual(self.evaluate(1, self.deck, "model.weights=" + checkpoint)[0], before)
+        last = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1]
+        self.assertEqual(before["loss"], float(last))
 
     def test_what_cannot_be_evaluated(self):
         self.prepare()
