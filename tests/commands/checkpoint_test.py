@@ -217,6 +217,47 @@ class Checkpoint(CheckpointTest):
         best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
         self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "eval_accuracy": max(accuracy)})
 
+    def test_a_named_one_begins_a_run_that_a_requeue_goes_on_with(self):
+        self.prepare()
+        whole, named = self.path("whole"), self.path("out/checkpoints/step_00000002")
+        self.expect(0, run(1, "run", self.deck, "run.epochs=2", "run.output=" + whole))
+        self.expect(0, run(1, "run", self.deck, "run.checkpoint_every=2"))
+        fork = ("run", self.deck, "run.output=" + self.path("fork"), "run.resume=" + named)
+        self.expect(0, run(1, *fork), "going on from %s[)]" % named)
+        self.assertEqual(len(self.dataset(self.path("fork/results.h5"), "/runs/main/steps/step")), 4)
+        self.expect(0, run(1, *fork), "finished")
+        later = self.path("fork/checkpoints/step_00000004")
+        self.expect(0, run(1, *fork, "run.epochs=2"), "going on from %s, to which this run has come from %s" %
+                    (later, named))
+        for metric in ("train_loss", "eval_loss"):
+            path = "/runs/main/metrics/" + metric
+            self.assertEqual(self.dataset(self.path("fork/results.h5"), path),
+                             self.dataset(whole + "/results.h5", path))
+        # Whoever names a later one, or one of the same folder that the run has not begun from, goes back there.
+        self.expect(0, run(1, *fork[:-1], "run.resume=" + later, "run.epochs=3"), "going on from %s[)]" % later)
+        self.expect(0, run(1, "run", self.deck, "run.resume=" + named, "run.epochs=2"), "going on from %s[)]" % named)
+
+    def test_other_images_are_refused(self):
+        self.prepare(train=8)
+        shard = self.path("train-00000-of-00001.h5")
+        for count, factor in ((64, 7), (64, 11), (48, 7)):
+            os.remove(shard)
+            self.prepare_pixels(lambda i: i * factor % 251, count)
+            if factor == 7 and count == 64:
+                self.expect(0, run(1, "run", self.deck))
+                continue
+            self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"data\.train has changed: .* other data")
+
+    def test_a_longer_run_is_told_that_its_schedule_changes(self):
+        self.prepare()
+        warning = r"cosine schedule ends with the run, which is now 2 epochs instead of 1 epoch.*schedule\.total_steps"
+        for length, expected in ((), True), (("schedule.total_steps=4",), False):
+            output = "run.output=" + self.path("to%d" % expected)
+            arguments = ("run", self.deck, "schedule.name=cosine", output, *length)
+            self.assertNotRegex(self.expect(0, run(1, *arguments))[2], "schedule ends")
+            said = self.expect(0, run(1, *arguments, "run.epochs=2"), "going on from")[2]
+            (self.assertRegex if expected else self.assertNotRegex)(said, warning)
+
     def test_two_runs_do_not_share_a_folder(self):
         process = self.start_long_run()
         self.expect(2, run(1, "run", self.deck, "run.epochs=100000"),

@@ -1,0 +1,96 @@
+#include "RunStart.hpp"
+
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "comm/Agreement.hpp"
+#include "results/ResultsReader.hpp"
+#include "tasks/SameRun.hpp"
+#include "train/CheckpointStore.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// The status of a finished or stopped run in `results`; empty when there is no file. UsageError when the file is a
+/// sweep's or another command's: it would be lost.
+std::string status_of(const std::string& results) {
+  if (!std::filesystem::exists(results)) return {};
+  const ResultsFile file = ResultsFile::open(results);
+  if (file.run_names() != std::vector<std::string>{"main"})
+    throw UsageError(fmt::format("{} holds the results of another command", results), "this run would replace them",
+                     "Set another run.output, or run.resume=never to replace them.");
+  return file.run("main").summary.status;
+}
+
+/// "1 epoch", "400 steps": what the deck asks for.
+std::string length_text(const Deck& deck) {
+  const std::string steps = deck.get_text("run.steps"), epochs = deck.get_text("run.epochs");
+  if (!steps.empty()) return fmt::format("{} step{}", steps, steps == "1" ? "" : "s");
+  return fmt::format("{} epoch{}", epochs, epochs == "1" ? "" : "s");
+}
+
+/// A schedule that ends with the run ends elsewhere when the run is made longer.
+std::string warning_of(const ScheduleOptions& schedule, const Deck& before, const Deck& now) {
+  const bool has_end = schedule.name == "linear" || schedule.name == "cosine";
+  if (!has_end || schedule.total_steps || length_text(before) == length_text(now)) return {};
+  return fmt::format(
+      "the {} schedule ends with the run, which is now {} instead of {}: the learning rate jumps to the curve of the "
+      "new "
+      "length. Runs that begin with schedule.total_steps set keep their curve.",
+      schedule.name, length_text(now), length_text(before));
+}
+
+/// The checkpoint to go on from.
+RunStart checkpoint_of(const RunOptions& options) {
+  const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
+  RunStart start;
+  start.checkpoint = store.newest();
+  if (options.run.resume == "auto") return start;
+  start.checkpoint = store.newest_from(options.run.resume);
+  if (start.checkpoint)
+    start.named = options.run.resume;
+  else
+    start.checkpoint = options.run.resume;
+  return start;
+}
+
+/// For one process.
+RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
+  if (options.run.resume == "never") return {};
+  const bool complete = status_of(results) == "complete";
+  RunStart start = checkpoint_of(options);
+  if (!start.checkpoint && !complete) return {};
+  const std::string before_text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck
+                                                   : ResultsFile::open(results).run("main").summary.text.at("deck");
+  const Deck before = Deck::parse(before_text, start.checkpoint.value_or(results));
+  check_same_run(before, deck);
+  const bool goes_back = start.checkpoint == options.run.resume;
+  if (complete && !goes_back) {
+    const Deck finished = Deck::parse(ResultsFile::open(results).run("main").summary.text.at("deck"), results);
+    start.finished = length_text(finished) == length_text(deck);
+  }
+  start.warning = warning_of(options.schedule, before, deck);
+  return start;
+}
+
+}  // namespace
+
+std::string RunStart::text() const {
+  if (!checkpoint) return {};
+  if (named.empty()) return fmt::format(" (going on from {})", *checkpoint);
+  return fmt::format(" (going on from {}, to which this run has come from {})", *checkpoint, named);
+}
+
+RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck,
+                    const std::string& results) {
+  RunStart start = agreed(world, [&] { return world.is_root() ? decide(options, deck, results) : RunStart{}; });
+  start.finished = world.broadcast_value(start.finished ? 1 : 0) == 1;
+  const std::string checkpoint = world.broadcast(start.checkpoint.value_or(""));
+  start.checkpoint = checkpoint.empty() ? std::nullopt : std::optional(checkpoint);
+  return start;
+}
+
+}  // namespace multicard

@@ -1,0 +1,29 @@
+#pragma once
+/// \file Where a run begins: anew, at a checkpoint, or nowhere because it has finished.
+
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "config/Deck.hpp"
+#include "config/RunOptions.hpp"
+
+namespace multicard {
+
+struct RunStart {
+  bool finished = false;                  ///< nothing is left to do
+  std::optional<std::string> checkpoint;  ///< go on from here
+  std::string named;                      ///< what run.resume names, where `checkpoint` is a later one
+  std::string warning;                    ///< what going on changes; may be empty
+
+  /// " (going on from PATH)", or nothing.
+  std::string text() const;
+};
+
+/// Collective. What run.resume means for the output folder (docs/checkpoints.md, Going on).
+/// \param deck with defaults written out
+/// \param results the results file of the output folder
+/// \throws UsageError when the folder holds another run, DataError when its newest checkpoint cannot be read.
+RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck, const std::string& results);
+
+}  // namespace multicard
