@@ -11,6 +11,8 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "comm/Watchdog.hpp"
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
 #include "io/Bytes.hpp"
@@ -24,11 +26,12 @@ namespace {
 /// What all variants of a sweep share.
 struct SweepIdentity {
   SweepScale scale;
-  std::string deck;  ///< as it applies: base and section `quick` resolved
+  std::string deck;                 ///< as it applies: base and section `quick` resolved
+  std::optional<double> timeout_s;  ///< of a run
 };
 
-/// What tells a variant from the others in the results file, and which sweep it belongs to.
-void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, RunSummary& summary) {
+/// What tells a variant from the others in the results file, which sweep it belongs to, and what it ended with.
+void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, ExitCode code, RunSummary& summary) {
   summary.name = variant.name;
   summary.integers["ranks"] = variant.ranks;
   summary.integers["repeat"] = variant.repeat;
@@ -37,6 +40,7 @@ void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, Ru
     summary.text[key] = value;
   if (sweep.scale == SweepScale::quick) summary.integers["quick"] = 1;
   summary.tables["sweep"].text["deck"] = {sweep.deck};
+  summary.tables["sweep"].integers["exit_code"] = {static_cast<int>(code)};
 }
 
 /// What the results file says of a run that never came to its own record. What the program would have chosen is
@@ -69,13 +73,24 @@ Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Co
     result = session.run(&stop);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks) throw;
-    if (group.is_root()) folder.record_failure(variant, error.what());
+    if (group.is_root()) folder.record_failure(variant, {error.code(), error.what()});
     return {fmt::format("failed: {}", error.what())};
   }
   if (result.summary.status == "stopped") return {"stopped", true};
-  add_sweep_attributes(variant, sweep, result.summary);
+  add_sweep_attributes(variant, sweep, result.failure ? result.failure->code() : ExitCode::complete, result.summary);
   write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
   return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result)};
+}
+
+/// Collective. What the sweep ends with (see SweepEnd); speaking, it says so in the closing lines.
+ExitCode end_code(const Communicator& world, const std::string& results, Voice voice) {
+  const int code = agreed(world, [&] {
+    if (!world.is_root()) return 0;
+    const SweepEnd end = read_sweep_end(results);
+    if (voice == Voice::speak) log_sweep_end(end, results);
+    return static_cast<int>(end.code);
+  });
+  return static_cast<ExitCode>(world.broadcast_value(code));
 }
 
 /// A sweep under way on all ranks of the world.
@@ -94,7 +109,7 @@ class Sweep {
     for (const Variant* variant : in_order_of_time(variants_))
       if (!one(*variant)) return ExitCode::stopped;
     assemble();
-    return ExitCode::complete;
+    return end_code(world_, folder_.results_file(), Voice::speak);
   }
 
  private:
@@ -112,7 +127,7 @@ class Sweep {
     const Communicator group = world_.split(world_.rank() < variant.ranks ? 0 : 1, world_.rank());
     Outcome outcome;
     if (world_.rank() < variant.ranks) {
-      outcome = run_guarded(variant, group);
+      outcome = run_bounded(variant, group);
       if (world_.is_root()) folder_.leave(variant);
     }
     world_.idle_barrier();
@@ -136,6 +151,23 @@ class Sweep {
                        human_duration(seconds));
   }
 
+  /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as
+  /// on one rank. The folder then says why, and the next launch goes on with the others.
+  Outcome run_bounded(const Variant& variant, const Communicator& group) {
+    std::optional<Watchdog> watchdog;
+    if (identity_.timeout_s && world_.is_root())
+      watchdog.emplace(*identity_.timeout_s, [&](const std::string&) {
+        const CommunicationError error(
+            fmt::format("run {} did not end within {} s", variant.name, *identity_.timeout_s), "limits.timeout_s",
+            "Start the sweep again: it goes on with the other runs.");
+        folder_.record_failure(variant, {error.code(), error.what()});
+        log_local_error(error.what());
+        abort_job(error.code());
+      });
+    const Watchdog::Guard guard(watchdog ? &*watchdog : nullptr, "a run of the sweep");
+    return run_guarded(variant, group);
+  }
+
   /// An error of this rank alone ends the job; the folder then says why, for the next launch. So does an error of the
   /// whole group when other ranks of the world are waiting.
   Outcome run_guarded(const Variant& variant, const Communicator& group) {
@@ -143,18 +175,17 @@ class Sweep {
       return run_variant(variant, identity_, group, folder_, provenance_, stop_);
     } catch (const Error& error) {
       if (error.scope() == Scope::one_rank)
-        folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
+        folder_.record_failure(variant, {error.code(), fmt::format("rank {}: {}", world_.rank(), error.what())});
       if (error.scope() == Scope::all_ranks && group.is_root()) folder_.leave(variant);  // it may be tried again
       if (error.scope() == Scope::all_ranks && group.size() == world_.size()) throw;
       throw Error(error.code(), error.problem(), error.why(), error.suggestion());
     } catch (const std::exception& error) {
-      folder_.record_failure(variant, fmt::format("rank {}: {}", world_.rank(), error.what()));
+      folder_.record_failure(variant, {ExitCode::defect, fmt::format("rank {}: {}", world_.rank(), error.what())});
       throw;
     }
   }
 
   void assemble() {
-    const std::string results = folder_.results_file();
     agreed(world_, [&] {
       if (!world_.is_root()) return;
       std::vector<std::string> files;
@@ -166,14 +197,14 @@ class Sweep {
         }
         RunSummary summary;
         summary.status = "failed";
-        summary.error = folder_.failure(variant);
+        const VariantFailure failure = folder_.failure(variant);
+        summary.error = failure.why;
         add_deck_attributes(variant.deck, summary);
-        add_sweep_attributes(variant, identity_, summary);
+        add_sweep_attributes(variant, identity_, failure.code, summary);
         failed.push_back(std::move(summary));
       }
-      assemble_results(results, files, provenance_, failed);
+      assemble_results(folder_.results_file(), files, provenance_, failed);
       folder_.remove_partial();
-      log_sweep_end(results);
     });
   }
 
@@ -187,9 +218,8 @@ class Sweep {
 };
 
 /// Collective. The variants of a deck on this world; a quick sweep leaves out what asks for more ranks than there are.
-std::vector<Variant> variants_of(const Deck& deck, SweepScale scale, const Communicator& world) {
+std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const Communicator& world) {
   return agreed(world, [&] {
-    SweepOptions options = read_sweep_options(deck);
     if (scale == SweepScale::quick)
       for (const int ranks : drop_ranks_above(options, world.size()))
         log_warning(
@@ -222,7 +252,8 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   const SweepScale scale = arguments.quick ? SweepScale::quick : SweepScale::full;
   const Deck deck =
       share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides, scale); });
-  std::vector<Variant> variants = variants_of(deck, scale, world);
+  const SweepOptions options = agreed(world, [&] { return read_sweep_options(deck); });
+  std::vector<Variant> variants = variants_of(options, scale, world);
   if (arguments.print_config) {
     if (world.is_root()) std::cout << deck.to_yaml();
     return ExitCode::complete;
@@ -248,13 +279,13 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   if (world.allreduce(finished, ReduceOp::max)) {
     log_finished(folder.results_file(), "sweep");
     print_if_quiet(folder.results_file(), arguments, world);
-    return ExitCode::complete;
+    return end_code(world, folder.results_file(), Voice::quiet);
   }
   stop.set_wall_limit(settings.wall_limit);
-  const ExitCode code = Sweep(world, std::move(variants), {scale, deck.to_yaml()}, folder,
+  const ExitCode code = Sweep(world, std::move(variants), {scale, deck.to_yaml(), options.timeout_s}, folder,
                               full_provenance(world, arguments.command_line), stop)
                             .run();
-  if (code == ExitCode::complete) print_if_quiet(folder.results_file(), arguments, world);
+  if (code != ExitCode::stopped) print_if_quiet(folder.results_file(), arguments, world);
   return code;
 }
 

@@ -1,8 +1,10 @@
 #include "SweepFolder.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsReader.hpp"
 
@@ -20,6 +22,9 @@ std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
                         variant.deck.to_yaml());
   return sha256(text);
 }
+
+/// A variant that was cut runs once more; one that takes the job down itself must not do so for ever.
+constexpr int kMostStarts = 2;
 
 constexpr const char* kKeepOrReplace = "Set another run.output, or run.resume=never to replace it.";
 
@@ -53,11 +58,13 @@ bool SweepFolder::open(const std::vector<Variant>& variants, bool again) const {
 }
 
 int SweepFolder::prepare(const Variant& variant) const {
-  if (fs::exists(path(variant, ".running")) && !fs::exists(path(variant, ".failed")))
-    record_failure(variant, "the job ended while this variant ran (a rank failed or was killed)");
-  if (!variant.error.empty()) record_failure(variant, variant.error);
+  if (!variant.error.empty()) record_failure(variant, {ExitCode::usage, variant.error});
+  const int begun = times_begun(variant);
+  if (begun >= kMostStarts && is_open(variant))
+    record_failure(variant, {ExitCode::environment, "the job ended twice while this variant ran (a rank was killed)"});
   if (!is_open(variant)) return kDone;
-  write_file(path(variant, ".running").string(), "");
+  if (begun > 0) log_info(fmt::format("{} runs again: the job ended in the middle of it", variant.name));
+  write_file(path(variant, ".running").string(), std::to_string(begun + 1));
   return kOpen;
 }
 
@@ -65,8 +72,15 @@ void SweepFolder::leave(const Variant& variant) const {
   fs::remove(path(variant, ".running"));
 }
 
-void SweepFolder::record_failure(const Variant& variant, const std::string& why) const {
-  write_file(path(variant, ".failed").string(), why);
+void SweepFolder::record_failure(const Variant& variant, const VariantFailure& failure) const {
+  const nlohmann::ordered_json json = {{"exit_code", static_cast<int>(failure.code)}, {"error", failure.why}};
+  write_file(path(variant, ".failed").string(), json.dump() + "\n");
+}
+
+int SweepFolder::times_begun(const Variant& variant) const {
+  const fs::path file = path(variant, ".running");
+  if (!fs::exists(file)) return 0;
+  return read_file(file.string()) == "1" ? 1 : kMostStarts;
 }
 
 bool SweepFolder::is_finished(const Variant& variant) const {
@@ -77,13 +91,18 @@ bool SweepFolder::is_open(const Variant& variant) const {
   return variant.error.empty() && !is_finished(variant) && !fs::exists(path(variant, ".failed"));
 }
 
-std::string SweepFolder::failure(const Variant& variant) const {
-  const fs::path file = path(variant, ".failed");
-  return fs::exists(file) ? read_file(file.string()) : std::string("unknown");
+VariantFailure SweepFolder::failure(const Variant& variant) const {
+  const std::string file = path(variant, ".failed").string();
+  try {
+    const nlohmann::json json = nlohmann::json::parse(read_file(file));
+    return {static_cast<ExitCode>(json.at("exit_code").get<int>()), json.at("error").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{} is damaged", file), error.what(), "Remove it: the variant then runs again.");
+  }
 }
 
 std::string SweepFolder::describe(const Variant& variant) const {
-  return is_finished(variant) ? "already finished" : "failed: " + failure(variant);
+  return is_finished(variant) ? "already finished" : "failed: " + failure(variant).why;
 }
 
 void SweepFolder::remove_partial() const {

@@ -5,15 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "config/RunOptions.hpp"
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
 
 namespace multicard {
 
-/// OUTPUT/partial/ of a sweep. NAME.h5: finished. NAME.failed: why it failed. NAME.running: it is running now; found by
-/// a later launch it means that the job ended in the middle of it. One process (rank 0) uses the folder at a time, but
-/// for record_failure.
+/// Why a variant has no results, and what a run of its own would have ended with.
+struct VariantFailure {
+  ExitCode code = ExitCode::defect;
+  std::string why;
+};
+
+/// OUTPUT/partial/ of a sweep. NAME.h5: finished. NAME.failed: how it failed. NAME.running: it is running now, and how
+/// often it was begun; found by a later launch it means that the job ended in the middle of it. One process (rank 0)
+/// uses the folder at a time, but for record_failure.
 class SweepFolder {
  public:
   /// A quick sweep and a full one never take each other's variants, even where they are the same.
@@ -24,18 +31,19 @@ class SweepFolder {
   bool open(const std::vector<Variant>& variants, bool again) const;
 
   static constexpr int kDone = 1, kOpen = 0;
-  /// kOpen: the variant is to run now, and is marked as running. kDone: it has finished or failed before, was refused,
-  /// or was running when an earlier job ended (then it counts as failed from now on).
+  /// kOpen: the variant is to run now, and is marked as running. That includes one that was running when an earlier job
+  /// ended, once. kDone: it has finished or failed before, was refused, or has seen two jobs end (then it counts as
+  /// failed from now on).
   int prepare(const Variant& variant) const;
   /// The variant has ended in order.
   void leave(const Variant& variant) const;
-  void record_failure(const Variant& variant, const std::string& why) const;
+  void record_failure(const Variant& variant, const VariantFailure& failure) const;
 
   bool is_finished(const Variant& variant) const;
   /// Neither finished nor failed nor refused: it is still to run.
   bool is_open(const Variant& variant) const;
-  /// Why a variant failed.
-  std::string failure(const Variant& variant) const;
+  /// How a variant failed. DataError when that cannot be read.
+  VariantFailure failure(const Variant& variant) const;
   /// "already finished", or "failed: WHY".
   std::string describe(const Variant& variant) const;
 
@@ -47,6 +55,8 @@ class SweepFolder {
 
  private:
   std::filesystem::path path(const Variant& variant, const char* ending) const;
+  /// How often the variant was begun without coming to an end.
+  int times_begun(const Variant& variant) const;
 
   std::filesystem::path output_, partial_;
   SweepScale scale_;

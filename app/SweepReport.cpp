@@ -1,7 +1,6 @@
 #include "SweepReport.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -45,20 +44,24 @@ void log_plan(const std::vector<Variant>& variants) {
         variant->error.empty() ? length_text(read_run_options(variant->deck).run) : "refused: " + variant->error));
 }
 
-void log_sweep_end(const std::string& results) {
-  std::size_t num_complete = 0, num_runs = 0;
-  std::map<std::string, std::vector<std::string>> failed;  // by reason
+SweepEnd read_sweep_end(const std::string& results) {
+  SweepEnd end;
   const ResultsFile file = ResultsFile::open(results);
   for (const std::string& name : file.run_names()) {
     const RunSummary summary = file.run(name).summary;
-    ++num_runs;
+    ++end.num_runs;
     if (summary.status == "complete")
-      ++num_complete;
-    else
-      failed[summary.error].push_back(name);
+      ++end.num_complete;
+    else if (end.failed[summary.error].push_back(name); end.code == ExitCode::complete)
+      end.code = static_cast<ExitCode>(summary.tables.at("sweep").integers.at("exit_code").front());
   }
-  log_info(fmt::format("{:<10}{} of {} runs complete", "done", num_complete, num_runs));
-  for (const auto& [reason, names] : failed)
+  if (end.num_complete > 0) end.code = ExitCode::complete;
+  return end;
+}
+
+void log_sweep_end(const SweepEnd& end, const std::string& results) {
+  log_info(fmt::format("{:<10}{} of {} runs complete", "done", end.num_complete, end.num_runs));
+  for (const auto& [reason, names] : end.failed)
     log_info(fmt::format("{:<10}{}: {}", "failed", join(names, ", "), reason));
   log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
 }
