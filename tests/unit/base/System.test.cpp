@@ -1,6 +1,7 @@
 #include "base/System.hpp"
 
 #include <cstdlib>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +18,17 @@ TEST(System, KnowsThisMachine) {
   EXPECT_GT(peak_resident_bytes(), 1 << 20);
   EXPECT_GT(resident_bytes(), 1 << 20);
   EXPECT_GT(available_memory_bytes(), 1 << 20);
+}
+
+TEST(System, ForgetsThePeakOfMemoryThatIsFree) {
+  constexpr std::int64_t kBytes = 200 << 20;
+  std::vector<char>(kBytes, 1);
+  const std::int64_t before = peak_resident_bytes();
+
+  reset_peak_resident_bytes();
+
+  if (peak_resident_bytes() == before) GTEST_SKIP() << "this kernel does not reset it";
+  EXPECT_LT(peak_resident_bytes(), before - kBytes / 2);
 }
 
 TEST(System, CollectsVariablesByPrefix) {
