@@ -12,22 +12,9 @@ export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
-sizes="100 224" layouts="nhwc nchw" steps=20 repeats=3 precisions="fp32 bf16" with_compile=no
+sizes="100 224" layouts="nhwc nchw" steps=20 repeats=3 precisions="fp32 bf16" compile=no
 folder=$root/results/bench_image_cpu
-while [ $# -gt 0 ]; do
-  case $1 in
-    --sizes) sizes=$2; shift ;;
-    --layouts) layouts=$2; shift ;;
-    --steps) steps=$2; shift ;;
-    --repeats) repeats=$2; shift ;;
-    --precisions) precisions=$2; shift ;;
-    --compile) with_compile=yes ;;
-    -o) folder=$(realpath -m "$2"); shift ;;
-    -h | --help) usage "$0"; exit 0 ;;
-    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
-  esac
-  shift
-done
+read_options sizes layouts steps repeats precisions compile? -- "$@"
 warmup=5
 ranks=2
 batch=32
@@ -47,14 +34,9 @@ note_run() {  # PROGRAM SIZE LAYOUT START END JSON
 }
 
 run_multicard() {  # SIZE LAYOUT
-  local start end
-  rm -rf "$folder/multicard"
+  local size=$1 layout=$2 start end
   start=$EPOCHREALTIME
-  mpirun -n "$ranks" multicard run "$root/inputs/image/fashion_mnist.yaml" "data.train=$folder/data/train*.h5" \
-    data.test=null evaluate.every_epochs=0 "data.image_size=$1" "data.layout=$2" "precision=$precision" run.device=cpu \
-    "run.global_batch=$((ranks * batch))" "run.steps=$((warmup + steps))" run.keep_checkpoints=0 run.resume=never \
-    "profile.skip_steps=$warmup" "run.output=$folder/multicard" >"$folder/multicard.log" 2>&1 ||
-    die "multicard failed: $(head -n 1 "$folder/multicard.log")"
+  train_for_bench multicard "$ranks"
   end=$EPOCHREALTIME
   note_run multicard "$1" "$2" "$start" "$end" \
     "$(measured_by_multicard "$folder/multicard/results.h5" "$ranks" "$folder")"
@@ -118,7 +100,7 @@ run_all() {  # SIZE LAYOUT
   run_peer plain "$1" "$2"
   tuning=("${malloc_tuned[@]}")
   run_peer malloc-tuned "$1" "$2"
-  if [ "$with_compile" = yes ]; then run_peer compile+malloc "$1" "$2" --compile; fi
+  if [ "$compile" = yes ]; then run_peer compile+malloc "$1" "$2" --compile; fi
 }
 
 for precision in $precisions; do

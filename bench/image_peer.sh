@@ -74,9 +74,3 @@ for word in sys.argv[3:]:
 print(json.dumps(record))
 PYTHON
 }
-
-warn_unless_idle() {
-  local load
-  read -r load _ </proc/loadavg
-  if [ "${load%.*}" != 0 ]; then say "WARNING: the machine is not idle (load $load); the ratios will scatter"; fi
-}

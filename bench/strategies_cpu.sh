@@ -4,8 +4,9 @@
 #
 # usage: bench/strategies_cpu.sh [--size 100] [--layout nhwc] [--precision fp32] [--batch 32] [--steps 20] [--repeats 5]
 #                                [-o FOLDER]
-# Every repeat runs all four one after the other. Prints the median images/s over both ranks and its ratio to that of
-# the two programs: the efficiency. Run it on an otherwise idle machine.
+# Every repeat runs all four one after the other, every second one the other way round. Prints the median images/s over
+# both ranks, and the efficiency: the ratio to the two programs of the same repeat, as median and range of the repeats,
+# so that a change of the machine's speed meets both. Run it on an otherwise idle machine.
 set -euo pipefail
 export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
@@ -13,20 +14,7 @@ export LC_ALL=C  # decimal points
 
 size=100 layout=nhwc precision=fp32 batch=32 steps=20 repeats=5
 folder=$root/results/bench_strategies_cpu
-while [ $# -gt 0 ]; do
-  case $1 in
-    --size) size=$2; shift ;;
-    --layout) layout=$2; shift ;;
-    --precision) precision=$2; shift ;;
-    --batch) batch=$2; shift ;;
-    --steps) steps=$2; shift ;;
-    --repeats) repeats=$2; shift ;;
-    -o) folder=$(realpath -m "$2"); shift ;;
-    -h | --help) usage "$0"; exit 0 ;;
-    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
-  esac
-  shift
-done
+read_options size layout precision batch steps repeats -- "$@"
 warmup=5
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
@@ -36,16 +24,6 @@ if ! compgen -G "$folder/data/train-*.h5" >/dev/null; then
   multicard prepare images --format synthetic --size 28 --classes 10 --limit 4000 -o "$folder/data/train"
 fi
 
-train() {  # NAME RANKS OVERRIDES...
-  local name=$1 ranks=$2
-  shift 2
-  mpirun -n "$ranks" multicard run "$root/inputs/image/fashion_mnist.yaml" "data.train=$folder/data/train*.h5" \
-    data.test=null evaluate.every_epochs=0 "data.image_size=$size" "data.layout=$layout" "precision=$precision" \
-    run.device=cpu "run.global_batch=$((ranks * batch))" "run.steps=$((warmup + steps))" run.keep_checkpoints=0 \
-    run.resume=never "profile.skip_steps=$warmup" "run.output=$folder/$name" "$@" >"$folder/$name.log" 2>&1 ||
-    die "$name failed: $(head -n 1 "$folder/$name.log")"
-}
-
 rate() {  # NAME...: the sum of the rates
   local name
   for name in "$@"; do
@@ -54,25 +32,57 @@ rate() {  # NAME...: the sum of the rates
                   { sum += $column } END { printf "%.2f\n", sum }'
 }
 
-read -r load _ </proc/loadavg
-if [ "${load%.*}" != 0 ]; then say "WARNING: the machine is not idle (load $load); the ratios will scatter"; fi
+# measure NAME: one of the four, as a line "REPEAT NAME RATE".
+measure() {
+  local first
+  if [ "$1" = independent ]; then
+    train_for_bench one 1 run.seed=1 &
+    first=$!
+    train_for_bench other 1 run.seed=2
+    wait "$first"
+    echo "$repeat independent $(rate one other)" >>"$folder/rates.txt"
+  else
+    train_for_bench "$1" 2 "parallel.strategy=$1"
+    echo "$repeat $1 $(rate "$1")" >>"$folder/rates.txt"
+  fi
+}
+
+# The columns of a table from the lines of rates.txt.
+tabulate() {
+  awk 'function middle(v, n,  i, j, x) {  # sorts v
+         for (i = 2; i <= n; i++) {
+           x = v[i]
+           for (j = i - 1; j >= 1 && v[j] > x; j--) v[j + 1] = v[j]
+           v[j + 1] = x
+         }
+         return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+       }
+       { rate[$1, $2] = $3; if ($1 > repeats) repeats = $1 }
+       END {
+         printf "%-12s %9s %15s %11s %13s\n", "strategy", "images/s", "range", "efficiency", "range"
+         num = split("independent ddp-ds ddp dp", names)
+         for (k = 1; k <= num; k++) {
+           for (i = 1; i <= repeats; i++) {
+             rates[i] = rate[i, names[k]]
+             ratios[i] = rates[i] / rate[i, "independent"]
+           }
+           median_rate = middle(rates, repeats)
+           median_ratio = middle(ratios, repeats)
+           printf "%-12s %9.1f %7.1f-%7.1f %11.3f %7.3f-%5.3f\n", names[k], median_rate, rates[1], rates[repeats],
+             median_ratio, ratios[1], ratios[repeats]
+         }
+       }' "$folder/rates.txt"
+}
+
+warn_unless_idle
 : >"$folder/rates.txt"
+forth=(independent ddp-ds ddp dp) back=(dp ddp ddp-ds independent)
 for repeat in $(seq "$repeats"); do
   say "repeat $repeat of $repeats  (${SECONDS} s since start)"
-  train one 1 run.seed=1 &
-  first=$!
-  train other 1 run.seed=2
-  wait "$first"
-  echo "independent $(rate one other)" >>"$folder/rates.txt"
-  for strategy in ddp-ds ddp dp; do
-    train "$strategy" 2 "parallel.strategy=$strategy"
-    echo "$strategy $(rate "$strategy")" >>"$folder/rates.txt"
+  if [ $((repeat % 2)) = 1 ]; then order=("${forth[@]}"); else order=("${back[@]}"); fi
+  for name in "${order[@]}"; do
+    measure "$name"
   done
 done
 echo "$size px, $precision, $layout, $batch images a rank; medians of $repeats repeats"
-for name in independent ddp-ds ddp dp; do
-  awk -v name="$name" '$1 == name { print $2 }' "$folder/rates.txt" | sort -n |
-    awk -v name="$name" '{ v[NR] = $1 } END { m = int((NR + 1) / 2); printf "%s %s %s %s\n", name, v[m], v[1], v[NR] }'
-done | awk 'BEGIN { printf "%-12s %9s %15s %10s\n", "strategy", "images/s", "range", "efficiency" }
-            $1 == "independent" { base = $2 }
-            { printf "%-12s %9.1f %7.1f-%7.1f %10.3f\n", $1, $2, $3, $4, $2 / base }' | tee "$folder/table.txt"
+tabulate | tee "$folder/table.txt"

@@ -16,6 +16,56 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Prints the comment block at the head of a script as its help.
 usage() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$1"; }
 
+# read_options NAME... -- ARGUMENT...: an argument --NAME VALUE sets the variable NAME, and -o FOLDER the variable
+# folder to its whole path. --NAME alone sets it to yes where the NAME given here ends in a question mark. --help prints
+# the help.
+read_options() {
+  local -a names=()
+  while [ "$1" != -- ]; do
+    names+=("$1")
+    shift
+  done
+  shift
+  while [ $# -gt 0 ]; do
+    local name=${1#--}
+    if [ "$1" = -h ] || [ "$1" = --help ]; then
+      usage "$0"
+      exit 0
+    elif [[ " ${names[*]} " == *" $name? "* ]]; then
+      printf -v "$name" yes
+    elif [ "$1" = -o ] || [[ $1 == --* && " ${names[*]} " == *" $name "* ]]; then
+      [ $# -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
+      if [ "$1" = -o ]; then folder=$(realpath -m "$2"); else printf -v "$name" %s "$2"; fi
+      shift
+    else
+      say "$program: unknown option $1 (see --help)"
+      exit 2
+    fi
+    shift
+  done
+}
+
+# For what measures time.
+warn_unless_idle() {
+  local load
+  read -r load _ </proc/loadavg
+  if [ "${load%.*}" != 0 ]; then say "WARNING: the machine is not idle (load $load); the ratios will scatter"; fi
+}
+
+# train_for_bench NAME RANKS OVERRIDE...: trains MobileNetV2 on $folder/data/train*.h5 for $warmup + $steps steps of
+# $batch images a rank, at $size, $layout and $precision, on the CPU, and leaves $folder/NAME/results.h5.
+# shellcheck disable=SC2154  # the script that sources this sets them
+train_for_bench() {
+  local name=$1 ranks=$2
+  shift 2
+  rm -rf "${folder:?}/$name"
+  mpirun -n "$ranks" multicard run "$root/inputs/image/fashion_mnist.yaml" "data.train=$folder/data/train*.h5" \
+    data.test=null evaluate.every_epochs=0 "data.image_size=$size" "data.layout=$layout" "precision=$precision" \
+    run.device=cpu "run.global_batch=$((ranks * batch))" "run.steps=$((warmup + steps))" run.keep_checkpoints=0 \
+    run.resume=never "profile.skip_steps=$warmup" "run.output=$folder/$name" "$@" >"$folder/$name.log" 2>&1 ||
+    die "$name failed: $(head -n 1 "$folder/$name.log")"
+}
+
 # Compile jobs that cores and memory allow (one heavy file needs about 2 GB).
 build_jobs() {
   local cores memory_gb by_memory
