@@ -49,7 +49,8 @@ class Tokenize(CommandTest):
         self.assertEqual(self.answers(text, self.scratch)[0][:2], [2000, 2000])
         self.assertLess(max(self.answers(text, str(file))[0]), 2000)
         ids = self.answers(text, self.scratch, "--no-special")
-        self.assertEqual(self.answers([json.dumps(ids[0])], self.scratch, "--decode"), ["<|begin_of_text|>Hi<|eot_id|>"])
+        back = self.answers([json.dumps(ids[0])], self.scratch, "--decode")
+        self.assertEqual(back, ["<|begin_of_text|>Hi<|eot_id|>"])
 
     def test_a_bad_line_is_named(self):
         for arguments, good, bad in (([], '"a"', '["b"]'), ([], '"a"', '"b'), ([], '"a"', ""), ([], '"a"', '"\\ud800"'),
