@@ -1,6 +1,5 @@
 #include "state/ShardedWriter.hpp"
 
-#include <array>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -17,6 +16,8 @@ namespace multicard {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kConfigFile = "config.json";
 
 using Shards = std::vector<std::vector<TensorHeader>>;
 
@@ -91,24 +92,23 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
   write_file((fs::path(folder) / "model.safetensors.index.json").string(), index.dump(2) + "\n");
 }
 
+std::vector<std::string> files_beside_weights(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const char* name :
+       {kConfigFile, "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "tokenizer.model", "added_tokens.json", "vocab.json", "merges.txt", "chat_template.jinja"})
+    if (fs::is_regular_file(fs::path(folder) / name)) names.push_back(name);
+  return names;
+}
+
 void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype) {
-  nlohmann::ordered_json config = read_config((fs::path(from) / "config.json").string());
+  nlohmann::ordered_json config = read_config((fs::path(from) / kConfigFile).string());
   const bool has_new_key = config.contains("dtype");
   if (has_new_key) config["dtype"] = config_dtype(dtype);
   if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(dtype);
-  write_file((fs::path(to) / "config.json").string(), config.dump(2) + "\n");
-  constexpr std::array kCopied{"generation_config.json",
-                               "tokenizer.json",
-                               "tokenizer_config.json",
-                               "special_tokens_map.json",
-                               "tokenizer.model",
-                               "added_tokens.json",
-                               "vocab.json",
-                               "merges.txt",
-                               "chat_template.jinja"};
-  for (const char* name : kCopied)
-    if (const fs::path file = fs::path(from) / name; fs::is_regular_file(file))
-      write_file((fs::path(to) / name).string(), read_file(file.string()));
+  write_file((fs::path(to) / kConfigFile).string(), config.dump(2) + "\n");
+  for (const std::string& name : files_beside_weights(from))
+    if (name != kConfigFile) write_file((fs::path(to) / name).string(), read_file((fs::path(from) / name).string()));
 }
 
 }  // namespace multicard

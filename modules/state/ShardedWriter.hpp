@@ -24,7 +24,11 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
                    const std::function<at::Tensor(const std::string&)>& tensor_of,
                    std::uint64_t max_shard_bytes = kMaxShardBytes);
 
-/// Copies config.json, generation_config.json and the tokenizer's files from the model folder `from` to the folder
+/// Names of the files of the model folder `folder` that belong to the model beside its weights: config.json,
+/// generation_config.json and the tokenizer's; those that are there.
+std::vector<std::string> files_beside_weights(const std::string& folder);
+
+/// Copies files_beside_weights() from the model folder `from` to the folder
 /// `to`. \param dtype what config.json is to say about the weights \throws DataError when `from` has no config.json or
 /// it is no JSON object
 void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype);
