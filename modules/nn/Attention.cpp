@@ -26,8 +26,7 @@ AttentionInputs parts_of(const at::Tensor& qkv, const HeadShape& shape) {
 /// Queries and keys, which lie side by side, in place.
 void turn(const at::Tensor& qkv, const HeadShape& shape, const RopeTable& rope, Rotation rotation) {
   const std::int64_t heads = shape.heads + shape.kv_heads;
-  const at::Tensor both = qkv.narrow(1, 0, heads * shape.head_dim).unflatten(1, {heads, shape.head_dim});
-  both.copy_(rotate(both, rope, rotation));
+  rotate(qkv.narrow(1, 0, heads * shape.head_dim).unflatten(1, {heads, shape.head_dim}), rope, rotation);
 }
 
 class Attention : public torch::autograd::Function<Attention> {

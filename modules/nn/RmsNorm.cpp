@@ -1,9 +1,13 @@
 #include "nn/RmsNorm.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/rsqrt.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {
@@ -11,49 +15,106 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::ScalarType wide_dtype(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+struct NormResult {
+  at::Tensor stream, normed, scale;
+};
+
+NormResult normed_by_aten(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
+  const at::Tensor stream = delta.defined() ? x + delta : x.view_as(x);
+  const at::ScalarType wide = wide_dtype(x);
+  const at::Tensor values = stream.to(wide);
+  const at::Tensor scale = (values.square().mean({1}, /*keepdim=*/true) + epsilon).rsqrt();
+  return {stream, (values * scale * weight.to(wide)).to(x.scalar_type()), scale};
 }
+
+NormResult normed_by_rows(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
+  const at::Tensor wide_weight = weight.to(wide_dtype(x)).contiguous();
+  NormResult result{delta.defined() ? at::empty_like(x) : x.view_as(x), at::empty_like(x),
+                    at::empty({x.size(0), 1}, wide_weight.options())};
+  with_storage(x.scalar_type(), [&]<typename S>() {
+    using C = Compute<S>;
+    const std::int64_t size = x.size(1);
+    for_token_rows(x.size(0), [&](std::int64_t first, std::int64_t rows) {
+      const std::int64_t at = first * size;
+      token_kernels<S>().add_norm(values_of<S>(x) + at, delta.defined() ? values_of<S>(delta) + at : nullptr,
+                                  values_of<C>(wide_weight), rows, size, static_cast<C>(epsilon),
+                                  delta.defined() ? mutable_values_of<S>(result.stream) + at : nullptr,
+                                  mutable_values_of<S>(result.normed) + at, mutable_values_of<C>(result.scale) + first);
+    });
+  });
+  return result;
+}
+
+/// What backward reads of forward, and the gradient of `normed`; `dstream` may be undefined.
+struct NormGradients {
+  at::Tensor stream, scale, weight, dnormed, dstream;
+
+  at::Tensor by_aten() const {
+    const at::ScalarType wide = wide_dtype(stream);
+    const at::Tensor xhat = stream.to(wide) * scale, g = dnormed.to(wide) * weight.to(wide);
+    const at::Tensor dx = scale * (g - xhat * (g * xhat).mean({1}, /*keepdim=*/true));
+    return (dstream.defined() ? dx + dstream.to(wide) : dx).to(stream.scalar_type());
+  }
+
+  at::Tensor by_rows() const {
+    const at::Tensor wide_weight = weight.to(wide_dtype(stream)).contiguous();
+    const at::Tensor dx = at::empty_like(stream), dy = dnormed.contiguous();
+    const at::Tensor added = dstream.defined() ? dstream.contiguous() : dstream;
+    with_storage(stream.scalar_type(), [&]<typename S>() {
+      using C = Compute<S>;
+      const std::int64_t size = stream.size(1);
+      for_token_rows(stream.size(0), [&](std::int64_t first, std::int64_t rows) {
+        const std::int64_t at = first * size;
+        token_kernels<S>().norm_gradient(values_of<S>(dy) + at, added.defined() ? values_of<S>(added) + at : nullptr,
+                                         values_of<S>(stream) + at, values_of<C>(wide_weight),
+                                         values_of<C>(scale) + first, rows, size, mutable_values_of<S>(dx) + at);
+      });
+    });
+    return dx;
+  }
+
+  at::Tensor of_weight() const {
+    const at::ScalarType wide = wide_dtype(stream);
+    return (dnormed.to(wide) * stream.to(wide) * scale).sum({0}).to(weight.scalar_type());
+  }
+};
 
 class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
  public:
-  static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& delta,
-                               const at::Tensor& weight, double epsilon) {
-    const at::Tensor stream = delta ? x + *delta : x.view_as(x);
-    const at::ScalarType wide = wide_dtype(x);
-    const at::Tensor values = stream.to(wide);
-    const at::Tensor scale = (values.square().mean({1}, /*keepdim=*/true) + epsilon).rsqrt();
-    const at::Tensor normed = (values * scale * weight.to(wide)).to(x.scalar_type());
-    context->save_for_backward({stream, scale, weight});
-    context->saved_data["has_delta"] = delta.has_value();
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& added,
+                               const at::Tensor& weight, double epsilon, bool uses_rows) {
+    const at::Tensor delta = added.value_or(at::Tensor());
+    const NormResult result =
+        uses_rows ? normed_by_rows(x.contiguous(), delta.defined() ? delta.contiguous() : delta, weight, epsilon)
+                  : normed_by_aten(x, delta, weight, epsilon);
+    context->save_for_backward({result.stream, result.scale, weight});
+    context->saved_data["has_delta"] = delta.defined();
+    context->saved_data["uses_rows"] = uses_rows;
     context->set_materialize_grads(false);
-    return {stream, normed};
+    return {result.stream, result.normed};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &stream = saved[0], &scale = saved[1], &weight = saved[2];
     const bool has_delta = context->saved_data["has_delta"].toBool();
     const std::size_t weight_edge = has_delta ? 2 : 1;  // what is not there has no edge
-    at::Tensor dstream = gradients[0], dweight;
+    at::Tensor dx = gradients[0], dweight;
     if (gradients[1].defined()) {
-      const at::ScalarType wide = wide_dtype(stream);
-      const at::Tensor xhat = stream.to(wide) * scale, dnormed = gradients[1].to(wide);
-      if (context->needs_input_grad(weight_edge)) dweight = (dnormed * xhat).sum({0}).to(weight.scalar_type());
-      const at::Tensor g = dnormed * weight.to(wide);
-      at::Tensor dx = scale * (g - xhat * (g * xhat).mean({1}, /*keepdim=*/true));
-      if (dstream.defined()) dx = dx + dstream.to(wide);
-      dstream = dx.to(stream.scalar_type());
+      const NormGradients all{saved[0], saved[1], saved[2], gradients[1], gradients[0]};
+      dx = context->saved_data["uses_rows"].toBool() ? all.by_rows() : all.by_aten();
+      if (context->needs_input_grad(weight_edge)) dweight = all.of_weight();
     }
-    return {dstream, has_delta ? dstream : at::Tensor(), dweight, {}};
+    return {dx, has_delta ? dx : at::Tensor(), dweight, {}, {}};
   }
 };
 
 }  // namespace
 
-Normed add_rms_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
-  const auto optional = delta.defined() ? std::optional<at::Tensor>(delta) : std::nullopt;
-  const variable_list results = AddRmsNorm::apply(x, optional, weight, epsilon);
+Normed add_rms_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
+                    Kernels kernels) {
+  const auto added = delta.defined() ? std::optional<at::Tensor>(delta) : std::nullopt;
+  const bool uses_rows = x.is_cpu() && kernels == Kernels::automatic;
+  const variable_list results = AddRmsNorm::apply(x, added, weight, epsilon, uses_rows);
   return {results[0], results[1]};
 }
 

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/BatchNormAct.hpp"
+
 namespace multicard {
 
 struct Normed {
@@ -11,7 +13,8 @@ struct Normed {
 };
 
 /// x and delta [tokens, size] of one type (delta may be undefined: then stream is x), weight [size] of any. Computed in
-/// float32 at least, from the stream as it is rounded to its type. Neither result shares its gradient's memory.
-Normed add_rms_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon);
+/// float32 at least, from the stream as it is rounded to its type.
+Normed add_rms_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
+                    Kernels kernels = Kernels::automatic);
 
 }  // namespace multicard

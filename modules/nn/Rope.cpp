@@ -5,10 +5,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/cos.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/sin.h>
+
+#include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {
@@ -27,6 +28,30 @@ float stretched(float frequency, const RopeScaling& scaling) {
   const float smooth = (static_cast<float>(positions) / wavelength - static_cast<float>(scaling.low_frequency_factor)) /
                        static_cast<float>(scaling.high_frequency_factor - scaling.low_frequency_factor);
   return (1 - smooth) * frequency / factor + smooth * frequency;
+}
+
+void rotate_by_aten(const at::Tensor& x, const RopeTable& table, Rotation rotation) {
+  const std::int64_t half = x.size(2) / 2;
+  const at::ScalarType dtype = table.cos.scalar_type();
+  const at::Tensor cos = table.cos.unsqueeze(1), sin = table.sin.unsqueeze(1);
+  const at::Tensor turned = rotation == Rotation::forward ? sin : -sin;
+  const at::Tensor first = x.narrow(2, 0, half), second = x.narrow(2, half, half);
+  const at::Tensor wide_first = first.to(dtype), wide_second = second.to(dtype);
+  const at::Tensor new_first = wide_first * cos - wide_second * turned;
+  second.copy_(wide_second * cos + wide_first * turned);
+  first.copy_(new_first);
+}
+
+void rotate_by_rows(const at::Tensor& x, const RopeTable& table, Rotation rotation) {
+  const std::int64_t stride = x.stride(0), half = x.size(2) / 2;
+  with_storage(x.scalar_type(), [&]<typename S>() {
+    using C = Compute<S>;
+    for_token_rows(x.size(0), [&](std::int64_t first, std::int64_t rows) {
+      token_kernels<S>().turn(mutable_values_of<S>(x) + first * stride, rows, stride, x.size(1), x.size(2),
+                              values_of<C>(table.cos) + first * half, values_of<C>(table.sin) + first * half,
+                              C(rotation == Rotation::forward ? 1 : -1));
+    });
+  });
 }
 
 }  // namespace
@@ -51,13 +76,11 @@ RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarTy
   return {angles.cos().to(device, dtype), angles.sin().to(device, dtype)};
 }
 
-at::Tensor rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation) {
-  const std::int64_t half = x.size(2) / 2;
-  const at::ScalarType dtype = table.cos.scalar_type();
-  const at::Tensor cos = table.cos.unsqueeze(1), sin = table.sin.unsqueeze(1);
-  const at::Tensor first = x.narrow(2, 0, half).to(dtype), second = x.narrow(2, half, half).to(dtype);
-  const at::Tensor turned = rotation == Rotation::forward ? sin : -sin;
-  return at::cat({first * cos - second * turned, second * cos + first * turned}, 2).to(x.scalar_type());
+void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kernels kernels) {
+  if (x.is_cpu() && kernels == Kernels::automatic)
+    rotate_by_rows(x, table, rotation);
+  else
+    rotate_by_aten(x, table, rotation);
 }
 
 }  // namespace multicard

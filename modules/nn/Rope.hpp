@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/BatchNormAct.hpp"
 #include "nn/LlamaConfig.hpp"
 
 namespace multicard {
@@ -23,11 +24,11 @@ struct RopeTable {
 /// The table of positions 0 .. count - 1. Angles are taken in float32, as the models were trained with.
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device);
 
-/// Which way rotate() turns: inverse is also the gradient of forward.
+/// Which way rotate() turns: inverse is also what the gradient of forward takes.
 enum class Rotation { forward, inverse };
 
-/// Pairs (i, i + head_dim / 2) of x [tokens, heads, head_dim] turned by the angles of the tokens' `table`; computed in
-/// the table's type, given in the type of x.
-at::Tensor rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation);
+/// Turns, in place and without gradients, the pairs (i, i + head_dim / 2) of x, a view [tokens, heads, head_dim] whose
+/// heads lie side by side, by the angles of the tokens' `table`. Computed in the table's type.
+void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kernels kernels = Kernels::automatic);
 
 }  // namespace multicard

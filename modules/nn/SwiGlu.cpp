@@ -1,9 +1,12 @@
 #include "nn/SwiGlu.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {
@@ -11,37 +14,73 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::ScalarType wide_dtype(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+/// Gate and up in the type of the arithmetic.
+struct Halves {
+  at::Tensor gate, up;
+
+  explicit Halves(const at::Tensor& both)
+      : gate(both.narrow(1, 0, both.size(1) / 2).to(wide_dtype(both))),
+        up(both.narrow(1, both.size(1) / 2, both.size(1) / 2).to(wide_dtype(both))) {}
+};
+
+at::Tensor gated_by_aten(const at::Tensor& both) {
+  const Halves x(both);
+  return (x.gate * x.gate.sigmoid() * x.up).to(both.scalar_type());
+}
+
+at::Tensor gated_by_rows(const at::Tensor& both) {
+  const std::int64_t size = both.size(1) / 2;
+  const at::Tensor y = at::empty({both.size(0), size}, both.options());
+  with_storage(both.scalar_type(), [&]<typename S>() {
+    for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
+      token_kernels<S>().gate(values_of<S>(both) + first * 2 * size, rows, size,
+                              mutable_values_of<S>(y) + first * size);
+    });
+  });
+  return y;
+}
+
+at::Tensor gradient_by_aten(const at::Tensor& dy, const at::Tensor& both) {
+  const Halves x(both);
+  const at::Tensor g = dy.to(wide_dtype(both)), open = x.gate.sigmoid(), result = at::empty_like(both);
+  const std::int64_t size = both.size(1) / 2;
+  result.narrow(1, 0, size).copy_(g * x.up * open * (1 + x.gate * (1 - open)));
+  result.narrow(1, size, size).copy_(g * x.gate * open);
+  return result;
+}
+
+at::Tensor gradient_by_rows(const at::Tensor& dy, const at::Tensor& both) {
+  const std::int64_t size = both.size(1) / 2;
+  const at::Tensor result = at::empty_like(both);
+  with_storage(both.scalar_type(), [&]<typename S>() {
+    for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
+      token_kernels<S>().gate_gradient(values_of<S>(dy) + first * size, values_of<S>(both) + first * 2 * size, rows,
+                                       size, mutable_values_of<S>(result) + first * 2 * size);
+    });
+  });
+  return result;
 }
 
 class SwiGlu : public torch::autograd::Function<SwiGlu> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_and_up) {
-    context->save_for_backward({gate_and_up});
-    const at::ScalarType wide = wide_dtype(gate_and_up);
-    const std::int64_t size = gate_and_up.size(1) / 2;
-    const at::Tensor gate = gate_and_up.narrow(1, 0, size).to(wide), up = gate_and_up.narrow(1, size, size).to(wide);
-    return (gate * gate.sigmoid() * up).to(gate_and_up.scalar_type());
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_and_up, bool uses_rows) {
+    const at::Tensor both = gate_and_up.contiguous();
+    context->save_for_backward({both});
+    context->saved_data["uses_rows"] = uses_rows;
+    return uses_rows ? gated_by_rows(both) : gated_by_aten(both);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const at::Tensor gate_and_up = context->get_saved_variables()[0];
-    const at::ScalarType wide = wide_dtype(gate_and_up);
-    const std::int64_t size = gate_and_up.size(1) / 2;
-    const at::Tensor gate = gate_and_up.narrow(1, 0, size).to(wide), up = gate_and_up.narrow(1, size, size).to(wide);
-    const at::Tensor dy = gradients[0].to(wide), sigmoid = gate.sigmoid();
-    at::Tensor result = at::empty_like(gate_and_up);
-    result.narrow(1, 0, size).copy_(dy * up * sigmoid * (1 + gate * (1 - sigmoid)));
-    result.narrow(1, size, size).copy_(dy * gate * sigmoid);
-    return {result};
+    const at::Tensor both = context->get_saved_variables()[0];
+    const bool uses_rows = context->saved_data["uses_rows"].toBool();
+    return {uses_rows ? gradient_by_rows(gradients[0].contiguous(), both) : gradient_by_aten(gradients[0], both), {}};
   }
 };
 
 }  // namespace
 
-at::Tensor swiglu(const at::Tensor& gate_and_up) {
-  return SwiGlu::apply(gate_and_up);
+at::Tensor swiglu(const at::Tensor& gate_and_up, Kernels kernels) {
+  return SwiGlu::apply(gate_and_up, gate_and_up.is_cpu() && kernels == Kernels::automatic);
 }
 
 }  // namespace multicard

@@ -3,9 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/BatchNormAct.hpp"
+
 namespace multicard {
 
 /// silu(gate) * up, [tokens, size], of gate and up side by side [tokens, 2 size]; computed in float32 at least.
-at::Tensor swiglu(const at::Tensor& gate_and_up);
+at::Tensor swiglu(const at::Tensor& gate_and_up, Kernels kernels = Kernels::automatic);
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "nn/TokenLoss.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -14,6 +15,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "nn/Products.hpp"
+#include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {
@@ -21,14 +23,47 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::ScalarType wide_dtype(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 /// Targets whose logits are held at a time: as many as fill the memory that pays, in whole blocks of a product.
 std::int64_t chunk_rows(const at::Tensor& weight) {
   const std::int64_t bytes = std::int64_t{1} << (weight.is_cpu() ? 26 : 29);
   return std::max<std::int64_t>(64, bytes / (4 * weight.size(0)) / 64 * 64);
+}
+
+template <typename Body>
+void for_rows_of(const at::Tensor& logits, const Body& body) {
+  at::parallel_for(0, logits.size(0), 1, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t row = first; row < end; ++row)
+      body(row);
+  });
+}
+
+/// log(sum(exp)) of each row, [rows, 1].
+at::Tensor log_sum_exp(const at::Tensor& logits) {
+  if (!logits.is_cpu()) return logits.logsumexp({1}, /*keepdim=*/true);
+  const at::Tensor result = at::empty({logits.size(0), 1}, logits.options());
+  with_storage(logits.scalar_type(), [&]<typename S>() {
+    if constexpr (std::is_same_v<S, Compute<S>>)
+      for_rows_of(logits, [&](std::int64_t row) {
+        mutable_values_of<S>(result)[row] =
+            token_kernels<S>().log_sum_exp(values_of<S>(logits) + row * logits.size(1), logits.size(1));
+      });
+  });
+  return result;
+}
+
+/// logits = exp(logits - shift), shift [rows, 1].
+void exponentials_(const at::Tensor& logits, const at::Tensor& shift) {
+  if (!logits.is_cpu()) {
+    logits.sub_(shift).exp_();
+    return;
+  }
+  with_storage(logits.scalar_type(), [&]<typename S>() {
+    if constexpr (std::is_same_v<S, Compute<S>>)
+      for_rows_of(logits, [&](std::int64_t row) {
+        token_kernels<S>().exponentials(mutable_values_of<S>(logits) + row * logits.size(1), logits.size(1),
+                                        values_of<S>(shift)[row]);
+      });
+  });
 }
 
 /// Goes over the targets in chunks.
@@ -40,15 +75,14 @@ class ChunkedLoss {
         weight_(weight.to(rows_.scalar_type())),
         wide_(wide_dtype(hidden)) {}
 
-  /// Calls body(first, count, logits, losses): logits and losses are of wide type.
+  /// Calls body(first, count, logits, logsumexp), the latter two of wide type; logits may be overwritten.
   template <typename Body>
   void for_each(const Body& body) const {
     const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
     for (std::int64_t first = 0; first < total; first += most) {
       const std::int64_t count = std::min(most, total - first);
       const at::Tensor logits = product(rows(first, count), weight_.t()).to(wide_);
-      const at::Tensor logsumexp = logits.logsumexp({1}, /*keepdim=*/true);
-      body(first, count, logits, logsumexp);
+      body(first, count, logits, log_sum_exp(logits));
     }
   }
   at::Tensor rows(std::int64_t first, std::int64_t count) const { return rows_.narrow(0, first, count); }
@@ -78,7 +112,8 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
       total.add_((logsumexp - logits.gather(1, tokens)).sum(at::kDouble));
       if (!needs_hidden && !needs_weight) return;
       // softmax minus one at the target, in place of the logits
-      at::Tensor gradient = logits.sub_(logsumexp).exp_();
+      exponentials_(logits, logsumexp);
+      at::Tensor gradient = logits;
       gradient.scatter_add_(1, tokens, at::full({1, 1}, -1.0, gradient.options()).expand_as(tokens));
       gradient = gradient.to(chunks.weight().scalar_type());
       if (needs_hidden) dhidden.narrow(0, first, count).copy_(product(gradient, chunks.weight()));

@@ -1,8 +1,10 @@
 #pragma once
-/// \file The kernels compiled for each instruction set; row_kernels() and plane_kernels() pick among them.
+/// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels() and
+/// token_kernels() pick among them.
 
 #include "nn/cpu/PlaneKernels.hpp"
 #include "nn/cpu/RowKernels.hpp"
+#include "nn/cpu/TokenKernels.hpp"
 
 namespace multicard {
 
@@ -10,6 +12,7 @@ template <typename S>
 struct CpuKernels {
   const RowKernels<S>* rows;
   const PlaneKernels<S>* planes;
+  const TokenKernels<S>* tokens;
 };
 
 template <typename S>

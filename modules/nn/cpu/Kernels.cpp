@@ -31,6 +31,10 @@ template <typename S>
 const PlaneKernels<S>& plane_kernels() {
   return *kernels<S>().planes;
 }
+template <typename S>
+const TokenKernels<S>& token_kernels() {
+  return *kernels<S>().tokens;
+}
 
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
@@ -40,5 +44,9 @@ template const PlaneKernels<float>& plane_kernels();
 template const PlaneKernels<double>& plane_kernels();
 template const PlaneKernels<Bfloat16>& plane_kernels();
 template const PlaneKernels<Float16>& plane_kernels();
+template const TokenKernels<float>& token_kernels();
+template const TokenKernels<double>& token_kernels();
+template const TokenKernels<Bfloat16>& token_kernels();
+template const TokenKernels<Float16>& token_kernels();
 
 }  // namespace multicard

@@ -58,17 +58,21 @@ TEST(Rope, DividesFrequenciesOfLinearScaling) {
 
 TEST(Rope, TurnsPairsOfHalvesAndBack) {
   LlamaConfig config;
-  config.head_dim = 4;
+  config.head_dim = 36;
   const RopeTable table = rope_table(config, 3, at::kDouble, at::kCPU);
-  const at::Tensor x = at::randn({3, 2, 4}, at::kDouble);
-
-  const at::Tensor turned = rotate(x, table, Rotation::forward);
-
   const double angle = 2 * rope_frequencies(config)[1].item<double>();
-  const double first = x[2][1][1].item<double>(), second = x[2][1][3].item<double>();
-  EXPECT_NEAR(turned[2][1][1].item<double>(), first * std::cos(angle) - second * std::sin(angle), 1e-6);
-  EXPECT_NEAR(turned[2][1][3].item<double>(), second * std::cos(angle) + first * std::sin(angle), 1e-6);
-  EXPECT_LT(test::largest(rotate(turned, table, Rotation::inverse) - x), 1e-6);
+  for (const Kernels kernels : {Kernels::automatic, Kernels::aten}) {
+    const at::Tensor row = at::randn({3, 3 * 36}, at::kDouble);
+    const at::Tensor x = row.narrow(1, 0, 2 * 36).unflatten(1, {2, 36}), before = row.clone();
+
+    rotate(x, table, Rotation::forward, kernels);
+
+    const double first = before[2][36 + 1].item<double>(), second = before[2][36 + 19].item<double>();
+    EXPECT_NEAR(x[2][1][1].item<double>(), first * std::cos(angle) - second * std::sin(angle), 1e-6);
+    EXPECT_NEAR(x[2][1][19].item<double>(), second * std::cos(angle) + first * std::sin(angle), 1e-6);
+    rotate(x, table, Rotation::inverse, kernels);
+    EXPECT_LT(test::largest(row - before), 1e-6);
+  }
 }
 
 }  // namespace
