@@ -41,23 +41,43 @@ void log_memory(const SessionResult& result, const Communicator& world) {
                                 device > 0 ? fmt::format(", {} on its GPU", human_bytes(device)) : ""));
 }
 
+/// The last value and the best one. \param better whether the first of two values is better
+void log_best(const char* name, const MetricSeries& series, bool (*better)(double, double)) {
+  if (series.values.empty()) return;
+  const auto best = std::min_element(series.values.begin(), series.values.end(), better) - series.values.begin();
+  log_row(name, fmt::format("{} after {} steps, best {} after {}", significant(series.values.back()),
+                            series.steps.back(), significant(series.values[static_cast<std::size_t>(best)]),
+                            series.steps[static_cast<std::size_t>(best)]));
+}
+
 void log_scores(const std::map<std::string, MetricSeries>& metrics) {
   if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty())
     log_row("train loss",
             fmt::format("{} at step {}", significant(loss->second.values.back()), loss->second.steps.back()));
-  const auto found = metrics.find("eval_accuracy");
-  if (found == metrics.end() || found->second.values.empty()) return;
-  const MetricSeries& accuracy = found->second;
-  const auto best = std::max_element(accuracy.values.begin(), accuracy.values.end()) - accuracy.values.begin();
-  log_row("accuracy", fmt::format("{} after {} steps, best {} after {}", significant(accuracy.values.back()),
-                                  accuracy.steps.back(), significant(accuracy.values[static_cast<std::size_t>(best)]),
-                                  accuracy.steps[static_cast<std::size_t>(best)]));
+  if (const auto accuracy = metrics.find("eval_accuracy"); accuracy != metrics.end())
+    log_best("accuracy", accuracy->second, [](double a, double b) { return a > b; });
+  else if (const auto loss = metrics.find("eval_loss"); loss != metrics.end())
+    log_best("test loss", loss->second, [](double a, double b) { return a < b; });
+}
+
+/// What the model needs by its formula, whatever the program computes twice.
+void log_utilisation(const SessionResult& result, int num_ranks) {
+  const auto found = result.summary.metrics.find("model_flops_per_s");
+  if (found == result.summary.metrics.end() || found->second.values.empty()) return;
+  const double rate = median(found->second.values) / num_ranks;
+  const auto peak = result.summary.reals.find("peak_flops_per_s");
+  const std::string share = peak == result.summary.reals.end() ? "utilisation n/a, no peak is known for this device"
+                                                               : fmt::format("utilisation {} % of {} TFLOP/s",
+                                                                             significant(100 * rate / peak->second, 3),
+                                                                             significant(peak->second / 1e12));
+  log_row("model", fmt::format("{} TFLOP/s a rank, {}", significant(rate / 1e12, 3), share));
 }
 
 }  // namespace
 
 void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output) {
   log_times(result);
+  log_utilisation(result, world.size());
   log_memory(result, world);
   log_scores(result.summary.metrics);
   if (const auto checkpoint = CheckpointStore(output, 1).newest()) log_row("checkpoint", *checkpoint);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "EvalLanguage.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
@@ -16,6 +17,7 @@
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsWriter.hpp"
+#include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/ImageTask.hpp"
 #include "tasks/Normalisation.hpp"
@@ -87,6 +89,10 @@ std::optional<KnownCheckpoint> choose_checkpoint(const EvalArguments& arguments,
 
 /// The weights of a checkpoint, averaged unless the deck wants none; without one, those of model.weights.
 void choose_weights(Subject& subject, const RunOptions& options, const std::optional<KnownCheckpoint>& checkpoint) {
+  if (!checkpoint && options.is_language()) {
+    subject.origin = options.model.adapter ? "adapter " + *options.model.adapter : "base model";
+    return;
+  }
   if (!checkpoint && !options.model.weights)
     throw DataError(fmt::format("{} has no complete checkpoint", options.run.output), "there is nothing to evaluate",
                     "Train first, name a checkpoint, or set model.weights.");
@@ -98,7 +104,9 @@ void choose_weights(Subject& subject, const RunOptions& options, const std::opti
   CheckpointStore::verify(checkpoint->folder);
   const std::string averaged = CheckpointStore::average_file(checkpoint->folder);
   const bool is_averaged = options.run.ema_decay > 0 && fs::exists(averaged);
-  subject.weights = is_averaged ? averaged : CheckpointStore::model_file(checkpoint->folder);
+  const std::string adapters = (fs::path(checkpoint->folder) / kAdapterFile).string();
+  const std::string trained = fs::exists(adapters) ? adapters : CheckpointStore::model_file(checkpoint->folder);
+  subject.weights = is_averaged ? averaged : trained;
   subject.origin = fmt::format("checkpoint of step {}{}", checkpoint->state.step,
                                is_averaged ? ", moving average of its weights" : "");
 }
@@ -111,7 +119,7 @@ void choose_normalisation(Subject& subject, const EvalArguments& arguments, cons
     subject.normalize = normalisation_from_numbers(checkpoint->state.extra);
   const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
   if (!missing) return;
-  if (!options.data.normalize && !subject.normalize)
+  if (!options.is_language() && !options.data.normalize && !subject.normalize)
     throw DataError(missing->problem(), "the mean and the deviation of the pixels come from the training shards",
                     "Set data.train, or data.normalize to the values of the training.");
   put(subject.deck, "data.train", *options.data.test);
@@ -236,7 +244,10 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const std::string results =
       arguments.output.empty() ? (fs::path(options.run.output) / "eval.h5").string() : arguments.output;
   log_heading("eval", arguments.source);
-  log_info(fmt::format("{:<10}{} ({})", "weights", subject.weights, subject.origin));
+  log_info(fmt::format("{:<10}{} ({})", "weights", subject.weights.empty() ? options.model.path : subject.weights,
+                       subject.origin));
+  if (options.is_language())
+    return eval_language(arguments, {options, subject.deck, subject.weights, subject.origin}, results, world);
   const Topology topology = find_topology(world);
   const DeviceChoice device = set_up_rank(options, world, topology);
   set_compute_threads(std::nullopt, topology);

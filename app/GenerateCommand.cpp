@@ -66,6 +66,10 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Speaker& sp
   const auto found = speaker.template_name.empty() ? PromptTemplate::of_folder(speaker.model)
                                                    : PromptTemplate::named(speaker.template_name);
   if (!found) return tokenizer.encode(prompt, SpecialTokens::add);
+  if (!found->completion_needs_eos()) {  // a chat template
+    const std::vector<Message> messages{{"user", prompt}};
+    return encode_pieces(tokenizer, found->conversation(messages, Turn::open)).ids;
+  }
   std::vector<TextPiece> pieces = found->instruction(prompt, "", "");
   while (!pieces.empty() && pieces.back().is_target)  // what the model is to write itself
     pieces.pop_back();

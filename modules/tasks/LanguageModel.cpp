@@ -1,7 +1,5 @@
 #include "tasks/LanguageModel.hpp"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <set>
 
@@ -13,16 +11,12 @@
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
 #include "state/ModelFolder.hpp"
+#include "state/ShardedWriter.hpp"
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {
 
 namespace {
-
-constexpr std::array kFilesOfAModel{
-    "config.json",           "generation_config.json",  "tokenizer.json", "tokenizer.model",
-    "tokenizer_config.json", "special_tokens_map.json", "vocab.json",     "merges.txt",
-    "chat_template.jinja"};
 
 at::ScalarType compute_type(Precision precision) {
   return autocast_type(precision).value_or(master_type(precision));
@@ -65,20 +59,6 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
   }
   adapters.dropout = method.dropout;
   return adapters;
-}
-
-/// The linear layers that the tensors of an adapter belong to, without the model's prefix.
-std::vector<std::string> layers_of(const NamedTensors& adapters) {
-  constexpr std::string_view kPrefix = "base_model.model.", kSuffix = ".lora_A.weight";
-  std::vector<std::string> layers;
-  for (const NamedTensor& entry : adapters)
-    if (entry.name.ends_with(kSuffix))
-      layers.push_back(entry.name.substr(kPrefix.size(), entry.name.size() - kPrefix.size() - kSuffix.size()));
-  return layers;
-}
-
-std::string last_part(const std::string& layer) {
-  return layer.substr(layer.rfind('.') + 1);
 }
 
 }  // namespace
@@ -139,18 +119,9 @@ AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   config.alpha = adapters.alpha;
   config.dropout = adapters.dropout;
   config.rslora = adapters.rslora;
+  config.targets = adapters.targets;
   config.base_model = folder_;
-  // PEFT adapts every layer whose name ends so; where that would be more layers than these, whole names say which.
-  const std::vector<std::string> layers = layers_of(network_->adapters());
-  std::set<std::string> ends;
-  for (const std::string& layer : layers)
-    ends.insert(last_part(layer));
-  std::size_t num_meant = 0;
-  for (const NamedTensor& weight : network_->weights())
-    if (weight.name.ends_with(".weight") && weight.tensor.dim() == 2)
-      num_meant += ends.count(last_part(weight.name.substr(0, weight.name.rfind('.'))));
-  config.targets = num_meant == layers.size() ? std::vector<std::string>(ends.begin(), ends.end()) : layers;
-  return config;
+  return with_resolved_targets(std::move(config), adapted_layers_of(network_->adapters(), folder_));
 }
 
 std::string LanguageModel::file_name() const {
@@ -160,10 +131,8 @@ std::string LanguageModel::file_name() const {
 std::map<std::string, std::string> LanguageModel::files_beside() const {
   if (has_adapters()) return {{kAdapterConfigFile, adapter_config_json(*adapter_)}};
   std::map<std::string, std::string> files;
-  for (const char* name : kFilesOfAModel) {
-    const std::filesystem::path path = std::filesystem::path(folder_) / name;
-    if (std::filesystem::exists(path)) files[name] = read_file(path.string());
-  }
+  for (const std::string& name : files_beside_weights(folder_))
+    files[name] = read_file((std::filesystem::path(folder_) / name).string());
   return files;
 }
 

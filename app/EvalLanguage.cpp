@@ -1,0 +1,83 @@
+#include "EvalLanguage.hpp"
+
+#include <cmath>
+#include <iostream>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "Runs.hpp"
+#include "base/Clock.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "results/ResultsWriter.hpp"
+#include "state/TensorFile.hpp"
+#include "tasks/LanguageTask.hpp"
+#include "tasks/RankSetup.hpp"
+
+namespace multicard {
+
+namespace {
+
+void check_finite(double loss, const std::string& origin) {
+  if (std::isfinite(loss)) return;
+  throw NumericalError(fmt::format("the test loss of the {} is {}", origin, loss),
+                       "the weights hold values that are not finite, or the network overflows",
+                       "Evaluate another checkpoint, or with precision=fp32.")
+      .on_all_ranks();
+}
+
+RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, const Communicator& world,
+                     const DeviceChoice& device, const TextTotals& totals) {
+  RunSummary summary;
+  summary.name = "main";
+  summary.text = {{"task", subject.options.task},
+                  {"precision", subject.options.precision},
+                  {"device", device.description},
+                  {"weights", subject.weights.empty() ? subject.options.model.path : subject.weights},
+                  {"weights_origin", subject.origin},
+                  {"deck", with_defaults(subject.deck).to_yaml()}};
+  summary.integers = {{"ranks", world.size()},
+                      {"global_batch", subject.options.run.batch_over(world.size())},
+                      {"samples", totals.sequences},
+                      {"tokens", totals.tokens},
+                      {"trained_tokens", totals.targets}};
+  summary.reals = {{"loss", totals.loss}, {"perplexity", totals.perplexity()}};
+  task.add_attributes(summary);
+  return summary;
+}
+
+}  // namespace
+
+ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& subject, const std::string& results,
+                       const Communicator& world) {
+  const Topology topology = find_topology(world);
+  const DeviceChoice device = set_up_rank(subject.options, world, topology);
+  set_compute_threads(std::nullopt, topology);
+  LanguageTask task(subject.options, world, device.device);
+  agreed(world, [&] {
+    const at::NoGradGuard no_grad;
+    if (!subject.weights.empty()) copy_into(task.model().trained(), TensorFile(subject.weights));
+  });
+  const TimePoint start = SteadyClock::now();
+  const TextTotals totals = task.score_test_set();
+  const double seconds = seconds_since(start);
+  check_finite(totals.loss, subject.origin);
+  write_results(results, world, full_provenance(world, arguments.command_line),
+                summarise(subject, task, world, device, totals), RankRows{});
+  log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",
+                       significant(totals.loss), significant(totals.perplexity()), grouped(totals.sequences),
+                       grouped(totals.tokens), grouped(totals.targets), human_duration(seconds)));
+  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  if (arguments.json && world.is_root())
+    std::cout << nlohmann::ordered_json{{"loss", totals.loss},
+                                        {"perplexity", totals.perplexity()},
+                                        {"tokens", totals.tokens},
+                                        {"sequences", totals.sequences}}
+              << std::endl;
+  return ExitCode::complete;
+}
+
+}  // namespace multicard
