@@ -106,6 +106,7 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
+    // Autograd keeps numbers, not pointers. NOLINTNEXTLINE(performance-no-int-to-ptr)
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
     const at::Tensor dy = in_layout(gradients[0], layout_of(saved[0]));
     const Needs needs{context->needs_input_grad(0), context->needs_input_grad(1), context->needs_input_grad(2)};

@@ -161,10 +161,12 @@ DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, con
   return result;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): S is a type
 #define MULTICARD_INSTANTIATE(S)                                                          \
   template void depthwise_forward(const Depthwise<S>&, S*, ChannelMoments*);              \
   template DepthwiseGradients depthwise_backward(const Depthwise<S>&, const S*, const S*, \
                                                  const NormGradient<Compute<S>>&, Gradients, S*)
+// NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);

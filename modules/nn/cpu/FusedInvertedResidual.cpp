@@ -258,6 +258,7 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
     const SavedBlock saved = SavedBlock::of(context->get_saved_variables());
     const std::int64_t stride = context->saved_data["stride"].toInt();
     const bool adds_input = context->saved_data["adds_input"].toBool();
+    // Autograd keeps numbers, not pointers. NOLINTNEXTLINE(performance-no-int-to-ptr)
     auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
     const auto layout = static_cast<at::MemoryFormat>(context->saved_data["layout"].toInt());
     const at::Tensor dy = in_layout(gradients[0], at::MemoryFormat::ChannelsLast);

@@ -77,6 +77,7 @@ void plane_input_gradient(const S* dy, const S* x, const PlaneShape& shape, cons
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): S is a type
 #define MULTICARD_INSTANTIATE(S)                                                                                  \
   template ChannelMoments plane_moments(const S*, const PlaneShape&);                                             \
   template void normalise_planes(const S*, const PlaneShape&, const NormCoefficients<Compute<S>>&, const S*, S*); \
@@ -84,6 +85,7 @@ void plane_input_gradient(const S* dy, const S* x, const PlaneShape& shape, cons
                                             const NormCoefficients<Compute<S>>&);                                 \
   template void plane_input_gradient(const S*, const S*, const PlaneShape&, const NormCoefficients<Compute<S>>&,  \
                                      const NormGradient<Compute<S>>&, S*)
+// NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);

@@ -77,6 +77,7 @@ void norm_input_gradient(const S* dy, const S* x, std::int64_t rows, const NormC
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): S is a type
 #define MULTICARD_INSTANTIATE(S)                                                                                   \
   template void join_block(const S*, std::int64_t, std::int64_t, ChannelMoments*);                                 \
   template ChannelMoments channel_moments(const S*, std::int64_t, std::int64_t);                                   \
@@ -84,6 +85,7 @@ void norm_input_gradient(const S* dy, const S* x, std::int64_t rows, const NormC
   template GradientSums norm_gradient_sums(const S*, const S*, std::int64_t, const NormCoefficients<Compute<S>>&); \
   template void norm_input_gradient(const S*, const S*, std::int64_t, const NormCoefficients<Compute<S>>&,         \
                                     const NormGradient<Compute<S>>&, S*)
+// NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);

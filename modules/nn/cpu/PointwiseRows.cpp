@@ -150,10 +150,12 @@ PointwiseGradients pointwise_backward(const Pointwise<S>& layer, const S* dy, co
   return result;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): S is a type
 #define MULTICARD_INSTANTIATE(S)                                                          \
   template void pointwise_forward(const Pointwise<S>&, S*, ChannelMoments*);              \
   template PointwiseGradients pointwise_backward(const Pointwise<S>&, const S*, const S*, \
                                                  const NormGradient<Compute<S>>&, const S*, Gradients, S*)
+// NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_INSTANTIATE(float);
 MULTICARD_INSTANTIATE(double);
 MULTICARD_INSTANTIATE(Bfloat16);

@@ -30,6 +30,7 @@ MULTICARD_INLINE void store(Bfloat16* to, V value) {
   using Whole = typename Bits<V>::Whole;
   const Whole bits = __builtin_bit_cast(Whole, value), zero{}, quiet_nan = zero + 0x7fc0;
   const Whole rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  // Not equal to itself is what is no number. NOLINTNEXTLINE(misc-redundant-expression)
   store(&to->bits, converted<typename Bits<V>::Half>(value == value ? rounded : quiet_nan));
 }
 
