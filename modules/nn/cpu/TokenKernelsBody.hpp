@@ -185,10 +185,15 @@ void turn(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std:
 template <typename T>
 T log_sum_exp(const T* logits, std::int64_t size) {
   const T largest = largest_of(logits, size);
-  const T sum = sum_of<T>(size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
-    using V = typename Vector<T, Lanes>::Type;
-    return exponential(V(load<V>(logits + i) - largest), T());
-  });
+  // In blocks, so that small terms are not lost in a large sum.
+  constexpr std::int64_t kBlock = 1024;
+  double sum = 0;
+  for (std::int64_t first = 0; first < size; first += kBlock)
+    sum +=
+        sum_of<T>(size - first < kBlock ? size - first : kBlock, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
+          using V = typename Vector<T, Lanes>::Type;
+          return exponential(V(load<V>(logits + first + i) - largest), T());
+        });
   return largest + static_cast<T>(__builtin_log(sum));
 }
 

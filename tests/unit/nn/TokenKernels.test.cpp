@@ -125,6 +125,9 @@ TEST(TokenKernels, LogarithmsOfSumsOfExponentials) {
     const double found = token_kernels<float>().log_sum_exp(x.data_ptr<float>(), size);
     EXPECT_NEAR(found, x.to(at::kDouble).logsumexp({0}).item<double>(), 1e-4);
   }
+  const at::Tensor many = at::randn({200001}) * 2;
+  EXPECT_NEAR(token_kernels<float>().log_sum_exp(many.data_ptr<float>(), many.numel()),
+              many.to(at::kDouble).logsumexp({0}).item<double>(), 2e-6);
   at::Tensor broken = at::randn({100});
   broken[40] = std::nan("");
   EXPECT_TRUE(std::isnan(token_kernels<float>().log_sum_exp(broken.data_ptr<float>(), 100)));
