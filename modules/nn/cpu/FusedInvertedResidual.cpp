@@ -194,7 +194,7 @@ class Backward {
     if (saved_.expands()) before = saved_.expand.template coefficients<C>(Activation::relu6);
     const at::Tensor& x = saved_.expands() ? saved_.expand.output : saved_.input;
     const ActivationShape shape(x);
-    const at::Tensor dx = empty_if(needs_.expanded(), x);
+    at::Tensor dx = empty_if(needs_.expanded(), x);
     auto result = depthwise_backward<S>({shape.images, shape.height, shape.width, shape.channels, stride_,
                                          saved_.depthwise.weight, data(x), before ? &*before : nullptr},
                                         data(dfiltered_), data(saved_.depthwise.output), gradient,
@@ -208,7 +208,7 @@ class Backward {
   at::Tensor expand(const at::Tensor& dexpanded, const at::Tensor& dy) {
     const NormGradient<C> gradient = settle(saved_.expand, needs_.expand, expanded_sums_, expand_);
     if (!needs_.input && !needs_.expand.weight) return {};
-    const at::Tensor dinput = empty_if(needs_.input, saved_.input);
+    at::Tensor dinput = empty_if(needs_.input, saved_.input);
     auto result =
         pointwise_backward<S>({ActivationShape(saved_.input).rows(), saved_.expand.weight, data(saved_.input), nullptr},
                               data(dexpanded), data(saved_.expand.output), gradient, adds_input_ ? data(dy) : nullptr,
