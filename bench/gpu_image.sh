@@ -4,8 +4,8 @@
 # usage: bench/gpu_image.sh [--sizes "224 100"] [--batch 256] [--steps 50] [--repeats 3] [--precision bf16]
 #                           [--peers "eager reduce-overhead max-autotune"] [-o FOLDER]
 # Every repeat runs multicard and each peer one after the other: plain PyTorch, and torch.compile in modes that capture
-# CUDA graphs. The peers keep all images on the GPU; multicard reads shards and sends bytes (data.pipeline device). Prints
-# medians over the repeats, FOLDER (results/bench_gpu_image) keeps every run as JSON. Ends with 77 without a GPU.
+# CUDA graphs. The peers keep all images on the GPU; multicard reads shards and sends bytes (data.pipeline device).
+# Prints medians over the repeats, FOLDER (results/bench_gpu_image) keeps every run as JSON. Ends with 77 without a GPU.
 #
 # The share of the roof is of the bandwidth of the GPU's memory that a step of the fewest possible bytes would take:
 #   bytes = 5 b A N + (24 + 3 b) P

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The PyTorch peer of multicard's image task: torchvision's MobileNetV2 on Fashion-MNIST, SGD with momentum.
 
-Written as a practised PyTorch user writes it. On CPU ranks: torchrun, gloo, DistributedDataParallel, DistributedSampler,
-DataLoader with worker processes (bench/image_cpu.sh installs what it needs and starts it). On one GPU
-(bench/gpu_image.sh) without torchrun: the images stay on the GPU and are resized there, so that data never waits.
+Written as a practised PyTorch user writes it. On CPU ranks: torchrun, gloo, DistributedDataParallel,
+DistributedSampler, DataLoader with worker processes (bench/image_cpu.sh installs what it needs and starts it). On one
+GPU (bench/gpu_image.sh) without torchrun: the images stay on the GPU and are resized there, so that data never waits.
 
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_image.py --size 100 --layout nhwc
     python3 bench/peer_image.py --device cuda --resident --size 224 --batch 256 --precision bf16 --compile max-autotune
