@@ -1,9 +1,11 @@
 #include "comm/Mpi.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -85,6 +87,25 @@ std::string mpi_version() {
   return version.substr(0, version.find(','));
 }
 
+namespace {
+
+/// With the mutex held. A thread may just be making what it has registered, so this looks again until nothing is left.
+void remove_registered() {
+  constexpr int kMostPasses = 20;
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    std::uintmax_t num_removed = 0;
+    for (const auto& [ticket, path] : removals().paths) {
+      std::error_code failed;
+      const std::uintmax_t count = std::filesystem::remove_all(path, failed);
+      if (!failed) num_removed += count;
+    }
+    if (pass > 0 && num_removed == 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace
+
 int on_abort_remove(const std::string& path) {
   Removals& all = removals();
   const std::lock_guard lock(all.mutex);
@@ -99,11 +120,8 @@ void cancel_on_abort(int ticket) {
 }
 
 void abort_job(ExitCode code) {
-  std::error_code ignored;
   // Another thread may be ending the job too: then its removal is enough.
-  if (const std::unique_lock lock(removals().mutex, std::try_to_lock); lock)
-    for (const auto& [ticket, path] : removals().paths)
-      std::filesystem::remove_all(path, ignored);
+  if (const std::unique_lock lock(removals().mutex, std::try_to_lock); lock) remove_registered();
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);

@@ -234,8 +234,7 @@ TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
 }
 
 TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
-  EXPECT_NO_THROW(
-      options_of("profile: {enabled: false}\nparallel: {shard: none}\n"));
+  EXPECT_NO_THROW(options_of("profile: {enabled: false}\nparallel: {shard: none}\n"));
 }
 
 TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Tuning a language model as a person does it: shards, run, stop, go on, eval, generate. Standard library only.
+
+usage: language_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import os
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, run
+
+SOURCE = Path(os.environ["MULTICARD_SOURCE"])
+MODEL = SOURCE / "tests/data/models/tinystories-656K"
+DECK = """\
+task: llm
+model: {path: MODEL, dtype: fp32}
+method: {name: lora, rank: 4, alpha: 8}
+data: {train: "SCRATCH/text-train*.h5", test: "SCRATCH/text-test*.h5", max_length: 160}
+optimizer: {name: adamw, learning_rate: 0.002, clip_norm: 1.0}
+run: {output: SCRATCH/out, steps: 8, global_batch: 4, seed: 3, checkpoint_every: 4, log_every: 1, deterministic: true}
+evaluate: {every_steps: 8, every_epochs: 0}
+"""
+
+
+class Language(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = str(MODEL)
+        self.write_deck()
+        records = json.loads((SOURCE / "inputs/text/instruction-data.json").read_text())[:60]
+        Path(self.path("records.json")).write_text(json.dumps(records))
+        code, _, err = run(1, "prepare", "text", "--type", "alpaca", "--tokenizer", self.model, "--in",
+                           self.path("records.json"), "--split", "0.2", "-o", self.path("text"))
+        self.assertEqual(code, 0, err)
+
+    def write_deck(self):
+        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch).replace("MODEL", self.model))
+
+    def checkpoint(self, output="out", step=8):
+        return self.path("%s/checkpoints/step_%08d" % (output, step))
+
+    def losses(self, output="out"):
+        return [float(x) for x in self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/train_loss")]
+
+    def test_a_run_that_goes_on_equals_one_that_was_never_stopped(self):
+        self.expect(0, run(2, "run", self.deck, "run.output=" + self.path("whole")))
+        self.expect(0, run(2, "run", self.deck, "run.steps=4"))
+        self.expect(0, run(2, "run", self.deck))
+        self.assertEqual(self.losses(), self.losses("whole"))
+        self.assertEqual(len(self.losses()), 8)
+        for name in ("adapter_model.safetensors", "optimizer.safetensors", "adapter_config.json"):
+            whole, resumed = (Path(self.checkpoint(output), name).read_bytes() for output in ("whole", "out"))
+            self.assertEqual(whole, resumed, name)
+
+    def test_other_numbers_of_ranks_read_the_same_rows(self):
+        self.expect(0, run(1, "run", self.deck, "run.output=" + self.path("alone")))
+        for ranks, steps in ((1, 2), (2, 4), (3, 6), (1, 8)):
+            self.expect(0, run(ranks, "run", self.deck, "run.steps=%d" % steps))
+        for a, b in zip(self.losses("alone"), self.losses()):
+            self.assertAlmostEqual(a, b, delta=1e-5 * a)
+        tokens = self.dataset(self.path("out/results.h5"), "/runs/main/steps/tokens")
+        self.assertEqual(len(tokens), 3 * 8)
+
+    def test_eval_scores_as_the_run_did_and_the_base_model_worse(self):
+        self.expect(0, run(2, "run", self.deck, "evaluate.at_start=true"))
+        recorded = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")
+        code, out, err = run(1, "eval", self.checkpoint(), "--json")
+        self.assertEqual(code, 0, err)
+        tuned = json.loads(out)
+        self.assertEqual(list(tuned), ["loss", "perplexity", "tokens", "sequences"])
+        self.assertAlmostEqual(tuned["loss"], float(recorded[-1]), delta=1e-5 * tuned["loss"])
+        self.assertEqual(tuned["sequences"], 12)
+        code, out, err = run(2, "eval", self.deck, "run.output=" + self.path("nothing"), "--json")
+        self.assertEqual(code, 0, err)
+        base = json.loads(out)
+        self.assertAlmostEqual(base["loss"], float(recorded[0]), delta=1e-5 * base["loss"])
+        self.assertLess(tuned["loss"], base["loss"])
+
+    def test_full_tuning_leaves_a_model_folder(self):
+        self.expect(0, run(2, "run", self.deck, "method={name: full}", "data.packing=true", "run.steps=4",
+                           "optimizer.learning_rate=1e-4"))
+        folder = self.checkpoint(step=4)
+        for name in ("model.safetensors", "config.json", "tokenizer.json"):
+            self.assertTrue(os.path.exists(os.path.join(folder, name)), name)
+        code, out, err = run(1, "generate", folder, "--greedy", "--json", "--max-new", "5", "Name a colour.")
+        self.assertEqual(code, 0, err)
+        self.assertLessEqual(len(json.loads(out)["ids"]), 5)
+
+    def test_another_base_model_is_refused(self):
+        self.model = self.path("model")
+        shutil.copytree(MODEL, self.model)
+        self.write_deck()
+        self.expect(0, run(1, "run", self.deck, "run.steps=4"))
+        weights = Path(self.model, "model.safetensors")
+        weights.chmod(0o644)
+        data = bytearray(weights.read_bytes())
+        data[-1] ^= 1
+        weights.write_bytes(data)
+        self.expect(2, run(2, "run", self.deck), "base_model_sha256 of the model has changed")
+
+    def test_what_is_wrong_with_a_deck_is_said(self):
+        self.expect(2, run(2, "run", self.deck, "method.name=qlora"), "qlora is not available in this version")
+        self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")
+        self.expect(2, run(1, "run", self.deck, "data.image_size=32"), "belongs to task image")
+        self.expect(4, run(2, "run", self.deck, "model.path=" + self.path("none")), "none")
+        self.expect(4, run(1, "run", self.deck, "data.train=" + self.path("none*.h5")), "none")
+        self.expect(4, run(2, "run", self.deck, "data.overlong=error", "data.max_length=90"), "sequence")
+
+
+class Generate(CommandTest):
+    def test_continues_as_transformers_does(self):
+        golden = json.loads((SOURCE / "tests/data/models/golden_tinystories.json").read_text())["TinyStories-656K"]
+        new = golden["greedy_ids"][len(golden["prompt_ids"]):]
+        code, out, err = run(1, "generate", str(MODEL), "--raw", "--greedy", "--json", "--dtype", "fp64", "--max-new",
+                             str(len(new)), golden["prompt"])
+        self.assertEqual(code, 0, err)
+        answer = json.loads(out)
+        self.assertEqual(answer["prompt_ids"], golden["prompt_ids"])
+        self.assertEqual(answer["ids"], new)
+        self.assertEqual(answer["finish"], "length")
+
+    def test_a_seed_repeats_and_standard_input_is_read(self):
+        def draw(seed):
+            code, out, err = run(1, "generate", str(MODEL), "--raw", "--seed", seed, "--max-new", "12", "--json",
+                                 "--temperature", "1.5", "Once upon a time")
+            self.assertEqual(code, 0, err)
+            return json.loads(out)["ids"]
+        self.assertEqual(draw("5"), draw("5"))
+        self.assertNotEqual(draw("5"), draw("6"))
+
+    def test_refuses_what_it_cannot_continue(self):
+        self.expect(2, run(1, "generate", str(MODEL), "--raw", "--max-new", "4000", "x"), "positions")
+        self.expect(4, run(1, "generate", self.path("none"), "x"), "none")
+        self.expect(2, run(1, "generate", str(MODEL), "--dtype", "int4", "x"), "int4")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
