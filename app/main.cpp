@@ -32,10 +32,10 @@ int guarded(const Command& command, const Communicator& world) {
     return end_with(error);
   } catch (const c10::OutOfMemoryError& error) {
     return end_with(EnvironmentError("the device is out of memory", error.what_without_backtrace(),
-                                     "Lower run.micro_batch, run.global_batch or data.image_size."));
+                                     "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length."));
   } catch (const std::bad_alloc&) {
     return end_with(EnvironmentError("out of memory", "an allocation on the host failed",
-                                     "Lower run.global_batch, data.prefetch or data.image_size."));
+                                     "Lower run.global_batch, data.prefetch, data.image_size or data.max_length."));
   } catch (const c10::Error& error) {
     const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
     return end_with(Error(ExitCode::defect, "unexpected error",

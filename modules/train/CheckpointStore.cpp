@@ -195,7 +195,7 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
     }
     cancel_on_abort(ticket);
     if (best) {
-      const nlohmann::ordered_json json = {{"step", state.step}, {"eval_accuracy", *best}};
+      const nlohmann::ordered_json json = {{"step", state.step}, {"score", *best}};
       write_file((folder_ / kBestFile).string(), json.dump() + "\n");
     }
     remove_others(final_name);
@@ -242,10 +242,10 @@ std::optional<BestCheckpoint> CheckpointStore::best() const {
   if (!fs::exists(file)) return std::nullopt;
   const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
-      !json.contains("eval_accuracy") || !json["eval_accuracy"].is_number())
-    throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its eval_accuracy",
+      !json.contains("score") || !json["score"].is_number())
+    throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its score",
                     "Remove it: the next evaluation then counts as the best.");
-  const BestCheckpoint found{json["step"].get<std::int64_t>(), json["eval_accuracy"].get<double>()};
+  const BestCheckpoint found{json["step"].get<std::int64_t>(), json["score"].get<double>()};
   if (!fs::exists(folder_ / named(found.step) / kMarker)) return std::nullopt;
   return found;
 }

@@ -46,7 +46,7 @@ inline constexpr const char* kAverageFile = "ema.safetensors";
 /// The checkpoint with the best evaluation so far.
 struct BestCheckpoint {
   std::int64_t step = 0;
-  double accuracy = 0;
+  double score = 0;  ///< accuracy, or whatever is better the higher it is
 };
 
 /// The checkpoints of one run. A checkpoint is a folder with its tensor files, trainer.json (which knows their lengths
@@ -59,7 +59,7 @@ class CheckpointStore {
 
   /// Writes a checkpoint and then removes what exceeds `keep` and what is newer: an abandoned future.
   /// \param parts tensors on the CPU
-  /// \param best the accuracy of this checkpoint when it is the best so far
+  /// \param best the score of this checkpoint when it is the best so far
   /// \param before_naming called when all is written but the checkpoint does not have its name yet
   /// \throws DataError when the disk is full or the like, NumericalError when a tensor holds a value that is not
   /// finite. Older checkpoints stay then, and whatever `before_naming` throws.

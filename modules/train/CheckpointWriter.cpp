@@ -78,7 +78,7 @@ void CheckpointWriter::continue_from(const std::string& checkpoint, const Traine
   origin_ = why == Resumption::named ? CheckpointStore::origin_of(checkpoint) : state.origin;
   if (!store().owns(checkpoint)) return;
   const std::optional<BestCheckpoint> best = store().best();
-  if (best && best->step <= state.step) best_ = best->accuracy;
+  if (best && best->step <= state.step) best_ = best->score;
 }
 
 void CheckpointWriter::continue_records(const RunData& before) {

@@ -207,7 +207,7 @@ class Checkpoint(CheckpointTest):
         results = self.path("out/results.h5")
         accuracy = [float(value) for value in self.dataset(results, "/runs/main/metrics/eval_accuracy")]
         best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
-        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "eval_accuracy": max(accuracy)})
+        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "score": max(accuracy)})
         kept = {path.name for path in self.complete()}
         self.assertEqual(kept, {"step_%08d" % step for step in (best["step"], 12)})
 
@@ -215,7 +215,7 @@ class Checkpoint(CheckpointTest):
                            "run.checkpoint_every=0", "evaluate.every_steps=1"), "going on from .*step_00000012")
         accuracy = [float(value) for value in self.dataset(results, "/runs/main/metrics/eval_accuracy")]
         best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
-        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "eval_accuracy": max(accuracy)})
+        self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "score": max(accuracy)})
 
     def test_a_named_one_begins_a_run_that_a_requeue_goes_on_with(self):
         self.prepare()

@@ -191,10 +191,10 @@ TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
 
 TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
   EXPECT_EQ(complaint("model: {adapter: dir}"),
-            "deck x.yaml, model.adapter: belongs to task llm. This deck's is image.");
-  EXPECT_EQ(complaint("method: {name: lora}"), "deck x.yaml, method: belongs to task llm. This deck's is image.");
+            "deck x.yaml, model.adapter: belongs to task llm (this deck's is image)");
+  EXPECT_EQ(complaint("method: {name: lora}"), "deck x.yaml, method: belongs to task llm (this deck's is image)");
   EXPECT_EQ(complaint(kTextDeck + "optimizer: {label_smoothing: 0.1}"),
-            "deck x.yaml, optimizer.label_smoothing: belongs to task image. This deck's is llm.");
+            "deck x.yaml, optimizer.label_smoothing: belongs to task image (this deck's is llm)");
 }
 
 TEST(RunOptions, ReadsALanguageDeck) {
@@ -252,6 +252,21 @@ TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {
       ASSERT_NE(row, std::string::npos) << whole.root().keys[i] << "." << key;
       const std::string line = docs.substr(row + 1, docs.find('\n', row + 1) - row - 1);
       EXPECT_NE(default_of(line).find(emit_inline(*section.find(key))), std::string::npos) << line;
+    }
+  }
+}
+
+TEST(RunOptions, DocumentsEveryKeyOfLanguageDecks) {
+  std::ifstream in(test::source_path("docs/decks.md"));
+  const std::string docs{std::istreambuf_iterator<char>(in), {}};
+  const Deck whole = with_defaults(Deck::parse(kTextDeck, "x.yaml")), image = with_defaults(Deck::parse("", "x.yaml"));
+
+  for (std::size_t i = 0; i < whole.root().keys.size(); ++i) {
+    const std::string name = whole.root().keys[i];
+    const Value* const same = image.root().find(name);
+    for (const std::string& key : whole.root().items[i].keys) {
+      if (same != nullptr && same->find(key) != nullptr) continue;
+      EXPECT_NE(docs.find("\n| `" + name + "." + key + "` |"), std::string::npos) << name << "." << key;
     }
   }
 }

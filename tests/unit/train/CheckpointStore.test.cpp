@@ -191,7 +191,7 @@ TEST(CheckpointStore, KeepsTheBest) {
   write_at(store, 30);
   ASSERT_TRUE(store.best());
   EXPECT_EQ(store.best()->step, 10);
-  EXPECT_EQ(store.best()->accuracy, 0.5);
+  EXPECT_EQ(store.best()->score, 0.5);
   EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000010/COMPLETE"));
   EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000020"));
 

@@ -188,7 +188,7 @@ TEST(CheckpointWriter, TheBestIsTheBestOfWhatIsWritten) {
   if (world().is_root()) {
     ASSERT_TRUE(writer.store().best());
     EXPECT_EQ(writer.store().best()->step, 3);
-    EXPECT_EQ(writer.store().best()->accuracy, 0.6);
+    EXPECT_EQ(writer.store().best()->score, 0.6);
   }
   world().barrier();
 }
