@@ -7,7 +7,6 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
-#include "base/Blocks.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
@@ -129,12 +128,6 @@ void ImageTask::start_reading(const ReadPlan& plan) {
                                           part ? plan.num_ranks : 1, plan.first_step, plan.last_step);
 }
 
-Batch ImageTask::keep_own_rows(Batch batch) const {
-  if (plan_.reading != Reading::whole) return batch;
-  const Block own = block_of(batch.num_rows, plan_.rank, plan_.num_ranks);
-  return batch.rows(own.first, own.count);
-}
-
 Batch ImageTask::next() {
   ImageBatch read = loader_->next().value();
   Batch batch;
@@ -145,7 +138,7 @@ Batch ImageTask::next() {
   batch.inputs = std::move(read.images);
   batch.targets = std::move(read.labels);
   batch.details = {std::move(read.windows)};
-  return device_input_ ? batch : keep_own_rows(std::move(batch));
+  return device_input_ ? batch : own_rows(std::move(batch), plan_);
 }
 
 Batch ImageTask::allocate(std::int64_t step, std::int64_t num_rows) {
@@ -183,7 +176,7 @@ Batch ImageTask::finish_input(Batch batch) {
   const at::Tensor windows = batch.details.empty() ? at::Tensor{} : batch.details.front();
   batch.inputs = device_input_->run(batch.inputs, windows);
   batch.details.clear();
-  return keep_own_rows(std::move(batch));
+  return own_rows(std::move(batch), plan_);
 }
 
 void ImageTask::begin_step(std::int64_t step) {

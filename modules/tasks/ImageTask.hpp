@@ -75,8 +75,6 @@ class ImageTask final : public SessionTask {
   std::int64_t host_input_bytes(std::int64_t num_rows) const;
   /// Bytes that the input of one row takes on the device.
   std::int64_t device_input_bytes_per_row() const;
-  /// Under Reading::whole: of all rows, those that this rank trains on.
-  Batch keep_own_rows(Batch batch) const;
   at::Tensor logits(const at::Tensor& images);
 
   RunOptions options_;

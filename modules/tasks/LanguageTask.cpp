@@ -108,12 +108,6 @@ void LanguageTask::start_reading(const ReadPlan& plan) {
                                    part ? plan.num_ranks : 1, plan.first_step, plan.last_step);
 }
 
-Batch LanguageTask::keep_own_rows(Batch batch) const {
-  if (plan_.reading != Reading::whole) return batch;
-  const Block own = block_of(batch.num_rows, plan_.rank, plan_.num_ranks);
-  return batch.rows(own.first, own.count);
-}
-
 Batch LanguageTask::next() {
   TextBatch read = loader_->next().value();
   Batch batch;
@@ -125,7 +119,7 @@ Batch LanguageTask::next() {
   batch.targets = std::move(read.targets);
   batch.global_targets = read.global_targets;
   batch.shapes = std::move(read.shapes);
-  return keep_own_rows(std::move(batch));
+  return own_rows(std::move(batch), plan_);
 }
 
 Batch LanguageTask::allocate(std::int64_t step, std::int64_t num_rows) {

@@ -76,8 +76,6 @@ class LanguageTask final : public SessionTask {
   void check_vocabulary(const TextSet& set) const;
   /// Bytes that one token keeps on the device from forward to backward, measured on a short row.
   std::int64_t activation_bytes_per_token();
-  /// Under Reading::whole: of all rows, those that this rank trains on.
-  Batch keep_own_rows(Batch batch) const;
 
   RunOptions options_;
   Communicator communicator_;

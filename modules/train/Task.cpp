@@ -1,5 +1,7 @@
 #include "train/Task.hpp"
 
+#include "base/Blocks.hpp"
+
 namespace multicard {
 
 TokenCounts& TokenCounts::operator+=(const TokenCounts& other) {
@@ -25,6 +27,12 @@ std::vector<at::Tensor> Batch::tensors() const {
   for (const at::Tensor& detail : details)
     if (detail.defined()) all.push_back(detail);
   return all;
+}
+
+Batch own_rows(Batch batch, const ReadPlan& plan) {
+  if (plan.reading != Reading::whole) return batch;
+  const Block own = block_of(batch.num_rows, plan.rank, plan.num_ranks);
+  return batch.rows(own.first, own.count);
 }
 
 }  // namespace multicard

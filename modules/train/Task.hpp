@@ -75,6 +75,9 @@ struct ReadPlan {
   Reading reading = Reading::part;
 };
 
+/// Of a batch as `plan` says it is read, the rows that the plan's rank trains on.
+Batch own_rows(Batch batch, const ReadPlan& plan);
+
 /// One kind of work on one device. It knows the data and the network, and nothing of how gradients meet.
 class Task {
  public:
