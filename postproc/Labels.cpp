@@ -85,7 +85,8 @@ std::string alike(double value, double reference, int digits) {
 
 std::string range_text(const Estimate& estimate, int digits) {
   constexpr double kTooWide = 100;
-  if (estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
+  const bool is_share = estimate.basis == Basis::none;  // between 0 and 1, so that an end at 0 says something
+  if (!is_share && estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
   std::string low, high;
   // Ends that read the same say nothing.
   for (int more = digits; more < digits + 3 && low == high; ++more) {
