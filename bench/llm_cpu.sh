@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# multicard against transformers + PEFT on CPU: LoRA (rank 16, alpha 32, all linear layers) on SmolLM2-135M-Instruct,
+# ranks of 1 thread, 2 rows of 512 tokens of real text a rank and step.
+#
+# usage: bench/llm_cpu.sh [--ranks "1 2"] [--precisions "fp32 bf16"] [--masked "0 50"] [--steps 8] [--warmup 2]
+#                         [--repeats 3] [--length 512] [--batch 2] [--check] [-o FOLDER]
+#   --masked   percent of every row's labels that are -100: the first ones, as those of a prompt
+#   --check    tries this script itself with TinyStories-656K and a few short rows; its rates mean nothing
+# Every repeat runs multicard, the plain peer and the tuned peer one after the other, so that a change of the machine's
+# speed meets all three. The peer is tuned by its environment: glibc keeps freed memory, and on CPUs of other makers MKL
+# is made to take its Intel path, by a preloaded library. All three must begin with the same loss.
+# Prints one table; FOLDER (results/bench_llm_cpu) keeps every single run as JSON. Tokens are input tokens; ratios are
+# medians of those of each repeat; exchange is the share of a step that waits for collectives, and with them for the
+# other rank; peak is the resident memory of the largest rank, loading included. Run it on an otherwise idle machine.
+set -euo pipefail
+export LC_ALL=C  # decimal points
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+# shellcheck source=scripts/peers.sh
+. "$root/scripts/peers.sh"
+
+ranks="1 2" precisions="fp32 bf16" masked='' steps='' warmup='' repeats='' length='' batch=2 check=no
+folder=$root/results/bench_llm_cpu
+read_options ranks precisions masked steps warmup repeats length batch check? -- "$@"
+if [ "$check" = yes ]; then
+  : "${masked:=50}" "${steps:=2}" "${warmup:=1}" "${repeats:=1}" "${length:=64}"
+else
+  : "${masked:=0 50}" "${steps:=8}" "${warmup:=2}" "${repeats:=3}" "${length:=512}"
+fi
+# shellcheck source=scripts/env.sh
+. "$root/scripts/env.sh"
+have multicard || die "multicard is not built: scripts/build.sh"
+mkdir -p "$folder"
+records=$folder/runs.jsonl
+: >"$records"
+
+# Sets `python` and `model`.
+install() {
+  "$root/scripts/setup_peers.sh"
+  find_torch_python || die "$torch_folder holds no torch wheel for a Python that is here"
+  if [ "$check" = yes ]; then
+    model=$root/tests/data/models/tinystories-656K
+  else
+    model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
+  fi
+}
+
+# Blocks of every size stay in the heap and freed memory is not given back, or each step faults its pages in anew.
+tuned=(MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000)
+
+prefer_fast_mkl() {
+  if grep -q GenuineIntel /proc/cpuinfo; then return; fi
+  have cc || die "cc, which builds what makes MKL take its Intel path on this CPU, is not there"
+  echo 'int mkl_serv_intel_cpu_true(void) { return 1; }' | cc -x c -shared -fPIC -o "$folder/intel_path.so" -
+  tuned+=("LD_PRELOAD=$folder/intel_path.so")
+}
+
+# Rows of exactly $length tokens for the longest run, $folder/rows-MASKED.jsonl, and shards of them: solved questions in
+# a fixed random order, end to end.
+make_rows() {
+  local most=1 count
+  for count in $ranks; do if [ "$count" -gt "$most" ]; then most=$count; fi; done
+  with_peers "$python" - "$root/inputs/text/gsm8k_train.jsonl" "$model/tokenizer.json" "$folder" "$length" \
+    $(((warmup + steps) * most * batch)) "$masked" <<'PYTHON'
+import json
+import random
+import sys
+
+import tokenizers
+
+source, tokenizer, folder, length, num_rows, masked = sys.argv[1:]
+length, num_rows = int(length), int(num_rows)
+tokenizer = tokenizers.Tokenizer.from_file(tokenizer)
+with open(source, encoding="utf-8") as file:
+    texts = ["{question}\n{answer}\n\n".format(**json.loads(line)) for line in file]
+stream = []
+while len(stream) < num_rows * length:
+    for text in random.Random(1).sample(texts, min(len(texts), 500)):
+        stream += tokenizer.encode(text, add_special_tokens=False).ids
+rows = [stream[begin:begin + length] for begin in range(0, num_rows * length, length)]
+for percent in masked.split():
+    first = length * int(percent) // 100
+    with open(f"{folder}/rows-{percent}.jsonl", "w", encoding="utf-8") as file:
+        for row in rows:
+            print(json.dumps({"input_ids": row, "labels": [-100] * first + row[first:]}), file=file)
+PYTHON
+  rm -rf "$folder/data"
+  mkdir "$folder/data"
+  for count in $masked; do
+    multicard prepare text --type tokens --in "$folder/rows-$count.jsonl" -o "$folder/data/rows-$count" \
+      >"$folder/prepare.log" 2>&1 || die "the rows cannot be prepared: $(head -n 1 "$folder/prepare.log")"
+  done
+}
+
+# note PROGRAM RANKS PRECISION MASKED: a line of records from the JSON on standard input.
+note() {
+  "$python" - "$@" "$(tail -n 1)" <<'PYTHON' >>"$records"
+import json
+import sys
+
+program, ranks, precision, masked, measured = sys.argv[1:]
+print(json.dumps({"program": program, "ranks": int(ranks), "precision": precision, "masked": int(masked),
+                  **json.loads(measured)}))
+PYTHON
+}
+
+run_multicard() {  # RANKS PRECISION MASKED
+  rm -rf "$folder/multicard"
+  mpirun -n "$1" multicard run "$root/inputs/llm/lora.yaml" "model.path=$model" "model.dtype=$2" \
+    "data.train=$folder/data/rows-$3*.h5" data.test=null data.packing=false "data.max_length=$length" \
+    data.shuffle=false evaluate.at_start=false optimizer.clip_norm=null schedule.name=constant \
+    schedule.warmup_steps=0 run.device=cpu "run.batch_per_rank=$batch" "run.steps=$((warmup + steps))" \
+    run.keep_checkpoints=0 run.checkpoint_every=0 run.resume=never "profile.skip_steps=$warmup" \
+    "run.output=$folder/multicard" >"$folder/multicard.log" 2>&1 ||
+    die "multicard failed: $(head -n 1 "$folder/multicard.log")"
+  measured_by_multicard | note multicard "$@"
+}
+
+# The same numbers as the peer's, as JSON.
+measured_by_multicard() {
+  multicard-post "$folder/multicard/results.h5" --csv >"$folder/run.csv"
+  h5dump -d /runs/main/metrics/train_loss -y -m %.9g "$folder/multicard/results.h5" >"$folder/losses.txt"
+  "$python" - "$folder/run.csv" "$folder/losses.txt" <<'PYTHON'
+import csv
+import json
+import sys
+
+with open(sys.argv[1], newline="", encoding="utf-8") as file:
+    run = next(csv.DictReader(file))
+assert run["unit"] == "tokens", run["unit"]
+with open(sys.argv[2], encoding="utf-8") as file:
+    first_loss = file.read().partition("DATA {")[2].partition("}")[0].split(",")[0]
+print(json.dumps({"tokens_per_s": float(run["rate_per_s"]), "peak_rank_bytes": int(run["host_peak_bytes"]),
+                  "exchange_share": float(run["exposed_share"]), "first_loss": float(first_loss)}))
+PYTHON
+}
+
+run_peer() {  # PROGRAM RANKS PRECISION MASKED  with extra environment in `tuning`
+  local start=()
+  if [ "$2" -gt 1 ]; then start=(-m torch.distributed.run --standalone --nproc-per-node "$2"); fi
+  with_peers "${tuning[@]}" "$python" "${start[@]}" "$root/bench/peer_llm.py" --model "$model" \
+    --rows "$folder/rows-$4.jsonl" --precision "$3" --batch "$batch" --steps "$steps" --warmup "$warmup" \
+    >"$folder/peer.json" 2>"$folder/peer.log" || die "the peer failed: $(tail -n 3 "$folder/peer.log")"
+  note "$@" <"$folder/peer.json"
+}
+
+# Every program once, one after the other.
+run_all() {  # RANKS PRECISION MASKED
+  run_multicard "$@"
+  tuning=()
+  run_peer plain "$@"
+  tuning=("${tuned[@]}")
+  run_peer tuned "$@"
+}
+
+print_table() {
+  "$python" - "$records" "$(basename "$model"), rows of $length tokens, $batch a rank; medians of $repeats repeats" \
+    "${tuned[*]}" <<'PYTHON'
+import json
+import statistics
+import sys
+
+records, title, tuned = sys.argv[1:]
+TOLERANCE = {"fp32": 1e-4, "bf16": 1e-2}  # of the loss before any update
+groups = {}
+with open(records, encoding="utf-8") as file:
+    for run in map(json.loads, file):
+        cell = groups.setdefault((run["ranks"], run["precision"], run["masked"]), {})
+        cell.setdefault(run["program"], []).append(run)
+
+
+def median(runs, key):
+    return statistics.median(run[key] for run in runs)
+
+
+def ratio(own, others, key):
+    """The median over the repeats."""
+    return statistics.median(run[key] / other[key] for run, other in zip(own, others))
+
+
+print(f"{title}; tuned: {tuned}")
+print(f"{'ranks':>5} {'type':4} {'masked':>6} {'program':9} {'tokens/s':>9} {'range':>15} {'multicard over it':>17} "
+      f"{'peak MB':>8} {'multicard over it':>17} {'exchange':>8} {'loss':>7}")
+differing = []
+for (ranks, precision, masked), programs in groups.items():
+    own = programs["multicard"]
+    for program, runs in programs.items():
+        rates = [run["tokens_per_s"] for run in runs]
+        exchange = f"{median(runs, 'exchange_share'):8.1%}" if program == "multicard" and ranks > 1 else f"{'-':>8}"
+        print(f"{ranks:5} {precision:4} {masked:5}% {program:9} {statistics.median(rates):9.1f} "
+              f"{min(rates):7.1f}-{max(rates):7.1f} {ratio(own, runs, 'tokens_per_s'):17.2f} "
+              f"{median(runs, 'peak_rank_bytes') / 1e6:8.0f} {ratio(own, runs, 'peak_rank_bytes'):17.2f} {exchange} "
+              f"{runs[0]['first_loss']:7.4f}")
+        if any(abs(run["first_loss"] / own[0]["first_loss"] - 1) > TOLERANCE[precision] for run in runs):
+            differing.append(f"{ranks} ranks, {precision}, {masked} % masked: {program}")
+if differing:
+    sys.exit("another loss at the start than multicard's, so not the same work: " + "; ".join(differing))
+PYTHON
+}
+
+install
+prefer_fast_mkl
+make_rows
+warn_unless_idle
+for count in $ranks; do
+  for precision in $precisions; do
+    for percent in $masked; do
+      for repeat in $(seq "$repeats"); do
+        say "$count ranks, $precision, $percent % masked, repeat $repeat of $repeats  (${SECONDS} s since start)"
+        run_all "$count" "$precision" "$percent"
+      done
+    done
+  done
+done
+print_table | tee "$folder/table.txt"

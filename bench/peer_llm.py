@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""The peer of multicard's language task: LoRA by transformers and PEFT on the CPU, AdamW, DistributedDataParallel.
+
+Written as a practised user of both libraries writes it: sdpa attention, no cache of keys, adapters in float32 on all
+linear layers; fp32 loads the model in float32, bf16 in bfloat16 and trains under autocast. One rank is one plain
+process, several are torchrun's over gloo (bench/llm_cpu.sh installs what it needs and starts it).
+
+    python3 bench/peer_llm.py --model MODEL_FOLDER --rows rows.jsonl --precision bf16
+    python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_llm.py --model MODEL_FOLDER ...
+
+Every line of --rows is {"input_ids": [...], "labels": [...]}, all equally long; -100 is not trained on. A step takes
+the next rows, in their order. Rank 0 prints one JSON line: tokens/s over all ranks (every input token counts; median
+step after the warm-up), the loss of the first step over all ranks, and the largest resident memory a rank ever had,
+from its start on.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import time
+
+import peft
+import torch
+import torch.distributed
+import transformers
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="Hugging Face folder")
+    parser.add_argument("--rows", required=True, help="JSON lines of input_ids and labels")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--batch", type=int, default=2, help="rows of a rank and step")
+    parser.add_argument("--steps", type=int, default=8, help="measured steps")
+    parser.add_argument("--warmup", type=int, default=2, help="steps before them")
+    parser.add_argument("--rank", type=int, default=16, help="of the adapters")
+    parser.add_argument("--alpha", type=float, default=32)
+    parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--weight-decay", type=float, default=0.01)
+    return parser.parse_args()
+
+
+def read_rows(path):
+    """Returns input_ids and labels as [rows, tokens] each."""
+    with open(path, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return (torch.tensor([row[key] for row in rows]) for key in ("input_ids", "labels"))
+
+
+def make_model(options, ranks):
+    torch.manual_seed(1)
+    dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
+    model = transformers.AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype, attn_implementation="sdpa")
+    model.config.use_cache = False
+    model = peft.get_peft_model(model, peft.LoraConfig(
+        r=options.rank, lora_alpha=options.alpha, target_modules="all-linear", task_type="CAUSAL_LM"))
+    model.train()
+    return torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True) if ranks > 1 else model
+
+
+def train(options, model, rank, ranks):
+    """Returns the seconds and this rank's loss of each step, and the tokens of all ranks in a step."""
+    input_ids, labels = read_rows(options.rows)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True)
+    seconds, losses = [], []
+    start = time.perf_counter()
+    for step in range(options.warmup + options.steps):
+        begin = (step * ranks + rank) * options.batch
+        mine = slice(begin, begin + options.batch)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+            loss = model(input_ids=input_ids[mine], labels=labels[mine]).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+        seconds.append(time.perf_counter() - start)
+        start += seconds[-1]
+    return seconds, losses, ranks * options.batch * input_ids.shape[1]
+
+
+def peak_resident_bytes():
+    with open("/proc/self/status", encoding="ascii") as file:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1]) * 1024
+
+
+def over_ranks(value, operation, ranks):
+    value = torch.tensor(value, dtype=torch.float64)
+    if ranks > 1:
+        torch.distributed.all_reduce(value, op=operation)
+    return value.item()
+
+
+def main():
+    options = arguments()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    transformers.utils.logging.disable_progress_bar()
+    rank, ranks = 0, 1
+    if "RANK" in os.environ:
+        torch.distributed.init_process_group("gloo")
+        rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    seconds, losses, tokens = train(options, make_model(options, ranks), rank, ranks)
+    peak = over_ranks(peak_resident_bytes(), torch.distributed.ReduceOp.MAX, ranks)
+    first_loss = over_ranks(losses[0], torch.distributed.ReduceOp.SUM, ranks) / ranks
+    if rank == 0:
+        measured = seconds[options.warmup:]
+        print(json.dumps({
+            "threads": torch.get_num_threads(), "torch": torch.__version__, "transformers": transformers.__version__,
+            "peft": peft.__version__, "tokens_per_s": tokens / statistics.median(measured),
+            "slowest_step_s": max(measured), "first_step_s": seconds[0], "first_loss": first_loss,
+            "last_loss": losses[-1], "peak_rank_bytes": int(peak),
+        }), flush=True)
+    if ranks > 1:
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
