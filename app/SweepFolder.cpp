@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsReader.hpp"
 
@@ -14,12 +15,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// What a variant measures: not how long a launch may last, nor whether it began anew.
+std::string measured_deck(const Variant& variant) {
+  Value deck = variant.deck.root();
+  for (const char* key : {"run.wall_limit", "run.resume"})
+    deck.erase_path(key);
+  return emit_yaml(deck);
+}
+
 /// One text that two launches of the same sweep share: its scale and every variant with its deck.
 std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
   std::string text = scale == SweepScale::quick ? "quick\n" : "";
   for (const Variant& variant : variants)
     text += fmt::format("{} {} {} {}\n{}\n", variant.name, variant.ranks, variant.repeat, variant.case_name,
-                        variant.deck.to_yaml());
+                        measured_deck(variant));
   return sha256(text);
 }
 

@@ -153,6 +153,17 @@ class SweepFailure(SweepTest):
         self.kill_group(process)
         self.expect(0, run(2, "sweep", deck, "limits.steps=1000"), "0001 runs again", "2 of 2 runs complete")
 
+    def test_a_stopped_sweep_goes_on_without_what_only_the_first_launch_was_told(self):
+        self.prepare()
+        deck = self.endless_sweep("")
+        process = launch(1, "sweep", deck, "run.resume=never")
+        self.addCleanup(process.kill)
+        wait_for(lambda: os.path.exists(self.path("sweep/partial/0001.running")))
+        process.send_signal(signal.SIGUSR1)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75)
+        self.expect(75, run(1, "sweep", deck, "run.wall_limit=3"), "already finished", "stopped")
+
     def test_a_sweep_of_failures_ends_with_the_first_ones_code(self):
         self.prepare()
         deck = self.sweep("sweep: {cases: [{name: a, optimizer.learning_rate: 1.0e+30}, "
