@@ -210,8 +210,10 @@ void CheckpointStore::remove_others(const fs::path& newest) const {
     const fs::path& path = all[static_cast<std::size_t>(i)];
     const bool is_best = best_one && path.filename() == named(best_one->step);
     if (i <= last && (i > last - keep_ || is_best)) continue;
-    fs::remove(path / kMarker);  // first, so that a half-removed folder is none
-    fs::remove_all(path);
+    // By another name first: a folder that is half removed is no checkpoint, and the next write removes its rest.
+    const fs::path leaving = folder_ / ("." + path.filename().string());
+    fs::rename(path, leaving);
+    fs::remove_all(leaving);
   }
 }
 
@@ -241,8 +243,8 @@ std::optional<BestCheckpoint> CheckpointStore::best() const {
   const fs::path file = folder_ / kBestFile;
   if (!fs::exists(file)) return std::nullopt;
   const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
-      !json.contains("score") || !json["score"].is_number())
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() || !json.contains("score") ||
+      !json["score"].is_number())
     throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its score",
                     "Remove it: the next evaluation then counts as the best.");
   const BestCheckpoint found{json["step"].get<std::int64_t>(), json["score"].get<double>()};
