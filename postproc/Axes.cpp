@@ -94,6 +94,20 @@ std::vector<std::string> candidates(const std::vector<RunReport>& runs) {
   return out;
 }
 
+std::vector<std::string> distinct(const Values& values) {
+  std::vector<std::string> out;
+  for (const auto& value : values)
+    if (value && std::find(out.begin(), out.end(), *value) == out.end()) out.push_back(*value);
+  return out;
+}
+
+/// Whether `key` is a named set of keys that chooses the data set, and with it whatever suits that: the name then
+/// stands for the work.
+bool names_data_sets(const std::vector<RunReport>& runs, const std::string& key) {
+  const Values names = values_of(runs, key), data = values_of(runs, "data.train");
+  return short_key(key) == "case" && distinct(data).size() > 1 && follows(names, data);
+}
+
 /// Whether `key` tells nothing that one of `axes` does not: the same setting in other words (true and 1), or one of the
 /// settings of a named set. What changes the work speaks for itself even there, or cases would be compared that do not
 /// do the same.
@@ -102,16 +116,9 @@ bool says_again(const std::vector<RunReport>& runs, const std::string& key, cons
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
     const Values known = values_of(runs, axis.key);
     const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
-    const bool in_set = axis.key == "machine" || (is_name_of_a_set(axis.key) && !changes_work(key));
+    const bool in_set = axis.key == "machine" || (is_name_of_a_set(axis.key) && (axis.is_work || !changes_work(key)));
     return (same_setting || in_set) && follows(known, values);
   });
-}
-
-std::vector<std::string> distinct(const Values& values) {
-  std::vector<std::string> out;
-  for (const auto& value : values)
-    if (value && std::find(out.begin(), out.end(), *value) == out.end()) out.push_back(*value);
-  return out;
 }
 
 }  // namespace
@@ -130,7 +137,7 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
     if (different.size() < 2 || says_again(runs, key, axes)) continue;
     if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
     if (weak && short_key(key) == "global_batch") continue;
-    axes.push_back({key, different, changes_work(key)});
+    axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key)});
   }
   return axes;
 }

@@ -111,6 +111,12 @@ std::vector<Column> columns_of(const Study& study, const RunReport& run, std::si
   columns.push_back({"data_wait_share", number(run.data_wait_share)});
   columns.push_back({"rank_spread", number(run.rank_spread)});
   columns.push_back({"stragglers", stragglers_of(run)});
+  const TextReport text = run.text.value_or(TextReport{});
+  columns.push_back({"tokens_a_step", number(text.tokens)});
+  columns.push_back({"trained_tokens_a_step", number(text.trained)});
+  columns.push_back({"computed_tokens_a_step", number(text.computed)});
+  columns.push_back({"token_imbalance", number(text.imbalance)});
+  columns.push_back({"longest_row", text.longest_row > 0 ? std::to_string(text.longest_row) : ""});
   for (const char* name : {"host_peak_bytes", "device_peak_bytes"})
     columns.push_back({name, memory_of(run, name)});
   for (const char* direction : {"host_to_device", "device_to_host"}) {

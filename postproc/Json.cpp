@@ -54,6 +54,15 @@ Json json_of(const Study& study, const Cell& cell) {
   return out;
 }
 
+Json json_of(const TextReport& text) {
+  return {{"rows_a_step", number(text.rows)},
+          {"tokens_a_step", number(text.tokens)},
+          {"trained_tokens_a_step", number(text.trained)},
+          {"computed_tokens_a_step", number(text.computed)},
+          {"token_imbalance", number(text.imbalance)},
+          {"longest_row", text.longest_row}};
+}
+
 Json json_of(const Study& study, const RunReport& run) {
   Json out{{"file", study.sources[run.source].path}, {"name", run.name}, {"settings", run.settings}};
   out["ranks"] = run.ranks;
@@ -73,6 +82,7 @@ Json json_of(const Study& study, const RunReport& run) {
     out["rank_own_s"].push_back(number(rank.own.value));
   out["memory_bytes"] = run.memory;
   out["bytes_a_step"] = run.transfers;
+  if (run.text) out["text"] = json_of(*run.text);
   out["quick"] = run.is_quick;
   return out;
 }

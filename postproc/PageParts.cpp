@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/Advice.hpp"
+#include "postproc/DataSets.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Html.hpp"
@@ -84,6 +85,7 @@ std::string answer_of(const Study& study) {
     if (sentences.size() > 1) out += paragraph(join({sentences.begin() + 1, sentences.end()}, " "));
   } else {
     out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
+    if (compares_data_sets(study)) out += list(data_set_sentences(study));
   }
   for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study)})
     if (!sentence.empty()) out += paragraph(sentence);
@@ -140,6 +142,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const std::string cells = cells_html(study);
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
+  out += data_sets_html(study);
   bool options_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
     if (topic != kOptionWorth) return std::string();

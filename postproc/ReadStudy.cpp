@@ -57,11 +57,20 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
   return std::hash<std::string>{}(text);
 }
 
-/// The settings that differ between the runs of one file, by short name.
+/// The settings that differ between the runs of one file, by short name. Where a named case stands for the work, what
+/// of it differs counts too: cases of equal names need not do the same.
 std::set<std::string> varied(const std::vector<RunReport>& runs) {
   std::set<std::string> keys;
-  for (const Axis& axis : find_axes(runs))
+  for (const Axis& axis : find_axes(runs)) {
     keys.insert(short_key(axis.key));
+    if (!axis.is_work || short_key(axis.key) != "case") continue;
+    std::map<std::string, std::set<std::string>> values;
+    for (const RunReport& run : runs)
+      for (const auto& [key, value] : run.settings)
+        if (changes_work(key) && run.status != "failed") values[key].insert(value);
+    for (const auto& [key, different] : values)
+      if (different.size() > 1) keys.insert(short_key(key));
+  }
   return keys;
 }
 

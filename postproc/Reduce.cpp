@@ -7,6 +7,7 @@
 #include "postproc/AsText.hpp"
 #include "postproc/ReduceEvaluation.hpp"
 #include "postproc/ReduceRanks.hpp"
+#include "postproc/ReduceText.hpp"
 
 namespace multicard::post {
 
@@ -185,6 +186,7 @@ RunReport reduce_run(const RunData& run) {
   reduce_rate(run, measured, report);
   reduce_phases(run, measured, report);
   reduce_ranks(run, measured, report);
+  report.text = reduce_text(run, measured);
   return report;
 }
 

@@ -55,6 +55,20 @@ struct EvaluationReport {
   std::vector<ConfusionCount> confusion;  ///< counts above 0
 };
 
+/// What the batches of a language model are like: means over the measured steps, summed over ranks.
+struct TextReport {
+  double rows = kNone;           ///< sequences, or packs
+  double tokens = kNone;         ///< of the input, without padding
+  double trained = kNone;        ///< that are targets
+  double computed = kNone;       ///< with padding
+  double imbalance = kNone;      ///< the tokens of the rank with most over the mean rank's
+  std::int64_t longest_row = 0;  ///< of the whole set, in tokens; 0: not recorded
+
+  double mean_row() const { return tokens / rows; }
+  double trained_share() const { return trained / tokens; }
+  double padding_share() const { return 1 - tokens / computed; }
+};
+
 struct RunReport {
   std::size_t source = 0;  ///< index of the file in Study::sources
   std::string name;
@@ -84,7 +98,8 @@ struct RunReport {
   std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
   std::map<std::string, MetricSeries> metrics;
   std::optional<EvaluationReport> evaluation;
-  bool is_quick = false;  ///< of a sweep made smaller to try it out
+  std::optional<TextReport> text;  ///< of what counts tokens
+  bool is_quick = false;           ///< of a sweep made smaller to try it out
 
   bool measured() const { return rate.known(); }
   double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }

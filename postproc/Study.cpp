@@ -5,6 +5,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
+#include "postproc/DataSets.hpp"
 #include "postproc/Labels.hpp"
 
 namespace multicard::post {
@@ -123,6 +124,12 @@ void compare_with_baseline(Study& study) {
   }
 }
 
+/// What the cases of a study of data sets are, and what all their steps have in common.
+std::string with_amount(const Study& study) {
+  const std::string amount = fixed_amount(study);
+  return amount.empty() ? "data sets" : "data sets at " + amount;
+}
+
 void add_machine_where_it_differs(Study& study) {
   std::vector<std::string> machines;
   for (const Source& source : study.sources) {
@@ -177,7 +184,7 @@ std::string Study::title() const {
   for (const int ranks : rank_counts)
     counts.push_back(std::to_string(ranks));
   for (const Axis& axis : axes)
-    names.push_back(key_label(axis.key));
+    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : key_label(axis.key));
   const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
   if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
   return capitalised(join(names, " × ")) + " on " + on;

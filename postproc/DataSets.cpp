@@ -1,0 +1,209 @@
+#include "postproc/DataSets.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/Axes.hpp"
+#include "postproc/Html.hpp"
+#include "postproc/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string name_of_set(const Study& study, const Cell& cell) {
+  return study.configurations[cell.configuration].full_label();
+}
+
+bool is_complete(const Cell& cell) {
+  return cell.status == CellStatus::complete && cell.step_time.known();
+}
+
+/// What stays of the differences between `values` when each is divided by its `sizes`, as a share of what there was.
+double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
+  const auto squares = [](std::vector<double> logarithms) {
+    const double centre = mean(logarithms);
+    double sum = 0;
+    for (const double value : logarithms)
+      sum += (value - centre) * (value - centre);
+    return sum;
+  };
+  std::vector<double> before, after;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    before.push_back(std::log(values[i]));
+    after.push_back(std::log(values[i] / sizes[i]));
+  }
+  return 1 - squares(after) / squares(before);
+}
+
+LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Cell*>& cells) {
+  std::vector<double> times, tokens, computed;
+  for (const Cell* cell : cells) {
+    const TextReport text = *text_of_cell(study, *cell);
+    times.push_back(cell->step_time.value);
+    tokens.push_back(text.tokens);
+    computed.push_back(text.computed);
+  }
+  const auto spread = [](const std::vector<double>& values) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return *most / *least;
+  };
+  LengthEffect effect;
+  effect.ranks = ranks;
+  effect.cells = cells;
+  const auto [quickest, slowest] = std::minmax_element(times.begin(), times.end());
+  effect.quickest = cells[static_cast<std::size_t>(quickest - times.begin())];
+  effect.slowest = cells[static_cast<std::size_t>(slowest - times.begin())];
+  effect.time_spread = spread(times);
+  effect.token_spread = spread(tokens);
+  if (!effect.equal_tokens() && effect.time_spread > 1) {
+    effect.explained = share_explained(times, tokens);
+    if (std::all_of(computed.begin(), computed.end(), [](double value) { return value > 0; }))
+      effect.explained_with_padding = share_explained(times, computed);
+  }
+  return effect;
+}
+
+std::string explained_text(double share) {
+  return share > 0 ? percent(share) : "nothing";
+}
+
+std::string sentence_of(const Study& study, const LengthEffect& effect) {
+  const std::string times = fmt::format(
+      "On {}, a step of {} takes {} times as long as one of {}: {} ms against {} ms{}", counted(effect.ranks, "rank"),
+      name_of_set(study, *effect.slowest), significant(effect.time_spread, 3), name_of_set(study, *effect.quickest),
+      with_interval(in_milliseconds(effect.slowest->step_time)),
+      with_interval(in_milliseconds(effect.quickest->step_time)),
+      differ(effect.slowest->step_time, effect.quickest->step_time) ? "" : ", whose intervals overlap");
+  if (effect.equal_tokens())
+    return fmt::format("{}. Tokens of the input are equal within {}, so that their number explains none of it.", times,
+                       percent(effect.token_spread - 1));
+  if (!effect.explained) return times + ".";
+  std::string out = fmt::format(
+      "{}. The longest steps have {} times the tokens of the shortest: at one rate for all, the number of tokens alone "
+      "would explain {} of the differences between the {}",
+      times, significant(effect.token_spread, 3), explained_text(*effect.explained),
+      counted(static_cast<long>(effect.cells.size()), "data set"));
+  if (effect.explained_with_padding)
+    out += fmt::format(", and {} with the padding counted", explained_text(*effect.explained_with_padding));
+  return out + ".";
+}
+
+std::set<std::string> values_of(const Study& study, const std::string& key) {
+  std::set<std::string> values;
+  for (const RunReport& run : study.runs)
+    if (const std::string value = setting(run, key); !value.empty()) values.insert(value);
+  return values;
+}
+
+HtmlCell number(double value, int digits = 4) {
+  return {std::isfinite(value) ? significant(value, digits) : "–", value};
+}
+
+HtmlCell whole(double value) {
+  return {std::isfinite(value) ? grouped(std::llround(value)) : "–", value};
+}
+
+HtmlCell estimate(const Estimate& value, int digits = 4) {
+  return {with_interval(value, digits), value.value};
+}
+
+HtmlCell share(double value) {
+  return {percent(value), value};
+}
+
+HtmlTable data_sets_table(const Study& study) {
+  HtmlTable out{
+      "Data sets: rows and tokens are means a step over all ranks; imbalance is the tokens of the rank with most over "
+      "the mean rank's. Click a head to sort.",
+      {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
+       study.rate_unit()},
+      {}};
+  if (study.has_scaling()) out.head.emplace_back("speedup");
+  for (const Cell& cell : study.cells) {
+    const std::optional<TextReport> text = text_of_cell(study, cell);
+    if (!text) continue;
+    std::vector<HtmlCell> row{name_of_set(study, cell),
+                              number(cell.ranks),
+                              number(text->rows),
+                              number(text->mean_row()),
+                              whole(text->longest_row > 0 ? static_cast<double>(text->longest_row) : kNone),
+                              whole(text->tokens),
+                              share(text->trained_share()),
+                              share(text->padding_share()),
+                              {alike(text->imbalance, 1, 3), text->imbalance},
+                              estimate(in_milliseconds(cell.step_time)),
+                              estimate(cell.rate)};
+    if (study.has_scaling()) row.push_back(estimate(cell.speedup, 3));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool compares_data_sets(const Study& study) {
+  const bool counts_tokens =
+      std::any_of(study.runs.begin(), study.runs.end(), [](const RunReport& run) { return run.text.has_value(); });
+  return counts_tokens && values_of(study, "data.train").size() > 1;
+}
+
+std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell) {
+  std::vector<const TextReport*> texts;
+  for (const std::size_t run : cell.measured)
+    if (study.runs[run].text) texts.push_back(&*study.runs[run].text);
+  if (texts.empty()) return std::nullopt;
+  TextReport out = *texts.front();
+  for (double TextReport::*member :
+       {&TextReport::rows, &TextReport::tokens, &TextReport::trained, &TextReport::computed, &TextReport::imbalance}) {
+    std::vector<double> values;
+    for (const TextReport* text : texts)
+      values.push_back(text->*member);
+    out.*member = mean(values);
+  }
+  return out;
+}
+
+Estimate in_milliseconds(Estimate seconds) {
+  seconds.value *= 1000;
+  if (seconds.interval) seconds.interval = Interval{1000 * seconds.interval->low, 1000 * seconds.interval->high};
+  return seconds;
+}
+
+std::vector<LengthEffect> length_effects(const Study& study) {
+  std::vector<LengthEffect> out;
+  for (const int ranks : study.rank_counts) {
+    std::vector<const Cell*> cells;
+    for (const Cell& cell : study.cells)
+      if (cell.ranks == ranks && is_complete(cell) && text_of_cell(study, cell)) cells.push_back(&cell);
+    if (cells.size() > 1) out.push_back(effect_of(study, ranks, cells));
+  }
+  return out;
+}
+
+std::string fixed_amount(const Study& study) {
+  const std::set<std::string> rows = values_of(study, "global_batch");
+  if (rows.size() == 1) return counted(std::stol(*rows.begin()), "row") + " a step";
+  const std::vector<LengthEffect> effects = length_effects(study);
+  const bool equal = !effects.empty() && std::all_of(effects.begin(), effects.end(),
+                                                     [](const LengthEffect& effect) { return effect.equal_tokens(); });
+  return equal ? "equal tokens a step" : std::string();
+}
+
+std::vector<std::string> data_set_sentences(const Study& study) {
+  std::vector<std::string> out;
+  for (const LengthEffect& effect : length_effects(study))
+    out.push_back(sentence_of(study, effect));
+  return out;
+}
+
+std::string data_sets_html(const Study& study) {
+  if (!compares_data_sets(study)) return {};
+  return subheading("Data sets") + list(data_set_sentences(study)) + table(data_sets_table(study));
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,51 @@
+#pragma once
+/// \file Studies that compare data sets for language models: lengths, padding, imbalance, and what length explains.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postproc/Study.hpp"
+
+namespace multicard::post {
+
+/// Whether the study compares data sets: its configurations count tokens and differ in `data.train`.
+bool compares_data_sets(const Study& study);
+
+/// The means over the repeats of a cell; nothing where none counted tokens.
+std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell);
+
+/// A time of a figure or table.
+Estimate in_milliseconds(Estimate seconds);
+
+/// How far apart tokens a step may lie to be called equal: batches are chosen within ± 2 %, and steps scatter around
+/// it.
+inline constexpr double kEqualTokens = 1.05;
+
+/// Step times of data sets on one number of ranks.
+struct LengthEffect {
+  int ranks = 0;
+  std::vector<const Cell*> cells;  ///< complete ones, at least two, in the order of the study
+  const Cell *quickest = nullptr, *slowest = nullptr;
+  double time_spread = 1, token_spread = 1;  ///< largest over smallest step time; tokens a step
+  /// Share of the differences in step time that tokens of the input alone explain, and tokens with padding: of the
+  /// squared logarithms of the ratios to their mean, what stays when each set's time is divided by its tokens is not
+  /// explained. Negative where rates differ more than times; nothing where tokens are as good as equal.
+  std::optional<double> explained, explained_with_padding;
+
+  bool equal_tokens() const { return token_spread <= kEqualTokens; }
+};
+
+/// One for each number of ranks on which at least two data sets completed.
+std::vector<LengthEffect> length_effects(const Study& study);
+
+/// "8 rows a step" or "equal tokens a step"; empty when it is neither.
+std::string fixed_amount(const Study& study);
+
+/// What the length effects say.
+std::vector<std::string> data_set_sentences(const Study& study);
+
+/// Sentences and the table of data sets below a heading; empty when the study does not compare them.
+std::string data_sets_html(const Study& study);
+
+}  // namespace multicard::post
