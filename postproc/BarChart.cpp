@@ -81,7 +81,7 @@ void text_lines(Canvas& canvas, double x, double middle, const std::vector<std::
 
 void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows) {
   std::map<std::string, std::vector<std::vector<double>>> boxes;
-  std::vector<std::vector<double>> intervals;
+  std::vector<ShownInterval> intervals;
   const double longest = longest_bar(chart);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Bar& bar = chart.bars[i];
@@ -94,11 +94,12 @@ void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& ro
       from = to;
     }
     if (bar.interval)
-      intervals.push_back({from, row.middle, std::max(bar.interval->low, 0.0), shown_high(bar, longest)});
+      intervals.push_back({row.middle, std::max(bar.interval->low, 0.0), shown_high(bar, longest),
+                           bar.interval->low<0, bar.interval->high> shown_high(bar, longest)});
   }
   for (const auto& [colour, data] : boxes)
     canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), data);
-  if (!intervals.empty()) canvas.plot("with xerrorbars pt 0 lw 1.5 lc rgb 'black'", intervals);
+  canvas.intervals(intervals, Along::x, "black");
   if (boxes.empty()) canvas.plot("NaN notitle", {});
 }
 
@@ -118,7 +119,9 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
     const bool failed = bar.status == BarStatus::failed;
     if (failed) canvas.marker(x + 10, middle, 2, kFailed);
     const double end = std::max(x, area.left + shown_high(bar, longest) * scale);
-    text_lines(canvas, end + (failed ? 22 : 8), middle, rows[i].note, Align::left);
+    const double note = end + (failed ? 22 : 8), mark = area.left + chart.reference.value_or(0) * scale;
+    const bool is_struck = note < mark + 4 && mark < note + widest({rows[i]}, &Row::note);
+    text_lines(canvas, is_struck ? mark + 6 : note, middle, rows[i].note, Align::left);
   }
 }
 

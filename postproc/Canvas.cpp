@@ -1,6 +1,7 @@
 #include "postproc/Canvas.hpp"
 
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -161,6 +162,30 @@ void Canvas::plot(const std::string& element, const std::vector<std::vector<doub
     blocks_ += fmt::format("{:.7g}\n", fmt::join(row, " "));
   blocks_ += "END_OF_DATA\n";
   elements_.push_back(name + " " + element);
+}
+
+void Canvas::intervals(const std::vector<ShownInterval>& shown, Along along, const std::string& colour) {
+  const auto placed = [&](double at, double value, double a, double b) {
+    return along == Along::x ? std::vector{value, at, a, b} : std::vector{at, value, a, b};
+  };
+  std::vector<std::vector<double>> strokes;  // a degenerate one is the stroke at one end
+  std::map<std::string, std::vector<std::vector<double>>> arrows;
+  for (const ShownInterval& one : shown) {
+    const double length = one.high - one.low;
+    if (!one.cut_low && !one.cut_high) {
+      strokes.push_back(placed(one.at, one.low, one.low, one.high));
+      continue;
+    }
+    const char* heads = one.cut_low && one.cut_high ? "heads" : one.cut_high ? "head" : "backhead";
+    arrows[heads].push_back(along == Along::x ? std::vector{one.low, one.at, length, 0.0}
+                                              : std::vector{one.at, one.low, 0.0, length});
+    if (!one.cut_low) strokes.push_back(placed(one.at, one.low, one.low, one.low));
+    if (!one.cut_high) strokes.push_back(placed(one.at, one.high, one.high, one.high));
+  }
+  const char axis = along == Along::x ? 'x' : 'y';
+  if (!strokes.empty()) plot(fmt::format("with {}errorbars pt 0 lw 1.5 lc rgb '{}'", axis, colour), strokes);
+  for (const auto& [heads, data] : arrows)
+    plot(fmt::format("with vectors {} filled size screen 0.013,20,60 fixed lw 1.5 lc rgb '{}'", heads, colour), data);
 }
 
 Drawing Canvas::finished(double height) const {

@@ -28,6 +28,14 @@ struct Area {
   double width() const { return right - left; }
 };
 
+/// The part of an interval that a figure shows.
+struct ShownInterval {
+  double at = 0;  ///< on the other axis
+  double low = 0, high = 0;
+  bool cut_low = false, cut_high = false;  ///< it goes on beyond
+};
+enum class Along { x, y };
+
 /// A figure for gnuplot.
 struct Drawing {
   std::string script;      ///< for any terminal, which it does not set
@@ -64,6 +72,8 @@ class Canvas {
   void command(const std::string& line);
   /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` become its data block.
   void plot(const std::string& element, const std::vector<std::vector<double>>& data);
+  /// Lines along an axis that end in a stroke, or in an arrow where the interval has been cut.
+  void intervals(const std::vector<ShownInterval>& shown, Along along, const std::string& colour);
 
   /// The whole figure, of this height.
   Drawing finished(double height) const;

@@ -74,6 +74,25 @@ std::string culprit(const Cell& cell) {
                                    : "communication limits it before anything else";
 }
 
+/// The fastest options of one kind of work.
+struct Winner {
+  std::string name;
+  bool is_clear = true;  ///< told apart from the second
+};
+
+/// What to add where not all wins of `name` are clear.
+std::string clearness_of(const std::vector<Winner>& winners, const std::string& name) {
+  int num_wins = 0, num_clear = 0;
+  for (const Winner& winner : winners)
+    if (winner.name == name) {
+      ++num_wins;
+      num_clear += winner.is_clear ? 1 : 0;
+    }
+  if (num_clear == num_wins) return {};
+  if (num_clear == 0) return ", but not told apart from the second";
+  return fmt::format(", told apart from the second for {} of them", num_clear);
+}
+
 /// Why efficiency is lost although ranks do not wait.
 std::string computing_growth(const Study& study, const Cell& cell) {
   constexpr double kWorthMentioning = 1.1;
@@ -102,22 +121,29 @@ std::vector<std::string> answers_by_work(const Study& study) {
 }
 
 std::string winners_sentence(const Study& study) {
-  std::vector<std::string> winners;
+  std::vector<Winner> winners;
   for (const auto& configurations : study.comparable())
-    if (const Cell* best = fastest(study, configurations)) winners.push_back(configuration_of(study, *best).label);
+    if (const Cell* best = fastest(study, configurations)) {
+      const Cell* second = runner_up(study, configurations, *best);
+      winners.push_back({configuration_of(study, *best).label, !second || differ(best->rate, second->rate)});
+    }
   if (winners.empty()) return kNoAnswer;
   if (std::none_of(study.configurations.begin(), study.configurations.end(),
                    [](const Configuration& configuration) { return configuration.has_options; }))
-    return fmt::format("Every kind of work was done with the same options, {}", winners.front());
-  const auto wins = [&](const std::string& name) { return std::count(winners.begin(), winners.end(), name); };
-  const std::string most = *std::max_element(winners.begin(), winners.end(),
-                                             [&](const auto& a, const auto& b) { return wins(a) < wins(b); });
-  if (wins(most) == static_cast<std::ptrdiff_t>(winners.size()) && winners.size() > 1)
-    return winners.size() == 2 ? fmt::format("{} is the fastest for both kinds of work", most)
-                               : fmt::format("{} is the fastest for all {} kinds of work", most, winners.size());
+    return fmt::format("Every kind of work was done with the same options, {}", winners.front().name);
+  const auto wins = [&](const std::string& name) {
+    return std::count_if(winners.begin(), winners.end(), [&](const Winner& winner) { return winner.name == name; });
+  };
+  const std::string most = std::max_element(winners.begin(), winners.end(), [&](const Winner& a, const Winner& b) {
+                             return wins(a.name) < wins(b.name);
+                           })->name;
   if (2 * wins(most) <= static_cast<std::ptrdiff_t>(winners.size()))
     return "Which options are the fastest depends on the work";
-  return fmt::format("{} is the fastest for {} of {} kinds of work", most, wins(most), winners.size());
+  const std::string clearness = clearness_of(winners, most);
+  if (wins(most) < static_cast<std::ptrdiff_t>(winners.size()) || winners.size() == 1)
+    return fmt::format("{} is the fastest for {} of {} kinds of work{}", most, wins(most), winners.size(), clearness);
+  if (winners.size() == 2) return fmt::format("{} is the fastest for both kinds of work{}", most, clearness);
+  return fmt::format("{} is the fastest for all {} kinds of work{}", most, winners.size(), clearness);
 }
 
 std::string repeats_sentence(const Study& study) {

@@ -11,7 +11,7 @@ namespace multicard::post {
 
 namespace {
 
-constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kGap = 2, kLabelWidth = 190;
+constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kLineHeight = 16, kGap = 2, kLabelWidth = 190;
 constexpr double kDark = 0.75;  ///< from here on text on the cell is white
 
 double label_room(const HeatMap& map) {
@@ -22,12 +22,27 @@ double label_room(const HeatMap& map) {
   return widest + 12;
 }
 
+/// The lines above each column.
+std::vector<std::vector<std::string>> heads_of(const HeatMap& map, double width) {
+  std::vector<std::vector<std::string>> heads;
+  for (const std::string& column : map.columns)
+    heads.push_back(wrapped(column, width - 6, Canvas::kFontSize));
+  return heads;
+}
+
+std::size_t most_lines(const std::vector<std::vector<std::string>>& heads) {
+  std::size_t most = 1;
+  for (const auto& lines : heads)
+    most = std::max(most, lines.size());
+  return most;
+}
+
 void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, double y, double width) {
   const std::vector<std::string> lines = wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize);
-  double line_y = y + kRowHeight / 2 - static_cast<double>(lines.size() - 1) * 8;
+  double line_y = y + kRowHeight / 2 - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
   for (const std::string& line : lines) {
     canvas.text(left - 10, line_y, line, Align::right);
-    line_y += 16;
+    line_y += kLineHeight;
   }
   for (std::size_t column = 0; column < map.columns.size(); ++column) {
     const double x = left + static_cast<double>(column) * width;
@@ -51,12 +66,19 @@ std::string shade_of(double value) {
 Drawing HeatMap::drawing() const {
   Canvas canvas(title, subtitle);
   const double named = canvas.content_top() + (column_name.empty() && row_name.empty() ? 0 : kColumnHeadHeight);
-  const double left = label_room(*this), top = named + kColumnHeadHeight;
+  const double left = label_room(*this);
   const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
+  const auto heads = heads_of(*this, width);
+  const double top = named + kColumnHeadHeight + static_cast<double>(most_lines(heads) - 1) * kLineHeight;
   canvas.text(left, named - 14, column_name, Align::left, Ink::faint);
   canvas.text(left - 10, named - 14, row_name, Align::right, Ink::faint);
-  for (std::size_t column = 0; column < columns.size(); ++column)
-    canvas.text(left + (static_cast<double>(column) + 0.5) * width, top - 14, columns[column], Align::centre);
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    double line_y = top - 14 - static_cast<double>(heads[column].size() - 1) * kLineHeight;
+    for (const std::string& line : heads[column]) {
+      canvas.text(left + (static_cast<double>(column) + 0.5) * width, line_y, line, Align::centre);
+      line_y += kLineHeight;
+    }
+  }
   for (std::size_t row = 0; row < rows.size(); ++row)
     draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);
   const double bottom = top + static_cast<double>(rows.size()) * kRowHeight;

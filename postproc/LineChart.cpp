@@ -90,6 +90,14 @@ std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double 
   return labels;
 }
 
+/// High enough for all labels one below the other.
+double plot_height(const LineChart& chart) {
+  double labels = chart.ideal ? 2 * EndLabel{{kIdeal}, 0, std::nullopt}.half_height() : 0;
+  for (const Series& series : chart.series)
+    labels += 2 * EndLabel{label_lines(series), 0, std::nullopt}.half_height();
+  return std::max(kPlotHeight, labels);
+}
+
 double label_room(const LineChart& chart) {
   double widest = 40;
   for (const Series& series : chart.series)
@@ -158,17 +166,18 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
     if (chart.horizontal == Horizontal::linear) return x;
     return x + kLinearDodge * place * (chart.ticks.back() - chart.ticks.front());
   };
-  std::vector<std::vector<double>> line, bars, crosses;
+  std::vector<std::vector<double>> line, crosses;
+  std::vector<ShownInterval> bars;
   for (const Point& point : series.points) {
     line.push_back({at(point.x), point.y});
-    if (point.interval)
-      bars.push_back(
-          {at(point.x), point.y, std::max(point.interval->low, y.low), std::min(point.interval->high, y.high)});
+    if (const auto& interval = point.interval)
+      bars.push_back({at(point.x), std::max(interval->low, y.low), std::min(interval->high, y.high),
+                      interval->low<y.low, interval->high> y.high});
   }
   // On the bottom line a cross would be half hidden.
   for (const Point& point : series.crosses)
     crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
-  if (!bars.empty()) canvas.plot(fmt::format("with yerrorbars pt 0 lw 1.5 lc rgb '{}'", kColours[style]), bars);
+  canvas.intervals(bars, Along::y, kColours[style]);
   const std::string with =
       chart.markers == Markers::on
           ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
@@ -186,7 +195,7 @@ Drawing LineChart::drawing() const {
   const double last_x = horizontal == Horizontal::linear ? x.high : ticks.back();
   const Range y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
-  const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + kPlotHeight};
+  const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};
   canvas.area(area);
   draw_axes(canvas, *this, x, y, area);
   draw_labels(canvas, end_labels(*this, y, last_x, area), markers, area);

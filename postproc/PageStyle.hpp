@@ -23,7 +23,7 @@ h2 a.anchor, h3 a.anchor { color: inherit; text-decoration: none; }
 h2 a.anchor:hover::after { content: " #"; color: var(--faint); }
 p { margin: .6rem 0; max-width: 70ch; overflow-wrap: break-word; }
 .meta, figcaption, .note { color: var(--faint); font-size: .88rem; line-height: 1.45; }
-.answer p:first-of-type { font-size: 1.12rem; line-height: 1.5; }
+.answer h2 + p { font-size: 1.12rem; line-height: 1.5; }
 nav { font-size: .9rem; margin: 1rem 0 0; padding: .6rem 1rem; background: var(--tint); border-radius: 6px; }
 nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
 nav a { text-decoration: none; }

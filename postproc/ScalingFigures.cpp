@@ -153,7 +153,7 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
                             significant(most->efficiency.value, 2), counted(most->ranks, "rank"));
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
-  add(study, chart, lines, "efficiency" + suffix, fmt::format("1 would be perfect. {}", limit_sentence(study, best)),
+  add(study, chart, lines, "efficiency" + suffix, fmt::format("1 would be perfect. {}", limit_sentence(study, *most)),
       figures);
 }
 
