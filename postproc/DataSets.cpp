@@ -80,8 +80,8 @@ std::string sentence_of(const Study& study, const LengthEffect& effect) {
       with_interval(in_milliseconds(effect.quickest->step_time)),
       differ(effect.slowest->step_time, effect.quickest->step_time) ? "" : ", whose intervals overlap");
   if (effect.equal_tokens())
-    return fmt::format("{}. Tokens of the input are equal within {}, so that their number explains none of it.", times,
-                       percent(effect.token_spread - 1));
+    return fmt::format("{}. Tokens of the input are equal within {}, so that their number explains next to none of it.",
+                       times, percent(effect.token_spread - 1));
   if (!effect.explained) return times + ".";
   std::string out = fmt::format(
       "{}. The longest steps have {} times the tokens of the shortest: at one rate for all, the number of tokens alone "

@@ -20,7 +20,7 @@ Estimate in_milliseconds(Estimate seconds);
 
 /// How far apart tokens a step may lie to be called equal: batches are chosen within ± 2 %, and steps scatter around
 /// it.
-inline constexpr double kEqualTokens = 1.05;
+inline constexpr double kEqualTokens = 1.1;
 
 /// Step times of data sets on one number of ranks.
 struct LengthEffect {
