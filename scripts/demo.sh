@@ -73,7 +73,7 @@ demo_images() {
 
 demo_llm() {
   local model deck=inputs/llm/lora.yaml checkpoint
-  local prompt="Rewrite the sentence in passive voice: The chef cooked a delicious meal."
+  local prompt="Provide a synonym for 'quick'."
   set_up_and_build
   step 3 6 "Getting SmolLM2-135M-Instruct (Apache-2.0), 93 MB"
   model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
