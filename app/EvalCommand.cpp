@@ -227,14 +227,6 @@ RunSummary summarise(const RunOptions& options, const Subject& subject, const Co
   return summary;
 }
 
-void check_finite(double loss, const std::string& weights) {
-  if (std::isfinite(loss)) return;
-  throw NumericalError(fmt::format("the test loss of {} is {}", weights, loss),
-                       "the weights hold values that are not finite, or the network overflows",
-                       "Evaluate another checkpoint, or with precision=fp32.")
-      .on_all_ranks();
-}
-
 }  // namespace
 
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world) {
@@ -260,7 +252,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const TimePoint start = SteadyClock::now();
   const ImageScores scores = task.score_test_set(Detail::classes);
   const double seconds = seconds_since(start);
-  check_finite(scores.totals.loss, subject.weights);
+  check_test_loss(scores.totals.loss, subject.weights);
   std::vector<std::string> names = task.test_set()->info().class_names;
   for (auto label = static_cast<std::int64_t>(names.size()); label < task.num_classes(); ++label)
     names.push_back(fmt::format("class {}", label));  // outputs of the model that the shards have no images of

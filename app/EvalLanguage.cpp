@@ -1,6 +1,5 @@
 #include "EvalLanguage.hpp"
 
-#include <cmath>
 #include <iostream>
 
 #include <ATen/core/grad_mode.h>
@@ -20,14 +19,6 @@
 namespace multicard {
 
 namespace {
-
-void check_finite(double loss, const std::string& origin) {
-  if (std::isfinite(loss)) return;
-  throw NumericalError(fmt::format("the test loss of the {} is {}", origin, loss),
-                       "the weights hold values that are not finite, or the network overflows",
-                       "Evaluate another checkpoint, or with precision=fp32.")
-      .on_all_ranks();
-}
 
 RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, const Communicator& world,
                      const DeviceChoice& device, const TextTotals& totals) {
@@ -64,7 +55,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   const TimePoint start = SteadyClock::now();
   const TextTotals totals = task.score_test_set();
   const double seconds = seconds_since(start);
-  check_finite(totals.loss, subject.origin);
+  check_test_loss(totals.loss, "the " + subject.origin);
   write_results(results, world, full_provenance(world, arguments.command_line),
                 summarise(subject, task, world, device, totals), RankRows{});
   log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",

@@ -38,8 +38,7 @@ std::string warning_of(const ScheduleOptions& schedule, const Deck& before, cons
   if (!has_end || schedule.total_steps || length_text(before) == length_text(now)) return {};
   return fmt::format(
       "the {} schedule ends with the run, which is now {} instead of {}: the learning rate jumps to the curve of the "
-      "new "
-      "length. Runs that begin with schedule.total_steps set keep their curve.",
+      "new length. Runs that begin with schedule.total_steps set keep their curve.",
       schedule.name, length_text(now), length_text(before));
 }
 

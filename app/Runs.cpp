@@ -1,5 +1,6 @@
 #include "Runs.hpp"
 
+#include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -53,6 +54,14 @@ void log_finished(const std::string& results, const std::string& what) {
 
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
   if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
+}
+
+void check_test_loss(double loss, const std::string& subject) {
+  if (std::isfinite(loss)) return;
+  throw NumericalError(fmt::format("the test loss of {} is {}", subject, loss),
+                       "the weights hold values that are not finite, or the network overflows",
+                       "Evaluate another checkpoint, or with precision=fp32.")
+      .on_all_ranks();
 }
 
 }  // namespace multicard

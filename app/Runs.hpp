@@ -29,4 +29,8 @@ void print_if_quiet(const std::string& results, const DeckArguments& arguments, 
 /// The only line of a `what` (run, sweep) that is started again after it has finished.
 void log_finished(const std::string& results, const std::string& what);
 
+/// \param subject what has been evaluated, in words \throws NumericalError for a loss that is not finite, which all
+/// ranks know
+void check_test_loss(double loss, const std::string& subject);
+
 }  // namespace multicard

@@ -20,21 +20,7 @@ export LC_ALL=C  # decimal points
 
 sizes="224 100" batch=256 steps=50 repeats=3 precision=bf16 peers="eager reduce-overhead max-autotune" device=cuda
 folder=$root/results/bench_gpu_image
-while [ $# -gt 0 ]; do
-  case $1 in
-    --sizes) sizes=$2; shift ;;
-    --batch) batch=$2; shift ;;
-    --steps) steps=$2; shift ;;
-    --repeats) repeats=$2; shift ;;
-    --precision) precision=$2; shift ;;
-    --peers) peers=$2; shift ;;
-    --device) device=$2; shift ;;  # cpu: to try this script itself
-    -o) folder=$(realpath -m "$2"); shift ;;
-    -h | --help) usage "$0"; exit 0 ;;
-    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
-  esac
-  shift
-done
+read_options sizes batch steps repeats precision peers device -- "$@"  # --device cpu: to try this script itself
 if [ "$device" = cuda ] && ! nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
   say "$program: no CUDA device"
   exit 77

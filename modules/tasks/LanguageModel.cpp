@@ -30,15 +30,6 @@ void check_same(const char* key, const std::optional<T>& in_deck, const T& in_ad
                    fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
 }
 
-AdapterOptions options_of(const AdapterConfig& config) {
-  AdapterOptions adapters;
-  adapters.rank = config.rank;
-  adapters.alpha = config.alpha;
-  adapters.rslora = config.rslora;
-  adapters.targets = config.targets;
-  return adapters;
-}
-
 /// The adapters of the deck, or of the adapter that it starts from.
 AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start) {
   AdapterOptions adapters;
@@ -50,7 +41,7 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
     if (!method.targets.empty() && std::set(method.targets.begin(), method.targets.end()) !=
                                        std::set(config.targets.begin(), config.targets.end()))
       check_same("targets", std::optional(join(method.targets, ", ")), join(config.targets, ", "), start->path());
-    adapters = options_of(config);
+    adapters = adapter_options_of(config);
   } else {
     adapters.rank = *method.rank;
     adapters.alpha = *method.alpha;
@@ -80,8 +71,17 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
   return network;
 }
 
+AdapterOptions adapter_options_of(const AdapterConfig& config) {
+  AdapterOptions adapters;
+  adapters.rank = config.rank;
+  adapters.alpha = config.alpha;
+  adapters.rslora = config.rslora;
+  adapters.targets = config.targets;
+  return adapters;
+}
+
 void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype) {
-  AdapterOptions options = options_of(adapter.config());
+  AdapterOptions options = adapter_options_of(adapter.config());
   options.dtype = dtype;
   network.add_adapters(options);
   const at::NoGradGuard no_grad;

@@ -17,6 +17,9 @@ namespace multicard {
 /// The network of a model folder with its weights in `dtype`. \throws DataError about the files
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device);
 
+/// What a network has to be given for an adapter's settings, with dropout off.
+AdapterOptions adapter_options_of(const AdapterConfig& config);
+
 /// Freezes the network and gives it the adapters of a folder, in `dtype`, with dropout off.
 void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype);
 

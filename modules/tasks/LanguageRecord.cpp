@@ -55,8 +55,7 @@ std::string LanguageTask::describe(const Evaluation& found) const {
 std::int64_t LanguageTask::work_in(std::int64_t step) const {
   std::int64_t tokens = 0;
   for (const std::int64_t row : train_.sampler.rows(step))
-    for (const SequencePart& part : train_.rows.parts(row))
-      tokens += part.length;
+    tokens += train_.rows.length(row);
   return tokens;
 }
 

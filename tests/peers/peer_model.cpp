@@ -16,55 +16,34 @@
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/ShardedWriter.hpp"
+#include "tasks/LanguageModel.hpp"
 
 namespace {
 
 using namespace multicard;
 using Words = std::vector<std::string>;
 
-AdapterOptions options_of(const AdapterConfig& config) {
-  AdapterOptions options;
-  options.rank = config.rank;
-  options.alpha = config.alpha;
-  options.rslora = config.rslora;
-  options.targets = config.targets;
-  return options;
-}
-
-void fill(Llama& network, const std::string& folder) {
-  const at::NoGradGuard no_grad;
-  const bool is_tied = network.config().has_tied_embeddings;
-  ModelFolder::open(folder).load_into(network.weights(), is_tied ? OutputLayer::tied : OutputLayer::own);
-}
-
 void write_logits(const Words& words) {
-  Llama network(LlamaConfig::read(words.at(0)), at::kFloat, at::kCPU);
-  fill(network, words[0]);
-  if (words.at(1) != "-") {
-    const PeftAdapter adapter = PeftAdapter::open(words[1]);
-    network.add_adapters(options_of(adapter.config()));
-    const at::NoGradGuard no_grad;
-    adapter.load_into(network.adapters());
-  }
-  network.set_training(Mode::evaluate);
-  save_tensors(words.at(3), {{"logits", network.logits(TensorFile(words.at(2)).load("tokens"))}});
+  const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
+  if (words.at(1) != "-") attach_adapters(*network, PeftAdapter::open(words[1]), at::kFloat);
+  network->set_training(Mode::evaluate);
+  save_tensors(words.at(3), {{"logits", network->logits(TensorFile(words.at(2)).load("tokens"))}});
 }
 
 void write_random_adapter(const Words& words) {
-  Llama network(LlamaConfig::read(words.at(0)), at::kFloat, at::kCPU);
-  fill(network, words[0]);
+  const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
   AdapterConfig config;
   config.rank = std::stoi(words.at(2));
   config.alpha = std::stod(words.at(3));
   config.rslora = words.at(4) == "rslora";
   config.targets.assign(words.begin() + 5, words.end());
   config.base_model = words[0];
-  network.add_adapters(options_of(config));
+  network->add_adapters(adapter_options_of(config));
   const at::NoGradGuard no_grad;
-  for (const NamedTensor& entry : network.adapters())
+  for (const NamedTensor& entry : network->adapters())
     at::Tensor(entry.tensor).normal_(0, 0.05);
   std::filesystem::create_directories(words.at(1));
-  write_adapter(words[1], config, network.adapters());
+  write_adapter(words[1], config, network->adapters());
 }
 
 void write_shards(const Words& words) {

@@ -10,11 +10,13 @@
 #include "base/Error.hpp"
 #include "data/Prepare.hpp"
 #include "support/test_world.hpp"
+#include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_files.hpp"
 
 namespace multicard {
 namespace {
 
+using test::expect_data_error;
 using namespace test;
 
 /// `count` synthetic 6 x 6 images of three classes.
@@ -60,17 +62,6 @@ Bytes rows_of(const Bytes& all, const std::vector<std::int64_t>& rows) {
     picked.insert(picked.end(), all.begin() + row * static_cast<std::int64_t>(kRowBytes),
                   all.begin() + (row + 1) * static_cast<std::int64_t>(kRowBytes));
   return picked;
-}
-
-template <class Body>
-void expect_data_error(Body&& body, const std::string& text) {
-  try {
-    body();
-    ADD_FAILURE() << "no error with: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::data) << error.what();
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
 }
 
 TEST(ImageShards, TellsWhatTheSetHolds) {

@@ -8,11 +8,13 @@
 
 #include "base/Error.hpp"
 #include "support/test_world.hpp"
+#include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_tokens.hpp"
 
 namespace multicard {
 namespace {
 
+using test::expect_data_error;
 using namespace test;
 
 void on_root(const std::function<void()>& body) {
@@ -35,17 +37,6 @@ void write_three(const ScratchFolder& scratch) {
     write_shard(scratch / "set-00001-of-00003.h5", {all.begin() + 9, all.begin() + 10});
     write_shard(scratch / "set-00002-of-00003.h5", {all.begin() + 10, all.end()});
   });
-}
-
-template <class Body>
-void expect_data_error(Body&& body, const std::string& text) {
-  try {
-    body();
-    ADD_FAILURE() << "no error with: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::data) << error.what();
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
 }
 
 TEST(TokenShards, ReadsSequencesAsTheyWereWritten) {
