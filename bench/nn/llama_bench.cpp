@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <sstream>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -17,28 +16,17 @@
 #include "base/System.hpp"
 #include "nn/Llama.hpp"
 #include "operation_shares.hpp"
+#include "options.hpp"
 
 namespace {
 
 using namespace multicard;
 
-using Options = std::map<std::string, std::string>;
+using bench::Options;
 
-Options options_of(int argc, char** argv) {
-  Options options{{"dtype", "fp32,bf16"}, {"rows", "2"},   {"length", "512"}, {"rank", "16"},
-                  {"targets", "1.0"},     {"steps", "3"},  {"threads", "1"},  {"layers", "30"},
-                  {"checkpointing", "0"}, {"shares", "0"}, {"parts", "0"}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto equals = word.find('=');
-    if (equals == std::string::npos || !options.contains(word.substr(0, equals))) {
-      std::fprintf(stderr, "unknown option %s\n", word.c_str());
-      std::exit(2);
-    }
-    options[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return options;
-}
+const Options kDefaults{{"dtype", "fp32,bf16"}, {"rows", "2"},   {"length", "512"}, {"rank", "16"},
+                        {"targets", "1.0"},     {"steps", "3"},  {"threads", "1"},  {"layers", "30"},
+                        {"checkpointing", "0"}, {"shares", "0"}, {"parts", "0"}};
 
 LlamaConfig smollm2(std::int64_t layers) {
   LlamaConfig config;
@@ -120,11 +108,10 @@ void measure(const Options& options, const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = options_of(argc, argv);
+  const Options options = bench::read_options(kDefaults, argc, argv);
   keep_freed_memory();
   at::set_num_threads(std::stoi(options.at("threads")));
-  std::istringstream names(options.at("dtype"));
-  for (std::string name; std::getline(names, name, ',');)
+  for (const std::string& name : bench::list_of(options.at("dtype")))
     measure(options, name);
   return 0;
 }

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
-#include <sstream>
 #include <string>
 
 #include <ATen/Parallel.h>
@@ -23,36 +22,17 @@
 #include "nn/Losses.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "operation_shares.hpp"
+#include "options.hpp"
 
 namespace {
 
 using namespace multicard;
 
-using Options = std::map<std::string, std::string>;
+using bench::Options;
 
-Options options_of(int argc, char** argv) {
-  Options options{{"size", "100,224"}, {"layout", "nhwc,nchw"}, {"kernels", "own,aten"}, {"steps", "5"},
-                  {"batch", "32"},     {"threads", "1"},        {"shares", "0"},         {"dtype", "fp32,bf16,fp64"},
-                  {"width", "1.0"}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto equals = word.find('=');
-    if (equals == std::string::npos || !options.contains(word.substr(0, equals))) {
-      std::fprintf(stderr, "unknown option %s\n", word.c_str());
-      std::exit(2);
-    }
-    options[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return options;
-}
-
-std::vector<std::string> list_of(const std::string& words) {
-  std::vector<std::string> list;
-  std::istringstream stream(words);
-  for (std::string word; std::getline(stream, word, ',');)
-    list.push_back(word);
-  return list;
-}
+const Options kDefaults{
+    {"size", "100,224"}, {"layout", "nhwc,nchw"}, {"kernels", "own,aten"},     {"steps", "5"},  {"batch", "32"},
+    {"threads", "1"},    {"shares", "0"},         {"dtype", "fp32,bf16,fp64"}, {"width", "1.0"}};
 
 struct Case {
   std::string dtype, layout, size;
@@ -115,7 +95,7 @@ double median(std::vector<double> values) {
 }
 
 void compare(const Options& options, const Case& shape) {
-  const std::vector<std::string> names = list_of(options.at("kernels"));
+  const std::vector<std::string> names = bench::list_of(options.at("kernels"));
   std::vector<Step> steps;
   for (const std::string& name : names)
     steps.emplace_back(options, shape, name == "own" ? Kernels::automatic : Kernels::aten);
@@ -146,12 +126,12 @@ void compare(const Options& options, const Case& shape) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = options_of(argc, argv);
+  const Options options = bench::read_options(kDefaults, argc, argv);
   keep_freed_memory();
   at::set_num_threads(std::stoi(options.at("threads")));
-  for (const std::string& size : list_of(options.at("size")))
-    for (const std::string& layout : list_of(options.at("layout")))
-      for (const std::string& dtype : list_of(options.at("dtype")))
+  for (const std::string& size : bench::list_of(options.at("size")))
+    for (const std::string& layout : bench::list_of(options.at("layout")))
+      for (const std::string& dtype : bench::list_of(options.at("dtype")))
         compare(options, {dtype, layout, size});
   return 0;
 }

@@ -14,19 +14,6 @@ namespace multicard {
 
 namespace {
 
-std::uint64_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::uint8:
-      return 1;
-    case ElementType::int32:
-    case ElementType::uint32:
-    case ElementType::float32:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
 [[noreturn]] void throw_cut_short(const std::string& path, const std::string& why) {
   throw DataError(fmt::format("{} has been cut short while it is read", path), why, "Prepare it again.");
 }

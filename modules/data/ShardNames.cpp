@@ -1,9 +1,12 @@
 #include "data/ShardNames.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <regex>
+#include <set>
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -32,9 +35,38 @@ void require_no_shards(const std::string& prefix) {
   }
 }
 
+namespace {
+
+/// A shard that is not there although the pattern asks for it and its siblings say that it was written: half a copied
+/// set would train on half of the data.
+void require_siblings(const std::string& pattern, const std::vector<std::string>& paths) {
+  static const std::regex numbered("(.*)-[0-9]{5,}-of-([0-9]{5,})\\.h5");
+  std::set<std::string> looked_at;
+  for (const std::string& path : paths) {
+    std::smatch parts;
+    if (!std::regex_match(path, parts, numbered) || parts[2].length() > 9) continue;
+    if (!looked_at.insert(parts[1].str() + "-" + parts[2].str()).second) continue;
+    const std::int64_t num_shards = std::stoll(parts[2]);
+    // No more than there are files: one of the first is missing, or none.
+    const auto num_checked = std::min<std::int64_t>(num_shards, static_cast<std::int64_t>(paths.size()) + 1);
+    for (std::int64_t shard = 0; shard < num_checked; ++shard) {
+      const std::string sibling = shard_path(parts[1], shard, num_shards);
+      if (fnmatch(pattern.c_str(), sibling.c_str(), FNM_PATHNAME) == 0 && !fs::exists(sibling))
+        throw DataError(fmt::format("{} is missing", sibling), fmt::format("{} is there", path),
+                        "Copy or prepare all shards of the set, or name the files to use one by one.");
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator) {
-  const std::string found =
-      agreed(communicator, [&] { return communicator.is_root() ? join(expand_glob(pattern), "\n") : std::string(); });
+  const std::string found = agreed(communicator, [&] {
+    if (!communicator.is_root()) return std::string();
+    const std::vector<std::string> paths = expand_glob(pattern);
+    require_siblings(pattern, paths);
+    return join(paths, "\n");
+  });
   return split(communicator.broadcast(found), '\n');
 }
 

@@ -17,7 +17,8 @@ std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64
 /// A DataError if shards of this prefix are there already, in any number.
 void require_no_shards(const std::string& prefix);
 
-/// Collective. The sorted files that a path or glob names on rank 0. \throws DataError on all ranks if there are none.
+/// Collective. The sorted files that a path or glob names on rank 0. \throws DataError on all ranks if there are
+/// none, or if a shard is missing whose name the glob covers and whose siblings are there.
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator);
 
 /// The shards of one set while they are written: all get their names together, or none is left.

@@ -35,6 +35,8 @@ constexpr ElementType element_type() {
   if constexpr (std::is_integral_v<V> && std::is_unsigned_v<V> && sizeof(V) == 8) return ElementType::uint64;
 }
 const char* name_of(ElementType type);
+/// \throws DataError for `text`, whose length each dataset has for itself.
+std::uint64_t element_bytes(ElementType type);
 
 /// The value of an attribute. Vectors are one-dimensional arrays.
 using Hdf5Value = std::variant<std::string, std::int64_t, double, std::vector<std::string>, std::vector<std::int64_t>,

@@ -118,7 +118,6 @@ struct Hdf5DatasetState {
 
 /// \name Types
 /// @{
-std::uint64_t element_bytes(ElementType type);
 hid_t memory_type(ElementType type);
 hid_t file_type(ElementType type);
 /// Fixed-length UTF-8 of `bytes` bytes, the closing NUL included.

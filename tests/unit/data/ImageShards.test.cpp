@@ -225,6 +225,23 @@ TEST(ImageShards, RefusesShardsThatDoNotFit) {
   expect_data_error(open("d*.h5"), "d*.h5");
 }
 
+TEST(ImageShards, NoticesThatAShardOfTheSetIsMissing) {
+  const ScratchFolder scratch;
+  prepare(scratch / "set", 20, 3);
+  prepare(scratch / "other", 20, 1);
+  if (world().is_root()) std::filesystem::remove(scratch / "set-00001-of-00003.h5");
+  world().barrier();
+  const auto open = [&](const std::string& pattern) { ImageShards(scratch / pattern, world()); };
+
+  expect_data_error([&] { open("set*.h5"); }, "set-00001-of-00003.h5 is missing");
+  expect_data_error([&] { open("*.h5"); }, "set-00001-of-00003.h5 is missing");
+
+  // Names that do not cover the missing one were meant so.
+  open("set-00000-of-00003.h5");
+  open("set-0000[02]*.h5");
+  open("other*.h5");
+}
+
 TEST(ImageShards, RefusesOtherFiles) {
   const ScratchFolder scratch;
   const PrepareResult result = prepare(scratch / "set", 6, 1);
