@@ -11,26 +11,34 @@
 #include "base/Clock.hpp"
 #include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
+#include "dist/WireCodec.hpp"
 
 namespace multicard {
 
 namespace {
 
 void check_parameter(const at::Tensor& parameter) {
-  const bool summable = parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble;
+  const at::ScalarType type = parameter.scalar_type();
+  const bool summable = type == at::kFloat || type == at::kDouble || type == at::kBFloat16;
   if (!parameter.is_leaf() || !parameter.requires_grad() || !summable)
-    throw std::invalid_argument("GradientReducer wants leaves of float32 or float64 that require gradients");
+    throw std::invalid_argument("GradientReducer wants leaves of float32, float64 or bfloat16 that require gradients");
 }
 
 void check_wire(const std::vector<at::Tensor>& parameters, Wire wire) {
   if (wire == Wire::same) return;
-  for (const at::Tensor& parameter : parameters)
-    if (parameter.scalar_type() != at::kFloat)
-      throw UsageError(
-          fmt::format("parallel.gradient_dtype is {}, but gradients are float64", wire == Wire::bf16 ? "bf16" : "fp16"),
-          "only float32 gradients can travel in 16 bits",
-          "Set parallel.gradient_dtype=same, or another precision than fp64.")
-          .on_all_ranks();
+  for (const at::Tensor& parameter : parameters) {
+    const at::ScalarType type = parameter.scalar_type();
+    if (type == at::kFloat || type == type_of(wire)) continue;
+    throw UsageError(fmt::format("parallel.gradient_dtype is {}, but gradients are {}",
+                                 wire == Wire::bf16 ? "bf16" : "fp16", type == at::kDouble ? "float64" : "bfloat16"),
+                     "only float32 gradients can travel in other types", "Set parallel.gradient_dtype=same.")
+        .on_all_ranks();
+  }
+}
+
+/// What is to be said to the collectives: tensors that have the wire's type travel as they are.
+Wire wire_for(at::ScalarType type, Wire wire) {
+  return type == at::kFloat ? wire : Wire::same;
 }
 
 /// The strides that autograd wants a gradient to have (torch/csrc/autograd/utils/grad_layout_contract.h): then it adds
@@ -62,8 +70,8 @@ struct GradientReducer::Impl {
 
   Impl(std::vector<at::Tensor> all, TensorCollectives& with, const Options& options)
       : parameters(std::move(all)), collectives(with), plan(BucketPlan::make(parameters, options.bucket_mb)) {
-    sums.wire = options.wire;
-    if (options.destination == Destination::root) sums.root = 0;
+    wire = options.wire;
+    if (options.destination == Destination::root) root = 0;
     const at::NoGradGuard no_grad;
     make_buffers();
     make_gradients();
@@ -122,7 +130,7 @@ struct GradientReducer::Impl {
 
   void start_next() {
     Bucket& bucket = buckets[num_started++];
-    bucket.work = collectives.start_sum(bucket.flat, sums);
+    bucket.work = collectives.start_sum(bucket.flat, {wire_for(bucket.flat.scalar_type(), wire), root});
   }
 
   double finish() {
@@ -140,7 +148,8 @@ struct GradientReducer::Impl {
 
   std::vector<at::Tensor> parameters, gradients, flats;
   TensorCollectives& collectives;
-  SumOptions sums;
+  Wire wire = Wire::same;
+  std::optional<int> root;  ///< who gets the sums; none: all
   BucketPlan plan;
   std::vector<Bucket> buckets;
   std::vector<bool> arrived;

@@ -42,9 +42,10 @@ class GradientReducer {
     Destination destination = Destination::all;
   };
 
-  /// Collective. `parameters` are leaves of float32 or float64 that require gradients, equal on all ranks; their
-  /// present gradients are dropped. Each gradient has its parameter's strides (channels_last stays so).
-  /// Throws UsageError on all ranks for float64 parameters with a wire other than same.
+  /// Collective. `parameters` are leaves of float32, float64 or bfloat16 that require gradients, equal on all ranks;
+  /// their present gradients are dropped. Each gradient has its parameter's type and strides (channels_last stays so).
+  /// Throws UsageError on all ranks for float64 parameters with a wire other than same, and for bfloat16 ones with
+  /// fp16.
   GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options);
   /// Not collective. Gradients stay valid.
   ~GradientReducer();

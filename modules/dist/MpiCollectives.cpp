@@ -86,7 +86,7 @@ std::unique_ptr<Work> MpiCollectives::start_sum(const at::Tensor& flat, const Su
 
 void MpiCollectives::sum(const at::Tensor& flat) {
   check_sum(flat, at::kCPU, Wire::same, "sum");
-  if (flat.nbytes() > QuickSum::kMaxBytes) return start_sum(flat, {})->wait();
+  if (flat.nbytes() > QuickSum::kMaxBytes || flat.scalar_type() == at::kBFloat16) return start_sum(flat, {})->wait();
   const TimePoint start = SteadyClock::now();
   {
     const Watchdog::Guard guard(communicator_.watchdog(), "all-reduce");

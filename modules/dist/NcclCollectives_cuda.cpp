@@ -130,7 +130,9 @@ class NcclCollectives : public TensorCollectives {
     check_sum(flat, device_, options.wire, "start_sum");
     const char* operation = options.root ? "reduce" : "all-reduce";
     return enqueue(kind_of(options), operation, {flat}, sum_bytes(flat, options.wire), [&](cudaStream_t stream) {
-      if (options.wire != Wire::same)
+      if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
+        wire_sum_.sum(flat, {Wire::bf16, options.root}, stream);
+      else if (options.wire != Wire::same)
         wire_sum_.sum(flat, options, stream);
       else if (options.root)
         nccl_.finish_call(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,

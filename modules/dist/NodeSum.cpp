@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kStageBytes = std::size_t{4} << 20;
 /// Slices meet on cache lines, whatever the element type.
-constexpr std::size_t kSliceElements = 16;
+constexpr std::size_t kSliceElements = 32;
 
 void all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
   const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
@@ -97,7 +97,9 @@ void NodeSum::sum_arrays(const std::vector<std::byte*>& arrays, std::size_t coun
   const std::array<std::byte*, 1> here{mine};
   sum_in_rank_order(arrays, here, begin, end, operand.type, wire);
   std::byte* start = mine + begin * c10::elementSize(operand.type);
-  if (wire == Wire::same)
+  if (operand.type == at::kBFloat16)  // MPI has no such type
+    wire_sum_.sum(reinterpret_cast<std::uint16_t*>(start), end - begin, Wire::bf16);
+  else if (wire == Wire::same)
     all_reduce(start, end - begin, operand.type, across_);
   else
     wire_sum_.sum(reinterpret_cast<float*>(start), end - begin, wire);

@@ -65,7 +65,7 @@ class QuickSum {
   /// Collective.
   QuickSum(const Communicator& all, const Communicator& node);
 
-  /// Collective over all. In place; count elements of at most kMaxBytes together.
+  /// Collective over all. In place; count elements of at most kMaxBytes together. \param type float32 or float64
   void sum(std::byte* data, std::size_t count, at::ScalarType type);
 
  private:

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "dist/WireCodec.hpp"
 
@@ -13,6 +15,10 @@ namespace {
 /// Small enough for the first-level cache together with one block of a source.
 constexpr std::size_t kBlockBytes = 8192;
 
+/// How many values a block has: as many as fit in float32 at the least.
+template <class T>
+constexpr std::size_t kBlock = kBlockBytes / std::max(sizeof(T), sizeof(float));
+
 template <class T>
 void add(T* __restrict sum, const T* __restrict values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
@@ -22,6 +28,7 @@ void add(T* __restrict sum, const T* __restrict values, std::size_t count) {
 /// Values as they are.
 template <class T>
 struct Exact {
+  using Sum = T;
   void set(T* sum, const T* values, std::size_t count) { std::memcpy(sum, values, count * sizeof(T)); }
   void add_to(T* sum, const T* values, std::size_t count) { add(sum, values, count); }
   const T* finished(const T* sum, std::size_t) { return sum; }
@@ -30,6 +37,7 @@ struct Exact {
 /// Values and sum as they are after travelling in 16 bits.
 class Rounded {
  public:
+  using Sum = float;
   explicit Rounded(Wire wire) : codec_(codec_of(wire)) {}
   void set(float* sum, const float* values, std::size_t count) { codec_.round(values, sum, count); }
   void add_to(float* sum, const float* values, std::size_t count) {
@@ -43,16 +51,35 @@ class Rounded {
 
  private:
   WireCodec codec_;
-  alignas(64) std::array<float, kBlockBytes / sizeof(float)> rounded_;
+  alignas(64) std::array<float, kBlock<float>> rounded_;
+};
+
+/// bfloat16, added in float32.
+class Widened {
+ public:
+  using Sum = float;
+  void set(float* sum, const std::uint16_t* values, std::size_t count) { codec_.unpack(values, sum, count); }
+  void add_to(float* sum, const std::uint16_t* values, std::size_t count) {
+    codec_.unpack(values, wide_.data(), count);
+    add(sum, wide_.data(), count);
+  }
+  const std::uint16_t* finished(const float* sum, std::size_t count) {
+    codec_.pack(sum, words_.data(), count);
+    return words_.data();
+  }
+
+ private:
+  WireCodec codec_ = codec_of(Wire::bf16);
+  alignas(64) std::array<float, kBlock<std::uint16_t>> wide_;
+  alignas(64) std::array<std::uint16_t, kBlock<std::uint16_t>> words_;
 };
 
 template <class T, class Values>
 void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
                 std::size_t end, Values&& values) {
-  constexpr std::size_t kBlock = kBlockBytes / sizeof(T);
-  alignas(64) std::array<T, kBlock> sum;
-  for (std::size_t first = begin; first < end; first += kBlock) {
-    const std::size_t count = std::min(kBlock, end - first);
+  alignas(64) std::array<typename std::remove_reference_t<Values>::Sum, kBlock<T>> sum;
+  for (std::size_t first = begin; first < end; first += kBlock<T>) {
+    const std::size_t count = std::min(kBlock<T>, end - first);
     values.set(sum.data(), reinterpret_cast<const T*>(sources[0]) + first, count);
     for (const std::byte* source : sources.subspan(1))
       values.add_to(sum.data(), reinterpret_cast<const T*>(source) + first, count);
@@ -70,6 +97,8 @@ void sum_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte*
     sum_blocks<float>(sources, targets, begin, end, Rounded(wire));
   else if (type == at::kDouble)
     sum_blocks<double>(sources, targets, begin, end, Exact<double>());
+  else if (type == at::kBFloat16)
+    sum_blocks<std::uint16_t>(sources, targets, begin, end, Widened());
   else
     sum_blocks<float>(sources, targets, begin, end, Exact<float>());
 }

@@ -22,8 +22,9 @@ void demand_device(const at::Tensor& tensor, at::Device device, const char* oper
 void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
   demand(flat.defined() && flat.is_contiguous() && flat.dim() == 1, operation, "a contiguous 1-D tensor");
   demand_device(flat, device, operation);
-  demand(flat.scalar_type() == at::kFloat || flat.scalar_type() == at::kDouble, operation, "float32 or float64");
-  demand(wire == Wire::same || flat.scalar_type() == at::kFloat, operation, "float32 to travel in 16 bits");
+  const at::ScalarType type = flat.scalar_type();
+  demand(type == at::kFloat || type == at::kDouble || type == at::kBFloat16, operation, "float32, float64 or bfloat16");
+  demand(wire == Wire::same || type == at::kFloat, operation, "float32 to travel in 16 bits");
 }
 
 void check_dense(const at::Tensor& tensor, at::Device device, const char* operation) {

@@ -37,16 +37,17 @@ struct SumOptions {
 };
 
 /// Collectives on tensors of one device. All operations are collective: every rank calls them in the same order with
-/// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32 or float64 tensors, are made
-/// in rank order (within a node) and give every rank the same bits. Each operation is bounded by the job's time-out
-/// (comm/Watchdog.hpp).
+/// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32, float64 or bfloat16 tensors,
+/// are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the job's
+/// time-out (comm/Watchdog.hpp).
 ///
 /// A sum whose Wire is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to nearest even;
 /// they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that as float32. So
 /// it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and round what
 /// they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks, and the total
 /// is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN stays NaN: a
-/// check of the sum sees both. Payload is counted in the 16 bits.
+/// check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like float32 ones
+/// whose Wire is bf16, and have no Wire but same.
 class TensorCollectives {
  public:
   virtual ~TensorCollectives() = default;

@@ -33,17 +33,23 @@ Parts repeated(int count, std::size_t num_parts) {
 
 void WireSum::sum(float* values, std::size_t count, Wire wire) {
   const WireCodec codec = codec_of(wire);
+  words_.resize(count);
+  codec.pack(values, words_.data(), count);
+  sum(words_.data(), count, wire);
+  codec.unpack(words_.data(), values, count);
+}
+
+void WireSum::sum(std::uint16_t* words, std::size_t count, Wire wire) {
+  const WireCodec codec = codec_of(wire);
   const auto num_ranks = static_cast<std::size_t>(communicator_.size());
   const auto me = static_cast<std::size_t>(communicator_.rank());
   const Parts parts = equal_parts(count, num_ranks), incoming = repeated(parts.counts[me], num_ranks);
   const auto mine = static_cast<std::size_t>(parts.counts[me]);
-  words_.resize(count);
   received_.resize(mine * num_ranks);
   total_.resize(mine);
   one_.resize(mine);
 
-  codec.pack(values, words_.data(), count);
-  check_mpi(MPI_Alltoallv(words_.data(), parts.counts.data(), parts.starts.data(), MPI_UINT16_T, received_.data(),
+  check_mpi(MPI_Alltoallv(words, parts.counts.data(), parts.starts.data(), MPI_UINT16_T, received_.data(),
                           incoming.counts.data(), incoming.starts.data(), MPI_UINT16_T, native(communicator_)),
             "MPI_Alltoallv");
   codec.unpack(received_.data(), total_.data(), mine);
@@ -52,11 +58,10 @@ void WireSum::sum(float* values, std::size_t count, Wire wire) {
     for (std::size_t i = 0; i < mine; ++i)
       total_[i] += one_[i];
   }
-  codec.pack(total_.data(), words_.data() + parts.starts[me], mine);
-  check_mpi(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, words_.data(), parts.counts.data(), parts.starts.data(),
+  codec.pack(total_.data(), words + parts.starts[me], mine);
+  check_mpi(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, words, parts.counts.data(), parts.starts.data(),
                            MPI_UINT16_T, native(communicator_)),
             "MPI_Allgatherv");
-  codec.unpack(words_.data(), values, count);
 }
 
 }  // namespace multicard

@@ -25,7 +25,7 @@ DataParallelStrategy::DataParallelStrategy(Task& task, TensorCollectives& collec
                                            const GradientReducer::Options& options)
     : ReducingStrategy(task, collectives, to_rank_0(options)),
       leads_(collectives.rank() == 0),
-      arrival_(at::zeros({1}, gradients().front().options().requires_grad(false))) {}
+      arrival_(at::zeros({1}, gradients().front().options().dtype(at::kFloat).requires_grad(false))) {}
 
 void DataParallelStrategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
   next_step_ = first_step;

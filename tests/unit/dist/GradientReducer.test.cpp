@@ -141,15 +141,17 @@ INSTANTIATE_TEST_SUITE_P(BucketSizes, GradientSums,
 
 /// Parameters whose gradients are exactly this rank's test::values.
 struct Products {
-  Products() {
+  explicit Products(at::ScalarType type) {
     for (int i = 0; i < 7; ++i)
-      parameters.push_back(made({i == 3 ? 30000 : 100 + i}, i, at::kFloat).requires_grad_());
+      parameters.push_back(made({i == 3 ? 30000 : 100 + i}, i, type).requires_grad_());
   }
   at::Tensor loss() const {
     at::Tensor sum = made({1}, 0, at::kFloat);
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      sum =
-          sum + (parameters[i] * test::values<float>(parameters[i].numel(), world().rank(), static_cast<int>(i))).sum();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const at::Tensor& parameter = parameters[i];
+      const at::Tensor factors = test::values<float>(parameter.numel(), world().rank(), static_cast<int>(i));
+      sum = sum + (parameter * factors.to(parameter.scalar_type())).sum();
+    }
     return sum;
   }
   std::vector<at::Tensor> parameters;
@@ -166,15 +168,17 @@ struct Exchange {
   Wire wire;
   Overlap overlap;
   Destination destination;
+  at::ScalarType type = at::kFloat;
 };
 
 class GradientExchange : public testing::TestWithParam<Exchange> {};
 
 TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
-  const auto [wire, overlap, destination] = GetParam();
+  const auto [wire, overlap, destination, type] = GetParam();
+  const Wire rounding = type == at::kBFloat16 ? Wire::bf16 : wire;
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
-  Products products;
-  GradientReducer reducer(products.parameters, *collectives, {0.0012, overlap, wire, destination});
+  Products products(type);
+  GradientReducer reducer(products.parameters, *collectives, {0.0006, overlap, wire, destination});
   ASSERT_GT(reducer.num_buckets(), 3U);
 
   for (int step = 0; step < 3; ++step) {
@@ -187,15 +191,15 @@ TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
     for (std::size_t i = 0; i < products.parameters.size(); ++i)
       EXPECT_EQ(
           test::first_wrong(
-              reducer.gradients()[i], one_node(),
-              [&](int rank, std::int64_t j) { return test::value_of<float>(rank, j, static_cast<int>(i)); }, wire),
+              reducer.gradients()[i].to(at::kFloat), one_node(),
+              [&](int rank, std::int64_t j) { return test::value_of<float>(rank, j, static_cast<int>(i)); }, rounding),
           -1)
           << "gradient " << i << " in step " << step;
   }
   const CommunicationTotals totals =
       collectives->totals().at(destination == Destination::root ? "reduce" : "all_reduce");
   EXPECT_EQ(totals.calls, 3 * static_cast<std::int64_t>(reducer.num_buckets()));
-  EXPECT_EQ(totals.payload_bytes, 3 * reducer.flats()[0].numel() * (wire == Wire::same ? 4 : 2));
+  EXPECT_EQ(totals.payload_bytes, 3 * reducer.flats()[0].numel() * (rounding == Wire::same ? 4 : 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, GradientExchange,
@@ -204,19 +208,24 @@ INSTANTIATE_TEST_SUITE_P(Ways, GradientExchange,
                                          Exchange{Wire::bf16, Overlap::no, Destination::all},
                                          Exchange{Wire::bf16, Overlap::yes, Destination::all},
                                          Exchange{Wire::fp16, Overlap::yes, Destination::all},
-                                         Exchange{Wire::bf16, Overlap::no, Destination::root}));
+                                         Exchange{Wire::bf16, Overlap::no, Destination::root},
+                                         Exchange{Wire::same, Overlap::yes, Destination::all, at::kBFloat16},
+                                         Exchange{Wire::bf16, Overlap::yes, Destination::all, at::kBFloat16},
+                                         Exchange{Wire::same, Overlap::no, Destination::root, at::kBFloat16}));
 
-TEST(GradientReducer, RefusesFloat64InSixteenBitsOnAllRanks) {
+TEST(GradientReducer, RefusesOnAllRanksWhatCannotTravelInSixteenBits) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   const at::Tensor single = made({10}, 1, at::kFloat).requires_grad_();
   const at::Tensor twice = made({10}, 2, at::kDouble).requires_grad_();
-  try {
-    GradientReducer({single, twice}, *collectives, {std::nullopt, Overlap::yes, Wire::bf16});
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    EXPECT_EQ(error.scope(), Scope::all_ranks);
-  }
+  const at::Tensor half = made({10}, 2, at::kBFloat16).requires_grad_();
+  for (const auto& [other, wire] : {std::pair{twice, Wire::bf16}, {half, Wire::fp16}})
+    try {
+      GradientReducer({single, other}, *collectives, {std::nullopt, Overlap::yes, wire});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      EXPECT_EQ(error.scope(), Scope::all_ranks);
+    }
 }
 
 TEST(GradientReducer, KeepsGradientsViewsOfItsBuffersWithTheParametersStrides) {

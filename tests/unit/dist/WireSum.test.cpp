@@ -140,6 +140,33 @@ TEST_P(WireSums, GiveTheRootTheSameBits) {
     }
 }
 
+TEST_P(WireSums, AreWhatTensorsOfBfloat16GetBitForBit) {
+  MpiCollectives collectives(world(), node());
+  for (const std::int64_t numel : {0, 1, 17, 1001, 16385, 2200003})
+    for (const bool shared : {false, true})
+      for (const std::optional<int> root : {std::optional<int>(), std::optional<int>(world().size() - 1)}) {
+        const at::Tensor wide = values<float>(numel, world().rank());
+        const at::Tensor flat = shared ? collectives.allocate_flat(numel, at::kBFloat16) : wide.to(at::kBFloat16);
+        flat.copy_(wide);
+
+        collectives.start_sum(flat, {Wire::same, root})->wait();
+        collectives.start_sum(wide, {Wire::bf16, std::nullopt})->wait();
+
+        if (root.value_or(world().rank()) != world().rank()) continue;
+        EXPECT_TRUE(flat.to(at::kFloat).equal(wide)) << numel << " elements, shared " << shared;
+      }
+}
+
+TEST_P(WireSums, OfSmallTensorsOfBfloat16AreTheSame) {
+  MpiCollectives collectives(world(), node());
+  const at::Tensor small = values<float>(99, world().rank()).to(at::kBFloat16), queued = small.clone();
+
+  collectives.sum(small);
+  collectives.start_sum(queued, {})->wait();
+
+  EXPECT_TRUE(small.equal(queued));
+}
+
 TEST_P(WireSums, MayBeUnderWayTogether) {
   MpiCollectives collectives(world(), node());
   constexpr int kSums = 12;
@@ -210,6 +237,8 @@ TEST(WireSum, RefusesFloat64AndOtherWords) {
   const auto collectives = make_collectives(Backend::mpi, world(), at::kCPU);
 
   EXPECT_THROW(collectives->start_sum(values<double>(4, 0), {Wire::bf16, std::nullopt}), std::invalid_argument);
+  const at::Tensor narrow = values<float>(4, 0).to(at::kBFloat16);
+  EXPECT_THROW(collectives->start_sum(narrow, {Wire::fp16, std::nullopt}), std::invalid_argument);
   EXPECT_EQ(wire_from("same"), Wire::same);
   EXPECT_EQ(wire_from("bf16"), Wire::bf16);
   EXPECT_EQ(wire_from("fp16"), Wire::fp16);
