@@ -13,7 +13,6 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "io/FolderLock.hpp"
 #include "results/ResultsWriter.hpp"
 #include "train/CheckpointStore.hpp"
 
@@ -52,11 +51,8 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   if (arguments.quiet) set_log_level(LogLevel::warning);
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading("run", arguments.deck);
-  std::optional<FolderLock> lock;  // held until the results are written
-  if (!arguments.dry_run)
-    agreed(world, [&] {
-      if (world.is_root()) lock.emplace(options.run.output);
-    });
+  std::unique_ptr<FolderLock> lock;  // held until the results are written
+  if (!arguments.dry_run) lock = hold_output(world, options.run.output);
   RunStart start;
   if (!arguments.dry_run) start = find_start(world, options, resolved, results);
   if (start.finished) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "comm/Agreement.hpp"
+#include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
 #include "tasks/SameRun.hpp"
 #include "train/CheckpointStore.hpp"
@@ -81,6 +82,16 @@ std::string RunStart::text() const {
   if (!checkpoint) return {};
   if (named.empty()) return fmt::format(" (going on from {})", *checkpoint);
   return fmt::format(" (going on from {}, to which this run has come from {})", *checkpoint, named);
+}
+
+std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder) {
+  std::unique_ptr<FolderLock> lock;
+  agreed(world, [&] {
+    if (!world.is_root()) return;
+    lock = std::make_unique<FolderLock>(folder);
+    remove_abandoned((std::filesystem::path(folder) / "results.h5").string());
+  });
+  return lock;
 }
 
 RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck,

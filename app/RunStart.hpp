@@ -1,14 +1,21 @@
 #pragma once
 /// \file Where a run begins: anew, at a checkpoint, or nowhere because it has finished.
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "comm/Communicator.hpp"
 #include "config/Deck.hpp"
 #include "config/RunOptions.hpp"
+#include "io/FolderLock.hpp"
 
 namespace multicard {
+
+/// Collective. Keeps other runs out of an output folder as long as rank 0 keeps what it gets (the others get nothing),
+/// and removes what a killed one left of its results file.
+/// \throws UsageError when another run holds the folder.
+std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder);
 
 struct RunStart {
   bool finished = false;                  ///< nothing is left to do

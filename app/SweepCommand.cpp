@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "Commands.hpp"
+#include "RunStart.hpp"
 #include "Runs.hpp"
 #include "SweepFolder.hpp"
 #include "SweepReport.hpp"
@@ -16,7 +17,6 @@
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
 #include "io/Bytes.hpp"
-#include "io/FolderLock.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -270,10 +270,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   const SweepFolder folder(settings.output, scale);
-  std::optional<FolderLock> lock;  // held until the results are written
-  agreed(world, [&] {
-    if (world.is_root()) lock.emplace(settings.output);
-  });
+  const std::unique_ptr<FolderLock> lock = hold_output(world, settings.output);  // until the results are written
   const bool again = settings.resume == "never";
   const int finished = agreed(world, [&] { return world.is_root() && folder.open(variants, again); });
   if (world.allreduce(finished, ReduceOp::max)) {

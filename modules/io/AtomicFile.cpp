@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -95,6 +96,19 @@ void PendingFile::commit() {
     bring_to_disk(folder_of(final_path_).string());
   });
   pending_ = false;
+}
+
+void remove_abandoned(const std::string& final_path) {
+  const std::string stem = "." + fs::path(final_path).filename().string() + ".";
+  std::vector<fs::path> abandoned;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder_of(final_path), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(stem) && name.ends_with(".part")) abandoned.push_back(entry->path());
+  }
+  for (const fs::path& path : abandoned)
+    fs::remove_all(path, error);
 }
 
 PendingFolder::PendingFolder(const std::string& final_path) : final_path_(with_last_name(final_path)) {

@@ -33,6 +33,9 @@ class PendingFile {
   bool pending_ = true;
 };
 
+/// Removes what processes that were killed left of `final_path`. The caller knows that nobody writes it now.
+void remove_abandoned(const std::string& final_path);
+
 /// A folder being filled by one process. It has a temporary name beside the final one until commit(); without commit it
 /// is removed with all that is in it, also when the job aborts.
 class PendingFolder {

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
+#include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorFile.hpp"
@@ -132,6 +134,9 @@ std::vector<fs::path> complete_ones(const fs::path& folder) {
 }
 
 nlohmann::json parse_state(const std::string& checkpoint) {
+  if (const std::vector<fs::path> inside = complete_ones(fs::path(checkpoint) / "checkpoints"); !inside.empty())
+    throw DataError(fmt::format("{} is not a checkpoint", checkpoint), "it is the output folder of a run",
+                    fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
   if (!fs::exists(fs::path(checkpoint) / kMarker))
     throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
                     "Name another folder, or run.resume=auto for the newest complete one.");
@@ -270,8 +275,10 @@ TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
                        json.at("deck").get<std::string>(),
                        json.value("extra", std::map<std::string, double>{}),
                        json.value("text", std::map<std::string, std::string>{})};
-    if (state.step < 0)
-      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint), "step < 0");
+    const std::optional<Error> broken = error_of([&] { Deck::parse(state.deck, checkpoint); });
+    if (state.step < 0 || broken)
+      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                      broken ? broken->problem() : "step < 0");
     if (const auto origin = json.find("origin"); origin != json.end())
       state.origin = {origin->at("path").get<std::string>(), origin->at("sha256").get<std::string>()};
     return state;

@@ -49,6 +49,25 @@ TEST(PendingFile, IsRemovedWithoutCommit) {
   EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
+TEST(PendingFile, LeavesNothingBehindThatIsNotFoundAgain) {
+  const ScratchFolder scratch;
+  std::string abandoned;
+  {
+    const PendingFile pending(scratch / "x", world());
+    abandoned = pending.path();
+  }
+  put(abandoned, "half, of a process that was killed");
+  put(scratch / "x", "whole");
+  put(scratch / ".xy.host-1-1.part", "another file's");
+
+  if (world().is_root()) remove_abandoned(scratch / "x");
+  world().barrier();
+
+  EXPECT_FALSE(fs::exists(abandoned));
+  EXPECT_EQ(read_file(scratch / "x"), "whole");
+  EXPECT_TRUE(fs::exists(scratch / ".xy.host-1-1.part"));
+}
+
 TEST(PendingFile, StaysAfterCommit) {
   const ScratchFolder scratch;
   {

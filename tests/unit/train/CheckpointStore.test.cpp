@@ -248,12 +248,25 @@ TEST(CheckpointStore, NamesWhatIsWrongWithADamagedOne) {
             std::string::npos);
   EXPECT_NE(damage("trainer.json", R"({"format": "multicard-checkpoint", "schema_version": 9})").find("newer"),
             std::string::npos);
+  std::string state = read_file(newest + "/trainer.json");
+  state.replace(state.find("a: 1"), 4, "a: [");
+  EXPECT_NE(damage("trainer.json", state).find("step_00000010 has a damaged trainer.json"), std::string::npos);
   std::string model = read_file(CheckpointStore::model_file(newest));
   EXPECT_NE(damage(kModelFile, model.substr(0, model.size() - 4)).find("model.safetensors is not as it was written"),
             std::string::npos);
   model.back() = static_cast<char>(model.back() ^ 1);
   EXPECT_NE(damage(kModelFile, model).find("its SHA-256 differs"), std::string::npos);
   EXPECT_EQ(damage(kModelFile, read_file(CheckpointStore::model_file(newest))), "no error");
+}
+
+TEST(CheckpointStore, NamesTheCheckpointWhereTheOutputFolderIsGiven) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+
+  const std::string message = message_of([&] { CheckpointStore::read_state(scratch / "run"); });
+
+  EXPECT_NE(message.find("checkpoints/step_00000010"), std::string::npos) << message;
 }
 
 }  // namespace
