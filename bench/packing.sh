@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What packing gains on CPU ranks of 1 thread: LoRA (inputs/llm/lora.yaml) on SmolLM2-135M-Instruct with the instructions
-# of inputs/text, rows packed to 512 tokens beside single sequences padded to the longest of their batch.
+# What packing gains on CPU ranks of 1 thread: LoRA (inputs/llm/lora.yaml) on SmolLM2-135M-Instruct with the
+# instructions of inputs/text, rows packed to 512 tokens beside single sequences padded to the longest of their batch.
 #
 # usage: bench/packing.sh [--ranks 2] [--precision fp32] [--rows 2] [--steps 8] [--repeats 3] [-o FOLDER]
 #   --rows   packed rows a rank and step; the padded run gets as many sequences as have about the same tokens
@@ -46,8 +46,8 @@ column() {
 count_sequences() {
   tune packed "$rows" true
   tune padded 16 false
-  awk -v packed="$(column "$folder/packed.csv" tokens_a_step)" -v padded="$(column "$folder/padded.csv" tokens_a_step)" \
-    'BEGIN { printf "%d\n", 16 * packed / padded + 0.5 }'
+  awk -v packed="$(column "$folder/packed.csv" tokens_a_step)" \
+    -v padded="$(column "$folder/padded.csv" tokens_a_step)" 'BEGIN { printf "%d\n", 16 * packed / padded + 0.5 }'
 }
 
 # note REPEAT NAME: a line of runs.txt.
