@@ -63,9 +63,10 @@ if(MULTICARD_WITH_CUDA)
     _multicard_torch_library(${library})
   endforeach()
   add_library(multicard_torch_cuda INTERFACE)
-  # No symbol of libtorch_cuda is referenced directly; it must stay in DT_NEEDED, or no CUDA kernel is registered.
+  # Programs that name no symbol of libtorch_cuda load it themselves where there is a GPU (modules/device/Gpu_cuda.cpp).
+  # One item, because CMake drops repeated flags.
   target_link_libraries(multicard_torch_cuda INTERFACE multicard_torch
-    -Wl,--push-state,--no-as-needed ${MULTICARD_LIB_torch_cuda} ${MULTICARD_LIB_c10_cuda} -Wl,--pop-state CUDA::cudart)
+    -Wl,--push-state,--as-needed,${MULTICARD_LIB_torch_cuda},--pop-state ${MULTICARD_LIB_c10_cuda} CUDA::cudart)
   add_library(multicard_nccl INTERFACE)
   target_include_directories(multicard_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
   target_link_libraries(multicard_nccl INTERFACE ${NCCL_LIBRARY})

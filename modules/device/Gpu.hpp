@@ -19,7 +19,8 @@ struct GpuInfo {
   int compute_minor = 0;
 };
 
-/// All GPUs that CUDA shows to this process, by index.
+/// All GPUs that CUDA shows to this process, by index. Where there is one, LibTorch's GPU kernels are loaded: call it
+/// before the first tensor on a GPU. \throws EnvironmentError when they cannot be
 std::vector<GpuInfo> visible_gpus();
 
 /// Versions as text, e.g. driver "580.65.06", cuda_driver "13.0" (the newest CUDA the driver serves), cuda_runtime

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 
@@ -86,6 +87,16 @@ std::string kernel_driver_version() {
   return "";
 }
 
+/// LibTorch's GPU kernels register themselves when their library is loaded, which takes 350 MB and half a second: only
+/// where they can run.
+void load_torch_kernels() {
+  static const bool is_loaded = [] {
+    if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return true;
+    throw EnvironmentError("libtorch_cuda.so cannot be loaded", dlerror(), "Check TORCH_ROOT and the CUDA libraries.");
+  }();
+  static_cast<void>(is_loaded);
+}
+
 }  // namespace
 
 std::vector<GpuInfo> visible_gpus() {
@@ -94,6 +105,7 @@ std::vector<GpuInfo> visible_gpus() {
     static_cast<void>(cudaGetLastError());
     return {};
   }
+  if (number > 0) load_torch_kernels();
   std::vector<GpuInfo> gpus;
   for (int index = 0; index < number; ++index)
     gpus.push_back(describe(index));
