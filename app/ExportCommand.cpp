@@ -16,6 +16,7 @@
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/LanguageModel.hpp"
+#include "tasks/RandomWeights.hpp"
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {
@@ -30,7 +31,8 @@ struct Tuned {
   std::string base;                        ///< folder of the model it started from
   std::optional<std::string> base_sha256;  ///< of its weights then
   bool has_adapter = false;
-  std::string weights;  ///< name of the file of what was trained: the moving average where there is one
+  bool has_random_base = false;  ///< which is in no file
+  std::string weights;           ///< name of the file of what was trained: the moving average where there is one
 };
 
 Tuned read_checkpoint(const std::string& folder) {
@@ -40,7 +42,12 @@ Tuned read_checkpoint(const std::string& folder) {
     throw UsageError(fmt::format("{} cannot be exported", folder), "it is no checkpoint of a language model",
                      "The model.safetensors of an image model has torchvision's names and can be used as it is.");
   CheckpointStore::verify(folder);
-  Tuned tuned{folder, deck.get_text("model.path"), std::nullopt, fs::exists(fs::path(folder) / kAdapterConfigFile), ""};
+  Tuned tuned{folder,
+              deck.get_text("model.path"),
+              std::nullopt,
+              fs::exists(fs::path(folder) / kAdapterConfigFile),
+              random_weights_seed(deck).has_value(),
+              ""};
   if (const auto hash = state.text.find("base_model_sha256"); hash != state.text.end())
     tuned.base_sha256 = hash->second;
   const bool is_averaged = fs::exists(CheckpointStore::average_file(folder));
@@ -137,6 +144,9 @@ void export_checkpoint(const ExportArguments& arguments) {
   if (arguments.merge == "dequantised")
     throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
                      "Use --merge original.");
+  if (tuned.has_adapter && tuned.has_random_base && !arguments.merge.empty())
+    throw UsageError("--merge does not fit this checkpoint", "its base model has random weights, which are in no file",
+                     "Export the adapter without --merge.");
   PendingFolder pending(arguments.folder);
   const bool is_adapter = tuned.has_adapter && arguments.merge.empty();
   if (is_adapter)

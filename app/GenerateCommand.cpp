@@ -15,6 +15,7 @@
 #include "nn/Generate.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/LanguageTask.hpp"
+#include "tasks/RandomWeights.hpp"
 #include "text/PromptTemplate.hpp"
 #include "text/StreamDecoder.hpp"
 #include "train/CheckpointStore.hpp"
@@ -27,9 +28,10 @@ namespace {
 
 /// What is asked to speak.
 struct Speaker {
-  std::string model;                   ///< folder with weights and tokenizer
-  std::optional<std::string> adapter;  ///< PEFT folder
-  std::string template_name;           ///< empty: the folder's own, else none
+  std::string model;                              ///< folder with weights and tokenizer
+  std::optional<std::string> adapter;             ///< PEFT folder
+  std::string template_name;                      ///< empty: the folder's own, else none
+  std::optional<std::uint64_t> random_seed = {};  ///< of weights that are in no file
 };
 
 Speaker find_speaker(const GenerateArguments& arguments) {
@@ -45,6 +47,7 @@ Speaker find_speaker(const GenerateArguments& arguments) {
     if (fs::exists(fs::path(arguments.model) / kAdapterConfigFile)) {
       speaker.adapter = arguments.model;
       speaker.model = deck.get_text("model.path");
+      speaker.random_seed = random_weights_seed(deck);
     }
   }
   if (!arguments.adapter.empty() && speaker.adapter)
@@ -104,7 +107,7 @@ void speak(const GenerateArguments& arguments, at::Device device) {
   const std::vector<TokenId> prompt = encode_prompt(*tokenizer, speaker, read_prompt(arguments.prompt), arguments.raw);
   const GenerateOptions options = generate_options(arguments);
   check_room(prompt, config, options.max_new);
-  const std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device);
+  const std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
   if (speaker.adapter)
     attach_adapters(*network, PeftAdapter::open(*speaker.adapter), dtype == at::kDouble ? at::kDouble : at::kFloat);
   network->set_training(Mode::evaluate);

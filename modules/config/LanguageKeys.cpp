@@ -21,6 +21,7 @@ constexpr std::array kTaskKeys{
     TaskKey{"llm", "", "method"},
     TaskKey{"llm", "model", "path"},
     TaskKey{"llm", "model", "dtype"},
+    TaskKey{"llm", "model", "random_weights"},
     TaskKey{"llm", "model", "adapter"},
     TaskKey{"llm", "model", "activation_checkpointing"},
     TaskKey{"llm", "model", "trainable_dtype"},
@@ -52,6 +53,7 @@ ModelOptions read_language_model(Section section) {
   model.path = section.has("path") ? section.path("path", "") : section.require<std::string>("path");
   model.name = "llama";
   model.dtype = section.choice("dtype", model.dtype, {"fp64", "fp32", "fp16", "bf16"});
+  model.random_weights = section.get("random_weights", model.random_weights);
   model.adapter = section.optional_path("adapter");
   model.activation_checkpointing = section.get("activation_checkpointing", model.activation_checkpointing);
   return model;

@@ -26,6 +26,14 @@ void append(NamedTensors& to, const NamedTensors& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
+// FNV-1a.
+std::uint64_t stream_of_name(const std::string& name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char character : name)
+    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3U;
+  return hash;
+}
+
 std::int64_t num_targets(std::span<const RowShape> shapes) {
   std::int64_t count = 0;
   for (const RowShape& shape : shapes)
@@ -130,12 +138,12 @@ const NamedTensors& Llama::weights() const {
 
 void Llama::initialise(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < impl_->weights.size(); ++i) {
-    at::Tensor weight = impl_->weights[i].tensor;
+  for (const NamedTensor& entry : impl_->weights) {
+    at::Tensor weight = entry.tensor;
     if (weight.dim() == 2)
-      fill_normal(weight, impl_->config.initializer_range, seed, i);
+      fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(entry.name));
     else
-      weight.fill_(impl_->weights[i].name.ends_with("norm.weight") ? 1.0 : 0.0);
+      weight.fill_(entry.name.ends_with("norm.weight") ? 1.0 : 0.0);
   }
 }
 

@@ -48,7 +48,8 @@ class Llama {
   /// By their Hugging Face names, without lm_head.weight where it is tied. Filling them in place (under a NoGradGuard)
   /// is allowed at any time; replacing their memory (set_data) is not.
   const NamedTensors& weights() const;
-  /// Random weights, a function of seed and element: N(0, initializer_range^2) for matrices, 1 for norms, 0 for biases.
+  /// Random weights, a function of seed, name and element: N(0, initializer_range^2) for matrices, 1 for norms, 0 for
+  /// biases. On a GPU they are made there.
   void initialise(std::uint64_t seed);
 
   /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, so that the

@@ -60,9 +60,14 @@ std::map<std::string, std::string> read_index(const std::string& path) {
                     error ? error.message() : "it is not a folder", "Check model.path.");
   const bool has_pickle = fs::exists(fs::path(folder) / "pytorch_model.bin") ||
                           fs::exists(fs::path(folder) / "pytorch_model.bin.index.json");
+  const bool has_config = fs::exists(fs::path(folder) / "config.json");
   throw DataError(fmt::format("{} holds no {} and no {}", folder, kSingleFile, kIndexFile),
-                  has_pickle ? "it has pytorch_model.bin, which can run code when it is read" : "",
-                  has_pickle ? "Convert it to safetensors." : "Check model.path.");
+                  has_pickle   ? "it has pytorch_model.bin, which can run code when it is read"
+                  : has_config ? "it has a config.json, but no weights"
+                               : "",
+                  has_pickle   ? "Convert it to safetensors."
+                  : has_config ? "Check model.path, or set model.random_weights to try a shape without its weights."
+                               : "Check model.path.");
 }
 
 /// What a program computes instead of loading it.

@@ -12,6 +12,7 @@
 #include "io/Bytes.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/ShardedWriter.hpp"
+#include "tasks/RandomWeights.hpp"
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {
@@ -62,8 +63,14 @@ at::ScalarType weights_type(const std::string& word) {
   throw UsageError(fmt::format("{} is no type of weights", word), "fp64, fp32, fp16 and bf16 are");
 }
 
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device) {
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed) {
   const LlamaConfig config = LlamaConfig::read(folder);
+  if (random_seed) {
+    auto network = std::make_unique<Llama>(config, dtype, device);
+    network->initialise(*random_seed);
+    return network;
+  }
   const ModelFolder files = ModelFolder::open(folder);
   auto network = std::make_unique<Llama>(config, dtype, device);
   const at::NoGradGuard no_grad;
@@ -93,9 +100,13 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
   const Precision precision = precision_from(options.precision);
   const bool trains_weights = options.method.name == "full";
   const at::ScalarType dtype = trains_weights ? master_type(precision) : weights_type(options.model.dtype);
-  network_ = load_network(folder_, dtype, device);
+  const std::optional<std::uint64_t> random_seed = random_weights_seed(options);
+  network_ = load_network(folder_, dtype, device, random_seed);
   if (communicator.is_root())
-    sha256_ = std::async(std::launch::async, [folder = folder_] { return ModelFolder::open(folder).sha256(); }).share();
+    sha256_ = std::async(std::launch::async, [folder = folder_, random_seed, dtype] {
+                return random_seed ? sha256_of_random_weights(folder, *random_seed, dtype)
+                                   : ModelFolder::open(folder).sha256();
+              }).share();
   if (!trains_weights) add_adapters(options);
   network_->set_compute_dtype(compute_type(precision));
   if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);

@@ -14,8 +14,10 @@
 
 namespace multicard {
 
-/// The network of a model folder with its weights in `dtype`. \throws DataError about the files
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device);
+/// The network of a model folder with its weights in `dtype`, or with drawn ones where there is a `random_seed`.
+/// \throws DataError about the files
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed = std::nullopt);
 
 /// What a network has to be given for an adapter's settings, with dropout off.
 AdapterOptions adapter_options_of(const AdapterConfig& config);

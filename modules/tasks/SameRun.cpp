@@ -19,6 +19,7 @@ constexpr const char* kFixedKeys[] = {
     "model.freeze_batch_norm",
     "model.path",
     "model.dtype",
+    "model.random_weights",
     "model.adapter",
     "method",
     "precision",

@@ -102,6 +102,24 @@ class Language(CommandTest):
         weights.write_bytes(data)
         self.expect(2, run(2, "run", self.deck), "base_model_sha256 of the model has changed")
 
+    def test_a_shape_without_weights_can_be_tuned(self):
+        self.model = self.path("shape")
+        os.mkdir(self.model)
+        for name in ("config.json", "tokenizer.json"):
+            shutil.copy(MODEL / name, self.model)
+        self.write_deck()
+        self.expect(4, run(2, "run", self.deck), "config.json, but no weights", "model.random_weights")
+        self.expect(0, run(2, "run", self.deck, "model.random_weights=true"))
+        code, out, err = run(1, "eval", self.checkpoint(), "--json")
+        self.assertEqual(code, 0, err)
+        recorded = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")
+        self.assertAlmostEqual(json.loads(out)["loss"], float(recorded[-1]), delta=1e-5 * float(recorded[-1]))
+        self.expect(0, run(1, "generate", self.checkpoint(), "--greedy", "--max-new", "3", "Name a colour."))
+        self.expect(0, run(1, "export", self.checkpoint(), self.path("adapter")), "PEFT adapter")
+        self.expect(2, run(1, "export", self.checkpoint(), self.path("merged"), "--merge", "original"),
+                    "random weights")
+        self.expect(2, run(2, "run", self.deck, "model.random_weights=true", "run.steps=9", "run.seed=4"), "run.seed")
+
     def test_what_is_wrong_with_a_deck_is_said(self):
         self.expect(2, run(2, "run", self.deck, "method.name=qlora"), "qlora is not available in this version")
         self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")
