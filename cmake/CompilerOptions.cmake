@@ -15,12 +15,16 @@ if(MULTICARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(multicard_options INTERFACE)
+set(_host_language $<COMPILE_LANGUAGE:C,CXX>)
 target_compile_options(multicard_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wundef
-  -Wno-restrict  # g++ 12 reports std::string::insert (GCC bug 105329)
-  $<$<BOOL:${MULTICARD_WERROR}>:-Werror>)
+  "$<${_host_language}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wundef>"
+  $<${_host_language}:-Wno-restrict>  # g++ 12 reports std::string::insert (GCC bug 105329)
+  $<$<AND:${_host_language},$<BOOL:${MULTICARD_WERROR}>>:-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${MULTICARD_WERROR}>>:-Werror=all-warnings>)
 # libtorch brings its own OpenMP runtime; the project's code uses std::thread and at::parallel_for only.
 if(MULTICARD_SANITIZE)
-  target_compile_options(multicard_options INTERFACE -fsanitize=${MULTICARD_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(multicard_options INTERFACE
+    "$<${_host_language}:-fsanitize=${MULTICARD_SANITIZE};-fno-omit-frame-pointer>")
   target_link_options(multicard_options INTERFACE -fsanitize=${MULTICARD_SANITIZE})
 endif()

@@ -32,3 +32,4 @@ if(NOT HDF5_IS_PARALLEL)
 endif()
 
 include(TorchWheel)
+include(CudaKernels)

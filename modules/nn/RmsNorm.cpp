@@ -7,6 +7,7 @@
 #include <ATen/ops/rsqrt.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "nn/TokenPath.hpp"
 #include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
@@ -45,6 +46,15 @@ NormResult normed_by_rows(const at::Tensor& x, const at::Tensor& delta, const at
   return result;
 }
 
+NormResult normed_by(TokenPath path, const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight,
+                     double epsilon) {
+  if (path == TokenPath::aten) return normed_by_aten(x, delta, weight, epsilon);
+  const at::Tensor rows = x.contiguous(), added = delta.defined() ? delta.contiguous() : delta;
+  if (path == TokenPath::cpu) return normed_by_rows(rows, added, weight, epsilon);
+  const CudaNormed result = cuda_add_norm(rows, added, weight, epsilon);
+  return {result.stream, result.normed, result.scale};
+}
+
 /// What backward reads of forward, and the gradient of `normed`; `dstream` may be undefined.
 struct NormGradients {
   at::Tensor stream, scale, weight, dnormed, dstream;
@@ -73,7 +83,16 @@ struct NormGradients {
     return dx;
   }
 
-  at::Tensor of_weight() const {
+  at::Tensor by(TokenPath path) const {
+    if (path == TokenPath::aten) return by_aten();
+    if (path == TokenPath::cpu) return by_rows();
+    return cuda_norm_gradient(dnormed.contiguous(), dstream.defined() ? dstream.contiguous() : dstream, stream, weight,
+                              scale);
+  }
+
+  at::Tensor of_weight(TokenPath path) const {
+    if (path == TokenPath::cuda)
+      return cuda_norm_weight_gradient(dnormed.contiguous(), stream, scale).to(weight.scalar_type());
     const at::ScalarType wide = wide_dtype(stream);
     return (dnormed.to(wide) * stream.to(wide) * scale).sum({0}).to(weight.scalar_type());
   }
@@ -82,14 +101,12 @@ struct NormGradients {
 class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& added,
-                               const at::Tensor& weight, double epsilon, bool uses_rows) {
+                               const at::Tensor& weight, double epsilon, TokenPath path) {
     const at::Tensor delta = added.value_or(at::Tensor());
-    const NormResult result =
-        uses_rows ? normed_by_rows(x.contiguous(), delta.defined() ? delta.contiguous() : delta, weight, epsilon)
-                  : normed_by_aten(x, delta, weight, epsilon);
+    const NormResult result = normed_by(path, x, delta, weight, epsilon);
     context->save_for_backward({result.stream, result.scale, weight});
     context->saved_data["has_delta"] = delta.defined();
-    context->saved_data["uses_rows"] = uses_rows;
+    context->saved_data["path"] = static_cast<std::int64_t>(path);
     context->set_materialize_grads(false);
     return {result.stream, result.normed};
   }
@@ -101,8 +118,9 @@ class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
     at::Tensor dx = gradients[0], dweight;
     if (gradients[1].defined()) {
       const NormGradients all{saved[0], saved[1], saved[2], gradients[1], gradients[0]};
-      dx = context->saved_data["uses_rows"].toBool() ? all.by_rows() : all.by_aten();
-      if (context->needs_input_grad(weight_edge)) dweight = all.of_weight();
+      const auto path = static_cast<TokenPath>(context->saved_data["path"].toInt());
+      dx = all.by(path);
+      if (context->needs_input_grad(weight_edge)) dweight = all.of_weight(path);
     }
     return {dx, has_delta ? dx : at::Tensor(), dweight, {}, {}};
   }
@@ -113,8 +131,7 @@ class AddRmsNorm : public torch::autograd::Function<AddRmsNorm> {
 Normed add_rms_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon,
                     Kernels kernels) {
   const auto added = delta.defined() ? std::optional<at::Tensor>(delta) : std::nullopt;
-  const bool uses_rows = x.is_cpu() && kernels == Kernels::automatic;
-  const variable_list results = AddRmsNorm::apply(x, added, weight, epsilon, uses_rows);
+  const variable_list results = AddRmsNorm::apply(x, added, weight, epsilon, token_path(x, kernels));
   return {results[0], results[1]};
 }
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/pow.h>
 #include <ATen/ops/sin.h>
 
+#include "nn/TokenPath.hpp"
 #include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
@@ -77,10 +78,14 @@ RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarTy
 }
 
 void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kernels kernels) {
-  if (x.is_cpu() && kernels == Kernels::automatic)
-    rotate_by_rows(x, table, rotation);
-  else
-    rotate_by_aten(x, table, rotation);
+  switch (token_path(x, kernels)) {
+    case TokenPath::cpu:
+      return rotate_by_rows(x, table, rotation);
+    case TokenPath::cuda:
+      return cuda_turn(x, table.cos, table.sin, rotation == Rotation::forward ? 1 : -1);
+    case TokenPath::aten:
+      return rotate_by_aten(x, table, rotation);
+  }
 }
 
 }  // namespace multicard

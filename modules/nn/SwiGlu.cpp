@@ -6,6 +6,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "nn/TokenPath.hpp"
 #include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
@@ -63,24 +64,27 @@ at::Tensor gradient_by_rows(const at::Tensor& dy, const at::Tensor& both) {
 
 class SwiGlu : public torch::autograd::Function<SwiGlu> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_and_up, bool uses_rows) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate_and_up, TokenPath path) {
     const at::Tensor both = gate_and_up.contiguous();
     context->save_for_backward({both});
-    context->saved_data["uses_rows"] = uses_rows;
-    return uses_rows ? gated_by_rows(both) : gated_by_aten(both);
+    context->saved_data["path"] = static_cast<std::int64_t>(path);
+    if (path == TokenPath::cuda) return cuda_gate(both);
+    return path == TokenPath::cpu ? gated_by_rows(both) : gated_by_aten(both);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor both = context->get_saved_variables()[0];
-    const bool uses_rows = context->saved_data["uses_rows"].toBool();
-    return {uses_rows ? gradient_by_rows(gradients[0].contiguous(), both) : gradient_by_aten(gradients[0], both), {}};
+    const auto path = static_cast<TokenPath>(context->saved_data["path"].toInt());
+    if (path == TokenPath::aten) return {gradient_by_aten(gradients[0], both), {}};
+    const at::Tensor dy = gradients[0].contiguous();
+    return {path == TokenPath::cuda ? cuda_gate_gradient(dy, both) : gradient_by_rows(dy, both), {}};
   }
 };
 
 }  // namespace
 
 at::Tensor swiglu(const at::Tensor& gate_and_up, Kernels kernels) {
-  return SwiGlu::apply(gate_and_up, gate_and_up.is_cpu() && kernels == Kernels::automatic);
+  return SwiGlu::apply(gate_and_up, token_path(gate_and_up, kernels));
 }
 
 }  // namespace multicard

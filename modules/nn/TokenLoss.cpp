@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "nn/Products.hpp"
+#include "nn/TokenPath.hpp"
 #include "nn/cpu/TokenRows.hpp"
 
 namespace multicard {
@@ -66,6 +67,27 @@ void exponentials_(const at::Tensor& logits, const at::Tensor& shift) {
   });
 }
 
+/// Of the targets whose logits are held.
+struct ChunkLoss {
+  at::Tensor losses;    ///< [targets], of wide type
+  at::Tensor gradient;  ///< of the sum of losses by the logits, in their type; with LogitGradient::none undefined
+};
+
+/// The loss of `logits`, which may be overwritten, with the targets `tokens`; computed in `wide`.
+ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::ScalarType wide, LogitGradient gradient) {
+  if (token_path(logits, Kernels::automatic) == TokenPath::cuda) {
+    const at::Tensor losses = cuda_softmax_loss(logits, tokens, gradient);
+    return {losses, gradient == LogitGradient::none ? at::Tensor() : logits};
+  }
+  const at::Tensor values = logits.to(wide), shift = log_sum_exp(values), columns = tokens.unsqueeze(1);
+  ChunkLoss result{(shift - values.gather(1, columns)).squeeze(1), {}};
+  if (gradient == LogitGradient::none) return result;
+  exponentials_(values, shift);  // softmax, and then minus one at the target
+  values.scatter_add_(1, columns, at::full({1, 1}, -1.0, values.options()).expand_as(columns));
+  result.gradient = values.to(logits.scalar_type());
+  return result;
+}
+
 /// Goes over the targets in chunks.
 class ChunkedLoss {
  public:
@@ -75,20 +97,17 @@ class ChunkedLoss {
         weight_(weight.to(rows_.scalar_type())),
         wide_(wide_dtype(hidden)) {}
 
-  /// Calls body(first, count, logits, logsumexp), the latter two of wide type; logits may be overwritten.
+  /// Calls body(first, count, losses and gradient).
   template <typename Body>
-  void for_each(const Body& body) const {
+  void for_each(LogitGradient gradient, const Body& body) const {
     const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
     for (std::int64_t first = 0; first < total; first += most) {
       const std::int64_t count = std::min(most, total - first);
-      const at::Tensor logits = product(rows(first, count), weight_.t()).to(wide_);
-      body(first, count, logits, log_sum_exp(logits));
+      const at::Tensor logits = product(rows(first, count), weight_.t());
+      body(first, count, chunk_loss(logits, targets_.tokens.narrow(0, first, count), wide_, gradient));
     }
   }
   at::Tensor rows(std::int64_t first, std::int64_t count) const { return rows_.narrow(0, first, count); }
-  at::Tensor tokens(std::int64_t first, std::int64_t count) const {
-    return targets_.tokens.narrow(0, first, count).unsqueeze(1);
-  }
   const at::Tensor& all_rows() const { return rows_; }
   const at::Tensor& weight() const { return weight_; }
   at::ScalarType wide() const { return wide_; }
@@ -107,17 +126,11 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
     at::Tensor total = at::zeros({}, hidden.options().dtype(at::kDouble)), dhidden, dweight;
     if (needs_hidden) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());
     if (needs_weight) dweight = at::zeros(weight.sizes(), weight.options().dtype(chunks.wide()));
-    chunks.for_each([&](std::int64_t first, std::int64_t count, const at::Tensor& logits, const at::Tensor& logsumexp) {
-      const at::Tensor tokens = chunks.tokens(first, count);
-      total.add_((logsumexp - logits.gather(1, tokens)).sum(at::kDouble));
-      if (!needs_hidden && !needs_weight) return;
-      // softmax minus one at the target, in place of the logits
-      exponentials_(logits, logsumexp);
-      at::Tensor gradient = logits;
-      gradient.scatter_add_(1, tokens, at::full({1, 1}, -1.0, gradient.options()).expand_as(tokens));
-      gradient = gradient.to(chunks.weight().scalar_type());
-      if (needs_hidden) dhidden.narrow(0, first, count).copy_(product(gradient, chunks.weight()));
-      if (needs_weight) dweight.add_(at::mm(gradient.t(), chunks.rows(first, count)));
+    const auto wanted = needs_hidden || needs_weight ? LogitGradient::in_place : LogitGradient::none;
+    chunks.for_each(wanted, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
+      total.add_(chunk.losses.sum(at::kDouble));
+      if (needs_hidden) dhidden.narrow(0, first, count).copy_(product(chunk.gradient, chunks.weight()));
+      if (needs_weight) dweight.add_(at::mm(chunk.gradient.t(), chunks.rows(first, count)));
     });
     context->save_for_backward({targets.positions});
     context->saved_data["dhidden"] = dhidden;
@@ -160,8 +173,8 @@ at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, cons
   const at::NoGradGuard no_grad;
   const ChunkedLoss chunks(hidden, weight, targets);
   const at::Tensor losses = at::empty({targets.tokens.size(0)}, hidden.options().dtype(chunks.wide()));
-  chunks.for_each([&](std::int64_t first, std::int64_t count, const at::Tensor& logits, const at::Tensor& logsumexp) {
-    losses.narrow(0, first, count).copy_((logsumexp - logits.gather(1, chunks.tokens(first, count))).squeeze(1));
+  chunks.for_each(LogitGradient::none, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
+    losses.narrow(0, first, count).copy_(chunk.losses);
   });
   return losses;
 }

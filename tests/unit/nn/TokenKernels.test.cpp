@@ -1,6 +1,5 @@
 // The CPU kernels of language models against plain operations in float64.
 #include <cmath>
-#include <functional>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -16,59 +15,18 @@
 #include "nn/Rope.hpp"
 #include "nn/SwiGlu.hpp"
 #include "nn/cpu/TokenRows.hpp"
+#include "token_results.hpp"
 
 namespace multicard {
 namespace {
 
-struct Type {
-  at::ScalarType dtype;
-  double tolerance;
-};
-constexpr Type kTypes[]{{at::kDouble, 1e-13}, {at::kFloat, 2e-6}, {at::kBFloat16, 1e-2}, {at::kHalf, 1.5e-3}};
+using test::Results;
 
-double distance(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b).norm().item<double>() / b.norm().item<double>();
-}
+const std::vector<std::int64_t> kSizes{5, 16, 48, 83};  // with and without a rest
 
-using Results = std::vector<at::Tensor>;
-
-// Results and gradients of inputs of `dtype`, by the kernels of `kernels`.
-Results computed(const Results& inputs, at::ScalarType dtype, Kernels kernels,
-                 const std::function<Results(const Results&, Kernels)>& body) {
-  Results leaves, all;
-  for (const at::Tensor& input : inputs)
-    leaves.push_back(input.to(dtype).detach().requires_grad_(true));
-  at::Tensor sum;
-  for (const at::Tensor& result : body(leaves, kernels)) {
-    all.push_back(result.detach());
-    const at::Tensor weights = at::linspace(-1, 2, result.numel(), at::kDouble).view(result.sizes()).to(dtype);
-    const at::Tensor part = (result * weights).sum(at::kDouble);
-    sum = sum.defined() ? sum + part : part;
-  }
-  sum.backward();
-  for (const at::Tensor& leaf : leaves)
-    all.push_back(leaf.grad());
-  return all;
-}
-
-// Sizes with and without a rest, by both kinds of kernels, against ATen in float64 of the same rounded inputs.
 void expect_near(const std::function<Results(std::int64_t)>& inputs,
                  const std::function<Results(const Results&, Kernels)>& body) {
-  for (const std::int64_t size : {5, 16, 48, 83})
-    for (const Type& type : kTypes) {
-      Results rounded;
-      for (const at::Tensor& input : inputs(size))
-        rounded.push_back(input.to(type.dtype).to(at::kDouble));
-      const Results expected = computed(rounded, at::kDouble, Kernels::aten, body);
-      for (const Kernels kernels : {Kernels::automatic, Kernels::aten}) {
-        const Results found = computed(rounded, type.dtype, kernels, body);
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-          EXPECT_EQ(found[i].scalar_type(), type.dtype);
-          EXPECT_LT(distance(found[i], expected[i]), type.tolerance)
-              << c10::toString(type.dtype) << " size " << size << " result " << i;
-        }
-      }
-    }
+  test::expect_near(kSizes, at::kCPU, inputs, body);
 }
 
 TEST(TokenKernels, AddAndNormalise) {
