@@ -106,6 +106,8 @@ PYTHON
 }
 
 install_image_peer
+# shellcheck disable=SC2086  # a list of words
+if [ "$device" = cuda ]; then require_triton with_image_peer $peers; fi
 make_shards "$folder/data/train"
 warn_unless_idle
 for size in $sizes; do

@@ -58,19 +58,3 @@ print(json.dumps({"images_per_s": float(run["rate_per_s"]), "data_wait_share": f
                   "peak_device_bytes": int(run["device_peak_bytes"] or 0)}))
 PYTHON
 }
-
-# note RECORDS JSON KEY=VALUE...: one line of records.
-note() {
-  "$python" - "$@" <<'PYTHON' >>"$1"
-import json
-import sys
-record = json.loads(sys.argv[2])
-for word in sys.argv[3:]:
-    key, _, value = word.partition("=")
-    try:
-        record[key] = json.loads(value)
-    except ValueError:
-        record[key] = value
-print(json.dumps(record))
-PYTHON
-}

@@ -16,10 +16,10 @@ set -euo pipefail
 export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-# shellcheck source=scripts/peers.sh
-. "$root/scripts/peers.sh"
+# shellcheck source=bench/llm_peer.sh
+. "$root/bench/llm_peer.sh"
 
-ranks="1 2" precisions="fp32 bf16" masked='' steps='' warmup='' repeats='' length='' batch=2 check=no
+ranks="1 2" precisions="fp32 bf16" masked='' steps='' warmup='' repeats='' length='' batch=2 check=no device=cpu
 folder=$root/results/bench_llm_cpu
 read_options ranks precisions masked steps warmup repeats length batch check? -- "$@"
 if [ "$check" = yes ]; then
@@ -27,6 +27,7 @@ if [ "$check" = yes ]; then
 else
   : "${masked:=0 50}" "${steps:=8}" "${warmup:=2}" "${repeats:=3}" "${length:=512}"
 fi
+micro_batch=$batch
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
 have multicard || die "multicard is not built: scripts/build.sh"
@@ -36,8 +37,7 @@ records=$folder/runs.jsonl
 
 # Sets `python` and `model`.
 install() {
-  "$root/scripts/setup_peers.sh"
-  find_torch_python || die "$torch_folder holds no torch wheel for a Python that is here"
+  install_llm_peer
   if [ "$check" = yes ]; then
     model=$root/tests/data/models/tinystories-656K
   else
@@ -84,64 +84,19 @@ for percent in masked.split():
         for row in rows:
             print(json.dumps({"input_ids": row, "labels": [-100] * first + row[first:]}), file=file)
 PYTHON
-  rm -rf "$folder/data"
-  mkdir "$folder/data"
-  for count in $masked; do
-    multicard prepare text --type tokens --in "$folder/rows-$count.jsonl" -o "$folder/data/rows-$count" \
-      >"$folder/prepare.log" 2>&1 || die "the rows cannot be prepared: $(head -n 1 "$folder/prepare.log")"
-  done
-}
-
-# note PROGRAM RANKS PRECISION MASKED: a line of records from the JSON on standard input.
-note() {
-  "$python" - "$@" "$(tail -n 1)" <<'PYTHON' >>"$records"
-import json
-import sys
-
-program, ranks, precision, masked, measured = sys.argv[1:]
-print(json.dumps({"program": program, "ranks": int(ranks), "precision": precision, "masked": int(masked),
-                  **json.loads(measured)}))
-PYTHON
+  for count in $masked; do make_token_shards "rows-$count"; done
 }
 
 run_multicard() {  # RANKS PRECISION MASKED
-  rm -rf "$folder/multicard"
-  mpirun -n "$1" multicard run "$root/inputs/llm/lora.yaml" "model.path=$model" "model.dtype=$2" \
-    "data.train=$folder/data/rows-$3*.h5" data.test=null data.packing=false "data.max_length=$length" \
-    data.shuffle=false evaluate.at_start=false optimizer.clip_norm=null schedule.name=constant \
-    schedule.warmup_steps=0 run.device=cpu "run.batch_per_rank=$batch" "run.steps=$((warmup + steps))" \
-    run.keep_checkpoints=0 run.checkpoint_every=0 run.resume=never "profile.skip_steps=$warmup" \
-    "run.output=$folder/multicard" >"$folder/multicard.log" 2>&1 ||
-    die "multicard failed: $(head -n 1 "$folder/multicard.log")"
-  measured_by_multicard | note multicard "$@"
+  local measured
+  measured=$(tune_by_multicard "rows-$3" "$1" "$2" data.packing=false)
+  note "$records" "$measured" program=multicard "ranks=$1" "precision=$2" "masked=$3"
 }
 
-# The same numbers as the peer's, as JSON.
-measured_by_multicard() {
-  multicard-post "$folder/multicard/results.h5" --csv >"$folder/run.csv"
-  h5dump -d /runs/main/metrics/train_loss -y -m %.9g "$folder/multicard/results.h5" >"$folder/losses.txt"
-  "$python" - "$folder/run.csv" "$folder/losses.txt" <<'PYTHON'
-import csv
-import json
-import sys
-
-with open(sys.argv[1], newline="", encoding="utf-8") as file:
-    run = next(csv.DictReader(file))
-assert run["unit"] == "tokens", run["unit"]
-with open(sys.argv[2], encoding="utf-8") as file:
-    first_loss = file.read().partition("DATA {")[2].partition("}")[0].split(",")[0]
-print(json.dumps({"tokens_per_s": float(run["rate_per_s"]), "peak_rank_bytes": int(run["host_peak_bytes"]),
-                  "exchange_share": float(run["exposed_share"]), "first_loss": float(first_loss)}))
-PYTHON
-}
-
-run_peer() {  # PROGRAM RANKS PRECISION MASKED  with extra environment in `tuning`
-  local start=()
-  if [ "$2" -gt 1 ]; then start=(-m torch.distributed.run --standalone --nproc-per-node "$2"); fi
-  with_peers "${tuning[@]}" "$python" "${start[@]}" "$root/bench/peer_llm.py" --model "$model" \
-    --rows "$folder/rows-$4.jsonl" --precision "$3" --batch "$batch" --steps "$steps" --warmup "$warmup" \
-    >"$folder/peer.json" 2>"$folder/peer.log" || die "the peer failed: $(tail -n 3 "$folder/peer.log")"
-  note "$@" <"$folder/peer.json"
+run_peer() {  # PROGRAM RANKS PRECISION MASKED
+  local measured
+  measured=$(tune_by_peer "rows-$4" "$2" "$3")
+  note "$records" "$measured" "program=$1" "ranks=$2" "precision=$3" "masked=$4"
 }
 
 # Every program once, one after the other.

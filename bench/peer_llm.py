@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""The peer of multicard's language task: LoRA by transformers and PEFT on the CPU, AdamW, DistributedDataParallel.
+"""The peer of multicard's language task: LoRA by transformers and PEFT, AdamW, DistributedDataParallel.
 
 Written as a practised user of both libraries writes it: sdpa attention, no cache of keys, adapters in float32 on all
 linear layers; fp32 loads the model in float32, bf16 in bfloat16 and trains under autocast. One rank is one plain
-process, several are torchrun's over gloo (bench/llm_cpu.sh installs what it needs and starts it).
+process, several are torchrun's over gloo on the CPU (bench/llm_cpu.sh and bench/gpu_llm.sh install what it needs and
+start it).
 
     python3 bench/peer_llm.py --model MODEL_FOLDER --rows rows.jsonl --precision bf16
+    python3 bench/peer_llm.py --model MODEL_FOLDER --random-weights --device cuda --compile default ...
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_llm.py --model MODEL_FOLDER ...
 
 Every line of --rows is {"input_ids": [...], "labels": [...]}, all equally long; -100 is not trained on. A step takes
 the next rows, in their order. Rank 0 prints one JSON line: tokens/s over all ranks (every input token counts; median
-step after the warm-up), the loss of the first step over all ranks, and the largest resident memory a rank ever had,
-from its start on.
+step after the warm-up), the loss of the first step over all ranks, the largest resident memory a rank ever had, from
+its start on, and of a GPU the largest memory that tensors took.
 """
 import argparse
 import json
@@ -31,7 +33,12 @@ def arguments():
     parser.add_argument("--model", required=True, help="Hugging Face folder")
     parser.add_argument("--rows", required=True, help="JSON lines of input_ids and labels")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: one rank only")
+    parser.add_argument("--random-weights", action="store_true", help="drawn on the device; --model needs config.json")
+    parser.add_argument("--compile", metavar="MODE", help="of torch.compile, e.g. default, max-autotune")
+    parser.add_argument("--checkpointing", action="store_true", help="compute activations of layers again in backward")
     parser.add_argument("--batch", type=int, default=2, help="rows of a rank and step")
+    parser.add_argument("--micro-batch", type=int, help="rows at a time (default: all), as many targets in each")
     parser.add_argument("--steps", type=int, default=8, help="measured steps")
     parser.add_argument("--warmup", type=int, default=2, help="steps before them")
     parser.add_argument("--rank", type=int, default=16, help="of the adapters")
@@ -50,31 +57,48 @@ def read_rows(path):
 
 def make_model(options, ranks):
     torch.manual_seed(1)
-    dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
-    model = transformers.AutoModelForCausalLM.from_pretrained(options.model, dtype=dtype, attn_implementation="sdpa")
+    settings = {"dtype": torch.bfloat16 if options.precision == "bf16" else torch.float32,
+                "attn_implementation": "sdpa"}
+    if options.random_weights:
+        config = transformers.AutoConfig.from_pretrained(options.model)
+        with torch.device(options.device):
+            model = transformers.AutoModelForCausalLM.from_config(config, **settings)
+    else:
+        model = transformers.AutoModelForCausalLM.from_pretrained(options.model, **settings)
     model.config.use_cache = False
+    if options.checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     model = peft.get_peft_model(model, peft.LoraConfig(
         r=options.rank, lora_alpha=options.alpha, target_modules="all-linear", task_type="CAUSAL_LM"))
-    model.train()
+    model.to(options.device).train()
+    if options.compile:
+        model = torch.compile(model, mode=options.compile, dynamic=False)
     return torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True) if ranks > 1 else model
 
 
 def train(options, model, rank, ranks):
     """Returns the seconds and this rank's loss of each step, and the tokens of all ranks in a step."""
-    input_ids, labels = read_rows(options.rows)
+    input_ids, labels = (rows.to(options.device) for rows in read_rows(options.rows))
+    micro_batch = options.micro_batch or options.batch
+    parts = options.batch // micro_batch
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=options.learning_rate, weight_decay=options.weight_decay, fused=True)
     seconds, losses = [], []
     start = time.perf_counter()
     for step in range(options.warmup + options.steps):
-        begin = (step * ranks + rank) * options.batch
-        mine = slice(begin, begin + options.batch)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
-            loss = model(input_ids=input_ids[mine], labels=labels[mine]).loss
-        loss.backward()
+        total = 0
+        for part in range(parts):
+            begin = ((step * ranks + rank) * parts + part) * micro_batch
+            mine = slice(begin, begin + micro_batch)
+            with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+                loss = model(input_ids=input_ids[mine], labels=labels[mine]).loss / parts
+            loss.backward()
+            total = total + loss.detach()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.item())
+        losses.append(total.item())
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
         start += seconds[-1]
     return seconds, losses, ranks * options.batch * input_ids.shape[1]
@@ -94,6 +118,8 @@ def over_ranks(value, operation, ranks):
 
 def main():
     options = arguments()
+    if options.batch % (options.micro_batch or options.batch):
+        raise SystemExit("peer_llm.py: --batch is no multiple of --micro-batch")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     transformers.utils.logging.disable_progress_bar()
     rank, ranks = 0, 1
@@ -110,6 +136,8 @@ def main():
             "peft": peft.__version__, "tokens_per_s": tokens / statistics.median(measured),
             "slowest_step_s": max(measured), "first_step_s": seconds[0], "first_loss": first_loss,
             "last_loss": losses[-1], "peak_rank_bytes": int(peak),
+            "peak_device_bytes": torch.cuda.max_memory_allocated() if options.device == "cuda" else 0,
+            "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
         }), flush=True)
     if ranks > 1:
         torch.distributed.destroy_process_group()

@@ -150,9 +150,10 @@ export MULTICARD_ROOT="${MULTICARD_ROOT:-$_bundle}" MULTICARD_BUILD="$_bundle" M
 . "$_bundle/scripts/settings.sh"
 unset _bundle _libraries
 ENV
-  # The batch scripts source scripts/env.sh of MULTICARD_ROOT.
+  # The batch scripts source scripts/env.sh of MULTICARD_ROOT, the benchmarks also the others.
   mkdir -p "$bundle/scripts"
   cp "$root/scripts/env.sh" "$bundle/scripts/settings.sh"
+  cp "$root"/scripts/{lib,peers}.sh "$bundle/scripts/"
   # shellcheck disable=SC2016
   printf '%s\n' '# shellcheck shell=bash' '. "$(dirname "${BASH_SOURCE[0]}")/../env.sh"' >"$bundle/scripts/env.sh"
 }

@@ -16,9 +16,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Prints the comment block at the head of a script as its help.
 usage() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$1"; }
 
-# read_options NAME... -- ARGUMENT...: an argument --NAME VALUE sets the variable NAME, and -o FOLDER the variable
-# folder to its whole path. --NAME alone sets it to yes where the NAME given here ends in a question mark. --help prints
-# the help.
+# read_options NAME... -- ARGUMENT...: an argument --NAME VALUE (A_B is --A-B) sets the variable NAME, -o FOLDER the
+# variable folder to its whole path. --NAME alone sets it to yes where the NAME given here ends in a question mark.
+# --help prints the help.
 read_options() {
   local -a names=()
   while [ "$1" != -- ]; do
@@ -28,6 +28,7 @@ read_options() {
   shift
   while [ $# -gt 0 ]; do
     local name=${1#--}
+    name=${name//-/_}
     if [ "$1" = -h ] || [ "$1" = --help ]; then
       usage "$0"
       exit 0

@@ -22,3 +22,32 @@ with_peers() {
   env PYTHONPATH="$torch_folder:$peers_folder" PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 \
     LD_LIBRARY_PATH="${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
 }
+
+# require_triton WITH MODE...: WITH is with_peers or the like; ends the script where a mode of torch.compile cannot run
+# on a GPU.
+require_triton() {
+  local with=$1 mode
+  shift
+  for mode in "$@"; do
+    if [ "$mode" = eager ]; then continue; fi
+    "$with" "$python" -c 'import triton' 2>/dev/null ||
+      die "torch.compile needs triton on a GPU: let TORCH_ROOT name the torch of a Python that has it, or --peers eager"
+    return
+  done
+}
+
+# note RECORDS JSON KEY=VALUE...: one line of records.
+note() {
+  "$python" - "$@" <<'PYTHON' >>"$1"
+import json
+import sys
+record = json.loads(sys.argv[2])
+for word in sys.argv[3:]:
+    key, _, value = word.partition("=")
+    try:
+        record[key] = json.loads(value)
+    except ValueError:
+        record[key] = value
+print(json.dumps(record))
+PYTHON
+}
