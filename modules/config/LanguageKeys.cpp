@@ -39,7 +39,6 @@ constexpr std::array kTaskKeys{
     TaskKey{"image", "data", "pipeline"},
     TaskKey{"image", "data", "layout"},
     TaskKey{"image", "data", "workers"},
-    TaskKey{"image", "data", "cache"},
     TaskKey{"image", "data", "augment"},
     TaskKey{"image", "data", "normalize"},
     TaskKey{"image", "parallel", "sync_batch_norm"},
@@ -59,6 +58,7 @@ ModelOptions read_language_model(Section section) {
   return model;
 }
 
+  model.trainable_dtype = section.choice("trainable_dtype", model.trainable_dtype, {"fp32", "bf16"});
 MethodOptions read_method(Section section, const ModelOptions& model) {
   MethodOptions method;
   method.name =

@@ -65,6 +65,7 @@ AugmentKeys read_augment(Section section) {
 void read_common_data(Section& section, DataOptions& data) {
   data.pin_memory = section.get("pin_memory", data.pin_memory);
   data.prefetch = section.get_in_range("prefetch", data.prefetch, 0, 1024);
+  data.cache = section.choice("cache", data.cache, {"none", "ram"});
   data.read = section.choice("read", data.read, {"hdf5", "pread"});
   data.shuffle = section.get("shuffle", data.shuffle);
   data.limit = section.optional_in_range<std::int64_t>("limit", 1, kManySteps);
@@ -82,7 +83,6 @@ DataOptions read_images(Section section) {
   data.pipeline = section.choice("pipeline", data.pipeline, {"host", "device"});
   data.layout = section.choice("layout", data.layout, {"nhwc", "nchw"});
   data.workers = section.automatic("workers", 0, 1024);
-  data.cache = section.choice("cache", data.cache, {"none", "ram"});
   data.augment = read_augment(section.section("augment"));
   data.normalize = read_normalize(section);
   read_common_data(section, data);
@@ -216,8 +216,24 @@ std::int64_t read_skip_steps(Section section, std::int64_t fallback) {
 /// Values that are right by themselves and wrong together.
 void check_together(Section& root, const RunOptions& options) {
   if (options.precision == "fp64" && options.parallel.gradient_dtype != "same")
+/// bfloat16 has 8 bits of mantissa: what adds up small shares of it stands still.
+void check_trained_in_bf16(Section& root, const RunOptions& options) {
+  if (options.model.trainable_dtype != "bf16") return;
+  if (options.precision == "fp64" || options.precision == "fp16")
+    root.section("model").reject("trainable_dtype", "bf16 is for precision bf16, tf32 and fp32",
+                                 fmt::format("precision is {}", options.precision), "Set it to fp32.");
+  if (options.parallel.gradient_dtype == "fp16")
+    root.section("parallel")
+        .reject("gradient_dtype", "fp16 is for float32 gradients", "model.trainable_dtype is bf16, and so are they",
+                "Set it to same.");
+  if (options.run.ema_decay > 0)
+    root.section("run").reject("ema_decay", "an average in bfloat16 stands still", "model.trainable_dtype is bf16",
+                               "Leave one of the two out.");
+}
+
     root.section("parallel")
         .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
+  check_trained_in_bf16(root, options);
   if (options.run.keep_best && !options.data.test)
     root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
                                "Name the test shards.");

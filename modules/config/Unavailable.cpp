@@ -20,9 +20,9 @@ struct Restriction {
 /// What the words of decks cover and this version does not. To offer more, widen or delete a line; a key whose line is
 /// deleted must be read in RunOptions.cpp.
 constexpr std::array kRestrictions{
-    Restriction{"method", "name", "full lora"}, Restriction{"model", "trainable_dtype", "fp32"},
-    Restriction{"parallel", "shard", "none"},   Restriction{"run", "cuda_graph", "auto false"},
-    Restriction{"profile", "enabled", "false"}, Restriction{"profile", "trace", "false"},
+    Restriction{"method", "name", "full lora"},     Restriction{"parallel", "shard", "none"},
+    Restriction{"run", "cuda_graph", "auto false"}, Restriction{"profile", "enabled", "false"},
+    Restriction{"profile", "trace", "false"},
 };
 
 void refuse(Section& root, const Deck& deck, const Restriction& restriction) {

@@ -11,19 +11,9 @@
 #include "comm/Communicator.hpp"
 #include "data/RowCache.hpp"
 #include "data/ShardFile.hpp"
+#include "data/ShardReading.hpp"
 
 namespace multicard {
-
-/// What is done with rows that were read.
-enum class KeepRows {
-  no,
-  in_memory  ///< of the node, see RowCache
-};
-
-struct ShardReading {
-  ReadMethod method = ReadMethod::hdf5;
-  KeepRows keep = KeepRows::no;
-};
 
 /// The rows of one or more image shards, in the order of the (sorted) files. Labels are held in memory, pixels are read
 /// on demand.
@@ -48,7 +38,7 @@ class ImageShards {
   /// Whether several threads read faster than one.
   bool reads_in_parallel() const { return reading_.method == ReadMethod::pread; }
   /// This rank's part of the memory that kept rows take once all have been read; 0 when they are not kept.
-  std::int64_t kept_bytes() const { return cache_ ? cache_->bytes_of_rank() : 0; }
+  std::int64_t kept_bytes() const { return cache_ ? cache_->bytes_of_rank(info_.num_rows) : 0; }
 
   /// Reads the pixels of `rows` (any order, repeats allowed), each height x width x channels bytes, in the order given.
   /// Rows that stand near each other are read in one piece. Not collective; any thread.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ enum State : std::uint8_t { kAbsent, kArriving, kPresent };
 static_assert(std::atomic_ref<std::uint8_t>::is_always_lock_free, "it is shared by processes");
 
 [[noreturn]] void refuse(const std::string& what, int number) {
-  throw EnvironmentError("the ranks of a node cannot share a cache of images",
+  throw EnvironmentError("the ranks of a node cannot share a cache of rows",
                          fmt::format("{}: {}", what, system_error_text(number)), "Set data.cache: none.");
 }
 
@@ -88,39 +89,49 @@ std::shared_ptr<std::uint8_t> memory_of_node(std::size_t bytes, const Communicat
 
 RowCache::RowCache(std::int64_t num_rows, std::int64_t bytes_per_row, const Communicator& communicator)
     : num_rows_(num_rows), bytes_per_row_(bytes_per_row) {
+  make_memory(communicator);
+}
+
+RowCache::RowCache(std::vector<std::int64_t> ends, const Communicator& communicator)
+    : num_rows_(static_cast<std::int64_t>(ends.size())), ends_(std::move(ends)) {
+  make_memory(communicator);
+}
+
+void RowCache::make_memory(const Communicator& communicator) {
   const Communicator node = communicator.split_by_node();
   ranks_on_node_ = node.size();
-  memory_ = memory_of_node(static_cast<std::size_t>(bytes(num_rows, bytes_per_row)), node, communicator);
+  memory_ = memory_of_node(static_cast<std::size_t>(begin_of(num_rows_) + num_rows_), node, communicator);
 }
 
 std::int64_t RowCache::bytes(std::int64_t num_rows, std::int64_t bytes_per_row) {
   return num_rows * (bytes_per_row + 1);
 }
 
-std::int64_t RowCache::bytes_of_rank() const {
-  return (bytes(num_rows_, bytes_per_row_) + ranks_on_node_ - 1) / ranks_on_node_;
+std::int64_t RowCache::bytes_of_rank(std::int64_t num_rows) const {
+  return (begin_of(num_rows) + num_rows + ranks_on_node_ - 1) / ranks_on_node_;
 }
 
-std::uint8_t* RowCache::place_of(std::int64_t row) const {
-  return memory_.get() + row * bytes_per_row_;
+std::int64_t RowCache::begin_of(std::int64_t row) const {
+  if (ends_.empty()) return row * bytes_per_row_;
+  return row == 0 ? 0 : ends_[static_cast<std::size_t>(row - 1)];
 }
 
-/// States stand after the pixels of all rows.
+/// States stand after all rows.
 std::uint8_t* RowCache::state_of(std::int64_t row) const {
-  return memory_.get() + num_rows_ * bytes_per_row_ + row;
+  return memory_.get() + begin_of(num_rows_) + row;
 }
 
-bool RowCache::get(std::int64_t row, std::span<std::uint8_t> pixels) const {
+bool RowCache::get(std::int64_t row, std::span<std::uint8_t> bytes, std::int64_t first) const {
   if (std::atomic_ref(*state_of(row)).load(std::memory_order_acquire) != kPresent) return false;
-  std::copy_n(place_of(row), pixels.size(), pixels.data());
+  std::copy_n(memory_.get() + begin_of(row) + first, bytes.size(), bytes.data());
   return true;
 }
 
-void RowCache::put(std::int64_t row, std::span<const std::uint8_t> pixels) {
+void RowCache::put(std::int64_t row, std::span<const std::uint8_t> bytes) {
   std::atomic_ref state(*state_of(row));
   std::uint8_t expected = kAbsent;
   if (!state.compare_exchange_strong(expected, kArriving, std::memory_order_relaxed)) return;
-  std::copy(pixels.begin(), pixels.end(), place_of(row));
+  std::copy(bytes.begin(), bytes.end(), memory_.get() + begin_of(row));
   state.store(kPresent, std::memory_order_release);
 }
 

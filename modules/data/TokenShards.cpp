@@ -1,6 +1,7 @@
 #include "data/TokenShards.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,13 @@ namespace multicard {
 
 namespace {
 
+/// Of a token and its place in the loss mask.
+constexpr std::int64_t kTokenBytes = sizeof(std::uint32_t) + sizeof(std::uint8_t);
+
+std::span<std::uint8_t> bytes_of(std::span<std::uint32_t> tokens) {
+  return {reinterpret_cast<std::uint8_t*>(tokens.data()), tokens.size_bytes()};
+}
+
 /// What is read at once when all masks are counted.
 constexpr std::int64_t kPieceTokens = std::int64_t{4} << 20;
 
@@ -23,13 +31,21 @@ std::int64_t targets_in(std::span<const std::uint8_t> loss_mask) {
 
 }  // namespace
 
-TokenShards::TokenShards(const std::string& pattern, const Communicator& communicator, ReadMethod method,
+TokenShards::TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading,
                          TokenPart part)
     : files_(find_shards(pattern, communicator)) {
   for (const std::string& path : files_)
-    open_shard(path, communicator, method, part);
+    open_shard(path, communicator, reading.method, part);
   if (ends_.empty()) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
   count(communicator);
+  if (reading.keep == KeepRows::in_memory) make_cache(communicator);
+}
+
+void TokenShards::make_cache(const Communicator& communicator) {
+  std::vector<std::int64_t> ends;
+  for (const std::int64_t end : ends_)
+    ends.push_back(kTokenBytes * end);
+  cache_ = std::make_unique<RowCache>(std::move(ends), communicator);
 }
 
 void TokenShards::open_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
@@ -145,12 +161,35 @@ std::string TokenShards::name_of(std::int64_t sequence) const {
   return fmt::format("sequence {} of {}", sequence - shard.first_sequence, shard.file.path());
 }
 
-void TokenShards::read(std::int64_t sequence, std::span<std::uint32_t> tokens,
-                       std::span<std::uint8_t> loss_mask) const {
+void TokenShards::read_file(std::int64_t sequence, std::span<std::uint32_t> tokens,
+                            std::span<std::uint8_t> loss_mask) const {
   const Shard& shard = shard_of(sequence);
   const std::int64_t begin = begin_of(sequence) - shard.first_token;
   shard.file.read_tokens(begin, tokens);
   shard.file.read_mask(begin, loss_mask);
+}
+
+void TokenShards::read_through_cache(std::int64_t sequence, std::span<std::uint32_t> tokens,
+                                     std::span<std::uint8_t> loss_mask) const {
+  const std::int64_t mask_place = length(sequence) * std::int64_t{sizeof(std::uint32_t)};
+  if (cache_->get(sequence, bytes_of(tokens)) && cache_->get(sequence, loss_mask, mask_place)) return;
+  const auto whole = static_cast<std::size_t>(length(sequence));
+  std::vector<std::uint32_t> all(whole);
+  std::vector<std::uint8_t> row(whole * kTokenBytes);
+  const auto mask = std::span(row).subspan(static_cast<std::size_t>(mask_place));
+  read_file(sequence, all, mask);
+  std::copy_n(bytes_of(all).begin(), mask_place, row.begin());
+  cache_->put(sequence, row);
+  std::copy_n(all.begin(), tokens.size(), tokens.begin());
+  std::copy_n(mask.begin(), loss_mask.size(), loss_mask.begin());
+}
+
+void TokenShards::read(std::int64_t sequence, std::span<std::uint32_t> tokens,
+                       std::span<std::uint8_t> loss_mask) const {
+  if (cache_)
+    read_through_cache(sequence, tokens, loss_mask);
+  else
+    read_file(sequence, tokens, loss_mask);
   for (const std::uint32_t token : tokens)
     if (token > info_.largest_id)
       throw DataError(fmt::format("{} holds the token {}", name_of(sequence), token),

@@ -1,12 +1,17 @@
 #pragma once
 /// \file Token shards as one set of sequences.
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "data/RowCache.hpp"
+#include "data/ShardReading.hpp"
 #include "data/TokenShardFile.hpp"
 
 namespace multicard {
@@ -19,7 +24,8 @@ class TokenShards {
   /// together, and reads all lengths and loss masks, each rank an equal part.
   /// \throws DataError on all ranks: nothing found, not a token shard, shards that do not fit each other, damaged
   /// offsets or masks, pairs where sequences are asked for or the other way; a chunked dataset with ReadMethod::pread.
-  TokenShards(const std::string& pattern, const Communicator& communicator, ReadMethod method = ReadMethod::hdf5,
+  /// EnvironmentError as RowCache.
+  TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading = {},
               TokenPart part = TokenPart::sequences);
   /// Collective over the ranks that opened the shards, as the shards are closed.
   ~TokenShards() = default;
@@ -33,6 +39,11 @@ class TokenShards {
   std::int64_t length(std::int64_t sequence) const { return begin_of(sequence + 1) - begin_of(sequence); }
   /// Tokens of the sequence that are targets; the first token never is.
   std::int64_t num_targets(std::int64_t sequence) const { return num_targets_[static_cast<std::size_t>(sequence)]; }
+
+  /// This rank's part of the memory that all sequences, or the first `limit`, take once they are kept; 0 when none is.
+  std::int64_t kept_bytes(std::optional<std::int64_t> limit = {}) const {
+    return cache_ ? cache_->bytes_of_rank(std::min(limit.value_or(info_.num_sequences), info_.num_sequences)) : 0;
+  }
 
   /// Reads the first tokens.size() tokens of a sequence and as much of its loss mask (0 or 1). Not collective; any
   /// thread. \throws DataError also when a shard has been cut short since it was opened, and for a token above
@@ -48,11 +59,15 @@ class TokenShards {
   };
 
   void open_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part);
+  void make_cache(const Communicator& communicator);
   void check_fits_first(const std::string& path, const TokenSetInfo& found) const;
   void count(const Communicator& communicator);
   /// The sequences [first, last) stand in one shard and can be read at once.
   std::int64_t end_of_piece(std::int64_t first, std::int64_t end) const;
   void count_piece(std::int64_t first, std::int64_t last);
+  void read_file(std::int64_t sequence, std::span<std::uint32_t> tokens, std::span<std::uint8_t> loss_mask) const;
+  void read_through_cache(std::int64_t sequence, std::span<std::uint32_t> tokens,
+                          std::span<std::uint8_t> loss_mask) const;
   std::int64_t largest_id_in(std::int64_t first, std::int64_t last) const;
   const Shard& shard_of(std::int64_t sequence) const;
   /// Where the sequence begins, counted over all shards.
@@ -65,6 +80,7 @@ class TokenShards {
   std::vector<std::int64_t> ends_;  ///< of the sequences, counted over all shards
   std::vector<std::int64_t> num_targets_;
   TokenSetInfo info_;
+  std::unique_ptr<RowCache> cache_;  ///< of each sequence its tokens, then its loss mask; null: nothing is kept
 };
 
 }  // namespace multicard

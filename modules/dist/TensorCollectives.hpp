@@ -37,9 +37,9 @@ struct SumOptions {
 };
 
 /// Collectives on tensors of one device. All operations are collective: every rank calls them in the same order with
-/// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32, float64 or bfloat16 tensors,
-/// are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the job's
-/// time-out (comm/Watchdog.hpp).
+/// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32, float64 or bfloat16
+/// tensors, are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the
+/// job's time-out (comm/Watchdog.hpp).
 ///
 /// A sum whose Wire is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to nearest even;
 /// they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that as float32. So

@@ -12,6 +12,7 @@
 #include "comm/Agreement.hpp"
 #include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
+#include "tasks/DataReading.hpp"
 #include "tasks/ImageNetwork.hpp"
 #include "tasks/Normalisation.hpp"
 #include "tasks/StepSeed.hpp"
@@ -28,11 +29,6 @@ SamplerOptions sampler_options(const RunOptions& options, const ImageSetInfo& se
   sampler.shuffle = options.data.shuffle;
   sampler.drop_last = options.data.drop_last;
   return sampler;
-}
-
-ShardReading shard_reading(const DataOptions& data) {
-  return {data.read == "pread" ? ReadMethod::pread : ReadMethod::hdf5,
-          data.cache == "ram" ? KeepRows::in_memory : KeepRows::no};
 }
 
 AugmentOptions augmentation(const AugmentKeys& keys) {

@@ -23,6 +23,11 @@ at::ScalarType compute_type(Precision precision) {
   return autocast_type(precision).value_or(master_type(precision));
 }
 
+/// Of what is trained, its gradients and its moments.
+at::ScalarType trained_type(const RunOptions& options) {
+  return options.model.trainable_dtype == "bf16" ? at::kBFloat16 : master_type(precision_from(options.precision));
+}
+
 /// The deck's word for a setting must be the adapter's, when there is one.
 template <class T>
 void check_same(const char* key, const std::optional<T>& in_deck, const T& in_adapter, const std::string& folder) {
@@ -99,7 +104,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
     : folder_(options.model.path) {
   const Precision precision = precision_from(options.precision);
   const bool trains_weights = options.method.name == "full";
-  const at::ScalarType dtype = trains_weights ? master_type(precision) : weights_type(options.model.dtype);
+  const at::ScalarType dtype = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
   const std::optional<std::uint64_t> random_seed = random_weights_seed(options);
   network_ = load_network(folder_, dtype, device, random_seed);
   if (communicator.is_root())
@@ -116,7 +121,7 @@ void LanguageModel::add_adapters(const RunOptions& options) {
   std::optional<PeftAdapter> start;
   if (options.model.adapter) start = PeftAdapter::open(*options.model.adapter);
   AdapterOptions adapters = adapter_options(options.method, start);
-  adapters.dtype = master_type(precision_from(options.precision));
+  adapters.dtype = trained_type(options);
   adapters.seed = static_cast<std::uint64_t>(options.run.seed);
   network_->add_adapters(adapters);
   const at::NoGradGuard no_grad;

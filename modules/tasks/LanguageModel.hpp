@@ -32,7 +32,8 @@ at::ScalarType weights_type(const std::string& word);
 class LanguageModel {
  public:
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
-  /// is trained the master type of the precision. \throws UsageError and DataError about the options and the files
+  /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
+  /// DataError about the options and the files
   LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator);
 
   Llama& network() { return *network_; }

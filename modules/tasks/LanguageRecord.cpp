@@ -118,5 +118,7 @@ void LanguageTask::add_attributes(RunSummary& summary) const {
   summary.integers["num_parameters"] = model_->network().config().num_parameters();
   summary.integers["sequences"] = train_.rows.num_sequences();
 }
+  need.loader += train_.shards.kept_bytes(options_.data.limit);
+  if (test_) need.loader += test_->shards.kept_bytes(options_.evaluate.limit);
 
 }  // namespace multicard

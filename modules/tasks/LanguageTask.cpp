@@ -11,6 +11,7 @@
 
 #include "base/Blocks.hpp"
 #include "comm/Agreement.hpp"
+#include "tasks/DataReading.hpp"
 #include "tasks/StepSeed.hpp"
 
 namespace multicard {
@@ -44,10 +45,6 @@ RowOptions row_options(const DataOptions& data, std::optional<std::int64_t> limi
   return rows;
 }
 
-ReadMethod read_method(const DataOptions& data) {
-  return data.read == "pread" ? ReadMethod::pread : ReadMethod::hdf5;
-}
-
 }  // namespace
 
 double TextTotals::perplexity() const {
@@ -61,7 +58,7 @@ Evaluation TextTotals::evaluation() const {
 LanguageTask::TextSet::TextSet(const std::string& pattern, const RunOptions& options, std::optional<std::int64_t> limit,
                                const Communicator& communicator,
                                Sampler (*order)(const RunOptions&, std::int64_t rows, int ranks))
-    : shards(pattern, communicator, read_method(options.data)),
+    : shards(pattern, communicator, shard_reading(options.data)),
       rows(shards, row_options(options.data, limit), communicator),
       sampler(agreed(communicator, [&] { return order(options, rows.num_rows(), communicator.size()); })) {}
 

@@ -20,6 +20,7 @@ constexpr const char* kFixedKeys[] = {
     "model.path",
     "model.dtype",
     "model.random_weights",
+    "model.trainable_dtype",
     "model.adapter",
     "method",
     "precision",

@@ -220,6 +220,21 @@ TEST(RunOptions, ReadsALanguageDeck) {
   EXPECT_EQ(options_of(kTextDeck).precision, "bf16");
 }
 
+TEST(RunOptions, TrainsInBfloat16WhereThatMakesSense) {
+  const std::string deck = "task: llm\nmodel: {path: m, trainable_dtype: bf16}\ndata: {train: t.h5, cache: ram}\n";
+
+  EXPECT_EQ(options_of(deck).model.trainable_dtype, "bf16");
+  EXPECT_EQ(options_of(deck).data.cache, "ram");
+  EXPECT_EQ(options_of(kTextDeck).model.trainable_dtype, "fp32");
+  EXPECT_EQ(complaint(deck + "precision: fp16"),
+            "deck x.yaml, model.trainable_dtype: bf16 is for precision bf16, tf32 and fp32 (precision is fp16) "
+            "Set it to fp32.");
+  EXPECT_NE(complaint(deck + "parallel: {gradient_dtype: fp16}").find("fp16 is for float32 gradients"),
+            std::string::npos);
+  EXPECT_NE(complaint(deck + "run: {ema_decay: 0.9}").find("an average in bfloat16 stands still"), std::string::npos);
+  EXPECT_EQ(options_of(deck + "parallel: {gradient_dtype: bf16}").parallel.gradient_dtype, "bf16");
+}
+
 TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
   EXPECT_EQ(complaint("task: llm\ndata: {train: t.h5}"), "deck x.yaml, model.path: is missing");
   EXPECT_EQ(complaint("task: llm\nmodel: {path: m}"), "deck x.yaml, data.train: is missing");

@@ -39,7 +39,7 @@ TEST(RowCache, TellsItsMemory) {
   const RowCache cache(101, 50, world());
 
   EXPECT_EQ(RowCache::bytes(101, 50), 101 * 51);
-  EXPECT_EQ(cache.bytes_of_rank(), (101 * 51 + world().size() - 1) / world().size());
+  EXPECT_EQ(cache.bytes_of_rank(101), (101 * 51 + world().size() - 1) / world().size());
 }
 
 TEST(RowCache, TakesMemoryAsRowsComeIn) {

@@ -132,11 +132,16 @@ TEST_F(TextLoaderTest, GoesOnAtAnyStepOnAnyRanks) {
     }
 }
 
+constexpr ShardReading kAllReadings[] = {{ReadMethod::hdf5, KeepRows::no},
+                                         {ReadMethod::pread, KeepRows::no},
+                                         {ReadMethod::hdf5, KeepRows::in_memory},
+                                         {ReadMethod::pread, KeepRows::in_memory}};
+
 TEST_F(TextLoaderTest, GivesTheSameWhateverPrefetchAndReading) {
   const std::vector<TextBatch> want = load(*padded_, 0, world().rank(), world().size(), 0, 12);
-  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread})
+  for (const ShardReading& reading : kAllReadings)
     for (const int prefetch : {0, 1, 5}) {
-      const TokenShards shards(scratch_ / "a*.h5", Communicator::null(), method);
+      const TokenShards shards(scratch_ / "a*.h5", Communicator::null(), reading);
       TextLoader loader(shards, *padded_, sampler_of(*padded_), {prefetch, HostMemory::pageable}, world().rank(),
                         world().size(), 0, 12);
       for (const TextBatch& batch : want) {
@@ -147,6 +152,34 @@ TEST_F(TextLoaderTest, GivesTheSameWhateverPrefetchAndReading) {
       }
       EXPECT_FALSE(loader.next());
     }
+}
+
+TEST_F(TextLoaderTest, ReadsKeptSequencesFromNoFile) {
+  const std::int64_t epoch = sampler_of(*packed_).steps_per_epoch();
+  const std::vector<TextBatch> want = load(*packed_, 0, world().rank(), world().size(), epoch, 2 * epoch);
+  const TokenShards shards(scratch_ / "a*.h5", world(), {ReadMethod::pread, KeepRows::in_memory});
+  const auto loader_of = [&](std::int64_t first) {
+    return TextLoader(shards, *packed_, sampler_of(*packed_), {2, HostMemory::pageable}, world().rank(), world().size(),
+                      first, first + epoch);
+  };
+  {
+    TextLoader first = loader_of(0);
+    while (first.next())
+      continue;
+  }
+  world().barrier();
+  if (world().is_root())
+    for (const std::string& file : shards.files())
+      std::filesystem::resize_file(file, 100);
+  world().barrier();
+
+  TextLoader second = loader_of(epoch);  // what other ranks have read, too
+  for (const TextBatch& batch : want) {
+    const std::optional<TextBatch> got = second.next();
+    ASSERT_TRUE(got);
+    EXPECT_TRUE(at::equal(got->tokens, batch.tokens));
+    EXPECT_TRUE(at::equal(got->targets, batch.targets));
+  }
 }
 
 TEST_F(TextLoaderTest, KeepsHeldBatchesAndUsesMemoryAgain) {

@@ -266,8 +266,8 @@ TEST_F(TextPrepareTest, WritesPairs) {
   ASSERT_EQ(second.chosen.size(), 4u);
   EXPECT_EQ(shown(second.chosen[0]), "<s>p5 [[good</s>]]");
   EXPECT_EQ(shown(second.rejected[0]), "<s>p5 [[xxxxxx</s>]]");
-  const TokenShards chosen(scratch_ / "pairs*.h5", world(), ReadMethod::pread, TokenPart::chosen);
-  const TokenShards rejected(scratch_ / "pairs*.h5", world(), ReadMethod::pread, TokenPart::rejected);
+  const TokenShards chosen(scratch_ / "pairs*.h5", world(), {ReadMethod::pread}, TokenPart::chosen);
+  const TokenShards rejected(scratch_ / "pairs*.h5", world(), {ReadMethod::pread}, TokenPart::rejected);
   EXPECT_EQ(chosen.info().num_sequences, 9);
   EXPECT_EQ(chosen.info().num_trained + rejected.info().num_trained, result.num_trained);
   EXPECT_EQ(rejected.num_targets(8), 10);

@@ -43,8 +43,11 @@ TEST(TokenShards, ReadsSequencesAsTheyWereWritten) {
   const ScratchFolder scratch;
   write_three(scratch);
   const std::vector<Sequence> wanted = some_sequences();
-  for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread}) {
-    const TokenShards shards(scratch / "set*.h5", world(), method);
+  for (const ShardReading reading : {ShardReading{ReadMethod::hdf5},
+                                     {ReadMethod::pread},
+                                     {ReadMethod::hdf5, KeepRows::in_memory},
+                                     {ReadMethod::pread, KeepRows::in_memory}}) {
+    const TokenShards shards(scratch / "set*.h5", world(), reading);
     ASSERT_EQ(shards.info().num_sequences, 17);
     std::int64_t num_tokens = 0, num_targets = 0, longest = 0;
     for (std::int64_t s = 0; s < 17; ++s) {
@@ -106,14 +109,14 @@ TEST(TokenShards, ReadsHalvesOfPairs) {
     file.close();
     write_shard(scratch / "single.h5", {counting(1, 4, 2)});
   });
-  const TokenShards chosen(scratch / "pairs.h5", world(), ReadMethod::hdf5, TokenPart::chosen);
-  const TokenShards rejected(scratch / "pairs.h5", world(), ReadMethod::pread, TokenPart::rejected);
+  const TokenShards chosen(scratch / "pairs.h5", world(), {}, TokenPart::chosen);
+  const TokenShards rejected(scratch / "pairs.h5", world(), {ReadMethod::pread}, TokenPart::rejected);
   EXPECT_EQ(chosen.num_targets(0), 2);
   EXPECT_EQ(rejected.num_targets(0), 4);
   EXPECT_EQ(chosen.info().num_sequences, 2);
   EXPECT_EQ(rejected.length(1), 2);
   expect_data_error([&] { TokenShards(scratch / "pairs.h5", world()); }, "holds preference pairs");
-  expect_data_error([&] { TokenShards(scratch / "single.h5", world(), ReadMethod::hdf5, TokenPart::chosen); },
+  expect_data_error([&] { TokenShards(scratch / "single.h5", world(), {}, TokenPart::chosen); },
                     "holds no preference pairs");
 }
 
@@ -168,13 +171,25 @@ TEST(TokenShards, NoticesDamagedMasksAndSetsThatDoNotFit) {
   expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "do not fit each other");
 }
 
+TEST(TokenShards, TellsTheMemoryOfKeptSequences) {
+  const ScratchFolder scratch;
+  write_three(scratch);
+  const TokenShards shards(scratch / "set*.h5", world(), {ReadMethod::hdf5, KeepRows::in_memory});
+  const auto part = [](std::int64_t bytes) { return (bytes + world().size() - 1) / world().size(); };
+
+  EXPECT_EQ(shards.kept_bytes(), part(5 * shards.info().num_tokens + 17));
+  EXPECT_EQ(shards.kept_bytes(99), shards.kept_bytes());
+  EXPECT_EQ(shards.kept_bytes(2), part(5 * (shards.length(0) + shards.length(1)) + 2));
+  EXPECT_EQ(TokenShards(scratch / "set*.h5", world()).kept_bytes(), 0);
+}
+
 TEST(TokenShards, NoticesAShardThatIsCutShort) {
   const ScratchFolder scratch;
   write_three(scratch);
   for (const ReadMethod method : {ReadMethod::hdf5, ReadMethod::pread}) {
     const ScratchFolder other;
     on_root([&] { std::filesystem::copy(scratch / "set-00000-of-00003.h5", other / "a.h5"); });
-    const TokenShards shards(other / "a.h5", Communicator::null(), method);
+    const TokenShards shards(other / "a.h5", Communicator::null(), {method});
     world().barrier();
     on_root([&] { std::filesystem::resize_file(other / "a.h5", 600); });
     std::vector<std::uint32_t> tokens(static_cast<std::size_t>(shards.length(3)));

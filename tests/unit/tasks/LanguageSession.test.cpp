@@ -30,6 +30,15 @@ class LanguageSession : public testing::Test {
     }
   }
 
+  static void expect_near(const Trained& trained, const nlohmann::json& oracle, double loss_tolerance,
+                          double norm_tolerance) {
+    const auto& metrics = trained.result.summary.metrics;
+    for (std::size_t i = 0; i < 20; ++i) {
+      EXPECT_NEAR(metrics.at("train_loss").values.at(i), oracle["loss"][i].get<double>(), loss_tolerance) << i;
+      EXPECT_NEAR(metrics.at("grad_norm").values.at(i) / oracle["grad_norm"][i].get<double>(), 1, norm_tolerance) << i;
+    }
+  }
+
   void expect_final_adapter(const Trained& trained, double tolerance) const {
     const TensorFile final_adapter(lora_oracle("adapter_final/adapter_model.safetensors"));
     ASSERT_EQ(trained.state.size(), final_adapter.file().entries().size());
@@ -86,6 +95,115 @@ TEST_F(LanguageSession, AllStrategiesTrainTheSame) {
     for (std::size_t i = 0; i < alone.state.size(); ++i)
       EXPECT_LE((together.state[i].tensor - alone.state[i].tensor).norm().item<double>(), 1e-9) << strategy;
   }
+}
+
+TEST_F(LanguageSession, FollowsPeftWithAdaptersInBfloat16) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.model.trainable_dtype = "bf16";
+
+  const Trained trained = train(options, world());
+
+  // PEFT computes the adapters' products in bfloat16, too.
+  expect_near(trained, nlohmann::json::parse(read_file(lora_oracle("bfloat16.json")))["lora"], 5e-3, 1e-2);
+  // How far training moved the adapter, and how far the two lie apart.
+  const TensorFile start(lora_oracle("adapter_init/adapter_model.safetensors"));
+  const TensorFile end(lora_oracle("adapter_final_bfloat16.safetensors"));
+  double moved = 0, apart = 0;
+  for (const NamedTensor& entry : trained.state) {
+    ASSERT_EQ(entry.tensor.scalar_type(), at::kBFloat16) << entry.name;
+    const at::Tensor expected = end.view(entry.name).to(at::kFloat);
+    moved += (expected - start.view(entry.name)).square().sum().item<double>();
+    apart += (expected - entry.tensor.detach().to(at::kFloat)).square().sum().item<double>();
+  }
+  EXPECT_LE(std::sqrt(apart / moved), 0.2);
+}
+
+TEST_F(LanguageSession, FollowsTransformersWithAllWeightsInBfloat16) {
+  RunOptions options = oracle_recipe(scratch_, "bf16");
+  options.model.adapter.reset();
+  options.model.trainable_dtype = "bf16";
+  options.method.name = "full";
+  options.optimizer.learning_rate = 1e-4;
+
+  const Trained trained = train(options, world());
+
+  expect_near(trained, nlohmann::json::parse(read_file(lora_oracle("bfloat16.json")))["full"], 5e-2, 5e-2);
+}
+
+TEST_F(LanguageSession, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  const Trained wide = train(options, world());
+  options.model.trainable_dtype = "bf16";
+
+  const Trained narrow = train(options, world());
+
+  const auto& a = wide.result.summary.metrics.at("train_loss").values;
+  const auto& b = narrow.result.summary.metrics.at("train_loss").values;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(b[i], a[i], 5e-3) << i;
+  const auto& full = wide.result.record;
+  const auto& half = narrow.result.record;
+  for (const char* what : {"model/parameters", "model/gradients"})
+    EXPECT_EQ(2 * half.memory.at(what), full.memory.at(what)) << what;
+  constexpr std::int64_t kStepBytes = 4;  // the number of updates stays float32
+  EXPECT_EQ(2 * (half.memory.at("model/optimizer") - kStepBytes), full.memory.at("model/optimizer") - kStepBytes);
+  const auto exchanged = [](const RankRecord& record) { return record.communication.at("all_reduce").payload_bytes; };
+  EXPECT_LT(static_cast<double>(exchanged(half)), 0.51 * static_cast<double>(exchanged(full)));
+}
+
+TEST_F(LanguageSession, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.model.trainable_dtype = "bf16";
+  const Trained alone = train(options, Communicator::null());
+  const auto& expected = alone.result.summary.metrics.at("train_loss").values;
+  for (const char* strategy : {"dp", "ddp-ds"}) {
+    options.parallel.strategy = strategy;
+    const Trained together = train(options, world());
+    for (std::size_t i = 0; i < 20; ++i)
+      EXPECT_NEAR(together.result.summary.metrics.at("train_loss").values[i], expected[i], 1e-2) << strategy << i;
+    const NamedTensor& last = together.state.back();
+    const at::Tensor of_root = last.tensor.detach().to(at::kFloat).contiguous();
+    world().broadcast(std::span(of_root.data_ptr<float>(), static_cast<std::size_t>(of_root.numel())));
+    EXPECT_TRUE(of_root.equal(last.tensor.detach().to(at::kFloat))) << strategy;
+  }
+}
+
+TEST_F(LanguageSession, ContinuesInBfloat16BitForBit) {
+  for (const char* method : {"lora", "full"}) {
+    RunOptions options = oracle_recipe(scratch_, "bf16");
+    options.model.trainable_dtype = "bf16";
+    options.method.name = method;
+    if (options.method.name == "full") options.model.adapter.reset();
+    options.run.keep_checkpoints = 2;
+    options.run.checkpoint_every = 7;
+    options.run.output = scratch_ / (std::string("whole-") + method);
+    const Trained whole = train(options, world());
+    const std::string checkpoint = options.run.output + "/checkpoints/step_00000014";
+    options.run.output = scratch_ / (std::string("rest-") + method);
+
+    Session session(options, "", world(), {Voice::quiet, checkpoint});
+    session.run(nullptr);
+
+    const NamedTensors state = session.task().model_part().tensors;
+    ASSERT_EQ(state.size(), whole.state.size());
+    for (std::size_t i = 0; i < state.size(); ++i)
+      EXPECT_TRUE(state[i].tensor.equal(whole.state[i].tensor)) << method << " " << state[i].name;
+    const TensorFile file(checkpoint + "/" + (options.method.name == "full" ? "model" : "adapter_model") +
+                          ".safetensors");
+    for (const NamedTensor& entry : state)
+      EXPECT_EQ(file.view(entry.name).scalar_type(), at::kBFloat16) << entry.name;
+  }
+}
+
+TEST_F(LanguageSession, KeepsTextsInMemoryWithoutChangingTheTraining) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.run.steps = 40;  // two epochs
+  const Trained read = train(options, world());
+  options.data.cache = "ram";
+
+  const Trained kept = train(options, world());
+
+  EXPECT_EQ(kept.result.summary.metrics.at("train_loss").values, read.result.summary.metrics.at("train_loss").values);
 }
 
 TEST_F(LanguageSession, PacksWithoutChangingTheEvaluation) {
