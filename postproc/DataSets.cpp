@@ -40,10 +40,43 @@ double share_explained(const std::vector<double>& values, const std::vector<doub
   return 1 - squares(after) / squares(before);
 }
 
+/// The share with an interval from those of the times: each time by itself moves to the ends of its interval, and what
+/// the share changes by, upwards and downwards, is added in squares.
+Estimate share_with_interval(const std::vector<Estimate>& times, const std::vector<double>& sizes) {
+  std::vector<double> values;
+  for (const Estimate& time : times)
+    values.push_back(time.value);
+  Estimate share;
+  share.value = share_explained(values, sizes);
+  const auto fewest = [](const Estimate& a, const Estimate& b) { return a.num_values < b.num_values; };
+  share.num_values = std::min_element(times.begin(), times.end(), fewest)->num_values;
+  double up = 0, down = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i].interval || times[i].interval->low <= 0) return share;
+    double above = 0, below = 0;
+    for (const double end : {times[i].interval->low, times[i].interval->high}) {
+      std::vector<double> moved = values;
+      moved[i] = end;
+      const double change = share_explained(moved, sizes) - share.value;
+      above = std::max(above, change);
+      below = std::min(below, change);
+    }
+    up = std::hypot(up, above);
+    down = std::hypot(down, below);
+  }
+  share.interval = Interval{share.value - down, std::min(1.0, share.value + up)};
+  const bool repeated =
+      std::all_of(times.begin(), times.end(), [](const Estimate& time) { return time.basis == Basis::repeats; });
+  share.basis = repeated ? Basis::repeats : Basis::steps;
+  return share;
+}
+
 LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Cell*>& cells) {
+  std::vector<Estimate> estimates;
   std::vector<double> times, tokens, computed;
   for (const Cell* cell : cells) {
     const TextReport text = *text_of_cell(study, *cell);
+    estimates.push_back(cell->step_time);
     times.push_back(cell->step_time.value);
     tokens.push_back(text.tokens);
     computed.push_back(text.computed);
@@ -61,15 +94,29 @@ LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Ce
   effect.time_spread = spread(times);
   effect.token_spread = spread(tokens);
   if (!effect.equal_tokens() && effect.time_spread > 1) {
-    effect.explained = share_explained(times, tokens);
+    effect.explained = share_with_interval(estimates, tokens);
     if (std::all_of(computed.begin(), computed.end(), [](double value) { return value > 0; }))
-      effect.explained_with_padding = share_explained(times, computed);
+      effect.explained_with_padding = share_with_interval(estimates, computed);
   }
   return effect;
 }
 
-std::string explained_text(double share) {
-  return share > 0 ? percent(share) : "nothing";
+std::string explained_text(const Estimate& share) {
+  const auto text = [](double value) { return value > 0 ? percent(value) : "nothing"; };
+  if (!share.interval || share.interval->high <= 0) return text(share.value);
+  return fmt::format("{} (95 % interval {} to {})", text(share.value), text(share.interval->low),
+                     text(share.interval->high));
+}
+
+std::string equality_text(const LengthEffect& effect) {
+  const std::string deviation = "± " + percent(effect.token_deviation());
+  if (effect.token_deviation() <= kHeldEqual)
+    return fmt::format(
+        "Tokens of the input a step are equal within {}, so that their number explains next to none of it.", deviation);
+  return fmt::format(
+      "Warning: tokens of the input a step are equal within {} only, not within the ± {} that equal "
+      "steps are held to. Compare rates instead of step times.",
+      deviation, percent(kHeldEqual));
 }
 
 std::string sentence_of(const Study& study, const LengthEffect& effect) {
@@ -79,17 +126,15 @@ std::string sentence_of(const Study& study, const LengthEffect& effect) {
       with_interval(in_milliseconds(effect.slowest->step_time)),
       with_interval(in_milliseconds(effect.quickest->step_time)),
       differ(effect.slowest->step_time, effect.quickest->step_time) ? "" : ", whose intervals overlap");
-  if (effect.equal_tokens())
-    return fmt::format("{}. Tokens of the input are equal within {}, so that their number explains next to none of it.",
-                       times, percent(effect.token_spread - 1));
-  if (!effect.explained) return times + ".";
+  if (effect.equal_tokens()) return fmt::format("{}. {}", times, equality_text(effect));
+  if (!effect.explained.known()) return times + ".";
   std::string out = fmt::format(
       "{}. The longest steps have {} times the tokens of the shortest: at one rate for all, the number of tokens alone "
       "would explain {} of the differences between the {}",
-      times, significant(effect.token_spread, 3), explained_text(*effect.explained),
+      times, significant(effect.token_spread, 3), explained_text(effect.explained),
       counted(static_cast<long>(effect.cells.size()), "data set"));
-  if (effect.explained_with_padding)
-    out += fmt::format(", and {} with the padding counted", explained_text(*effect.explained_with_padding));
+  if (effect.explained_with_padding.known())
+    out += fmt::format(", and {} with the padding counted", explained_text(effect.explained_with_padding));
   return out + ".";
 }
 

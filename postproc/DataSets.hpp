@@ -18,9 +18,10 @@ std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell);
 /// A time of a figure or table.
 Estimate in_milliseconds(Estimate seconds);
 
-/// How far apart tokens a step may lie to be called equal: batches are chosen within ± 2 %, and steps scatter around
-/// it.
-inline constexpr double kEqualTokens = 1.1;
+/// Sets whose tokens a step lie no further apart than this are meant to be compared at equal tokens.
+inline constexpr double kMeantEqual = 1.1;
+/// So far from the middle between the least and the most of them tokens a step may lie and be called equal.
+inline constexpr double kHeldEqual = 0.02;
 
 /// Step times of data sets on one number of ranks.
 struct LengthEffect {
@@ -30,10 +31,13 @@ struct LengthEffect {
   double time_spread = 1, token_spread = 1;  ///< largest over smallest step time; tokens a step
   /// Share of the differences in step time that tokens of the input alone explain, and tokens with padding: of the
   /// squared logarithms of the ratios to their mean, what stays when each set's time is divided by its tokens is not
-  /// explained. Negative where rates differ more than times; nothing where tokens are as good as equal.
-  std::optional<double> explained, explained_with_padding;
+  /// explained. Negative where rates differ more than times; unknown where tokens are meant to be equal. The interval
+  /// moves each set's time to the ends of its own and adds the changes in squares.
+  Estimate explained, explained_with_padding;
 
-  bool equal_tokens() const { return token_spread <= kEqualTokens; }
+  /// The least and the most tokens a step lie so far from the middle between them, as a share of it.
+  double token_deviation() const { return (token_spread - 1) / (token_spread + 1); }
+  bool equal_tokens() const { return token_spread <= kMeantEqual; }
 };
 
 /// One for each number of ranks on which at least two data sets completed.

@@ -17,10 +17,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/item.h>
 #include <ATen/ops/sum.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/Clock.hpp"
 #include "base/Error.hpp"
@@ -30,10 +26,13 @@
 #include "data/DevicePreprocessor.hpp"
 #include "data/ImageLoader.hpp"
 #include "device/BatchUploader.hpp"
+#include "page_cache.hpp"
 
 namespace {
 
 using namespace multicard;
+using bench::cached_share;
+using bench::drop_from_page_cache;
 
 using Options = std::map<std::string, std::string>;
 
@@ -78,31 +77,6 @@ std::vector<Variant> all_variants(const Options& options) {
             for (const std::string& read : words("reads"))
               variants.push_back({std::stoi(size), std::stoi(workers), pipeline, cache, read, augment, {}, {}, {}});
   return variants;
-}
-
-/// The part of a file that is in the page cache.
-double cached_share(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY);
-  struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || status.st_size == 0) return 1;
-  const auto bytes = static_cast<std::size_t>(status.st_size), page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> resident((bytes + page - 1) / page);
-  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
-  close(file);
-  if (mapped == MAP_FAILED || mincore(mapped, bytes, resident.data()) != 0) return 1;
-  munmap(mapped, bytes);
-  const auto num_resident =
-      std::count_if(resident.begin(), resident.end(), [](unsigned char b) { return (b & 1) != 0; });
-  return static_cast<double>(num_resident) / static_cast<double>(resident.size());
-}
-
-void drop_from_page_cache(const std::vector<std::string>& files) {
-  for (const std::string& path : files) {
-    const int file = open(path.c_str(), O_RDONLY);
-    fdatasync(file);
-    posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-    close(file);
-  }
 }
 
 class Bench {

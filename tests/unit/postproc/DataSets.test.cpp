@@ -76,7 +76,7 @@ TEST(LengthEffect, TokensExplainAllWhereRatesAreEqual) {
 
   const LengthEffect effect = length_effects(study).at(0);
 
-  EXPECT_NEAR(effect.explained.value(), 1, 1e-12);
+  EXPECT_NEAR(effect.explained.value, 1, 1e-12);
   EXPECT_DOUBLE_EQ(effect.time_spread, 8);
   EXPECT_EQ(study.configurations[effect.slowest->configuration].full_label(), "c");
 }
@@ -88,22 +88,54 @@ TEST(LengthEffect, WhatIsLeftOfTheLogarithmsIsNotExplained) {
 
   const LengthEffect effect = length_effects(study).at(0);
 
-  EXPECT_NEAR(effect.explained.value(), 0.75, 1e-12);
-  EXPECT_NEAR(effect.explained_with_padding.value(), 1, 1e-12);
+  EXPECT_NEAR(effect.explained.value, 0.75, 1e-12);
+  EXPECT_NEAR(effect.explained_with_padding.value, 1, 1e-12);
 }
 
 TEST(LengthEffect, NothingIsExplainedWhereRatesDifferMoreThanTimes) {
   const Study study = study_of({run_of_set("a", 100, 1), run_of_set("b", 400, 1.1)});
 
-  EXPECT_LT(length_effects(study).at(0).explained.value(), 0);
+  EXPECT_LT(length_effects(study).at(0).explained.value, 0);
   EXPECT_TRUE(has(data_set_sentences(study).at(0), "explain nothing of the differences"));
 }
 
 TEST(LengthEffect, EqualTokensExplainNone) {
   const Study study = study_of({run_of_set("a", 1000, 1), run_of_set("b", 1039, 2)});
 
-  EXPECT_FALSE(length_effects(study).at(0).explained);
-  EXPECT_TRUE(has(data_set_sentences(study).at(0), "equal within 3.9 %"));
+  EXPECT_FALSE(length_effects(study).at(0).explained.known());
+  EXPECT_TRUE(has(data_set_sentences(study).at(0), "equal within ± 1.9 %, so"));
+}
+
+TEST(LengthEffect, TokensThatAreNotQuiteEqualAreWarnedOf) {
+  const Study study = study_of({run_of_set("a", 1000, 1), run_of_set("b", 1060, 2), run_of_set("c", 1030, 2)});
+
+  EXPECT_TRUE(length_effects(study).at(0).equal_tokens());
+  EXPECT_TRUE(
+      has(data_set_sentences(study).at(0), "Warning: tokens of the input a step are equal within ± 2.9 % only"));
+}
+
+TEST(LengthEffect, TheIntervalMovesEachTimeToTheEndsOfItsOwn) {
+  // Times 1 and 4 with ± 1 % for 1 and 2 times the tokens: of two sets the share is 1 - (ln(t/2) / ln t)^2, t = 4.
+  const Study study = study_of({run_of_set("a", 100, 1), run_of_set("b", 200, 4)});
+  const auto share = [](double t) { return 1 - std::pow(std::log(t / 2) / std::log(t), 2); };
+  const double middle = share(4);
+
+  const Estimate explained = length_effects(study).at(0).explained;
+
+  ASSERT_TRUE(explained.interval);
+  EXPECT_NEAR(explained.value, middle, 1e-12);
+  EXPECT_NEAR(explained.interval->low, middle - std::hypot(middle - share(4 / 0.99), middle - share(4 * 1.01)), 1e-9);
+  EXPECT_NEAR(explained.interval->high, middle + std::hypot(share(4 / 1.01) - middle, share(4 * 0.99) - middle), 1e-9);
+  EXPECT_EQ(explained.basis, Basis::steps);
+}
+
+TEST(LengthEffect, TheIntervalOfAFullExplanationReachesDownwardsOnly) {
+  const Study study = study_of({run_of_set("a", 100, 1), run_of_set("b", 400, 4), run_of_set("c", 800, 8)});
+
+  const Estimate explained = length_effects(study).at(0).explained;
+
+  EXPECT_LT(explained.interval->low, 1 - 1e-6);
+  EXPECT_NEAR(explained.interval->high, 1, 1e-12);
 }
 
 TEST(DataSets, ACaseThatChoosesTheDataSetIsTheWork) {
@@ -168,8 +200,8 @@ TEST(DataSets, EqualRowsAndEqualTokensAreTwoStudies) {
   EXPECT_EQ(rows.title(), "Data sets at 16 rows a step on 1, 2 ranks");
   EXPECT_EQ(tokens.title(), "Data sets at equal tokens a step on 1, 2 ranks");
   EXPECT_EQ(rows.configurations.size(), 2u);
-  EXPECT_GT(length_effects(rows).at(0).explained.value(), 0.5);
-  EXPECT_FALSE(length_effects(tokens).at(0).explained);
+  EXPECT_GT(length_effects(rows).at(0).explained.value, 0.5);
+  EXPECT_FALSE(length_effects(tokens).at(0).explained.known());
   const std::string html = data_sets_html(rows);
   EXPECT_TRUE(has(html, ">20.0 %<"));  // padding: a quarter more is computed
   EXPECT_TRUE(has(html, "times the tokens of the shortest"));
