@@ -58,6 +58,13 @@ void log_scores(const std::map<std::string, MetricSeries>& metrics) {
     log_best("accuracy", accuracy->second, [](double a, double b) { return a > b; });
   else if (const auto loss = metrics.find("eval_loss"); loss != metrics.end())
     log_best("test loss", loss->second, [](double a, double b) { return a < b; });
+  if (const auto share = metrics.find("eval_exact_match"); share != metrics.end() && !share->second.values.empty()) {
+    const MetricSeries& series = share->second;
+    const bool was_asked_before = series.steps.front() == 0 && series.steps.size() > 1;
+    log_row("exact match", fmt::format("{} after {} steps{}", significant(series.values.back()), series.steps.back(),
+                                       was_asked_before ? fmt::format(", {} before", significant(series.values.front()))
+                                                        : std::string()));
+  }
 }
 
 /// What the model needs by its formula, whatever the program computes twice.

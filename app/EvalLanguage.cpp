@@ -1,6 +1,7 @@
 #include "EvalLanguage.hpp"
 
 #include <iostream>
+#include <optional>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -21,7 +22,8 @@ namespace multicard {
 namespace {
 
 RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, const Communicator& world,
-                     const DeviceChoice& device, const TextTotals& totals) {
+                     const DeviceChoice& device, const TextTotals& totals,
+                     const std::optional<QuestionScore>& questions) {
   RunSummary summary;
   summary.name = "main";
   summary.text = {{"task", subject.options.task},
@@ -36,6 +38,10 @@ RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, c
                       {"tokens", totals.tokens},
                       {"trained_tokens", totals.targets}};
   summary.reals = {{"loss", totals.loss}, {"perplexity", totals.perplexity()}};
+  if (questions) {
+    summary.integers["questions"] = questions->num_questions;
+    summary.reals["exact_match"] = questions->exact_match();
+  }
   task.add_attributes(summary);
   return summary;
 }
@@ -56,18 +62,21 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   const TextTotals totals = task.score_test_set();
   const double seconds = seconds_since(start);
   check_test_loss(totals.loss, "the " + subject.origin);
+  std::optional<QuestionScore> questions;
+  if (task.interview() != nullptr && task.interview()->has_questions()) questions = task.interview()->score_questions();
   write_results(results, world, full_provenance(world, arguments.command_line),
-                summarise(subject, task, world, device, totals), RankRows{});
+                summarise(subject, task, world, device, totals, questions), RankRows{});
   log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",
                        significant(totals.loss), significant(totals.perplexity()), grouped(totals.sequences),
                        grouped(totals.tokens), grouped(totals.targets), human_duration(seconds)));
+  if (questions) log_info(fmt::format("{:<10}exact match {}", "answers", questions->text()));
   log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
-  if (arguments.json && world.is_root())
-    std::cout << nlohmann::ordered_json{{"loss", totals.loss},
-                                        {"perplexity", totals.perplexity()},
-                                        {"tokens", totals.tokens},
-                                        {"sequences", totals.sequences}}
-              << std::endl;
+  nlohmann::ordered_json scores{{"loss", totals.loss},
+                                {"perplexity", totals.perplexity()},
+                                {"tokens", totals.tokens},
+                                {"sequences", totals.sequences}};
+  if (questions) scores["exact_match"] = questions->exact_match();
+  if (arguments.json && world.is_root()) std::cout << scores << std::endl;
   return ExitCode::complete;
 }
 

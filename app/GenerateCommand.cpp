@@ -13,10 +13,10 @@
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
 #include "nn/Generate.hpp"
+#include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/LanguageTask.hpp"
 #include "tasks/RandomWeights.hpp"
-#include "text/PromptTemplate.hpp"
 #include "text/StreamDecoder.hpp"
 #include "train/CheckpointStore.hpp"
 
@@ -62,23 +62,6 @@ std::string read_prompt(const std::string& argument) {
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-/// The prompt as the model has learnt to see it: its template with one instruction, or with `raw` as it is.
-std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const Speaker& speaker, const std::string& prompt,
-                                   bool raw) {
-  if (raw) return tokenizer.encode(prompt, SpecialTokens::add);
-  const auto found = speaker.template_name.empty() ? PromptTemplate::of_folder(speaker.model)
-                                                   : PromptTemplate::named(speaker.template_name);
-  if (!found) return tokenizer.encode(prompt, SpecialTokens::add);
-  if (!found->completion_needs_eos()) {  // a chat template
-    const std::vector<Message> messages{{"user", prompt}};
-    return encode_pieces(tokenizer, found->conversation(messages, Turn::open)).ids;
-  }
-  std::vector<TextPiece> pieces = found->instruction(prompt, "", "");
-  while (!pieces.empty() && pieces.back().is_target)  // what the model is to write itself
-    pieces.pop_back();
-  return encode_pieces(tokenizer, pieces).ids;
-}
-
 GenerateOptions generate_options(const GenerateArguments& arguments) {
   GenerateOptions options;
   options.sampling.temperature = arguments.greedy ? 0 : arguments.temperature;
@@ -89,24 +72,18 @@ GenerateOptions generate_options(const GenerateArguments& arguments) {
   return options;
 }
 
-void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new) {
-  if (prompt.empty()) throw UsageError("the prompt is empty", "there is nothing to continue");
-  const std::int64_t needed = static_cast<std::int64_t>(prompt.size()) + max_new;
-  if (needed > config.max_positions)
-    throw UsageError(fmt::format("prompt and continuation need {} positions", needed),
-                     fmt::format("the model has {}", config.max_positions), "Shorten the prompt or lower --max-new.");
-}
-
 /// On rank 0.
 void speak(const GenerateArguments& arguments, at::Device device) {
   const Speaker speaker = find_speaker(arguments);
   const LlamaConfig config = LlamaConfig::read(speaker.model);
-  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(speaker.model);
+  const Prompter prompter(speaker.model, arguments.raw ? std::string() : speaker.template_name);
+  const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
       arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
-  const std::vector<TokenId> prompt = encode_prompt(*tokenizer, speaker, read_prompt(arguments.prompt), arguments.raw);
+  const std::string asked = read_prompt(arguments.prompt);
+  const std::vector<TokenId> prompt = arguments.raw ? prompter.encode_raw(asked) : prompter.encode(asked);
   const GenerateOptions options = generate_options(arguments);
-  check_room(prompt, config, options.max_new);
+  check_room(prompt, config, options.max_new, "the prompt", "--max-new");
   const std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
   if (speaker.adapter)
     attach_adapters(*network, PeftAdapter::open(*speaker.adapter), dtype == at::kDouble ? at::kDouble : at::kFloat);

@@ -86,6 +86,10 @@ std::string name_value_table(const std::vector<std::pair<std::string, std::strin
   return out + "</dl>\n";
 }
 
+std::string spoken(const std::string& asked, const std::vector<std::pair<std::string, std::string>>& said) {
+  return fmt::format("<div class=\"spoken\">\n<p>{}</p>\n{}</div>\n", escaped(asked), name_value_table(said));
+}
+
 std::string folded(const std::string& summary, const std::string& html) {
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), html);
 }

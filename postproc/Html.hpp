@@ -40,6 +40,9 @@ std::string paragraph(const std::string& text);
 /// Two columns of names and values, not sortable.
 std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows);
 
+/// What was asked, and below it names and texts, in the lines they have.
+std::string spoken(const std::string& asked, const std::vector<std::pair<std::string, std::string>>& said);
+
 /// A folded part.
 std::string folded(const std::string& summary, const std::string& html);
 

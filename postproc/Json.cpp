@@ -63,6 +63,21 @@ Json json_of(const TextReport& text) {
           {"longest_row", text.longest_row}};
 }
 
+Json json_of(const Change& change) {
+  return {{"before", number(change.before)}, {"after", number(change.after)}};
+}
+
+Json json_of(const TuningReport& tuning) {
+  Json out{{"test_loss", json_of(tuning.loss)},
+           {"perplexity", json_of(tuning.perplexity)},
+           {"exact_match", json_of(tuning.exact_match)},
+           {"questions", json_of(tuning.questions)}};
+  out["answers"] = Json::array();
+  for (const AnswerPair& pair : tuning.answers)
+    out["answers"].push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
+  return out;
+}
+
 Json json_of(const Study& study, const RunReport& run) {
   Json out{{"file", study.sources[run.source].path}, {"name", run.name}, {"settings", run.settings}};
   out["ranks"] = run.ranks;
@@ -83,6 +98,7 @@ Json json_of(const Study& study, const RunReport& run) {
   out["memory_bytes"] = run.memory;
   out["bytes_a_step"] = run.transfers;
   if (run.text) out["text"] = json_of(*run.text);
+  if (run.tuning) out["before_after"] = json_of(*run.tuning);
   out["quick"] = run.is_quick;
   return out;
 }

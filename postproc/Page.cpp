@@ -49,6 +49,8 @@ std::vector<Part> parts_of(const Collection& collection, const PageFigures& figu
   if (!collection.studies.empty()) {
     if (const std::string advice = advice_html(collection); !advice.empty())
       parts.push_back({"advice", "What to use", advice});
+    if (const std::string changes = before_after_html(collection); !changes.empty())
+      parts.push_back({"before-after", "Before and after", changes});
     parts.push_back({"setup", "What was run", setup_html(collection)});
     for (std::size_t i = 0; i < collection.studies.size(); ++i) {
       const Study& study = collection.studies[i];

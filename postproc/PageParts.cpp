@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/Advice.hpp"
+#include "postproc/BeforeAfter.hpp"
 #include "postproc/DataSets.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Findings.hpp"
@@ -136,6 +137,10 @@ std::string advice_html(const Collection& collection) {
     const std::vector<std::string> sentences = advice(collection.studies[i]);
     return sentences.empty() ? std::string() : list(sentences);
   });
+}
+
+std::string before_after_html(const Collection& collection) {
+  return each_study(collection, [&](std::size_t i) { return before_after_html(collection.studies[i]); });
 }
 
 std::string study_html(const Study& study, const std::vector<Figure>& figures) {

@@ -13,6 +13,8 @@ namespace multicard::post {
 std::string answer_html(const Collection& collection);
 /// Empty when no study varied anything.
 std::string advice_html(const Collection& collection);
+/// What tuning changed; empty when nothing was tuned, or not measured before.
+std::string before_after_html(const Collection& collection);
 /// Axes, ranks, repeats, steps, hardware: first what all studies have in common.
 std::string setup_html(const Collection& collection);
 std::string step_html(const Collection& collection, const PageFigures& figures);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "postproc/AsText.hpp"
+#include "postproc/BeforeAfter.hpp"
 #include "postproc/ReduceEvaluation.hpp"
 #include "postproc/ReduceRanks.hpp"
 #include "postproc/ReduceText.hpp"
@@ -180,6 +181,7 @@ RunReport reduce_run(const RunData& run) {
   counted_column(run, report);
   reduce_totals(run, report);
   report.evaluation = reduce_evaluation(run.summary);
+  report.tuning = reduce_tuning(run.summary);
   const Steps measured = measured_steps(run);
   report.num_measured = static_cast<std::int64_t>(measured.size());
   if (measured.empty()) return report;

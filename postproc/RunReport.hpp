@@ -69,6 +69,27 @@ struct TextReport {
   double padding_share() const { return 1 - tokens / computed; }
 };
 
+/// A number before the first step and after the last.
+struct Change {
+  double before = kNone, after = kNone;
+
+  bool known() const { return before == before && after == after; }
+  bool any() const { return before == before || after == after; }
+};
+
+/// What a language model says to a prompt before the first step and after the last; empty where it was not asked.
+struct AnswerPair {
+  std::string prompt, before, after;
+};
+
+/// What tuning changed.
+struct TuningReport {
+  Change loss, perplexity;  ///< on the test set
+  Change exact_match;       ///< share of the questions
+  Change questions;         ///< how many were asked
+  std::vector<AnswerPair> answers;
+};
+
 struct RunReport {
   std::size_t source = 0;  ///< index of the file in Study::sources
   std::string name;
@@ -99,7 +120,8 @@ struct RunReport {
   std::map<std::string, MetricSeries> metrics;
   std::optional<EvaluationReport> evaluation;
   std::optional<TextReport> text;  ///< of what counts tokens
-  bool is_quick = false;           ///< of a sweep made smaller to try it out
+  std::optional<TuningReport> tuning;
+  bool is_quick = false;  ///< of a sweep made smaller to try it out
 
   bool measured() const { return rate.known(); }
   double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }

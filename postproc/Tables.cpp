@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "postproc/BeforeAfter.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Labels.hpp"
 
@@ -94,6 +95,23 @@ std::string interval_note(const Study& study) {
 
 namespace {
 
+/// What tuning changed, of the first runs.
+std::string changes_of(const Study& study) {
+  constexpr std::size_t kMostRuns = 4;
+  const std::vector<TunedRun> tuned = tuned_runs(study);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(tuned.size(), kMostRuns); ++i) {
+    Rows rows{{tuned[i].heading.empty() ? "what tuning changed" : tuned[i].heading, "before", "after", "change"}};
+    for (const ChangeLine& line : change_lines(*tuned[i].run->tuning))
+      rows.push_back({line.measure, line.before, line.after, line.change});
+    if (rows.size() > 1) out += "\n" + aligned(rows);
+  }
+  if (tuned.size() > kMostRuns)
+    out += fmt::format("what tuning changed in {}: see the report\n",
+                       counted(static_cast<long>(tuned.size() - kMostRuns), "more run"));
+  return out;
+}
+
 std::string table_of(const Study& study) {
   Rows rows{{"configuration", "ranks", study.rate_unit() + " (95 %)", "speedup", "efficiency", "exposed", "data wait",
              "repeats"}};
@@ -103,7 +121,7 @@ std::string table_of(const Study& study) {
   for (const auto& [reason, names] : unfinished(study))
     out += fmt::format("{}: {}\n", join(names, ", "), reason);
   const std::string note = interval_note(study);
-  return note.empty() ? out : out + note + "\n";
+  return (note.empty() ? out : out + note + "\n") + changes_of(study);
 }
 
 }  // namespace

@@ -50,10 +50,10 @@ def long_prompts(questions):
         yield {"prompt": prompt + f"Question: {asked['question']}\nAnswer:", "completion": " " + asked["answer"]}
 
 
-def plain_texts(rows):
-    """The answers to eight instructions at a time, a paragraph each."""
-    for first in range(0, len(rows), ANSWERS):
-        yield {"text": "\n\n".join(row["output"] for row in rows[first:first + ANSWERS])}
+def plain_texts(answers):
+    """Eight answers at a time, a paragraph each."""
+    for first in range(0, len(answers), ANSWERS):
+        yield {"text": "\n\n".join(answers[first:first + ANSWERS])}
 
 
 def main():
@@ -63,7 +63,8 @@ def main():
         questions = [json.loads(line) for line in file]
     write_lines(output / "chat.jsonl", conversations(rows))
     write_lines(output / "long_prompts.jsonl", long_prompts(questions))
-    write_lines(output / "text.jsonl", plain_texts(rows))
+    answers = [row["output"] for row in rows] + [row["answer"] for row in questions]
+    write_lines(output / "text.jsonl", plain_texts(answers))
 
 
 if __name__ == "__main__":

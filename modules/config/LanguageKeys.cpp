@@ -1,5 +1,6 @@
 #include "config/LanguageKeys.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -10,6 +11,8 @@ namespace multicard {
 namespace {
 
 constexpr int kMostRank = 65536;
+constexpr std::size_t kMostPrompts = 20;
+constexpr std::int64_t kMostNew = 1 << 20;
 
 struct TaskKey {
   const char* task;  ///< the one that has it
@@ -28,6 +31,9 @@ constexpr std::array kTaskKeys{
     TaskKey{"llm", "data", "packing"},
     TaskKey{"llm", "data", "max_length"},
     TaskKey{"llm", "data", "overlong"},
+    TaskKey{"llm", "evaluate", "questions"},
+    TaskKey{"llm", "evaluate", "prompts"},
+    TaskKey{"llm", "evaluate", "max_new"},
     TaskKey{"image", "model", "name"},
     TaskKey{"image", "model", "width"},
     TaskKey{"image", "model", "classes"},
@@ -52,13 +58,13 @@ ModelOptions read_language_model(Section section) {
   model.path = section.has("path") ? section.path("path", "") : section.require<std::string>("path");
   model.name = "llama";
   model.dtype = section.choice("dtype", model.dtype, {"fp64", "fp32", "fp16", "bf16"});
+  model.trainable_dtype = section.choice("trainable_dtype", model.trainable_dtype, {"fp32", "bf16"});
   model.random_weights = section.get("random_weights", model.random_weights);
   model.adapter = section.optional_path("adapter");
   model.activation_checkpointing = section.get("activation_checkpointing", model.activation_checkpointing);
   return model;
 }
 
-  model.trainable_dtype = section.choice("trainable_dtype", model.trainable_dtype, {"fp32", "bf16"});
 MethodOptions read_method(Section section, const ModelOptions& model) {
   MethodOptions method;
   method.name =
@@ -94,6 +100,22 @@ void read_rows(Section& section, DataOptions& data) {
   data.overlong = section.choice("overlong", data.overlong, {"cut", "drop", "error"});
   if (data.packing && !data.max_length)
     section.reject("packing", "needs data.max_length", "a pack holds at most so many tokens", "Set it, e.g. to 2048.");
+}
+
+void read_asked(Section& evaluate, EvaluateOptions& options) {
+  if (evaluate.has("questions")) {
+    Section section = evaluate.section("questions");
+    QuestionOptions& questions = options.questions.emplace();
+    questions.file = section.has("file") ? section.path("file", "") : section.require<std::string>("file");
+    questions.limit = section.optional_in_range<std::int64_t>("limit", 1, std::numeric_limits<std::int64_t>::max());
+    questions.max_new = section.get_in_range<std::int64_t>("max_new", questions.max_new, 1, kMostNew);
+  }
+  options.prompts = evaluate.list<std::string>("prompts", {});
+  options.max_new = evaluate.get_in_range<std::int64_t>("max_new", options.max_new, 1, kMostNew);
+  if (options.prompts.size() > kMostPrompts)
+    evaluate.reject("prompts", fmt::format("expected at most {} texts, got {}", kMostPrompts, options.prompts.size()));
+  if (std::find(options.prompts.begin(), options.prompts.end(), "") != options.prompts.end())
+    evaluate.reject("prompts", "holds an empty text", "there is nothing to answer");
 }
 
 void refuse_keys_of_other_task(Section& root, const Deck& deck, const std::string& task) {

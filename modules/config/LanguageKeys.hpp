@@ -16,6 +16,9 @@ MethodOptions read_method(Section section, const ModelOptions& model);
 /// How sequences make rows.
 void read_rows(Section& data, DataOptions& options);
 
+/// The questions and prompts that the model is to answer.
+void read_asked(Section& evaluate, EvaluateOptions& options);
+
 /// Keys that only the other task has are wrong, and are named as such.
 void refuse_keys_of_other_task(Section& root, const Deck& deck, const std::string& task);
 

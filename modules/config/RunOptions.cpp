@@ -191,8 +191,9 @@ RunSettings read_run(Section section) {
   return run;
 }
 
-EvaluateOptions read_evaluate(Section section, const DataOptions& data) {
+EvaluateOptions read_evaluate(Section section, const DataOptions& data, bool is_language) {
   EvaluateOptions evaluate;
+  if (is_language) read_asked(section, evaluate);
   evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, kManySteps);
   evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kManySteps);
   evaluate.at_start = section.get("at_start", evaluate.at_start);
@@ -200,11 +201,13 @@ EvaluateOptions read_evaluate(Section section, const DataOptions& data) {
   if (data.test) return evaluate;
   const std::pair<const char*, bool> moments[] = {{"every_epochs", evaluate.every_epochs > 0},
                                                   {"every_steps", evaluate.every_steps > 0},
-                                                  {"at_start", evaluate.at_start}};
+                                                  {"at_start", evaluate.at_start && !evaluate.questions}};
   for (const auto& [key, wanted] : moments)
     if (wanted && section.has(key))
       section.reject(key, "there is nothing to evaluate on", "data.test is not set", "Name the test shards.");
-  return {.every_epochs = 0, .every_steps = 0, .at_start = false, .limit = evaluate.limit};
+  evaluate.every_epochs = evaluate.every_steps = 0;
+  evaluate.at_start = evaluate.at_start && evaluate.questions;
+  return evaluate;
 }
 
 /// The key of profile that counts without profiling; the others are for profiles only.
@@ -213,9 +216,6 @@ std::int64_t read_skip_steps(Section section, std::int64_t fallback) {
   return section.get_in_range<std::int64_t>("skip_steps", fallback, 0, kManySteps);
 }
 
-/// Values that are right by themselves and wrong together.
-void check_together(Section& root, const RunOptions& options) {
-  if (options.precision == "fp64" && options.parallel.gradient_dtype != "same")
 /// bfloat16 has 8 bits of mantissa: what adds up small shares of it stands still.
 void check_trained_in_bf16(Section& root, const RunOptions& options) {
   if (options.model.trainable_dtype != "bf16") return;
@@ -231,9 +231,12 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
                                "Leave one of the two out.");
 }
 
+/// Values that are right by themselves and wrong together.
+void check_together(Section& root, const RunOptions& options) {
+  check_trained_in_bf16(root, options);
+  if (options.precision == "fp64" && options.parallel.gradient_dtype != "same")
     root.section("parallel")
         .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
-  check_trained_in_bf16(root, options);
   if (options.run.keep_best && !options.data.test)
     root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
                                "Name the test shards.");
@@ -256,7 +259,7 @@ RunOptions read(Section& root, const Deck& deck) {
   options.optimizer = read_optimizer(root.section("optimizer"), is_language);
   options.schedule = read_schedule(root.section("schedule"));
   options.run = read_run(root.section("run"));
-  options.evaluate = read_evaluate(root.section("evaluate"), options.data);
+  options.evaluate = read_evaluate(root.section("evaluate"), options.data, is_language);
   options.skip_steps = read_skip_steps(root.section("profile"), options.skip_steps);
   check_together(root, options);
   refuse_unavailable(root, deck);

@@ -131,11 +131,22 @@ struct RunSettings {
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }
 };
 
+/// Questions with known answers that a language model is asked.
+struct QuestionOptions {
+  std::string file;                   ///< JSON lines with question and answer, as GSM8K has them
+  std::optional<std::int64_t> limit;  ///< ask the first so many only
+  std::int64_t max_new = 256;         ///< tokens of an answer at most
+};
+
 struct EvaluateOptions {
   std::int64_t every_epochs = 1;      ///< 0: not by epochs
   std::int64_t every_steps = 0;       ///< 0: not by steps
   bool at_start = false;              ///< also before the first step
   std::optional<std::int64_t> limit;  ///< evaluate the first samples only
+  // Of language models, asked before the first step and at the end.
+  std::optional<QuestionOptions> questions = std::nullopt;  ///< before the first step with at_start only
+  std::vector<std::string> prompts = {};                    ///< whose answers are kept
+  std::int64_t max_new = 64;                                ///< tokens of such an answer at most
 };
 
 /// A whole run.

@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
   std::string how = method.name;
   if (model_->has_adapters())
     how += fmt::format(" rank {}, alpha {}", model_->adapter().rank, significant(model_->adapter().alpha));
-  return {
+  std::vector<std::pair<std::string, std::string>> lines{
       {"model", fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path,
                             millions(config.num_parameters()), config.num_layers, options_.precision)},
       {"method",
@@ -44,7 +44,22 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
                    options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
       {"data", rows_text(train_.rows, train_.shards.info()) + (options_.data.packing ? ", packed" : "")},
-      {"test", test_ ? rows_text(test_->rows, test_->shards.info()) : "none"}};
+      {"test", test_ ? rows_text(test_->rows, test_->shards.info()) : "none"},
+      {"tokens", tokens_text()}};
+  if (interview_) lines.emplace_back("asked", interview_->text());
+  return lines;
+}
+
+/// What the steps that statistics count will read: exactly, as the rows of every step are known.
+std::string LanguageTask::tokens_text() const {
+  constexpr std::int64_t kMostSteps = 1000;  // counting takes time of its own
+  const std::int64_t steps = options_.run.steps.value_or(options_.run.epochs * steps_per_epoch());
+  const std::int64_t first = std::min(options_.skip_steps, steps - 1), end = std::min(steps, first + kMostSteps);
+  std::int64_t tokens = 0;
+  for (std::int64_t step = first; step < end; ++step)
+    tokens += work_in(step);
+  return fmt::format("{:.1f} a step, the mean of steps {} to {}",
+                     static_cast<double>(tokens) / static_cast<double>(end - first), first, end - 1);
 }
 
 std::string LanguageTask::describe(const Evaluation& found) const {
@@ -103,6 +118,8 @@ void LanguageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t 
   need.frozen += model_->frozen_bytes();
   need.activations += activation_bytes_per_token() * at_once * train_.rows.longest_row();
   need.loader += loader_bytes(loader_options(), train_.rows, rows_read);
+  need.loader += train_.shards.kept_bytes(options_.data.limit);
+  if (test_) need.loader += test_->shards.kept_bytes(options_.evaluate.limit);
 }
 
 void LanguageTask::add_attributes(RunSummary& summary) const {
@@ -118,7 +135,5 @@ void LanguageTask::add_attributes(RunSummary& summary) const {
   summary.integers["num_parameters"] = model_->network().config().num_parameters();
   summary.integers["sequences"] = train_.rows.num_sequences();
 }
-  need.loader += train_.shards.kept_bytes(options_.data.limit);
-  if (test_) need.loader += test_->shards.kept_bytes(options_.evaluate.limit);
 
 }  // namespace multicard

@@ -75,6 +75,9 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     check_vocabulary(train_);
     if (test_) check_vocabulary(*test_);
   });
+  if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
+    interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path,
+                                             train_.shards.info().template_name, model_->network(), communicator_);
 }
 
 void LanguageTask::check_vocabulary(const TextSet& set) const {

@@ -6,6 +6,7 @@
 
 #include "data/TextLoader.hpp"
 #include "device/BatchUploader.hpp"
+#include "tasks/Interview.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/SessionTask.hpp"
 
@@ -47,6 +48,7 @@ class LanguageTask final : public SessionTask {
   std::vector<std::pair<std::string, std::string>> description() const override;
   bool has_test_set() const override { return test_.has_value(); }
   std::string describe(const Evaluation& evaluation) const override;
+  const Interview* interview() const override { return interview_.get(); }
   WorkUnit unit() const override { return {"tokens", "tok"}; }
   std::int64_t work_in(std::int64_t step) const override;
   CheckpointPart model_part() const override { return {model_->file_name(), model_->trained()}; }
@@ -74,6 +76,7 @@ class LanguageTask final : public SessionTask {
 
   TextLoaderOptions loader_options() const;
   void check_vocabulary(const TextSet& set) const;
+  std::string tokens_text() const;
   /// Bytes that one token keeps on the device from forward to backward, measured on a short row.
   std::int64_t activation_bytes_per_token();
 
@@ -83,6 +86,7 @@ class LanguageTask final : public SessionTask {
   TextSet train_;
   std::optional<TextSet> test_;
   std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<Interview> interview_;
   std::unique_ptr<BatchUploader> uploader_;
   ReadPlan plan_;
   std::uint64_t step_seed_ = 0;     ///< of dropout

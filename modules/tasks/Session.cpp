@@ -136,6 +136,7 @@ void Session::train(StopMonitor* stop) {
   open_feed();
   if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
+  if (first_step_ == 0) ask(Moment::start);
   epoch_start_ = SteadyClock::now();
   make_up_evaluation();
   const std::int64_t per_epoch = task_->steps_per_epoch();
@@ -162,8 +163,11 @@ void Session::train(StopMonitor* stop) {
     stalled_s_ = 0;
   }
   trainer_->finish();
+  const bool is_hasty = asks_at_end() && communicator_.allreduce(stop && stop->stop_requested() ? 1 : 0, ReduceOp::max);
+  if (is_hasty) status_ = "stopped";  // the model is asked when the run goes on
   save_checkpoint();
   finish_checkpoints();
+  if (status_ == "complete") ask(Moment::end);
 }
 
 /// The epoch of the last step.

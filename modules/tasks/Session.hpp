@@ -76,6 +76,14 @@ class Session {
   void add_rates();
   void report_step();
   void evaluate_now();
+  /// When the model is asked.
+  enum class Moment { start, end };
+  bool asks_at_end() const;
+  void ask(Moment moment);
+  void log_answers(Moment moment) const;
+  Table answers_table() const;
+  void add_answers(RunSummary& summary) const;
+  void take_up_answers(const RunSummary& before);
   CheckpointParts checkpoint_parts() const;
   void save_checkpoint();
   void finish_checkpoints();
@@ -110,7 +118,8 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics
   std::int64_t last_evaluated_ = -1, last_saved_ = -1, best_step_ = -1;
-  double best_score_ = 0;  ///< at best_step_
+  double best_score_ = 0;                                    ///< at best_step_
+  std::vector<std::string> answers_before_, answers_after_;  ///< to the prompts; empty before they are asked
   std::string status_ = "complete";
   bool checkpoint_on_stop_;
   TimePoint epoch_start_{};  ///< or since add_train_seconds()

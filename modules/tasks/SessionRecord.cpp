@@ -121,6 +121,7 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
   if (!std::filesystem::exists(records)) return;
   const RunData before = ResultsFile::open(records).run("main");
   history_ = history_of(before, communicator_.rank(), communicator_.size());
+  take_up_answers(before.summary);
   checkpoints_.continue_records(before);
 }
 
@@ -241,6 +242,7 @@ RunSummary Session::summarise() const {
   if (const auto peak = peak_flops_per_s(device_.description, precision_from(options_.precision)))
     summary.reals["peak_flops_per_s"] = *peak;
   task_->add_attributes(summary);
+  add_answers(summary);
   summary.integers["ranks"] = std::max(communicator_.size(), history_.num_ranks);
   summary.segments = history_.segments;
   summary.segments.push_back({first_step_, communicator_.size()});

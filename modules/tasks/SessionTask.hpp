@@ -19,6 +19,8 @@
 
 namespace multicard {
 
+class Interview;
+
 /// What rates count: "images", abbreviated "img", or "tokens", abbreviated "tok".
 struct WorkUnit {
   const char* name;
@@ -33,6 +35,9 @@ class SessionTask : public Task {
   virtual bool has_test_set() const = 0;
   /// The line that tells an evaluation.
   virtual std::string describe(const Evaluation& evaluation) const = 0;
+
+  /// What the model is asked beside its test set; null for nothing.
+  virtual const Interview* interview() const { return nullptr; }
 
   virtual WorkUnit unit() const = 0;
   /// Units in the global batch of `step`, over all ranks.

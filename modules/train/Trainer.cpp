@@ -151,19 +151,23 @@ void Trainer::record(const StepResult& result, double scale) {
   with_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);
 }
 
-std::optional<Evaluation> Trainer::evaluate() {
+void Trainer::evaluate_with(const std::function<void()>& body) {
   read_results(0);
   with_.clock.pause();
   std::optional<WeightAverage::InUse> averaged;
   if (with_.average) averaged.emplace(*with_.average);
   with_.strategy.share_buffers();
-  const std::optional<Evaluation> found = with_.task.evaluate();
-  if (found) {
-    with_.recorder.add_metric("eval_loss", step_, found->loss);
-    for (const auto& [name, value] : found->values)
-      with_.recorder.add_metric("eval_" + name, step_, value);
-  }
+  body();
   with_.clock.resume();
+}
+
+std::optional<Evaluation> Trainer::evaluate() {
+  std::optional<Evaluation> found;
+  evaluate_with([&] { found = with_.task.evaluate(); });
+  if (!found) return found;
+  with_.recorder.add_metric("eval_loss", step_, found->loss);
+  for (const auto& [name, value] : found->values)
+    with_.recorder.add_metric("eval_" + name, step_, value);
   return found;
 }
 

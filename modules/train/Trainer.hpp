@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "device/StepClock.hpp"
@@ -70,6 +71,10 @@ class Trainer {
   /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of
   /// completed updates. The step clock stands still meanwhile.
   std::optional<Evaluation> evaluate();
+
+  /// Collective. Calls `body` (collective too) with what is evaluated in place, as evaluate() does: all losses are
+  /// read, the moving average stands in for the weights where there is one, and the step clock stands still.
+  void evaluate_with(const std::function<void()>& body);
 
   /// Reads the losses that are still under way (see TrainerOptions::results_lag). Throws as step().
   void read_all_results() { read_results(0); }

@@ -7,11 +7,12 @@ usage: language_test.py NAME   runs one test class; MULTICARD_BIN is the folder 
 import json
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 from pathlib import Path
 
-from command_test import CommandTest, run
+from command_test import POST, CommandTest, run
 
 SOURCE = Path(os.environ["MULTICARD_SOURCE"])
 MODEL = SOURCE / "tests/data/models/tinystories-656K"
@@ -79,6 +80,47 @@ class Language(CommandTest):
         base = json.loads(out)
         self.assertAlmostEqual(base["loss"], float(recorded[0]), delta=1e-5 * base["loss"])
         self.assertLess(tuned["loss"], base["loss"])
+
+    def ask(self, *records):
+        Path(self.path("questions.jsonl")).write_text("".join(json.dumps(record) + "\n" for record in records))
+        return ("evaluate={at_start: true, questions: {file: %s, max_new: 8}, max_new: 8, "
+                "prompts: ['Name a colour.', 'What now?']}" % self.path("questions.jsonl"))
+
+    def test_a_run_that_goes_on_keeps_what_was_answered_before(self):
+        asking = self.ask(*({"question": "What is %d and 1?" % i, "answer": "#### 7"} for i in range(3)))
+        self.expect(0, run(2, "run", self.deck, asking, "run.output=" + self.path("whole")),
+                    r"exact match \S+ \(\d of 3 questions\)", "before", "after",
+                    r"exact match +\S+ after 8 steps, \S+ before")
+        self.expect(0, run(2, "run", self.deck, asking, "run.steps=4"))
+        self.expect(0, run(2, "run", self.deck, asking))
+        whole, resumed = (self.path(name + "/results.h5") for name in ("whole", "out"))
+        for column in ("prompt", "before", "after"):
+            shown = [self.text(file, "/runs/main/answers/" + column).split("\n", 1)[1] for file in (whole, resumed)]
+            self.assertEqual(*shown, column)
+        for metric in ("eval_exact_match", "eval_questions"):
+            self.assertEqual(*(self.dataset(file, "/runs/main/metrics/" + metric)[0] for file in (whole, resumed)))
+        self.assertEqual(self.dataset(resumed, "/runs/main/metrics/eval_questions"), ["3", "3"])
+        done = subprocess.run([POST, resumed, "--json"], capture_output=True, text=True)
+        report = json.loads(done.stdout)["studies"][0]["runs"][0]["before_after"]
+        self.assertEqual([answer["prompt"] for answer in report["answers"]], ["Name a colour.", "What now?"])
+        self.assertEqual(report["questions"], {"before": 3, "after": 3})
+
+    def test_eval_asks_the_questions_of_the_deck(self):
+        asking = self.ask({"question": "What is 1 and 1?", "answer": "#### 2"})
+        self.expect(0, run(1, "run", self.deck, asking))
+        code, out, err = run(2, "eval", self.checkpoint(), "--json")
+        self.assertEqual(code, 0, err)
+        scores = json.loads(out)
+        self.assertEqual(list(scores), ["loss", "perplexity", "tokens", "sequences", "exact_match"])
+        self.assertEqual(scores["exact_match"], float(self.dataset(
+            self.path("out/results.h5"), "/runs/main/metrics/eval_exact_match")[-1]))
+
+    def test_questions_that_cannot_be_scored_end_the_run_before_it_begins(self):
+        good = {"question": "What is 1 and 1?", "answer": "#### 2"}
+        wrong = {"question": "And 2?", "answer": "4"}
+        self.expect(4, run(2, "run", self.deck, self.ask(good, good, wrong)), "line 3 of")
+        self.expect(4, run(1, "run", self.deck, self.ask(good, {"question": 3, "answer": "#### 4"})), "line 2 of")
+        self.expect(4, run(2, "run", self.deck, "evaluate.questions={file: %s}" % self.path("none")), "none")
 
     def test_full_tuning_leaves_a_model_folder(self):
         self.expect(0, run(2, "run", self.deck, "method={name: full}", "data.packing=true", "run.steps=4",

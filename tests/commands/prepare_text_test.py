@@ -100,7 +100,7 @@ class PrepareText(CommandTest):
             result = self.expect(0, self.prepare_text(2, "--type", kind, "--in", file, "--tokenizer", TOKENIZER, "-o",
                                                       self.path(name)))
             counts[name] = int(re.search(r"wrote ([\d,]+) (sequences|pairs)", result[2]).group(1).replace(",", ""))
-        self.assertEqual(counts, {"chat": 275, "long_prompts": 830, "text": 138, "preference": 1100})
+        self.assertEqual(counts, {"chat": 275, "long_prompts": 830, "text": 1072, "preference": 1100})
         chats = Path(self.path("a/chat.jsonl")).read_text(encoding="utf-8").splitlines()
         turns = [len(json.loads(chat)["messages"]) // 2 for chat in chats]
         self.assertEqual((min(turns), max(turns), sum(turns)), (2, 6, 1100))

@@ -248,6 +248,36 @@ TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
             "Merge it first, or use lora.");
 }
 
+TEST(RunOptions, ReadsWhatALanguageModelIsAsked) {
+  const EvaluateOptions evaluate =
+      options_of(kTextDeck +
+                 "evaluate: {at_start: true, questions: {file: q.jsonl, limit: 50}, prompts: [a b, 'c: d']}")
+          .evaluate;
+
+  EXPECT_TRUE(evaluate.at_start);  // without data.test: there are questions
+  EXPECT_EQ(evaluate.questions.value().file, "q.jsonl");
+  EXPECT_EQ(evaluate.questions.value().limit, 50);
+  EXPECT_EQ(evaluate.questions.value().max_new, 256);
+  EXPECT_EQ(evaluate.prompts, (std::vector<std::string>{"a b", "c: d"}));
+  EXPECT_EQ(evaluate.max_new, 64);
+  EXPECT_FALSE(options_of(kTextDeck + "evaluate: {questions: {file: q, limit: null}}").evaluate.questions->limit);
+  EXPECT_FALSE(options_of(kTextDeck).evaluate.questions);
+}
+
+TEST(RunOptions, RefusesWhatCannotBeAsked) {
+  EXPECT_EQ(complaint(kTextDeck + "evaluate: {questions: {limit: 3}}"),
+            "deck x.yaml, evaluate.questions.file: is missing");
+  EXPECT_NE(complaint(kTextDeck + "evaluate: {questions: {file: q, most: 3}}").find("evaluate.questions.most"),
+            std::string::npos);
+  EXPECT_EQ(complaint(kTextDeck + "evaluate: {prompts: [a, '']}"),
+            "deck x.yaml, evaluate.prompts: holds an empty text (there is nothing to answer)");
+  EXPECT_NE(complaint(kTextDeck + "evaluate: {prompts: [a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a]}")
+                .find("expected at most 20 texts, got 21"),
+            std::string::npos);
+  for (const char* key : {"questions: {file: q}", "prompts: [a]", "max_new: 3"})
+    EXPECT_NE(complaint("evaluate: {" + std::string(key) + "}").find("belongs to task llm"), std::string::npos) << key;
+}
+
 TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
   EXPECT_NO_THROW(options_of("profile: {enabled: false}\nparallel: {shard: none}\n"));
 }

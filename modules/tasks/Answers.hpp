@@ -1,0 +1,41 @@
+#pragma once
+/// \file Prompts as a language model has learnt to see them, and its answers.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/Llama.hpp"
+#include "text/PromptTemplate.hpp"
+
+namespace multicard {
+
+/// Between texts and the tokens of one model folder.
+class Prompter {
+ public:
+  /// \param template_name of the training data; empty: the folder's own where it is a known one, else none
+  /// \throws DataError about the tokenizer, UsageError for a template that does not exist
+  Prompter(const std::string& folder, const std::string& template_name);
+
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  /// The prompt as one instruction, up to where its answer begins; without a template as it is.
+  std::vector<TokenId> encode(const std::string& prompt) const;
+  /// The prompt as it is.
+  std::vector<TokenId> encode_raw(const std::string& prompt) const;
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::optional<PromptTemplate> template_;
+};
+
+/// UsageError when nothing is to be continued, or when prompt and `max_new` tokens need more positions than the model
+/// has. \param what the prompt, in words \param key what limits the new tokens
+void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
+                const std::string& what, const std::string& key);
+
+/// What the likeliest tokens say after `prompt`, `max_new` of them at most. The network must be in Mode::evaluate.
+std::string answer(Llama& network, const Prompter& prompter, const std::vector<TokenId>& prompt, std::int64_t max_new);
+
+}  // namespace multicard

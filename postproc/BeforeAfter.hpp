@@ -1,0 +1,33 @@
+#pragma once
+/// \file What tuning a language model changed: scores and answers before the first step and after the last.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postproc/Study.hpp"
+
+namespace multicard::post {
+
+/// Nothing for other tasks, and where nothing was measured before the first step and nothing was asked.
+std::optional<TuningReport> reduce_tuning(const RunSummary& summary);
+
+/// A line of the small table: a measure, its values and their difference, as text; "–" for what is not known.
+struct ChangeLine {
+  std::string measure, before, after, change;
+};
+
+/// Test loss, perplexity and exact match, of those that are known.
+std::vector<ChangeLine> change_lines(const TuningReport& report);
+
+/// The runs of a study that have a TuningReport: heading ("run 0003: ddp, fp32, 2 ranks"; of a single run empty).
+struct TunedRun {
+  const RunReport* run;
+  std::string heading;
+};
+std::vector<TunedRun> tuned_runs(const Study& study);
+
+/// Tables and answers of a study; empty when no run has any.
+std::string before_after_html(const Study& study);
+
+}  // namespace multicard::post
