@@ -14,9 +14,10 @@ namespace multicard {
 /// SGD (torch.optim.SGD with dampening 0: weight decay is added to the gradient) or AdamW (torch.optim.AdamW: weight
 /// decay shrinks the weights by 1 - lr * weight_decay first), each as one fused ATen operation over all parameters.
 ///
-/// Parameters and gradients are fixed tensors that live at least as long as the optimizer: float32, float64 or bfloat16,
-/// on one device, each gradient with the shape and strides of its parameter (views of flat buckets are fine). Moments
-/// have the type of their parameters; bfloat16 ones are computed in float32 and rounded to nearest once an update.
+/// Parameters and gradients are fixed tensors that live at least as long as the optimizer: float32, float64 or
+/// bfloat16, on one device, each gradient with the shape and strides of its parameter (views of flat buckets are fine).
+/// Moments have the type of their parameters; bfloat16 ones are computed in float32 and rounded to nearest once an
+/// update.
 class Optimizer {
  public:
   /// \throws std::logic_error when parameters and gradients do not match.

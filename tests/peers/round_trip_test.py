@@ -123,6 +123,20 @@ class Exports(RoundTrip):
     def test_an_adapter_of_layers_that_match_a_pattern(self):
         self.check_adapter(4, 8, "plain", r".*layers\.1\..*(k|v)_proj")
 
+    def test_an_adapter_trained_in_bfloat16(self):
+        trained = self.folder / "trained"
+        trained.mkdir()
+        oracle = BASE.parents[1] / "oracles" / "lora"
+        shutil.copy(oracle / "adapter_final_bfloat16.safetensors", trained / "adapter_model.safetensors")
+        shutil.copy(oracle / "adapter_init" / "adapter_config.json", trained)
+        export = self.export_adapter(trained)
+        written = load_file(export / "adapter_model.safetensors")
+        for name, tensor in load_file(trained / "adapter_model.safetensors").items():
+            self.assertEqual(written[name].dtype, torch.bfloat16, name)
+            self.assertTrue(torch.equal(written[name], tensor), name)
+        model = PeftModel.from_pretrained(self.load_peer(BASE), export)
+        self.assert_close(self.peer_logits(model), self.own_logits(BASE, export))
+
     def test_a_merged_model(self):
         adapter = self.random_adapter(8, 16, "plain", "all-linear")
         merged = self.export_adapter(adapter, "--merge", "original")
