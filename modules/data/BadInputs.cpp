@@ -11,14 +11,16 @@ namespace multicard {
 
 std::vector<BadInput> merge_bad(const std::vector<BadInput>& mine, const Communicator& communicator) {
   std::string text;
-  for (const BadInput& bad : mine)
-    text += fmt::format("{}{}{}{}", bad.index, '\0', bad.why, '\0');
+  for (const BadInput& bad : mine)  // with its length, since a reason quotes an input and may hold any byte
+    text += fmt::format("{} {} {}", bad.index, bad.why.size(), bad.why);
   std::vector<BadInput> all;
-  for (const std::string& part : communicator.allgather(text)) {
-    const std::vector<std::string> fields = split(part, '\0');
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      all.push_back({std::stoll(fields[i]), fields[i + 1]});
-  }
+  for (const std::string& part : communicator.allgather(text))
+    for (std::size_t at = 0; at < part.size();) {
+      const std::size_t end_of_index = part.find(' ', at), end_of_size = part.find(' ', end_of_index + 1);
+      const std::size_t size = std::stoull(part.substr(end_of_index + 1, end_of_size - end_of_index - 1));
+      all.push_back({std::stoll(part.substr(at, end_of_index - at)), part.substr(end_of_size + 1, size)});
+      at = end_of_size + 1 + size;
+    }
   return all;
 }
 
