@@ -38,6 +38,19 @@ const std::string& string_of(const json& value) {
   return value.get_ref<const std::string&>();
 }
 
+/// About what a value takes in memory, in bytes.
+std::size_t weight_of(const json& value) {
+  std::size_t weight = 32;
+  if (value.is_string()) return weight + value.get_ref<const std::string&>().size();
+  if (value.is_object())
+    for (const auto& [name, member] : value.items())
+      weight += 64 + name.size() + weight_of(member);
+  if (value.is_array())
+    for (const json& element : value)
+      weight += weight_of(element);
+  return weight;
+}
+
 class Renderer {
  public:
   explicit Renderer(const json& variables) : scopes_{variables} {}
@@ -76,6 +89,12 @@ class Renderer {
     constexpr int kMany = 1 << 18;
     if (++num_steps_ > kMany) throw JinjaError("the template takes too many steps");
   }
+  /// For memory that values take and for time in proportion to them: a few steps can double a value again and again.
+  void count_weight(std::size_t weight) {
+    constexpr std::size_t kMuch = 32 << 20;
+    weight_ += weight;
+    if (weight_ > kMuch) throw JinjaError("the template makes values that are too large");
+  }
 
   void loop(const JinjaNode& node) {
     const json list = value_of(*node.expression);
@@ -109,6 +128,12 @@ class Renderer {
 
   json value_of(const Expression& expression) {
     count_step();
+    json value = computed(expression);
+    count_weight(weight_of(value));
+    return value;
+  }
+
+  json computed(const Expression& expression) {
     switch (expression.kind) {
       case Kind::literal:
         return expression.value;
@@ -261,8 +286,11 @@ class Renderer {
     if (left.is_discarded() || right.is_discarded()) return left.is_discarded() && right.is_discarded();
     return left == right;
   }
-  static bool contains(const json& whole, const json& part) {
-    if (whole.is_string()) return string_of(whole).find(string_of(part)) != std::string::npos;
+  bool contains(const json& whole, const json& part) {
+    if (whole.is_string()) {
+      count_weight(whole.get_ref<const std::string&>().size() / 64 * string_of(part).size());  // compared at worst
+      return string_of(whole).find(string_of(part)) != std::string::npos;
+    }
     if (whole.is_object()) return part.is_string() && whole.contains(part.get_ref<const std::string&>());
     if (!whole.is_array()) throw JinjaError("\"in\" something that holds nothing");
     return std::find(whole.begin(), whole.end(), part) != whole.end();
@@ -271,6 +299,7 @@ class Renderer {
   std::vector<json> scopes_;
   std::string output_;
   int num_steps_ = 0;
+  std::size_t weight_ = 0;
 };
 
 }  // namespace

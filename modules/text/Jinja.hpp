@@ -25,7 +25,8 @@ class JinjaTemplate {
   JinjaTemplate(const JinjaTemplate&) = delete;
   JinjaTemplate& operator=(const JinjaTemplate&) = delete;
 
-  /// `variables` is an object. Ends after a bounded number of steps, if need be with a JinjaError.
+  /// `variables` is an object. Ends after a bounded number of steps and of bytes in values, if need be with a
+  /// JinjaError.
   std::string render(const nlohmann::json& variables) const;
 
  private:

@@ -1,5 +1,6 @@
 // Parsing the expressions of templates.
 
+#include <algorithm>
 #include <cctype>
 #include <initializer_list>
 
@@ -19,10 +20,22 @@ Pointer make(Kind kind, std::string name = {}) {
   return expression;
 }
 
+/// A chain like a.a.a or a + a + a is as deep as it is long.
+void count_depth(JinjaExpression& parent, const Pointer& child) {
+  constexpr int kDeepest = 500;
+  if (child) parent.depth = std::max(parent.depth, child->depth + 1);
+  if (parent.depth > kDeepest) throw JinjaError("an expression has too many links");
+}
+
+void add_operand(JinjaExpression& parent, Pointer operand) {
+  count_depth(parent, operand);
+  parent.operands.push_back(std::move(operand));
+}
+
 Pointer make(Kind kind, std::string name, Pointer first, Pointer second = nullptr) {
   Pointer expression = make(kind, std::move(name));
-  expression->operands.push_back(std::move(first));
-  if (second) expression->operands.push_back(std::move(second));
+  add_operand(*expression, std::move(first));
+  if (second) add_operand(*expression, std::move(second));
   return expression;
 }
 
@@ -50,7 +63,7 @@ class Parser {
       Pointer condition = disjunction();
       Pointer otherwise = take_word("else") ? choice() : literal("");
       Pointer result = make(Kind::choice, "", std::move(condition), std::move(value));
-      result->operands.push_back(std::move(otherwise));
+      add_operand(*result, std::move(otherwise));
       value = std::move(result);
     }
     --depth_;
@@ -134,9 +147,9 @@ class Parser {
     Pointer first = peek() == ':' ? nullptr : choice();
     if (take_symbol("]")) return make(Kind::item, "", std::move(value), std::move(first));
     Pointer slice = make(Kind::slice, "", std::move(value));
-    slice->operands.push_back(std::move(first));
+    add_operand(*slice, std::move(first));
     for (int i = 0; i < 2; ++i)
-      slice->operands.push_back(take_symbol(":") && peek() != ']' && peek() != ':' ? choice() : nullptr);
+      add_operand(*slice, take_symbol(":") && peek() != ']' && peek() != ':' ? choice() : nullptr);
     expect("]");
     return slice;
   }
@@ -149,9 +162,10 @@ class Parser {
       if (!name.empty() && peek() == '=' && source_.substr(at_, 2) != "==") {
         expect("=");
         call.named.emplace_back(name, choice());
+        count_depth(call, call.named.back().second);
       } else {
         at_ = before;
-        call.operands.push_back(choice());
+        add_operand(call, choice());
       }
       if (!take_symbol(",") && peek() != ')') throw JinjaError("a call does not end");
     }
@@ -178,7 +192,7 @@ class Parser {
   Pointer list() {
     Pointer result = make(Kind::list);
     while (!take_symbol("]")) {
-      result->operands.push_back(choice());
+      add_operand(*result, choice());
       if (!take_symbol(",") && peek() != ']') throw JinjaError("a list does not end");
     }
     return result;

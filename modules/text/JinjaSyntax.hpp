@@ -22,6 +22,7 @@ struct JinjaExpression {
   nlohmann::json value = nullptr;                           ///< of a literal
   std::vector<Pointer> operands = {};                       ///< null: a bound of a slice that is left out
   std::vector<std::pair<std::string, Pointer>> named = {};  ///< keyword arguments of a call
+  int depth = 1;                                            ///< of the tree from here, bounded: trees are recursed into
 };
 
 struct JinjaNode {

@@ -164,7 +164,9 @@ class Parser {
     node->expression = parse_jinja_expression(condition);
     node->children.push_back(body());
     if (const auto next = rest_of("elif")) {
+      if (++depth_ > kDeepest) throw JinjaError("a choice has too many branches");
       node->children.push_back(choice(*next));
+      --depth_;
       return node;  // the inner one took the endif
     }
     if (rest_of("else")) {

@@ -116,6 +116,42 @@ TEST(ChatTemplate, OthersAreThereButUnknown) {
   EXPECT_EQ(known(loops), "unknown");
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i)
+    all += text;
+  return all;
+}
+
+TEST(Jinja, RefusesLongChains) {
+  const json variables = {{"a", "a"}, {"list", {1}}};
+  constexpr int kMany = 20000;
+  for (const char* link : {".a", "[0]", "|trim", " + a", " ~ a", " or a", " and a", " == a", " % 1", " is defined",
+                           "(1)", "[1:]", " if a else a"})
+    EXPECT_THROW(JinjaTemplate("{{ a" + repeated(link, kMany) + " }}"), JinjaError) << link;
+  EXPECT_THROW(JinjaTemplate("{% if 0 %}" + repeated("{% elif 0 %}", kMany) + "{% endif %}"), JinjaError);
+  EXPECT_EQ(JinjaTemplate("{{ a" + repeated(" + a", 400) + " }}").render(variables), std::string(401, 'a'));
+  EXPECT_EQ(JinjaTemplate("{{ " + repeated("not ", kMany) + "a is defined and 'b' }}").render(variables), "b");
+}
+
+TEST(Jinja, RefusesValuesThatGrow) {
+  const json variables = {{"messages", json::array()}};
+  const std::string letters = "{% set x = 'aaaaaaaaaaaaaaaa' %}";
+  EXPECT_EQ(JinjaTemplate(letters + repeated("{% set x = x ~ x %}", 3) + "{{ x }}").render(variables),
+            std::string(128, 'a'));
+  EXPECT_THROW(JinjaTemplate(letters + repeated("{% set x = x ~ x %}", 60)).render(variables), JinjaError);
+  EXPECT_THROW(JinjaTemplate(letters + repeated("{% set x = x + x %}", 60)).render(variables), JinjaError);
+  EXPECT_THROW(JinjaTemplate(letters + repeated("{% set x = x ~ x %}", 16) + repeated("{{ x ~ 'b' in x }}", 40))
+                   .render(variables),
+               JinjaError);
+  EXPECT_THROW(
+      JinjaTemplate("{% set x = [1] %}" + repeated("{% set x = [x, x, x, x, x, x, x, x] %}", 12)).render(variables),
+      JinjaError);
+  EXPECT_THROW(JinjaTemplate("{% set x = 1 %}" + repeated("{% set x = [x] %}", 10000)).render(variables), JinjaError);
+  EXPECT_THROW(JinjaTemplate("{% set x = namespace(a=1) %}" + repeated("{% set x.a = [x, x] %}", 60)).render(variables),
+               JinjaError);
+}
+
 TEST(ChatTemplate, StandsInOneOfThreeFiles) {
   const Folder folder;
   EXPECT_EQ(folder.known(), "none");
