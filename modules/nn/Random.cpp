@@ -5,9 +5,13 @@
 #include <numbers>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
+
+#include "nn/cuda/CudaTokens.hpp"
 
 namespace multicard {
 namespace {
@@ -41,14 +45,24 @@ at::Tensor mixed(const at::Tensor& x) {
   return xor_shifted(xor_shifted(once, 27) * as_signed(kMultiplier2), 31);
 }
 
+constexpr int kDropoutBits = 31;
+
+std::uint64_t dropout_key(std::uint64_t seed) {
+  return mixed(seed + kIncrement);
+}
+
+// Bits below it have `probability`.
+std::int64_t dropout_threshold(double probability) {
+  return std::llround(std::ldexp(probability, kDropoutBits));
+}
+
 // Zero with `probability`, 1 / (1 - probability) otherwise.
 at::Tensor dropout_factors(at::IntArrayRef sizes, const at::TensorOptions& options, double probability,
                            std::uint64_t seed) {
-  constexpr int kBits = 31;
   const at::Tensor index = at::arange(c10::multiply_integers(sizes), options.dtype(at::kLong)).view(sizes);
-  const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(mixed(seed + kIncrement))) &
-                          as_signed((std::uint64_t{1} << kBits) - 1);
-  const at::Tensor kept = bits >= static_cast<std::int64_t>(std::llround(std::ldexp(probability, kBits)));
+  const at::Tensor bits = mixed(index * as_signed(kIncrement) + as_signed(dropout_key(seed))) &
+                          as_signed((std::uint64_t{1} << kDropoutBits) - 1);
+  const at::Tensor kept = bits >= dropout_threshold(probability);
   return kept.to(options.dtype()).div(1.0 - probability);
 }
 
@@ -110,6 +124,12 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t see
 }
 
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
+  const bool is_recorded = at::GradMode::is_enabled() && x.requires_grad();
+  if (has_cuda_token_kernels(x) && !is_recorded) {
+    const at::Tensor factor = at::ones({1}, at::TensorOptions().dtype(x.scalar_type())).div(1.0 - probability);
+    return cuda_dropout(x.contiguous(), dropout_key(seed), static_cast<std::uint64_t>(dropout_threshold(probability)),
+                        factor.item<double>());
+  }
   return x * dropout_factors(x.sizes(), x.options(), probability, seed);
 }
 

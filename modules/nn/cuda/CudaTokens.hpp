@@ -1,5 +1,7 @@
 #pragma once
-/// \file Norms, gates, rotary positions and softmax of tokens, each in one launch on a GPU.
+/// \file Norms, gates, rotary positions, softmax and dropout of tokens, each in one launch on a GPU.
+
+#include <cstdint>
 
 #include <ATen/core/Tensor.h>
 
@@ -34,5 +36,9 @@ void cuda_turn(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin
 enum class LogitGradient { none, in_place };
 /// Cross-entropy of each row of `logits` with the target of `tokens` int64 [rows]: float32 [rows].
 at::Tensor cuda_softmax_loss(const at::Tensor& logits, const at::Tensor& tokens, LogitGradient gradient);
+
+/// x with the values zeroed whose 31 bits, a function of `key` and the index, are below `threshold`, and the others
+/// multiplied by `factor`. As seeded_dropout() of nn/Random.hpp, which calls it.
+at::Tensor cuda_dropout(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor);
 
 }  // namespace multicard

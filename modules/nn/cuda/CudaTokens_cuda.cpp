@@ -136,4 +136,13 @@ at::Tensor cuda_softmax_loss(const at::Tensor& logits, const at::Tensor& tokens,
   return losses;
 }
 
+at::Tensor cuda_dropout(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor) {
+  const rows::Dropout dropout{key, threshold, static_cast<float>(factor)};
+  const at::Tensor y = at::empty_like(x);
+  with_type(x, [&]<typename S>(cudaStream_t stream) {
+    return rows::launch_dropout(dropout, read<S>(x), x.numel(), write<S>(y), stream);
+  });
+  return y;
+}
+
 }  // namespace multicard

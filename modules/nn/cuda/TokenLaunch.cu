@@ -127,6 +127,14 @@ __global__ void __launch_bounds__(kSoftmaxThreads)
   }
 }
 
+template <int kWidth, typename S>
+__global__ void __launch_bounds__(kLoopThreads) dropout_kernel(Dropout dropout, const S* x, std::int64_t size, S* y) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kWidth;
+  for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth; at < size;
+       at += step)
+    drop<kWidth>(dropout, x, at, y);
+}
+
 /// Threads for rows of `size` values, each with some packs of its own; at most `most`.
 template <int kWidth>
 unsigned threads_for(std::int64_t size, std::int64_t most) {
@@ -231,6 +239,15 @@ cudaError_t launch_softmax_loss(S* logits, const std::int64_t* targets, std::int
   });
 }
 
+template <typename S>
+cudaError_t launch_dropout(const Dropout& dropout, const S* x, std::int64_t size, S* y, cudaStream_t stream) {
+  if (size == 0) return cudaSuccess;
+  return with_width<S>(size, {x, y}, [&](auto width) {
+    const std::int64_t blocks = (size / width() + kLoopThreads - 1) / kLoopThreads;
+    dropout_kernel<width()><<<blocks_for(blocks), kLoopThreads, 0, stream>>>(dropout, x, size, y);
+  });
+}
+
 #define MULTICARD_INSTANTIATE_NORM(S, P)                                                  \
   template cudaError_t launch_add_norm(const NormRow<S, P>&, std::int64_t, cudaStream_t); \
   template cudaError_t launch_norm_gradient(const NormGradientRow<S, P>&, const float*, std::int64_t, cudaStream_t);
@@ -243,7 +260,8 @@ cudaError_t launch_softmax_loss(S* logits, const std::int64_t* targets, std::int
   template cudaError_t launch_turn(S*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const float*,     \
                                    const float*, float, cudaStream_t);                                           \
   template cudaError_t launch_softmax_loss(S*, const std::int64_t*, std::int64_t, std::int64_t, Softmax, float*, \
-                                           cudaStream_t);
+                                           cudaStream_t);                                                        \
+  template cudaError_t launch_dropout(const Dropout&, const S*, std::int64_t, S*, cudaStream_t);
 
 MULTICARD_INSTANTIATE_NORM(float, float)
 MULTICARD_INSTANTIATE_NORM(c10::Half, float)

@@ -45,4 +45,7 @@ template <typename S>
 cudaError_t launch_softmax_loss(S* logits, const std::int64_t* targets, std::int64_t num_rows, std::int64_t size,
                                 Softmax softmax, float* losses, cudaStream_t stream);
 
+template <typename S>
+cudaError_t launch_dropout(const Dropout& dropout, const S* x, std::int64_t size, S* y, cudaStream_t stream);
+
 }  // namespace multicard::rows

@@ -7,8 +7,10 @@
 /// (float, c10::Half, c10::BFloat16) are computed in float. kWidth values are read and written at a time: sizes are
 /// multiples of it, and unless it is 1 pointers are aligned to 16 bytes.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #ifdef __CUDACC__
@@ -20,6 +22,19 @@
 #endif
 
 namespace multicard::rows {
+
+#ifdef __CUDACC__
+using Words = uint4;
+// As one instruction: nvcc takes ordinary stores of 16 bytes apart.
+MULTICARD_DEVICE void store_words(Words* to, const Words& words) {
+  __stwb(to, words);
+}
+#else
+using Words = std::array<std::uint32_t, 4>;
+MULTICARD_DEVICE void store_words(Words* to, const Words& words) {
+  *to = words;
+}
+#endif
 
 /// Packs that a thread keeps of a row between two passes; what is beyond is read again.
 constexpr int kKept = 2;
@@ -38,7 +53,14 @@ MULTICARD_DEVICE Pack<S, kWidth> load(const S* from) {
 
 template <int kWidth, typename S>
 MULTICARD_DEVICE void store(S* to, const Pack<S, kWidth>& pack) {
-  *reinterpret_cast<Pack<S, kWidth>*>(to) = pack;
+  if constexpr (kWidth == 1) {
+    *to = pack.values[0];
+  } else {
+    static_assert(sizeof(pack) == sizeof(Words));
+    Words words;
+    std::memcpy(&words, &pack, sizeof(words));
+    store_words(reinterpret_cast<Words*>(to), words);
+  }
 }
 
 /// Calls body(at, slot) for the packs of this thread, at the values `at` and following. The first kKept have slots of
@@ -248,6 +270,33 @@ MULTICARD_DEVICE void turn(const Group& group, S* x, std::int64_t heads, std::in
   });
 }
 
+/// Zeroes the values whose bits are below `threshold` and multiplies the others by `factor`. The bits are a function of
+/// `key` and the value's index, those of seeded_dropout().
+struct Dropout {
+  std::uint64_t key, threshold;
+  float factor;
+};
+
+MULTICARD_DEVICE std::uint64_t dropout_bits(std::uint64_t key, std::uint64_t index) {
+  std::uint64_t x = key + index * 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return (x ^ (x >> 31)) & 0x7FFFFFFFU;
+}
+
+/// The values x[at] and following.
+template <int kWidth, typename S>
+MULTICARD_DEVICE void drop(const Dropout& dropout, const S* x, std::int64_t at, S* y) {
+  const Pack<S, kWidth> values = load<kWidth>(x + at);
+  Pack<S, kWidth> result;
+  MULTICARD_UNROLL
+  for (int i = 0; i < kWidth; ++i) {
+    const bool is_kept = dropout_bits(dropout.key, static_cast<std::uint64_t>(at + i)) >= dropout.threshold;
+    result.values[i] = static_cast<S>(static_cast<float>(values.values[i]) * (is_kept ? dropout.factor : 0.0F));
+  }
+  store<kWidth>(y + at, result);
+}
+
 /// What is computed of logits: the loss alone, or also its gradient, which replaces them.
 enum class Softmax { loss, gradient };
 
@@ -273,18 +322,18 @@ MULTICARD_DEVICE float softmax_loss(const Group& group, S* logits, std::int64_t 
   });
   const float right = static_cast<float>(logits[target]);  // all threads read it before any can write
   const Exponentials all = group.reduce(own, MergeExponentials());
-  const float log_sum = all.max + std::log(all.sum);
-  if (softmax == Softmax::loss) return log_sum - right;
+  const float loss = std::log(all.sum) + (all.max - right), scale = 1.0F / all.sum;
+  if (softmax == Softmax::loss) return loss;
   for_packs<kWidth>(group, size, [&](std::int64_t at, int) {
     const Pack<S, kWidth> pack = load<kWidth>(logits + at);
     Pack<S, kWidth> result;
     MULTICARD_UNROLL
     for (int i = 0; i < kWidth; ++i)
-      result.values[i] =
-          static_cast<S>(std::exp(static_cast<float>(pack.values[i]) - log_sum) - (at + i == target ? 1.0F : 0.0F));
+      result.values[i] = static_cast<S>(std::exp(static_cast<float>(pack.values[i]) - all.max) * scale -
+                                        (at + i == target ? 1.0F : 0.0F));
     store<kWidth>(logits + at, result);
   });
-  return log_sum - right;
+  return loss;
 }
 
 }  // namespace multicard::rows

@@ -99,6 +99,16 @@ TEST_F(LlamaOnGpu, HasTheLossOfAllLogits) {
     }
 }
 
+TEST_F(LlamaOnGpu, DropsTheValuesThatTheCpuDrops) {
+  for (const test::TokenType& type : test::kTokenTypes)
+    for (const std::int64_t size : {7, 1024, 1000003}) {
+      const at::Tensor x = at::randn({size}).to(type.dtype);
+      const at::Tensor there = seeded_dropout(x.to(device_), 0.3, 11), here = seeded_dropout(x, 0.3, 11);
+      EXPECT_TRUE(there.cpu().ne(0).equal(here.ne(0))) << size;
+      EXPECT_LT(test::distance(there, here.to(at::kDouble)), type.tolerance) << size;
+    }
+}
+
 TEST_F(LlamaOnGpu, DrawsTheWeightsOfTheCpu) {
   const auto here = test::small_network();
   Llama there(test::small_config(), at::kDouble, device_);

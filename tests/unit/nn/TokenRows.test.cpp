@@ -18,6 +18,8 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 
+#include "data/SplitMix64.hpp"
+#include "nn/Random.hpp"
 #include "nn/Rope.hpp"
 #include "token_results.hpp"
 
@@ -218,6 +220,21 @@ TEST(TokenRows, Turn) {
       rotate(expected, {wide(cos), wide(sin)}, rotation, Kernels::aten);
       EXPECT_LT(distance(turned, expected), tolerance) << half;
     }
+  });
+}
+
+constexpr std::uint64_t kSeed = 11, kThreshold = 644245094;  // 0.3 of 2^31
+
+TEST(TokenRows, Dropout) {
+  for_all_kinds([]<typename S, int kWidth>(at::ScalarType dtype, double, int, std::int64_t size) {
+    const at::Tensor x = at::randn({size}).to(dtype), expected = seeded_dropout(x, 0.3, kSeed), y = at::empty_like(x);
+    const at::Tensor factor = at::full({1}, 1.0).to(dtype).div(0.7);
+    const rows::Dropout dropout{splitmix64(kSeed, 0), kThreshold, factor.item<float>()};
+
+    for (std::int64_t at = 0; at < size; at += kWidth)
+      rows::drop<kWidth>(dropout, in<S>(x), at, out<S>(y));
+
+    EXPECT_TRUE(y.equal(expected)) << size;
   });
 }
 
