@@ -42,9 +42,11 @@ Interview::Interview(const EvaluateOptions& options, const std::string& folder, 
 }
 
 std::string Interview::text() const {
-  const std::int64_t num_questions = questions_ ? questions_->size() : 0;
-  return fmt::format("{} question{}, {} prompt{}", grouped(num_questions), num_questions == 1 ? "" : "s",
-                     prompts_.size(), prompts_.size() == 1 ? "" : "s");
+  std::vector<std::string> parts;
+  if (questions_) parts.push_back(grouped(questions_->size()) + (questions_->size() == 1 ? " question" : " questions"));
+  if (!prompts_.empty())
+    parts.push_back(std::to_string(prompts_.size()) + (prompts_.size() == 1 ? " prompt" : " prompts"));
+  return join(parts, ", ");
 }
 
 QuestionScore Interview::score_questions() const {

@@ -1,5 +1,3 @@
-#include "tasks/LanguageTask.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "base/Blocks.hpp"
 #include "comm/Agreement.hpp"
 #include "tasks/DataReading.hpp"
+#include "tasks/LanguageTask.hpp"
 #include "tasks/StepSeed.hpp"
 
 namespace multicard {
@@ -76,8 +75,8 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     if (test_) check_vocabulary(*test_);
   });
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
-    interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path,
-                                             train_.shards.info().template_name, model_->network(), communicator_);
+    interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path, train_.shards.info().template_name,
+                                             model_->network(), communicator_);
 }
 
 void LanguageTask::check_vocabulary(const TextSet& set) const {

@@ -163,7 +163,7 @@ void Session::train(StopMonitor* stop) {
     stalled_s_ = 0;
   }
   trainer_->finish();
-  const bool is_hasty = asks_at_end() && communicator_.allreduce(stop && stop->stop_requested() ? 1 : 0, ReduceOp::max);
+  const bool is_hasty = is_asked() && communicator_.allreduce(stop && stop->stop_requested() ? 1 : 0, ReduceOp::max);
   if (is_hasty) status_ = "stopped";  // the model is asked when the run goes on
   save_checkpoint();
   finish_checkpoints();

@@ -78,7 +78,7 @@ class Session {
   void evaluate_now();
   /// When the model is asked.
   enum class Moment { start, end };
-  bool asks_at_end() const;
+  bool is_asked() const;
   void ask(Moment moment);
   void log_answers(Moment moment) const;
   Table answers_table() const;

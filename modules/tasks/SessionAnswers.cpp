@@ -25,17 +25,18 @@ void log_text(const char* label, const std::string& text) {
 
 }  // namespace
 
-/// Whether there is something to ask after the last step, which takes its time.
-bool Session::asks_at_end() const {
+/// Whether there is something to ask, which takes its time.
+bool Session::is_asked() const {
   const Interview* interview = task_->interview();
   return interview != nullptr && (interview->has_questions() || !interview->prompts().empty());
 }
 
 void Session::ask(Moment moment) {
-  if (!asks_at_end()) return;
+  if (!is_asked()) return;
   const TimePoint start = SteadyClock::now();
   const Interview& interview = *task_->interview();
   const bool scores = interview.has_questions() && (moment == Moment::end || options_.evaluate.at_start);
+  if (!scores && interview.prompts().empty()) return;
   std::optional<QuestionScore> score;
   double seconds_of_questions = 0;
   trainer_->evaluate_with([&] {

@@ -105,6 +105,14 @@ class Language(CommandTest):
         self.assertEqual([answer["prompt"] for answer in report["answers"]], ["Name a colour.", "What now?"])
         self.assertEqual(report["questions"], {"before": 3, "after": 3})
 
+    def test_a_stop_after_the_last_step_leaves_the_answers_for_later(self):
+        overrides = [self.ask({"question": "What is 1 and 1?", "answer": "#### 2"}), "run.steps=1"]
+        self.expect(75, run(2, "run", self.deck, *overrides, "run.wall_limit=0.01"))
+        steps = "/runs/main/metrics/eval_questions_step"
+        self.assertEqual(self.dataset(self.path("out/results.h5"), steps), ["0"])
+        self.expect(0, run(1, "run", self.deck, *overrides))
+        self.assertEqual(self.dataset(self.path("out/results.h5"), steps), ["0", "1"])
+
     def test_eval_asks_the_questions_of_the_deck(self):
         asking = self.ask({"question": "What is 1 and 1?", "answer": "#### 2"})
         self.expect(0, run(1, "run", self.deck, asking))
