@@ -7,6 +7,7 @@
 #              takes the long prompts: what it learns of them means nothing, the time it takes does
 #   --ranks N  ranks of the job: by default one for each GPU, without GPUs two
 #
+# Without GPUs the study is smaller: 4 rows and some 3500 tokens a step, few steps, view b on all ranks only.
 # Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
 # stop: it goes on where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
@@ -25,9 +26,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ -z "$ranks" ]; then
-  ranks=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU') || ranks=2
-fi
+gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU') || gpus=0
+[ -n "$ranks" ] || ranks=$((gpus > 0 ? gpus : 2))
 
 cd "$root"
 # shellcheck source=scripts/env.sh
@@ -36,9 +36,16 @@ have multicard || die "multicard is not built: scripts/build.sh"
 read -ra launch <<<"${MULTICARD_LAUNCH:-mpirun -n $ranks}"
 decks=inputs/llm/study name=study_llm tokens=${TOKENS:-32768} micro_tokens=${MICRO_TOKENS:-16384}
 model=${MODEL:-}
+# What the sweeps of this machine have in place of the decks' values; steps and skipped steps of view b as its deck has
+# them, or as these say.
+of_rows=() of_tokens=() steps=20 skip_steps=5
 if [ ${#quick[@]} -gt 0 ]; then
-  name=study_llm_quick tokens=${TOKENS:-8192} micro_tokens=${MICRO_TOKENS:-8192}
+  name=study_llm_quick tokens=${TOKENS:-5000} micro_tokens=${MICRO_TOKENS:-8192} steps=5 skip_steps=1
   model=${model:-data/$name/model}
+elif [ "$gpus" -eq 0 ]; then
+  tokens=${TOKENS:-3500} micro_tokens=${MICRO_TOKENS:-2048} steps=3 skip_steps=1
+  of_rows=(run.global_batch=$((ranks > 4 ? ranks : 4)) limits.steps=3 limits.skip_steps=1)
+  of_tokens=("sweep.ranks=[$ranks]" "limits.steps=$steps" "limits.skip_steps=$skip_steps")
 fi
 [ -z "${MODEL:-}" ] || name=${name}_$(basename "$MODEL")
 shards=data/$name results=results/$name
@@ -56,90 +63,145 @@ prepare() {
   fi
 }
 
-# measure NAME OVERRIDE...: prints rows, tokens and the longest row of a type, as the program counts them.
+# measure NAME OVERRIDE...: prints rows, tokens and the longest row of a type, and the tokens of a counted step.
 measure() {
-  local line train="data.train=\"$shards/$1-*.h5\""
+  local text train="data.train=\"$shards/$1-*.h5\""
   shift
-  line=$(multicard run "$decks/../lora.yaml" "model.path=$model" "$train" data.test=null evaluate.at_start=false \
-    run.resume=never "run.output=$results/none" run.device=cpu "$@" --dry-run 2>&1 | grep '^data ') ||
-    die "multicard run --dry-run did not say how long the rows of $train are"
-  sed -E 's/,([0-9])/\1/g; s/^data +([0-9]+) rows .* at most ([0-9]+) tokens\), ([0-9]+) tokens.*/\1 \3 \2/' <<<"$line"
+  text=$(multicard run "$decks/../lora.yaml" "model.path=$model" "$train" data.test=null evaluate.at_start=false \
+    evaluate.prompts=null data.drop_last=true run.resume=never "run.output=$results/none" run.device=cpu \
+    "run.steps=$steps" "profile.skip_steps=$skip_steps" schedule.warmup_steps=0 "$@" --dry-run 2>&1) ||
+    die "multicard run --dry-run did not say how long the rows of $train are: $text"
+  sed -nE -e 's/,([0-9])/\1/g' \
+    -e 's/^data +([0-9]+) rows .* at most ([0-9]+) tokens\), ([0-9]+) tokens.*/\1 \3 \2/;t keep' \
+    -e 's/^tokens +([0-9.]+) a step.*/\1/;T' -e 'H;x;s/\n/ /g;p;q' -e ':keep' -e 'h' <<<"$text"
 }
 
-# statistics: a line for each type, padded and packed: name, padded or packed, max_length, rows, tokens, longest row.
-# Packs hold what the longest sequence takes, and at least 512 tokens.
+# calculate EXPRESSION [DIGITS]: a number, rounded to so many digits after the point.
+calculate() {
+  awk "BEGIN { printf \"%.${2:-0}f\", $1 }"
+}
+
+# holds EXPRESSION
+holds() {
+  awk "BEGIN { exit !($1) }"
+}
+
+# statistics: a line for each type: name, rows, tokens, longest row.
 statistics() {
-  local type numbers length
+  local type numbers
   for type in "${types[@]%%:*}"; do
-    numbers=$(measure "$type" data.packing=false data.max_length=null)
-    echo "$type padded null $numbers"
-    length=${numbers##* }
-    length=$((length > 512 ? length : 512))
-    numbers=$(measure "$type" data.packing=true "data.max_length=$length")
-    echo "$type packed $length $numbers"
+    numbers=$(measure "$type" data.packing=false data.max_length=null run.global_batch="$ranks")
+    echo "$type ${numbers% *}"
   done
 }
 
 # equal_rows STATISTICS: the cases of view a, in the language of decks.
 equal_rows() {
-  awk -v shards="$shards" -v at_once="$micro_tokens" '$2 == "padded" {
-    micro = int(at_once / $6); name = $1; gsub("-prompts", " prompts", name)
+  awk -v shards="$shards" -v at_once="$micro_tokens" '{
+    micro = int(at_once / $4); name = $1; gsub("-prompts", " prompts", name)
     printf "%s{name: %s, data.train: \"%s/%s-*.h5\", run.micro_batch: %d}", comma, name, shards, $1,
            micro < 1 ? 1 : micro; comma = ", " }' "$1"
 }
 
-# equal_tokens STATISTICS: the cases of view b. Of the amounts around $tokens that no set is too small for, the one is
-# taken with which whole rows come nearest to equal tokens; more than 2 % beside it is an error. What every case comes
-# to goes to standard error.
-equal_tokens() {
-  awk -v shards="$shards" -v at_once="$micro_tokens" -v wanted="$tokens" -v ranks="$ranks" '
-    { name[NR] = $1; how[NR] = $2; most[NR] = $3; rows[NR] = $4; mean[NR] = $5 / $4; longest[NR] = $6
-      if (NR == 1 || $5 < smallest) smallest = $5 }
-    function batch(i, target) { return int(target / mean[i] + 0.5) }
-    function worst(target,  i, b, off, largest) {
-      for (i = 1; i <= NR; i++) {
-        b = batch(i, target)
-        if (b < ranks || b > rows[i]) return 1
-        off = b * mean[i] / target - 1
-        if (off < 0) off = -off
-        if (off > largest) largest = off
-      }
-      return largest + 0
-    }
+# target STATISTICS: the tokens a step of view b: those of the type with the longest rows, whose steps are the coarsest,
+# in as many rows as come nearest to $tokens and to what the smallest set allows.
+target() {
+  local name rows
+  read -r name rows < <(awk -v wanted="$tokens" -v ranks="$ranks" '
+    { mean = $3 / $2
+      if (mean > coarsest) { coarsest = mean; name = $1 }
+      if (NR == 1 || $3 < smallest) smallest = $3 }
     END {
-      limit = 0.9 * smallest
-      if (wanted > limit) wanted = limit
-      best = 1
-      for (step = -400; step <= 400; step++) {
-        target = wanted * (1 + 0.001 * step)
-        if (target > limit) break
-        off = worst(target)
-        if (off < best - 1e-9) { best = off; chosen = target }
-      }
-      if (best > 0.02) {
-        printf "no number of tokens near %d suits all types within 2 %%: the best is %.1f %% off. " \
-               "Use fewer ranks or another $TOKENS.\n", wanted, 100 * best >"/dev/stderr"
-        exit 3
-      }
-      printf "      about %d tokens a step, at most %.1f %% off\n", chosen, 100 * best >"/dev/stderr"
-      for (i = 1; i <= NR; i++) {
-        micro = int(at_once / longest[i])
-        label = name[i]
-        gsub("-prompts", " prompts", label)
-        printf "      %-16s %s: %4d rows of %.1f tokens = %.0f\n", name[i], how[i], batch(i, chosen), mean[i],
-               batch(i, chosen) * mean[i] >"/dev/stderr"
-        printf "%s{name: %s %s, data.train: \"%s/%s-*.h5\", data.packing: %s, data.max_length: %s, " \
-               "run.global_batch: %d, run.micro_batch: %d}", comma, label, how[i], shards, name[i],
-               how[i] == "packed" ? "true" : "false", most[i], batch(i, chosen), micro < 1 ? 1 : micro
-        comma = ", "
-      }
-    }' "$1"
+      if (wanted > 0.9 * smallest) wanted = 0.9 * smallest
+      rows = int(wanted / coarsest + 0.5)
+      print name, rows < ranks ? ranks : rows }' "$1")
+  measure "$name" data.packing=false data.max_length=null "run.global_batch=$rows" | cut -d ' ' -f 4
 }
 
-# sweep DECK FOLDER CASES: one view.
+# attempt NAME TARGET PACKING ROWS LENGTH SEED: what the counted steps have with these, in $got; the best attempt stays
+# in $found, its distance in $best. Succeeds within 1.5 %.
+attempt() {
+  local numbers longest off
+  numbers=$(measure "$1" "data.packing=$3" "data.max_length=$5" "run.global_batch=$4" "run.seed=$6")
+  longest=$(cut -d ' ' -f 3 <<<"$numbers") got=${numbers##* }
+  off=$(calculate "($got > $2 ? $got / $2 : $2 / $got) - 1" 6)
+  if holds "$off < $best"; then best=$off found="$4 $5 $6 $got $longest"; fi
+  holds "$best <= 0.015"
+}
+
+# settle_padded NAME TARGET ROWS: rows, and a seed that draws them, with which counted steps have TARGET tokens each on
+# average. Prints rows, length, seed, tokens and the longest row.
+settle_padded() {
+  local best=1 found="" got seed nearest
+  for ((seed = 1; seed <= 12; seed++)); do
+    if attempt "$1" "$2" false "$3" null "$seed"; then break; fi
+    nearest=$(calculate "$3 * $2 / $got")
+    if [ "$nearest" -ge "$ranks" ] && [ "$nearest" -ne "$3" ]; then
+      if attempt "$1" "$2" false "$nearest" null "$seed"; then break; fi
+    fi
+  done
+  echo "$found"
+}
+
+# settle_packed NAME TARGET ROWS LEAST: the same with packs of at least LEAST tokens. As sequences fill packs in jumps,
+# the length is halved in; where that does not do, other seeds and fewer rows are tried.
+settle_packed() {
+  local best=1 found="" got=0 seed rows low high length
+  for ((rows = $3; rows >= ranks && rows > $3 - 4; rows--)); do
+    length=$4 low=$4 high=$(calculate "2 * $2 / $rows")
+    if attempt "$1" "$2" true "$rows" "$length" 1; then break; fi
+    while [ "$((high - low))" -gt 8 ]; do
+      length=$(((low + high) / 2))
+      if attempt "$1" "$2" true "$rows" "$length" 1; then break 2; fi
+      if holds "$got < $2"; then low=$length; else high=$length; fi
+    done
+    if [ "${found%% *}" = "$rows" ]; then length=$(cut -d ' ' -f 2 <<<"$found"); fi
+    for ((seed = 2; seed <= 9; seed++)); do
+      if attempt "$1" "$2" true "$rows" "$length" "$seed"; then break 2; fi
+    done
+  done
+  echo "$found"
+}
+
+# equal_tokens STATISTICS TARGET: the cases of view b. More than 2 % beside the target is an error. What every case has
+# goes to standard error.
+equal_tokens() {
+  local name rows all longest how packing least mean count length seed got widest comma="" label micro
+  say "      $2 tokens a step"
+  while read -r name rows all longest; do
+    for how in padded packed; do
+      packing=false
+      if [ "$how" = padded ]; then
+        count=$(calculate "$2 * $rows / $all")
+        count=$(settle_padded "$name" "$2" $((count < ranks ? ranks : count)))
+      else
+        packing=true least=$((longest > 512 ? longest : 512))
+        mean=$(measure "$name" data.packing=true "data.max_length=$least" "run.global_batch=$ranks" |
+          awk '{ print $2 / $1 }')
+        count=$(calculate "int($2 / $mean)")  # packs can become longer, but hardly shorter
+        count=$(settle_packed "$name" "$2" $((count < ranks ? ranks : count)) "$least")
+      fi
+      read -r count length seed got widest <<<"$count"
+      if ! holds "${got:-0} > 0.98 * $2 && $got < 1.02 * $2"; then
+        say "no rows of $name, $how, have $2 tokens a step: the nearest have ${got:-none}. Use another \$TOKENS."
+        return 3
+      fi
+      micro=$((micro_tokens / widest))
+      label=${name/-prompts/ prompts}
+      say "$(printf '      %-16s %s: %4d rows, longest %4d, seed %2d: %s tokens' "$name" "$how" "$count" "$widest" \
+        "$seed" "$got")"
+      printf '%s{name: %s %s, data.train: "%s/%s-*.h5", ' "$comma" "$label" "$how" "$shards" "$name"
+      printf 'data.packing: %s, data.max_length: %s, ' "$packing" "$length"
+      printf 'run.global_batch: %d, run.micro_batch: %d, run.seed: %d}' "$count" $((micro < 1 ? 1 : micro)) "$seed"
+      comma=", "
+    done
+  done <"$1"
+}
+
+# sweep DECK FOLDER CASES OVERRIDE...: one view.
 sweep() {
   "${launch[@]}" multicard sweep "$decks/$1.yaml" "${quick[@]}" "model.path=$model" "run.output=$results/$2" \
-    "sweep.cases=[$3]"
+    "sweep.cases=[$3]" "${@:4}"
 }
 
 # tinystories FOLDER: the small model of the tests, with more positions.
@@ -164,10 +226,10 @@ trap 'rm -rf "$scratch"' EXIT
 statistics >"$scratch/statistics"
 cases=$(equal_rows "$scratch/statistics")
 step 3 5 "${launch[*]} multicard sweep $decks/dataset_types.yaml ${quick[*]}"
-sweep dataset_types rows "$cases"
-cases=$(equal_tokens "$scratch/statistics") || exit
+sweep dataset_types rows "$cases" "${of_rows[@]}"
+cases=$(equal_tokens "$scratch/statistics" "$(target "$scratch/statistics")") || exit
 step 4 5 "${launch[*]} multicard sweep $decks/dataset_types_tokens.yaml ${quick[*]}"
-sweep dataset_types_tokens tokens "$cases"
+sweep dataset_types_tokens tokens "$cases" "${of_tokens[@]}"
 step 5 5 "Making tables, plots and the report"
 multicard-post "$results/rows/results.h5" "$results/tokens/results.h5" -o "$results/report"
 say ""
