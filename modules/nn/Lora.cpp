@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "text/Regex.hpp"
 
 namespace multicard {
 namespace {
@@ -45,13 +45,14 @@ void check_values(const AdapterOptions& options) {
 }
 
 std::vector<std::string> matching_expression(const std::string& expression, const std::vector<std::string>& names) {
+  constexpr std::uint64_t kMostSteps = 1'000'000;  // names are short, and an honest expression takes some hundreds
   std::vector<std::string> matching;
   try {
-    const std::regex regex(expression);
+    const Regex regex = Regex::whole(expression, {"the regular expression", kMostSteps});
     for (const std::string& name : names)
-      if (std::regex_match(name, regex)) matching.push_back(name);
-  } catch (const std::regex_error& error) {
-    throw UsageError("method.targets: \"" + expression + "\" is no regular expression", error.what());
+      if (regex.find(name, 0)) matching.push_back(name);
+  } catch (const DataError& error) {
+    throw UsageError("method.targets: " + error.problem(), error.why());
   }
   if (matching.empty()) refuse_target(expression, names);
   return matching;

@@ -20,14 +20,16 @@ constexpr std::string_view kSpaces =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 constexpr std::string_view kWordCharacters = "\\p{L}\\p{M}\\p{Nd}\\p{Pc}";
 
-[[noreturn]] void refuse(const std::string& pattern, const std::string& why) {
-  throw DataError(fmt::format("the tokenizer's pattern {} cannot be used", pattern), why);
+/// How an error names a pattern.
+std::string quoted(const std::string& what, const std::string& pattern) {
+  constexpr std::size_t kMostShown = 200;
+  return fmt::format("{} {}{}", what, pattern.substr(0, kMostShown), pattern.size() > kMostShown ? "..." : "");
 }
 
 /// Rewrites a pattern for PCRE2.
 class Translation {
  public:
-  explicit Translation(const std::string& pattern) : pattern_(pattern) {
+  Translation(const std::string& pattern, const std::string& what) : pattern_(pattern), what_(what) {
     while (at_ < pattern_.size())
       step();
   }
@@ -39,10 +41,10 @@ class Translation {
     if (character == '\\') return escape();
     if (is_in_class_ && character == '[') {
       const std::size_t end = next() == ':' ? pattern_.find(":]", at_) : std::string::npos;
-      if (end == std::string::npos) refuse(pattern_, "it has a set inside a set");
+      if (end == std::string::npos) refuse("it has a set inside a set");
       return copy(end + 2 - at_);
     }
-    if (is_in_class_ && character == '&' && next() == '&') refuse(pattern_, "it intersects sets");
+    if (is_in_class_ && character == '&' && next() == '&') refuse("it intersects sets");
     if (character == '[' && !is_in_class_) {
       is_in_class_ = true;
       class_begin_ = at_ + (next() == '^' ? 2 : 1);
@@ -65,7 +67,7 @@ class Translation {
         return property();
       case 'h':
       case 'H':
-        refuse(pattern_, "\\h means different things to different engines");
+        refuse("\\h means different things to different engines");
       default:
         copy(2);
     }
@@ -94,6 +96,10 @@ class Translation {
     at_ = end + 1;
   }
 
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw DataError(quoted(what_, pattern_) + " cannot be used", why);
+  }
+
   char next() const { return at_ + 1 < pattern_.size() ? pattern_[at_ + 1] : '\0'; }
 
   void copy(std::size_t length) {
@@ -101,7 +107,7 @@ class Translation {
     at_ += length;
   }
 
-  const std::string& pattern_;
+  const std::string &pattern_, &what_;
   std::string result_;
   std::size_t at_ = 0, class_begin_ = 0;
   bool is_in_class_ = false;
@@ -145,21 +151,31 @@ PCRE2_SPTR units(std::string_view text) {
 struct Regex::Code {
   ~Code() { pcre2_code_free(code); }
   std::string pattern;
+  RegexUse use;
   pcre2_code* code = nullptr;
   bool is_compiled_to_machine_code = false;
 };
 
-Regex::Regex(const std::string& pattern) {
+Regex::Regex(const std::string& pattern) : Regex(pattern, {}, Extent::part) {}
+
+Regex Regex::whole(const std::string& pattern, RegexUse use) {
+  return {pattern, std::move(use), Extent::whole};
+}
+
+Regex::Regex(const std::string& pattern, RegexUse use, Extent extent) {
   constexpr std::size_t kLongest = 64 << 10;
-  if (pattern.size() > kLongest) refuse(pattern.substr(0, 40) + "...", "it is longer than 64 KiB");
-  const std::string translated = Translation(pattern).result();
+  const std::string refusal = quoted(use.what, pattern) + " cannot be used";
+  if (pattern.size() > kLongest) throw DataError(refusal, "it is longer than 64 KiB");
+  const std::string translated = Translation(pattern, use.what).result();
   int number = 0;
   PCRE2_SIZE at = 0;
   auto code = std::make_shared<Code>();
   code->pattern = pattern;
-  code->code = pcre2_compile(units(translated), translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &number,
-                             &at, nullptr);
-  if (!code->code) refuse(pattern, error_text(number));
+  code->use = std::move(use);
+  const std::uint32_t ends = extent == Extent::whole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
+  code->code = pcre2_compile(units(translated), translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | ends,
+                             &number, &at, nullptr);
+  if (!code->code) throw DataError(refusal, error_text(number));
   code->is_compiled_to_machine_code = pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE) == 0;
   code_ = std::move(code);
 }
@@ -181,7 +197,7 @@ Regex Regex::literal(std::string_view text) {
 std::optional<Regex::Match> Regex::find(std::string_view text, std::size_t from) const {
   static thread_local Scratch scratch;
   // In proportion to the text, so that long runs of spaces are fine and a hostile pattern still comes to an end.
-  const std::uint64_t limit = 10'000'000 + 100 * (text.size() - from);
+  const std::uint64_t limit = code_->use.num_steps + 100 * (text.size() - from);
   pcre2_set_match_limit(scratch.context, static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, ~std::uint32_t{0})));
   int result = PCRE2_ERROR_JIT_STACKLIMIT;
   if (code_->is_compiled_to_machine_code)
@@ -190,8 +206,7 @@ std::optional<Regex::Match> Regex::find(std::string_view text, std::size_t from)
     result = pcre2_match(code_->code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch.data,
                          scratch.context);
   if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  if (result < 0)
-    throw DataError(fmt::format("the tokenizer's pattern {} gives up on a text", code_->pattern), error_text(result));
+  if (result < 0) throw DataError(quoted(code_->use.what, code_->pattern) + " gives up on a text", error_text(result));
   const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(scratch.data);
   return Match{offsets[0], offsets[1]};
 }

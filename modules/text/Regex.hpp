@@ -2,6 +2,7 @@
 /// \file Regular expressions as tokenizer files write them (Oniguruma's syntax and its Unicode classes).
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,18 @@
 #include "text/Utf8.hpp"
 
 namespace multicard {
+
+/// The members of a set that are what Rust's regex crate takes for \w: alphabetic characters, marks, digits, connectors,
+/// joiners. The tokenizers library uses that crate beside Oniguruma, whose \w is another.
+constexpr const char* kRustWordCharacters =
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
+    "\\x{1F170}-\\x{1F189}\\x{200C}\\x{200D}";
+
+/// What a pattern is for: how errors name it, and how many steps a match may take at least, before it gives up.
+struct RegexUse {
+  std::string what = "the tokenizer's pattern";
+  std::uint64_t num_steps = 10'000'000;
+};
 
 /// A compiled pattern. Immutable: any number of threads may use one.
 class Regex {
@@ -20,6 +33,8 @@ class Regex {
 
   /// A pattern that is wrong, or that the two engines would read differently, is a DataError naming it.
   explicit Regex(const std::string& pattern);
+  /// One that matches a whole text or nothing.
+  static Regex whole(const std::string& pattern, RegexUse use);
   /// Matches exactly this text.
   static Regex literal(std::string_view text);
 
@@ -44,7 +59,11 @@ class Regex {
   }
 
  private:
+  enum class Extent { part, whole };
   struct Code;
+
+  Regex(const std::string& pattern, RegexUse use, Extent extent);
+
   std::shared_ptr<const Code> code_;
 };
 

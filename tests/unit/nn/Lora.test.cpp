@@ -27,8 +27,30 @@ TEST(AdaptedLayers, AreNamedByTheirLastParts) {
 TEST(AdaptedLayers, MatchASingleExpressionAsAWhole) {
   EXPECT_EQ(adapted({R"(model\.layers\.1\..*)"}), (std::vector<std::string>{kNames[3], kNames[4], kNames[5]}));
   EXPECT_EQ(adapted({".*[qv]_proj"}), (std::vector<std::string>{kNames[0], kNames[1], kNames[3], kNames[4]}));
+  EXPECT_EQ(adapted({"model|.*layers.1.*(?:q|v)_proj"}), (std::vector<std::string>{kNames[3], kNames[4]}));
   EXPECT_THROW(adapted({"self_attn.*"}), UsageError);
+  EXPECT_THROW(adapted({".*q_pro|model"}), UsageError);
   EXPECT_THROW(adapted({"("}), UsageError);
+}
+
+TEST(AdaptedLayers, RefuseExpressionsThatHurt) {
+  const auto refusal = [](const std::string& expression) {
+    try {
+      adapted({expression});
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  for (const char* open : {"(", "(?:", "[", "((a*)*"}) {
+    std::string nested;
+    for (int i = 0; i < 20000; ++i)
+      nested += open;
+    EXPECT_NE(refusal(nested).find("cannot be used"), std::string::npos) << refusal(nested);
+    EXPECT_LT(refusal(nested).size(), 500u);
+  }
+  const std::string endless = refusal("(([a-z0-9._]+)+)+[A-Z]");
+  EXPECT_NE(endless.find("gives up"), std::string::npos) << endless;
 }
 
 TEST(AdaptedLayers, RefuseTargetsThatNameNothing) {
