@@ -50,9 +50,9 @@ Tuned read_checkpoint(const std::string& folder) {
               ""};
   if (const auto hash = state.text.find("base_model_sha256"); hash != state.text.end())
     tuned.base_sha256 = hash->second;
-  const bool is_averaged = fs::exists(CheckpointStore::average_file(folder));
-  tuned.weights = is_averaged ? kAverageFile : tuned.has_adapter ? kAdapterFile : kModelFile;
-  log_info(fmt::format("{:<10}step {}{}", "tuned", state.step, is_averaged ? ", moving average of its weights" : ""));
+  tuned.weights = tuned_file_of(folder);
+  log_info(fmt::format("{:<10}step {}{}", "tuned", state.step,
+                       tuned.weights == kAverageFile ? ", moving average of its weights" : ""));
   return tuned;
 }
 

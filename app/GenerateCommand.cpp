@@ -72,6 +72,17 @@ GenerateOptions generate_options(const GenerateArguments& arguments) {
   return options;
 }
 
+std::unique_ptr<Llama> load_speaker(const Speaker& speaker, at::ScalarType dtype, at::Device device) {
+  std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
+  if (speaker.adapter)
+    attach_adapters(*network, PeftAdapter::open(*speaker.adapter, tuned_file_of(*speaker.adapter)),
+                    dtype == at::kDouble ? at::kDouble : at::kFloat);
+  else if (tuned_file_of(speaker.model) == kAverageFile)
+    load_average(*network, speaker.model);
+  network->set_training(Mode::evaluate);
+  return network;
+}
+
 /// On rank 0.
 void speak(const GenerateArguments& arguments, at::Device device) {
   const Speaker speaker = find_speaker(arguments);
@@ -82,12 +93,10 @@ void speak(const GenerateArguments& arguments, at::Device device) {
       arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
   const std::string asked = read_prompt(arguments.prompt);
   const std::vector<TokenId> prompt = arguments.raw ? prompter.encode_raw(asked) : prompter.encode(asked);
-  const GenerateOptions options = generate_options(arguments);
+  GenerateOptions options = generate_options(arguments);
+  options.more_ends = prompter.end_ids();
   check_room(prompt, config, options.max_new, "the prompt", "--max-new");
-  const std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
-  if (speaker.adapter)
-    attach_adapters(*network, PeftAdapter::open(*speaker.adapter), dtype == at::kDouble ? at::kDouble : at::kFloat);
-  network->set_training(Mode::evaluate);
+  const std::unique_ptr<Llama> network = load_speaker(speaker, dtype, device);
 
   StreamDecoder stream(tokenizer, DecodeSpecial::skip);
   const auto show = [&](std::int64_t id) {

@@ -85,6 +85,7 @@ void TextRows::count_cut(const TokenShards& shards, const Communicator& communic
 
 void TextRows::make_rows(const RowOptions& options) {
   for (const SequencePart& part : parts_) {
+    longest_sequence_ = std::max(longest_sequence_, part.length);
     num_tokens_ += part.length;
     num_targets_ += part.num_targets;
   }

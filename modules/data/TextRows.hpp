@@ -49,6 +49,8 @@ class TextRows {
   std::span<const SequencePart> parts(std::int64_t row) const;
   /// Tokens of the longest row.
   std::int64_t longest_row() const { return longest_row_; }
+  /// Tokens of the longest sequence as it is taken into a row.
+  std::int64_t longest_sequence() const { return longest_sequence_; }
   /// Over all rows.
   std::int64_t num_sequences() const { return static_cast<std::int64_t>(parts_.size()); }
   std::int64_t num_tokens() const { return num_tokens_; }
@@ -69,7 +71,7 @@ class TextRows {
 
   std::vector<SequencePart> parts_;      ///< row by row
   std::vector<std::size_t> first_part_;  ///< of each row, and the end
-  std::int64_t longest_row_ = 0, num_tokens_ = 0, num_targets_ = 0;
+  std::int64_t longest_row_ = 0, longest_sequence_ = 0, num_tokens_ = 0, num_targets_ = 0;
   std::int64_t num_overlong_ = 0, num_without_target_ = 0, num_cut_ = 0;
 };
 

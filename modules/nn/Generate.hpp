@@ -31,13 +31,14 @@ class TokenSampler {
   std::uint64_t num_drawn_ = 0;
 };
 
-/// What ends a generated text at one of LlamaConfig::eos.
+/// Whether a generated text ends where an end token is drawn.
 enum class EndTokens { stop, ignore };
 
 struct GenerateOptions {
   SamplingOptions sampling;
   std::int64_t max_new = 128;
   EndTokens end_tokens = EndTokens::stop;
+  std::vector<std::int64_t> more_ends = {};  ///< end tokens beside LlamaConfig::eos
 };
 
 /// Tokens that follow `prompt` (not empty), without the end token that stopped them. `on_token` is called with each as

@@ -177,7 +177,7 @@ void read_windows(const Keys& keys, LlamaConfig& config) {
   const bool is_qwen = config.architecture == "Qwen2ForCausalLM";
   // A Mistral file that leaves the key out means 4096; one that holds null means none.
   const bool is_null = keys.find("sliding_window") == nullptr && keys.holds("sliding_window");
-  if (is_qwen ? !keys.truth("use_sliding_window", false) : is_null) return;
+  if (is_null || (is_qwen && !keys.truth("use_sliding_window", false))) return;
   const std::int64_t window = keys.whole("sliding_window", 4096, 1, std::numeric_limits<std::int64_t>::max() / 2);
   const std::int64_t first = is_qwen ? keys.whole("max_window_layers", 28, 0, kLargestSize) : 0;
   config.windows.assign(static_cast<std::size_t>(config.num_layers), 0);

@@ -182,7 +182,10 @@ std::uint64_t ModelFolder::num_bytes() const {
 
 std::optional<std::string> ModelFolder::stored_name(const std::string& name, OutputLayer output) const {
   if (places_.contains(name)) return name;
+  // Programs that store a tensor once under one of its two names say so here; no others are one tensor in these models.
+  const bool has_two_names = name == kEmbeddings || name == kHead;
   for (const auto& [file_name, file] : files_) {
+    if (!has_two_names) break;
     const auto& metadata = file->file().metadata();
     const auto same = metadata.find(name);
     if (same != metadata.end() && places_.contains(same->second)) return same->second;
@@ -205,11 +208,7 @@ void ModelFolder::give_back(const std::string& name) const {
   SafetensorsFile::give_back(place(name).entry->bytes);
 }
 
-void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) const {
-  struct Copy {
-    const Place* from;
-    const at::Tensor* to;
-  };
+std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, OutputLayer output) const {
   std::vector<Copy> copies;
   std::vector<std::string> missing, unknown;
   std::set<std::string> used;
@@ -233,6 +232,15 @@ void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) con
     const std::optional<at::ScalarType> dtype = scalar_type_of(copy.from->entry->dtype);
     if (!dtype || !at::isFloatingType(*dtype)) refuse_dtype(folder_, copy.from->entry->name, copy.from->entry->dtype);
   }
+  return copies;
+}
+
+void ModelFolder::check(const NamedTensors& targets, OutputLayer output) const {
+  match(targets, output);
+}
+
+void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) const {
+  std::vector<Copy> copies = match(targets, output);
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
   });

@@ -47,6 +47,10 @@ class ModelFolder {
   /// Takes the pages of a tensor that was read out of this process.
   void give_back(const std::string& name) const;
 
+  /// Whether load_into() could fill the targets, which may be on the meta device: the files are compared with a model
+  /// before it takes any memory. \throws DataError as load_into()
+  void check(const NamedTensors& targets, OutputLayer output) const;
+
   /// Fills every target from the tensor of its name; dtype and device of the targets stay. Goes through the files once
   /// in file order and gives pages back on the way, so that the process holds the targets and some 64 MB more. Extra
   /// tensors are ignored when they can be computed (rotary inv_freq) or are the output layer of a tied model.
@@ -63,10 +67,16 @@ class ModelFolder {
     std::size_t file;
     const SafetensorsEntry* entry;
   };
+  struct Copy {
+    const Place* from;
+    const at::Tensor* to;
+  };
 
   ModelFolder() = default;
   void add_file(const std::string& name);
   const Place& place(const std::string& name) const;
+  /// What goes where. \throws DataError as load_into()
+  std::vector<Copy> match(const NamedTensors& targets, OutputLayer output) const;
 
   std::string folder_;
   std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;

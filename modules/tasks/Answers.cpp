@@ -27,6 +27,13 @@ std::vector<TokenId> Prompter::encode_raw(const std::string& prompt) const {
   return tokenizer_->encode(prompt, SpecialTokens::add);
 }
 
+std::vector<std::int64_t> Prompter::end_ids() const {
+  std::vector<std::int64_t> ids(tokenizer_->end_ids().begin(), tokenizer_->end_ids().end());
+  // A base model may have learnt a template whose end of a turn its own files do not know as an end.
+  if (const auto end = template_ ? tokenizer_->id_of(template_->end_of_turn()) : std::nullopt) ids.push_back(*end);
+  return ids;
+}
+
 void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
                 const std::string& what, const std::string& key) {
   if (prompt.empty()) throw UsageError(fmt::format("{} is empty", what), "there is nothing to continue");
@@ -41,6 +48,7 @@ std::string answer(Llama& network, const Prompter& prompter, const std::vector<T
   GenerateOptions options;
   options.sampling.temperature = 0;
   options.max_new = max_new;
+  options.more_ends = prompter.end_ids();
   const std::vector<std::int64_t> ids = generate(network, {prompt.begin(), prompt.end()}, options);
   const std::vector<TokenId> written(ids.begin(), ids.end());
   return prompter.tokenizer()->decode(written, DecodeSpecial::skip);

@@ -24,6 +24,8 @@ class Prompter {
   std::vector<TokenId> encode(const std::string& prompt) const;
   /// The prompt as it is.
   std::vector<TokenId> encode_raw(const std::string& prompt) const;
+  /// Tokens that end an answer: those of the tokenizer's folder, and the template's end of a turn.
+  std::vector<std::int64_t> end_ids() const;
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;

@@ -77,10 +77,24 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
     return network;
   }
   const ModelFolder files = ModelFolder::open(folder);
+  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  files.check(Llama(config, dtype, at::kMeta).weights(), output);
   auto network = std::make_unique<Llama>(config, dtype, device);
   const at::NoGradGuard no_grad;
-  files.load_into(network->weights(), config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own);
+  files.load_into(network->weights(), output);
   return network;
+}
+
+std::string tuned_file_of(const std::string& folder) {
+  if (std::filesystem::exists(CheckpointStore::average_file(folder))) return kAverageFile;
+  return std::filesystem::exists(std::filesystem::path(folder) / kAdapterConfigFile) ? kAdapterFile : kModelFile;
+}
+
+void load_average(Llama& network, const std::string& checkpoint) {
+  const at::NoGradGuard no_grad;
+  const bool is_tied = network.config().has_tied_embeddings;
+  ModelFolder::of_file(CheckpointStore::average_file(checkpoint))
+      .load_into(network.weights(), is_tied ? OutputLayer::tied : OutputLayer::own);
 }
 
 AdapterOptions adapter_options_of(const AdapterConfig& config) {

@@ -19,6 +19,13 @@ namespace multicard {
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed = std::nullopt);
 
+/// The file of a checkpoint's folder that holds what was trained: the moving average where there is one, else the
+/// adapter, else the weights.
+std::string tuned_file_of(const std::string& folder);
+
+/// Gives all weights the moving average of a checkpoint of full tuning. \throws DataError about the file
+void load_average(Llama& network, const std::string& checkpoint);
+
 /// What a network has to be given for an adapter's settings, with dropout off.
 AdapterOptions adapter_options_of(const AdapterConfig& config);
 

@@ -1,3 +1,5 @@
+#include "tasks/LanguageTask.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,10 +10,12 @@
 #include <fmt/format.h>
 
 #include "base/Blocks.hpp"
+#include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "io/Bytes.hpp"
 #include "tasks/DataReading.hpp"
-#include "tasks/LanguageTask.hpp"
 #include "tasks/StepSeed.hpp"
+#include "text/Tokenizer.hpp"
 
 namespace multicard {
 
@@ -73,6 +77,7 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     model_ = std::make_unique<LanguageModel>(options_, device_, communicator_);
     check_vocabulary(train_);
     if (test_) check_vocabulary(*test_);
+    if (communicator_.is_root()) warn_of_tokenizers();
   });
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
     interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path, train_.shards.info().template_name,
@@ -87,10 +92,32 @@ void LanguageTask::check_vocabulary(const TextSet& set) const {
                     "it was made with the tokenizer of another model",
                     "Prepare the text with --tokenizer " + options_.model.path + ".");
   const std::int64_t most = model_->network().config().max_positions;
-  if (set.rows.longest_row() > most && !options_.data.packing)
-    throw UsageError(
-        fmt::format("the longest sequence has {} tokens, but the model has {} positions", set.rows.longest_row(), most),
-        "", "Set data.max_length.");
+  if (const std::int64_t longest = set.rows.longest_sequence(); longest > most)
+    throw UsageError(fmt::format("the longest sequence has {} tokens, but the model has {} positions", longest, most),
+                     "", fmt::format("Set data.max_length={}.", most));
+}
+
+/// Ids of another tokenizer can all be in the vocabulary and mean other texts. Only a warning: a tokenizer that was
+/// saved again is another file and the same tokenizer.
+void LanguageTask::warn_of_tokenizers() const {
+  const auto warn = [](const std::string& one, const std::string& other) {
+    log_warning(
+        fmt::format("{} was made with another tokenizer file than {}: unless both give the same ids, the model "
+                    "reads other texts than were written",
+                    one, other));
+  };
+  const TokenSetInfo& info = train_.shards.info();
+  const std::optional<std::string> file = Tokenizer::file_in(options_.model.path);
+  if (file && !info.tokenizer_sha256.empty() && sha256_of_file(*file) != info.tokenizer_sha256)
+    warn(train_.shards.files().front(), *file);
+  if (!test_) return;
+  const TokenSetInfo& test = test_->shards.info();
+  if (test.tokenizer_sha256 != info.tokenizer_sha256)
+    warn(test_->shards.files().front(), train_.shards.files().front());
+  else if (test.template_name != info.template_name)
+    log_warning(
+        fmt::format("the test set has the template {}, the training set {}: the test loss is about other prompts",
+                    test.template_name, info.template_name));
 }
 
 TextLoaderOptions LanguageTask::loader_options() const {

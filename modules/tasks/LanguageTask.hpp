@@ -76,6 +76,7 @@ class LanguageTask final : public SessionTask {
 
   TextLoaderOptions loader_options() const;
   void check_vocabulary(const TextSet& set) const;
+  void warn_of_tokenizers() const;
   std::string tokens_text() const;
   /// Bytes that one token keeps on the device from forward to backward, measured on a short row.
   std::int64_t activation_bytes_per_token();

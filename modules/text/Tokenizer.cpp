@@ -117,17 +117,20 @@ Tokenizer::Tokenizer(std::unique_ptr<const TokenizerParts> parts) : parts_(std::
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
-  std::string file = path;
   std::error_code unused;
   const bool in_folder = fs::is_directory(path, unused);
-  if (in_folder) {
-    file = (fs::path(path) / kJsonName).string();
-    if (!fs::exists(file, unused)) file = (fs::path(path) / kModelName).string();
-    if (!fs::exists(file, unused))
-      throw DataError(fmt::format("{} holds no tokenizer", path),
-                      fmt::format("there is neither {} nor {}", kJsonName, kModelName));
-  }
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(read_parts(file, in_folder)));
+  const std::optional<std::string> file = in_folder ? file_in(path) : path;
+  if (!file)
+    throw DataError(fmt::format("{} holds no tokenizer", path),
+                    fmt::format("there is neither {} nor {}", kJsonName, kModelName));
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(read_parts(*file, in_folder)));
+}
+
+std::optional<std::string> Tokenizer::file_in(const std::string& folder) {
+  std::error_code unused;
+  for (const char* name : {kJsonName, kModelName})
+    if (const fs::path file = fs::path(folder) / name; fs::exists(file, unused)) return file.string();
+  return std::nullopt;
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens special) const {

@@ -29,6 +29,8 @@ class Tokenizer {
   /// tiktoken file has no special tokens; in a folder it has the 256 of Llama 3. What cannot be read exactly as the
   /// library reads it (another kind of model, an unknown step, a damaged file) is a DataError naming it.
   static std::shared_ptr<const Tokenizer> load(const std::string& path);
+  /// The file that load() would read for a model folder, if it has one.
+  static std::optional<std::string> file_in(const std::string& folder);
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;

@@ -170,6 +170,40 @@ class Language(CommandTest):
                     "random weights")
         self.expect(2, run(2, "run", self.deck, "model.random_weights=true", "run.steps=9", "run.seed=4"), "run.seed")
 
+    def changed_model(self, name, **settings):
+        folder = Path(self.path(name))
+        shutil.copytree(MODEL, folder)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **settings}))
+        return folder
+
+    def test_what_does_not_belong_to_the_model_is_noticed(self):
+        short = self.changed_model("short", max_position_embeddings=64)
+        for packing in ("false", "true"):
+            self.expect(2, run(1, "run", self.deck, "model.path=%s" % short, "data.packing=" + packing), "64 positions")
+        other = self.changed_model("other")
+        with open(other / "tokenizer.json", "a") as file:
+            file.write("\n")
+        self.expect(0, run(2, "run", self.deck, "model.path=%s" % other, "run.steps=1"), "another tokenizer file")
+        self.assertNotIn("another tokenizer file", run(1, "run", self.deck, "run.steps=1")[2])
+
+    def test_generate_and_export_take_the_moving_average(self):
+        def answer(*model):
+            code, out, err = run(1, "generate", *model, "--raw", "--greedy", "--max-new", "20", "--dtype", "fp32",
+                                 "Once upon a time")
+            self.assertEqual(code, 0, err)
+            return out
+        for method, override in (("lora", "method={name: lora, rank: 4, alpha: 8}"), ("full", "method={name: full}")):
+            for name, decay in ((method, "0.9"), (method + "_plain", "0")):
+                self.expect(0, run(1, "run", self.deck, override, "run.ema_decay=" + decay,
+                                   "optimizer.learning_rate=0.02", "run.output=" + self.path(name)))
+            averaged, plain = (answer(self.checkpoint(name)) for name in (method, method + "_plain"))
+            self.assertNotEqual(averaged, plain, method)
+            folder = self.path(method + "_export")
+            self.expect(0, run(1, "export", self.checkpoint(method), folder), "moving average")
+            exported = [str(MODEL), "--adapter", folder] if method == "lora" else [folder]
+            self.assertEqual(averaged, answer(*exported), method)
+
     def test_what_is_wrong_with_a_deck_is_said(self):
         self.expect(2, run(2, "run", self.deck, "method.name=qlora"), "qlora is not available in this version")
         self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")

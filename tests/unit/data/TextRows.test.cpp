@@ -74,6 +74,7 @@ TEST(TextRows, AreSequencesWithoutPacking) {
   EXPECT_EQ(rows.shape(1), (RowShape{{3}, 1}));
   EXPECT_EQ(rows.shape(2), (RowShape{{9}, 8}));  // never the first token
   EXPECT_EQ(rows.longest_row(), 9);
+  EXPECT_EQ(rows.longest_sequence(), 9);
   EXPECT_EQ(rows.num_tokens(), 17);
   EXPECT_EQ(rows.num_targets(), 11);
 }
@@ -129,7 +130,7 @@ TEST(TextRows, PackEverySequenceOnceAndNoRowTooFull) {
   const TextRows rows(*shards, options, world());
 
   std::set<std::int64_t> seen;
-  std::int64_t tokens = 0, targets = 0, last_first = -1, longest = 0;
+  std::int64_t tokens = 0, targets = 0, last_first = -1, longest = 0, longest_sequence = 0;
   for (std::int64_t row = 0; row < rows.num_rows(); ++row) {
     const RowShape shape = rows.shape(row);
     EXPECT_LE(shape.num_tokens(), 48);
@@ -148,6 +149,7 @@ TEST(TextRows, PackEverySequenceOnceAndNoRowTooFull) {
       EXPECT_GT(part.num_targets, 0);
       of_row += part.num_targets;
       tokens += part.length;
+      longest_sequence = std::max(longest_sequence, part.length);
     }
     EXPECT_EQ(shape.num_targets, of_row);
     targets += of_row;
@@ -159,6 +161,7 @@ TEST(TextRows, PackEverySequenceOnceAndNoRowTooFull) {
   EXPECT_EQ(rows.num_tokens(), tokens);
   EXPECT_EQ(rows.num_targets(), targets);
   EXPECT_EQ(rows.longest_row(), longest);
+  EXPECT_EQ(rows.longest_sequence(), longest_sequence);
 }
 
 TEST(TextRows, AreTheSameOnAnyRanks) {

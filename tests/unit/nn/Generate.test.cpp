@@ -99,6 +99,9 @@ TEST(Generate, StopsAtEachEndTokenUnlessTold) {
   EXPECT_EQ(stopped, std::vector<std::int64_t>(whole.begin(), end));
   options.end_tokens = EndTokens::ignore;
   EXPECT_EQ(generate(*network, prompt, options), whole);
+  options.end_tokens = EndTokens::stop;
+  options.more_ends = {whole[0]};
+  EXPECT_TRUE(generate(*network, prompt, options).empty());
 }
 
 TEST(Generate, ShowsTokensAsTheyComeAndCanBeStopped) {

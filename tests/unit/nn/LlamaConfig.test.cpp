@@ -104,6 +104,9 @@ TEST(LlamaConfig, KnowsWhatMistralAndQwenAddToLlama) {
   const LlamaConfig plain = parsed(qwen);
   EXPECT_TRUE(plain.has_qkv_bias && !plain.has_output_bias && !plain.has_mlp_bias);
   EXPECT_EQ(plain.window(31), 0);
+  json no_window = changed(qwen, {{"use_sliding_window", true}});
+  no_window["sliding_window"] = nullptr;
+  EXPECT_EQ(parsed(no_window).window(30), 0);
   const LlamaConfig windowed = parsed(changed(qwen, {{"use_sliding_window", true}, {"max_window_layers", 30}}));
   EXPECT_EQ(windowed.window(29), 0);
   EXPECT_EQ(windowed.window(30), 512);

@@ -81,7 +81,8 @@ TEST(ModelFolder, ResolvesTiedEmbeddingsWithoutAndWithMetadata) {
     write_model(scratch / "head", {{"lm_head.weight", at::ones({2, 2})}});
     write_model(scratch / "both",
                 {{"lm_head.weight", at::ones({2, 2})}, {"model.embed_tokens.weight", at::zeros({2, 2})}});
-    save_tensors(scratch / "model.safetensors", {{"x", at::ones({1})}}, {{"y", "x"}, {"z", "w"}});
+    save_tensors(scratch / "model.safetensors", {{"lm_head.weight", at::ones({1})}, {"x", at::ones({1})}},
+                 {{"model.embed_tokens.weight", "lm_head.weight"}, {"y", "x"}});
   }
   test::world().barrier();
 
@@ -93,8 +94,23 @@ TEST(ModelFolder, ResolvesTiedEmbeddingsWithoutAndWithMetadata) {
   const at::Tensor embeddings = at::ones({2, 2});
   both.load_into({{"model.embed_tokens.weight", embeddings}}, OutputLayer::tied);
   EXPECT_TRUE(at::equal(embeddings, at::zeros({2, 2})));
-  EXPECT_EQ(named.stored_name("y", OutputLayer::own), "x");
-  EXPECT_EQ(named.stored_name("z", OutputLayer::own), std::nullopt);
+  EXPECT_EQ(named.stored_name("model.embed_tokens.weight", OutputLayer::own), "lm_head.weight");
+  EXPECT_EQ(named.stored_name("y", OutputLayer::own), std::nullopt)
+      << "no two tensors of these models are one but these";
+}
+
+TEST(ModelFolder, IsComparedWithAModelThatTakesNoMemory) {
+  const test::ScratchFolder scratch;
+  if (test::world().is_root()) write_model(scratch / "m", {{"a", at::ones({2, 2})}});
+  test::world().barrier();
+  const ModelFolder model = ModelFolder::open(scratch / "m");
+  const auto meta = [](std::int64_t rows, std::int64_t columns) {
+    return at::empty({rows, columns}, at::TensorOptions(at::kMeta));
+  };
+
+  model.check({{"a", meta(2, 2)}}, OutputLayer::own);
+  EXPECT_THROW(model.check({{"a", meta(1 << 24, 1 << 20)}}, OutputLayer::own), DataError);
+  EXPECT_THROW(model.check({{"a", meta(2, 2)}, {"b", meta(1, 1)}}, OutputLayer::own), DataError);
 }
 
 TEST(ModelFolder, ConvertsShardsIntoEveryDtype) {
