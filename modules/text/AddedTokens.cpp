@@ -17,7 +17,7 @@ std::size_t begin_of_last_character(std::string_view text) {
 }
 
 bool is_word_character(std::string_view character) {
-  static const Regex pattern("^\\w");
+  static const Regex pattern(std::string("^[") + kRustWordCharacters + "]");
   return pattern.find(character, 0).has_value();
 }
 
@@ -87,7 +87,7 @@ std::vector<TextSegment> split_at_tokens(std::string_view text, const TokenFinde
   while (!finder.is_empty() && from < text.size()) {
     std::optional<TokenFinder::Found> found = finder.find(text, from);
     if (!found) break;
-    from = found->end;
+    from = found->end;  // the library looks for tokens before any takes white space, and also in what one takes
     const AddedToken& token = *found->token;
     if (token.is_single_word &&
         (ends_with_word(text.substr(0, found->begin)) || starts_with_word(text.substr(found->end))))
@@ -96,7 +96,7 @@ std::vector<TextSegment> split_at_tokens(std::string_view text, const TokenFinde
     if (token.strips_right) found->end = end_of_space(text, found->end);
     if (done < found->begin) segments.push_back({text.substr(done, found->begin - done), nullptr});
     segments.push_back({text.substr(found->begin, found->end - found->begin), &token});
-    from = done = found->end;
+    done = found->end;
   }
   if (done < text.size()) segments.push_back({text.substr(done), nullptr});
   return segments;

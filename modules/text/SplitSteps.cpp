@@ -17,10 +17,6 @@ namespace {
 
 using Steps = std::vector<std::shared_ptr<const SplitStep>>;
 
-// What Rust's regex crate takes for \w: alphabetic characters, marks, digits, connectors, joiners.
-const char* const kRustWord =
-    "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-"
-    "\\x{1F189}\\x{200C}\\x{200D}]";
 const char* const kGpt2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 /// Turns the stream of matches and of what lies between them into parts.
@@ -217,7 +213,7 @@ Steps make_split_steps(const nlohmann::json& description, const std::string& typ
     return {by_character(is_white_space, SplitBehavior::removed),
             by_character(is_punctuation, SplitBehavior::isolated)};
   if (type == "Whitespace")
-    return {std::make_shared<PatternSplit>(Regex(fmt::format("{0}+|[^\\s{1}+", kRustWord, kRustWord + 1)),
+    return {std::make_shared<PatternSplit>(Regex(fmt::format("[{0}]+|[^\\s{0}]+", kRustWordCharacters)),
                                            SplitBehavior::removed, true)};
   throw DataError(fmt::format("the pre-tokenizer {} is not supported", type));
 }

@@ -86,8 +86,8 @@ std::string without_marks(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const char32_t character = next_character(text, at);
-    if (utf8proc_category(static_cast<utf8proc_int32_t>(character)) != UTF8PROC_CATEGORY_MN)
-      append_utf8(result, character);
+    const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+    if (category < UTF8PROC_CATEGORY_MN || category > UTF8PROC_CATEGORY_ME) append_utf8(result, character);
   }
   return result;
 }

@@ -11,7 +11,7 @@ enum class NormalForm { nfc, nfd, nfkc, nfkd };
 /// All of these take valid UTF-8 and time in proportion to its length.
 std::string normalized(std::string_view text, NormalForm form);
 std::string lower_case(std::string_view text);
-/// Without the characters of category Mn.
+/// Without the characters of the categories M.
 std::string without_marks(std::string_view text);
 
 /// Categories Nd, Nl, No.

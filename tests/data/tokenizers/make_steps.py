@@ -254,6 +254,36 @@ def variants(text_ids):
         "post_processor": {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1]},
     }
     yield "ignore merges", "ignoring", {"pre_tokenizer": gpt2, "decoder": gpt2}
+    yield "marks", "bytes", {
+        "normalizer": sequence("normalizers", {"type": "NFD"}, {"type": "StripAccents"}),
+        "pre_tokenizer": gpt2,
+        "decoder": gpt2,
+        "texts": ["हिन्दी", "தமிழ்", "a\u20dd café", "\u0903\u0488x"],
+    }
+    yield "single words", "bytes", {
+        "pre_tokenizer": gpt2,
+        "decoder": gpt2,
+        "added_tokens": [added(1000, "<c>", single_word=True)],
+        "texts": ["Ⅷ<c>", "\u200d<c>", "a<c> <c>", "<c>Ⓐ", "<c>²<c>", "_<c>", "\u20dd<c>", "1<c>.<c>"],
+    }
+    yield "tokens in white space that others take", "bytes", {
+        "pre_tokenizer": gpt2,
+        "decoder": gpt2,
+        "added_tokens": [
+            added(1000, "<|a|>", rstrip=True),
+            added(1001, "\n\n"),
+            added(1002, "<|b|>", lstrip=True),
+        ],
+        "texts": [
+            "<|a|>\n\nhi",
+            "x <|a|> \n\nhi",
+            "<|a|>\n\n  hi",
+            "<|a|> \n\n\n\n\n hi",
+            "<|a|>\n\n  <|b|>",
+            "x\n\n <|b|><|a|>  ",
+            "<|a|>\n\n<|a|>",
+        ],
+    }
 
 
 def main():
@@ -288,6 +318,7 @@ def main():
             **parts,
         }
         fuse = file.pop("fuse_unk", None)
+        own_texts = file.pop("texts", None)
         whole = json.loads(json.dumps({**file, "model": all_models[model]}))
         if fuse is not None:
             whole["model"]["fuse_unk"] = file["fuse_unk"] = fuse
@@ -299,7 +330,7 @@ def main():
         file["added_tokens"] = whole["added_tokens"]
         library = Tokenizer.from_str(json.dumps(whole))
         cases = []
-        for text in draw.sample(texts, 12):
+        for text in own_texts or draw.sample(texts, 12):
             ids, special = (library.encode(text, add_special_tokens=flag).ids for flag in (False, True))
             cases.append(
                 [text, ids, special, library.decode(ids, skip_special_tokens=False), library.decode(special)]

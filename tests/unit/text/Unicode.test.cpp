@@ -58,6 +58,10 @@ TEST(NormalForms, OrderMarksInTimeInProportion) {
   EXPECT_TRUE(normalized(marks, NormalForm::nfc).starts_with("\u00e1\u0316\u0316"));
 }
 
+TEST(Marks, OfAllThreeCategoriesAreLeftOut) {
+  EXPECT_EQ(without_marks("e\u0301x\u0903y\u20ddz"), "exyz");
+}
+
 TEST(Regex, ReadsClassesAsTheLibraryDoes) {
   const auto matches = [](const char* pattern, std::string_view text) {
     const std::optional<Regex::Match> match = Regex(pattern).find(text, 0);
