@@ -1,8 +1,12 @@
 // Reading tokenizer.json, the format of the tokenizers library.
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "text/ByteAlphabet.hpp"
 #include "text/Json.hpp"
 #include "text/TokenizerParts.hpp"
@@ -99,6 +103,22 @@ Bpe read_model(const json& model, const Vocabulary& texts, WordUnit unit) {
   return Bpe(unit == WordUnit::bytes ? by_bytes(texts) : texts, read_merges(model, texts), options);
 }
 
+/// Warns of ids that the tokenizers library would not give. It numbers tokens that the vocabulary lacks one by one,
+/// whatever the file says, and so may what the model was trained with.
+void warn_of_other_ids(const std::vector<AddedToken>& tokens, const Vocabulary& texts, std::size_t num_texts) {
+  std::size_t next = num_texts;
+  std::set<std::string_view> known;
+  for (const AddedToken& token : tokens) {
+    if (!known.insert(token.content).second) continue;
+    if (!texts.find(token.content) && token.id != next)
+      return log_warning(fmt::format(
+          "the added token {} has the id {} in the file, where the tokenizers library gives it {}, the next one that "
+          "is free: token ids of multicard, which are the file's, will be others than the library's",
+          json(token.content).dump(), token.id, next));
+    next = std::max(next, token.id + std::size_t{1});
+  }
+}
+
 std::vector<AddedToken> read_added_tokens(const json& file, const Vocabulary& texts) {
   constexpr std::size_t kLongest = 1024;
   std::vector<AddedToken> tokens;
@@ -181,6 +201,7 @@ std::unique_ptr<TokenizerParts> parts_of_json(std::string_view bytes, const std:
   PreTokenizer pre_tokenizer(or_null(optional_member(file, "pre_tokenizer")));
   Vocabulary texts = read_vocabulary(model);
   std::vector<AddedToken> added = read_added_tokens(file, texts);
+  warn_of_other_ids(added, texts, model["vocab"].size());
   Bpe bpe = read_model(model, texts, pre_tokenizer.unit());
   return std::unique_ptr<TokenizerParts>(
       new TokenizerParts{path, "", std::move(added), std::move(texts), std::move(bpe),

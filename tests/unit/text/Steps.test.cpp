@@ -62,6 +62,29 @@ TEST(Steps, UnknownOnesAreNamed) {
   EXPECT_NE(refusal(file).find("dropout"), std::string::npos);
 }
 
+std::string warning_of(const json& file) {
+  testing::internal::CaptureStderr();
+  load_json(file);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Steps, IdsThatTheLibraryWouldNotGiveAreWarnedOf) {
+  json file = small_file();
+  file["added_tokens"] = json::array();
+  const std::size_t next = file["model"]["vocab"].size();
+  const auto add = [&](const char* content, std::size_t id) {
+    file["added_tokens"].push_back({{"content", content}, {"id", id}});
+  };
+  add("<s>", file["model"]["vocab"]["<s>"]);
+  add("<first>", next);
+  add("<second>", next + 1);
+  EXPECT_EQ(warning_of(file), "");
+  add("<third>", next + 5);
+  const std::string warning = warning_of(file);
+  EXPECT_NE(warning.find("\"<third>\" has the id " + std::to_string(next + 5)), std::string::npos) << warning;
+  EXPECT_NE(warning.find("gives it " + std::to_string(next + 2)), std::string::npos) << warning;
+}
+
 json with_pattern(const std::string& pattern) {
   json file = small_file();
   file["pre_tokenizer"] = {
