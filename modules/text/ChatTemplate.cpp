@@ -55,17 +55,26 @@ json special_tokens(const std::string& folder) {
   return tokens;
 }
 
-/// Conversations that tell the known formats apart: with and without system message and answer, contents with white
-/// space around them.
+/// Conversations that tell the known formats from each other and from formats that are nearly theirs: with and without
+/// system message and answer, contents with white space around them and without any, a later system message, and
+/// answers with the reasoning that some models' templates cut away.
 std::vector<std::vector<Message>> probes() {
   const Message system{"system", " You are\n terse.  "}, user{"user", "  What is <b>1 + 1</b>?\n"},
-      assistant{"assistant", "\n It is two. "}, thanks{"user", "Thanks 'a' \"lot\" \u4e2d"}, bye{"assistant", "Bye"};
+      assistant{"assistant", "\n It is two. "}, thanks{"user", "Thanks 'a' \"lot\" \u4e2d"}, bye{"assistant", "Bye"},
+      later{"system", "Be verbose."}, no_system{"system", ""}, no_question{"user", ""}, no_answer{"assistant", ""},
+      thought{"assistant", "<think>\nOne, two.\n</think>\n\nTwo."}, second{"assistant", "One.</think>Two."};
   return {{user},
           {system, user},
           {user, assistant},
           {system, user, assistant},
           {user, assistant, thanks},
-          {system, user, assistant, thanks, bye}};
+          {system, user, assistant, thanks, bye},
+          {no_question, assistant},
+          {no_system, user, no_answer, no_question, bye},
+          {user, assistant, later, thanks, bye},
+          {system, user, later, assistant},
+          {user, thought},
+          {user, thought, thanks, second}};
 }
 
 bool renders_alike(const JinjaTemplate& chat_template, const json& specials, const PromptTemplate& known) {

@@ -116,6 +116,24 @@ TEST(ChatTemplate, OthersAreThereButUnknown) {
   EXPECT_EQ(known(loops), "unknown");
 }
 
+TEST(ChatTemplate, NearlyKnownOnesAreUnknown) {
+  const std::string turn = "{{ '<|im_start|>' + m.role + '\\n' + text + '<|im_end|>\\n' }}";
+  const std::string open = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+  const auto with_body = [&](const std::string& body) {
+    return known("{% for m in messages %}{% set text = m.content %}" + body + "{% endfor %}" + open);
+  };
+  EXPECT_EQ(with_body(turn), "chatml");
+  EXPECT_EQ(with_body("{% if m.content %}" + turn + "{% endif %}"), "unknown");
+  EXPECT_EQ(with_body("{% if m.role == 'system' or m.content %}" + turn + "{% endif %}"), "unknown");
+  EXPECT_EQ(with_body("{% if m.role != 'system' or m.content %}" + turn + "{% endif %}"), "unknown");
+  EXPECT_EQ(with_body("{% if m.role != 'system' or loop.first %}" + turn + "{% endif %}"), "unknown");
+  EXPECT_EQ(with_body("{% if m.role == 'assistant' and '</think>' in text %}"
+                      "{% set text = text.split('</think>')[-1] %}{% endif %}" +
+                      turn),
+            "unknown");
+  EXPECT_EQ(with_body("{% if '</think>' in text and not loop.last %}{% set text = '' %}{% endif %}" + turn), "unknown");
+}
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i)
