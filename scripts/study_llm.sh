@@ -69,7 +69,8 @@ measure() {
   shift
   text=$(multicard run "$decks/../lora.yaml" "model.path=$model" "$train" data.test=null evaluate.at_start=false \
     evaluate.prompts=null data.drop_last=true run.resume=never "run.output=$results/none" run.device=cpu \
-    "run.steps=$steps" "profile.skip_steps=$skip_steps" schedule.warmup_steps=0 "$@" --dry-run 2>&1) ||
+    "run.steps=$steps" "profile.skip_steps=$skip_steps" schedule.warmup_steps=0 run.micro_batch=1 \
+    "$@" --dry-run 2>&1) ||
     die "multicard run --dry-run did not say how long the rows of $train are: $text"
   sed -nE -e 's/,([0-9])/\1/g' \
     -e 's/^data +([0-9]+) rows .* at most ([0-9]+) tokens\), ([0-9]+) tokens.*/\1 \3 \2/;t keep' \
@@ -122,7 +123,7 @@ target() {
 # in $found, its distance in $best. Succeeds within 1.5 %.
 attempt() {
   local numbers longest off
-  numbers=$(measure "$1" "data.packing=$3" "data.max_length=$5" "run.global_batch=$4" "run.seed=$6")
+  numbers=$(measure "$1" "data.packing=$3" "data.max_length=$5" "run.global_batch=$4" "run.seed=$6") || exit
   longest=$(cut -d ' ' -f 3 <<<"$numbers") got=${numbers##* }
   off=$(calculate "($got > $2 ? $got / $2 : $2 / $got) - 1" 6)
   if holds "$off < $best"; then best=$off found="$4 $5 $6 $got $longest"; fi
@@ -182,7 +183,7 @@ equal_tokens() {
         count=$(settle_packed "$name" "$2" $((count < ranks ? ranks : count)) "$least")
       fi
       read -r count length seed got widest <<<"$count"
-      if ! holds "${got:-0} > 0.98 * $2 && $got < 1.02 * $2"; then
+      if ! holds "${got:-0} > 0.98 * $2 && ${got:-0} < 1.02 * $2"; then
         say "no rows of $name, $how, have $2 tokens a step: the nearest have ${got:-none}. Use another \$TOKENS."
         return 3
       fi
@@ -227,7 +228,8 @@ statistics >"$scratch/statistics"
 cases=$(equal_rows "$scratch/statistics")
 step 3 5 "${launch[*]} multicard sweep $decks/dataset_types.yaml ${quick[*]}"
 sweep dataset_types rows "$cases" "${of_rows[@]}"
-cases=$(equal_tokens "$scratch/statistics" "$(target "$scratch/statistics")") || exit
+amount=$(target "$scratch/statistics") || exit
+cases=$(equal_tokens "$scratch/statistics" "$amount") || exit
 step 4 5 "${launch[*]} multicard sweep $decks/dataset_types_tokens.yaml ${quick[*]}"
 sweep dataset_types_tokens tokens "$cases" "${of_tokens[@]}"
 step 5 5 "Making tables, plots and the report"
