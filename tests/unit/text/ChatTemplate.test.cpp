@@ -63,7 +63,7 @@ TEST(ChatTemplate, IsFoundWhateverItsSpelling) {
                   "{%- if tools %}{{- raise_exception('no tools') }}{%- endif %}\n"
                   "{{- '<|im_start|>system\\n' + first + '<|im_end|>\\n' }}\n"
                   "{%- for message in rest %}\n"
-                  "    {%- if message.role in ['user', 'assistant'] and not message.tool_calls %}\n"
+                  "    {%- if message.role in ['system', 'user', 'assistant'] and not message.tool_calls %}\n"
                   "        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}\n"
                   "    {%- elif loop.last %}{{ message.tool_calls | tojson }}{%- endif %}\n"
                   "{%- endfor %}\n"
