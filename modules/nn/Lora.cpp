@@ -30,31 +30,39 @@ void check_values(const AdapterOptions& options) {
   if (options.targets.empty()) throw UsageError("method.targets is empty", "nothing would be trained");
 }
 
-[[noreturn]] void refuse_target(const std::string& target, const std::vector<std::string>& names) {
+[[noreturn]] void refuse_targets(const AdapterOptions& options, const std::string& problem, const std::string& why,
+                                 const std::string& suggestion = {}) {
+  if (options.file.empty()) throw UsageError("method.targets: " + problem, why, suggestion);
+  throw DataError(options.file + ": target_modules: " + problem, why, suggestion);
+}
+
+[[noreturn]] void refuse_target(const AdapterOptions& options, const std::string& target,
+                                const std::vector<std::string>& names) {
   if (target == "lm_head" || target == "embed_tokens" || target == "model.embed_tokens")
-    throw UsageError("method.targets: " + target + " cannot be adapted", "adapters belong to layers of the blocks");
+    refuse_targets(options, target + " cannot be adapted", "adapters belong to layers of the blocks");
   std::vector<std::string> known{kAllLinear};
   for (const std::string& name : names) {
     const std::string last = name.substr(name.rfind('.') + 1);
     if (std::find(known.begin(), known.end(), last) == known.end()) known.push_back(last);
   }
   const auto near = nearest(target, known);
-  throw UsageError("method.targets: \"" + target + "\" matches no linear layer",
-                   "they are named like " + names.front() + " and " + names.back(),
-                   near ? "Did you mean " + *near + "?" : "");
+  refuse_targets(options, "\"" + target + "\" matches no linear layer",
+                 "they are named like " + names.front() + " and " + names.back(),
+                 near ? "Did you mean " + *near + "?" : "");
 }
 
-std::vector<std::string> matching_expression(const std::string& expression, const std::vector<std::string>& names) {
+std::vector<std::string> matching_expression(const AdapterOptions& options, const std::vector<std::string>& names) {
   constexpr std::uint64_t kMostSteps = 1'000'000;  // names are short, and an honest expression takes some hundreds
+  const std::string& expression = options.targets[0];
   std::vector<std::string> matching;
   try {
     const Regex regex = Regex::whole(expression, {"the regular expression", kMostSteps});
     for (const std::string& name : names)
       if (regex.find(name, 0)) matching.push_back(name);
   } catch (const DataError& error) {
-    throw UsageError("method.targets: " + error.problem(), error.why());
+    refuse_targets(options, error.problem(), error.why());
   }
-  if (matching.empty()) refuse_target(expression, names);
+  if (matching.empty()) refuse_target(options, expression, names);
   return matching;
 }
 
@@ -68,9 +76,9 @@ std::vector<std::string> adapted_layers(const AdapterOptions& options, const std
   check_values(options);
   const std::vector<std::string>& targets = options.targets;
   if (targets.size() == 1 && targets[0] == kAllLinear) return names;
-  if (targets.size() == 1 && !ends_any(names, targets[0])) return matching_expression(targets[0], names);
+  if (targets.size() == 1 && !ends_any(names, targets[0])) return matching_expression(options, names);
   for (const std::string& target : targets)
-    if (!ends_any(names, target)) refuse_target(target, names);
+    if (!ends_any(names, target)) refuse_target(options, target, names);
   std::vector<std::string> matching;
   std::copy_if(names.begin(), names.end(), std::back_inserter(matching), [&](const std::string& name) {
     return std::any_of(targets.begin(), targets.end(),

@@ -18,14 +18,16 @@ struct AdapterOptions {
   /// Names that the linear layers' names end in (q_proj, self_attn.q_proj), or a single regular expression that whole
   /// names (model.layers.0.self_attn.q_proj) match, or all-linear: every linear layer of the blocks, not lm_head.
   std::vector<std::string> targets{"all-linear"};
+  std::string file = {};  ///< the adapter that the targets come from; empty: method.targets of a deck
   at::ScalarType dtype = at::kFloat;
   std::uint64_t seed = 1;  ///< of the values of A
 
   double scaling() const;
 };
 
-/// Which of `names` are adapted, in their order. UsageError for a target that matches none of them or that names the
-/// embedding or lm_head, for an expression that is not one, and for a rank or dropout out of range.
+/// Which of `names` are adapted, in their order. UsageError (DataError if the targets come from a file) for a target
+/// that matches none of them or that names the embedding or lm_head, and for an expression that is not one or takes too
+/// long; UsageError for a rank or dropout out of range.
 std::vector<std::string> adapted_layers(const AdapterOptions& options, const std::vector<std::string>& names);
 
 }  // namespace multicard

@@ -48,6 +48,7 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
                                        std::set(config.targets.begin(), config.targets.end()))
       check_same("targets", std::optional(join(method.targets, ", ")), join(config.targets, ", "), start->path());
     adapters = adapter_options_of(config);
+    adapters.file = start->path();
   } else {
     adapters.rank = *method.rank;
     adapters.alpha = *method.alpha;
@@ -108,6 +109,7 @@ AdapterOptions adapter_options_of(const AdapterConfig& config) {
 
 void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype) {
   AdapterOptions options = adapter_options_of(adapter.config());
+  options.file = adapter.path();
   options.dtype = dtype;
   network.add_adapters(options);
   const at::NoGradGuard no_grad;

@@ -67,6 +67,20 @@ TEST(AdaptedLayers, RefuseTargetsThatNameNothing) {
   }
 }
 
+TEST(AdaptedLayers, OfAFileAreItsFault) {
+  for (const char* target : {"(", "w_proj", "lm_head", "(([a-z0-9._]+)+)+[A-Z]"}) {
+    AdapterOptions options;
+    options.targets = {target};
+    options.file = "adapters/one";
+    try {
+      adapted_layers(options, kNames);
+      FAIL() << target;
+    } catch (const DataError& error) {
+      EXPECT_TRUE(error.problem().starts_with("adapters/one: target_modules: ")) << error.what();
+    }
+  }
+}
+
 TEST(AdaptedLayers, RefuseOptionsOutOfRange) {
   for (const AdapterOptions& options : {AdapterOptions{.rank = 0}, AdapterOptions{.alpha = 0},
                                         AdapterOptions{.dropout = 1}, AdapterOptions{.dropout = -0.1}})
