@@ -12,8 +12,8 @@
 
 namespace multicard {
 
-/// The members of a set that are what Rust's regex crate takes for \w: alphabetic characters, marks, digits, connectors,
-/// joiners. The tokenizers library uses that crate beside Oniguruma, whose \w is another.
+/// The members of a set that are what Rust's regex crate takes for \w: alphabetic characters, marks, digits,
+/// connectors, joiners. The tokenizers library uses that crate beside Oniguruma, whose \w is another.
 constexpr const char* kRustWordCharacters =
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
     "\\x{1F170}-\\x{1F189}\\x{200C}\\x{200D}";
