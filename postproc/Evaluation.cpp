@@ -39,9 +39,27 @@ std::vector<ConfusionCount> mistakes(const EvaluationReport& report) {
   return out;
 }
 
+/// "3 of 50, 6.0 % (95 % interval 2.1 to 16.2 %)"
+std::string exact_match_text(const LanguageScore& score) {
+  return fmt::format("{} of {}, {} (95 % interval {:.1f} to {:.1f} %)", grouped(score.hits), grouped(score.questions),
+                     percent(score.exact_match.value), 100 * score.exact_match.interval->low,
+                     100 * score.exact_match.interval->high);
+}
+
+std::string language_sentence(const EvaluationReport& report) {
+  const LanguageScore& score = *report.language;
+  std::string out =
+      fmt::format("Test loss {}, perplexity {} over {} ({}, {} of them targets)", significant(report.loss),
+                  significant(score.perplexity), counted(report.samples, "sequence"), counted(score.tokens, "token"),
+                  grouped(score.targets));
+  if (score.questions > 0) out += "; exact match " + exact_match_text(score);
+  return out + ".";
+}
+
 }  // namespace
 
-std::string accuracy_sentence(const EvaluationReport& report) {
+std::string score_sentence(const EvaluationReport& report) {
+  if (report.language) return language_sentence(report);
   if (!report.accuracy.known()) return "No sample was evaluated.";
   std::string out = fmt::format("Accuracy {} (95 % interval {} over {})", alike(report.accuracy.value, 1, 4),
                                 range_text(report.accuracy, 4), counted(report.samples, "sample"));
@@ -60,10 +78,27 @@ std::string confusion_sentence(const EvaluationReport& report) {
 }
 
 std::string evaluation_name(const RunReport& run) {
+  const std::string model = setting(run, "model"), weights = setting(run, "weights");
   std::vector<std::string> parts;
-  for (const char* key : {"model", "weights"})
-    if (const std::string value = setting(run, key); !value.empty()) parts.push_back(value);
+  if (!model.empty()) parts.push_back(last_name(model));
+  if (!weights.empty() && weights != model) parts.push_back(weights);
   return parts.empty() ? run.name : join(parts, ", ");
+}
+
+std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunReport& run) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  if (const EvaluationReport& report = *run.evaluation; report.language) {
+    const LanguageScore& score = *report.language;
+    facts = {{"test loss", significant(report.loss)},
+             {"perplexity", significant(score.perplexity)},
+             {"sequences", grouped(report.samples)},
+             {"tokens", grouped(score.tokens)},
+             {"targets", grouped(score.targets)}};
+    if (score.questions > 0) facts.emplace_back("exact match", exact_match_text(score));
+  }
+  for (const char* key : {"model", "weights", "weights_origin", "dataset", "precision", "device", "ranks"})
+    if (const std::string value = setting(run, key); !value.empty()) facts.emplace_back(key_label(key), value);
+  return facts;
 }
 
 HtmlTable classes_table(const EvaluationReport& report) {

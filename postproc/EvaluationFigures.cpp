@@ -94,13 +94,13 @@ void add_confusion_figure(const RunReport& run, const std::string& id, std::vect
   const std::string of = counted(report.samples, "sample") + " of " + fmt::format("{} classes", report.classes.size());
   if (report.classes.size() > kMostWithNumbers) {
     const LargeMap map{title, of + "; darker: a larger share of the row", report};
-    figures.push_back(figure_of(id, Section::learning, map, accuracy_sentence(report), "Confusion matrix"));
+    figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix"));
     return;
   }
   HeatMap map = small_map(report);
   map.title = title;
   map.subtitle = of + "; numbers are samples, darker is a larger share of the row";
-  figures.push_back(figure_of(id, Section::learning, map, accuracy_sentence(report), "Confusion matrix"));
+  figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix"));
 }
 
 }  // namespace multicard::post

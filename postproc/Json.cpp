@@ -143,6 +143,16 @@ Json json_of(const Study& study) {
 Json json_of(const Collection& collection, const RunReport& run) {
   const EvaluationReport& report = *run.evaluation;
   Json out{{"file", collection.sources[run.source].path}, {"run", run.name}, {"settings", run.settings}};
+  if (report.language) {
+    out["loss"] = number(report.loss);
+    out["perplexity"] = number(report.language->perplexity);
+    out["sequences"] = report.samples;
+    out["tokens"] = report.language->tokens;
+    out["targets"] = report.language->targets;
+    out["questions"] = report.language->questions;
+    out["exact_match"] = json_of(report.language->exact_match);
+    return out;
+  }
   out["accuracy"] = json_of(report.accuracy);
   out["top5"] = number(report.top5);
   out["loss"] = number(report.loss);

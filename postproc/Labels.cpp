@@ -31,6 +31,12 @@ std::string short_key(const std::string& key) {
   return parts.back();
 }
 
+std::string last_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 std::string key_label(const std::string& key) {
   std::string label = short_key(key);
   for (const auto& [name, said] : kSaid)

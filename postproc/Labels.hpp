@@ -10,6 +10,9 @@ namespace multicard::post {
 /// The last component of a deck path; the one before it where that is "name": image_size, strategy, model.
 std::string short_key(const std::string& key);
 
+/// The last part of a path: a language model is a folder, whose own name says which.
+std::string last_name(std::string path);
+
 /// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
 /// "workers 4" for anything else.
 std::string setting_label(const std::string& key, const std::string& value);

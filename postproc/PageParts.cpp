@@ -119,6 +119,9 @@ std::string first_deck(const Collection& collection, const std::string& path) {
     for (const RunReport& run : study.runs)
       if (study.sources[run.source].path == path && !run.deck.empty())
         return folded("Resolved deck of run " + run.name, preformatted(run.deck));
+  for (const RunReport& run : collection.evaluated)
+    if (collection.sources[run.source].path == path && !run.deck.empty())
+      return folded("Resolved deck of the evaluation", preformatted(run.deck));
   return {};
 }
 
@@ -128,7 +131,7 @@ std::string answer_html(const Collection& collection) {
   std::string out = "<div class=\"answer\">\n";
   out += each_study(collection, [&](std::size_t i) { return answer_of(collection.studies[i]); });
   for (const RunReport& run : collection.evaluated)
-    out += paragraph(fmt::format("{}: {}", evaluation_name(run), accuracy_sentence(*run.evaluation)));
+    out += paragraph(fmt::format("{}: {}", evaluation_name(run), score_sentence(*run.evaluation)));
   return out + "</div>\n";
 }
 
@@ -187,9 +190,11 @@ std::string evaluations_html(const Collection& collection, const PageFigures& fi
     const RunReport& run = collection.evaluated[i];
     const EvaluationReport& report = *run.evaluation;
     if (collection.evaluated.size() > 1) out += subheading(evaluation_name(run));
+    if (!report.language) out += paragraph(score_sentence(report));
+    out += name_value_table(evaluation_facts(run));
+    if (report.language) continue;
     const std::string classes = table(classes_table(report));
-    out += paragraph(accuracy_sentence(report)) +
-           figures_of({collection.sources[run.source]}, figures.of_evaluations[i], Section::learning, Topics::unnamed) +
+    out += figures_of({collection.sources[run.source]}, figures.of_evaluations[i], Section::learning, Topics::unnamed) +
            (report.classes.size() <= kMostClassesUnfolded
                 ? classes
                 : folded(fmt::format("Table of {} classes", report.classes.size()), classes));

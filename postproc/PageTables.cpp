@@ -98,14 +98,16 @@ HtmlTable phases_table(const Study& study) {
 
 std::string communication_html(const Study& study) {
   HtmlTable out{
-      "Collectives of the run in the middle of each cell, seconds as means over ranks. Overlapped is the share "
-      "that no rank waited for.",
+      "Collectives of the run in the middle of each cell, seconds as means over ranks. Exposed is the time in "
+      "wait(), with what slower ranks are waited for; overlapped is 1 − exposed / total, and 0 where more is waited "
+      "than the operations themselves take.",
       {"configuration", "ranks", "kind", "calls", "payload", "on the bus", "total, s", "exposed, s", "overlapped"},
       {}};
   for (const Cell& cell : study.cells) {
     if (cell.measured.empty()) continue;
     for (const auto& [kind, totals] : representative(study, cell).communication) {
-      const double overlapped = totals.seconds_total > 0 ? 1 - totals.seconds_exposed / totals.seconds_total : kNone;
+      const double overlapped =
+          totals.seconds_total > 0 ? std::max(0.0, 1 - totals.seconds_exposed / totals.seconds_total) : kNone;
       out.rows.push_back({label_of(study, cell), number(cell.ranks), kind, number(static_cast<double>(totals.calls)),
                           HtmlCell(human_bytes(totals.payload_bytes), totals.payload_bytes),
                           HtmlCell(human_bytes(totals.bus_bytes), totals.bus_bytes), number(totals.seconds_total, 3),

@@ -1,5 +1,7 @@
 #include "postproc/ReduceEvaluation.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -54,9 +56,37 @@ std::vector<ConfusionCount> confusion_of(const Table& table, std::size_t num_cla
   return out;
 }
 
+double real(const RunSummary& summary, const char* name) {
+  const auto found = summary.reals.find(name);
+  return found == summary.reals.end() ? kNone : found->second;
+}
+
+std::int64_t integer(const RunSummary& summary, const char* name) {
+  const auto found = summary.integers.find(name);
+  return found == summary.integers.end() ? 0 : found->second;
+}
+
+EvaluationReport language_evaluation(const RunSummary& summary) {
+  EvaluationReport report;
+  report.loss = real(summary, "loss");
+  report.samples = integer(summary, "samples");
+  LanguageScore score;
+  score.perplexity = real(summary, "perplexity");
+  score.tokens = integer(summary, "tokens");
+  score.targets = integer(summary, "trained_tokens");
+  score.questions = integer(summary, "questions");
+  if (score.questions > 0) {
+    score.hits = std::lround(real(summary, "exact_match") * static_cast<double>(score.questions));
+    score.exact_match = estimate_of_share(score.hits, score.questions);
+  }
+  report.language = score;
+  return report;
+}
+
 }  // namespace
 
 std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary) {
+  if (summary.reals.contains("perplexity")) return language_evaluation(summary);
   const auto classes = summary.tables.find("evaluation/classes");
   if (classes == summary.tables.end()) return std::nullopt;
   EvaluationReport report;
@@ -67,12 +97,8 @@ std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary) {
     correct += score.correct;
   }
   report.accuracy = estimate_of_share(correct, report.samples);
-  const auto real = [&](const char* name) {
-    const auto found = summary.reals.find(name);
-    return found == summary.reals.end() ? kNone : found->second;
-  };
-  report.top5 = real("top5");
-  report.loss = real("loss");
+  report.top5 = real(summary, "top5");
+  report.loss = real(summary, "loss");
   if (const auto confusion = summary.tables.find("evaluation/confusion"); confusion != summary.tables.end())
     report.confusion = confusion_of(confusion->second, report.classes.size());
   return report;

@@ -7,8 +7,9 @@
 
 namespace multicard::post {
 
-/// The tables evaluation/classes and evaluation/confusion; nothing for a run that was not evaluated so. Throws
-/// DataError when a table lacks a column, or a count names a class that is not there.
+/// The tables evaluation/classes and evaluation/confusion, or the scores of a language model, which are attributes;
+/// nothing for a run that was not evaluated so. Throws DataError when a table lacks a column, or a count names a class
+/// that is not there.
 std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary);
 
 }  // namespace multicard::post

@@ -67,6 +67,12 @@ void write_figures(const std::filesystem::path& to, const std::vector<Figure>& f
 
 }  // namespace
 
+std::string default_folder(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
+  return (path.filename() == "results.h5" ? beside : beside / (path.stem().string() + "_report")).string();
+}
+
 std::string write_report(const Collection& collection, const std::string& folder, const Gnuplot& gnuplot,
                          const ReportOptions& options) {
   if (options.heat) check_heat(collection, *options.heat);
@@ -87,9 +93,11 @@ std::string write_report(const Collection& collection, const std::string& folder
         "multicard-post again.");
     log_warning(notes.warnings.back());
   }
-  write_text(to / "runs.csv", runs_csv(collection));
-  write_text(to / "cells.csv", cells_csv(collection));
-  write_text(to / "options.csv", options_csv(collection));
+  if (!collection.studies.empty()) {
+    write_text(to / "runs.csv", runs_csv(collection));
+    write_text(to / "cells.csv", cells_csv(collection));
+    write_text(to / "options.csv", options_csv(collection));
+  }
   write_text(to / "summary.json", summary_json(collection));
   write_text(to / "report.html", report_page(collection, figures, notes));
   return (to / "report.html").string();

@@ -46,11 +46,20 @@ struct ConfusionCount {
   std::int64_t actual = 0, predicted = 0, count = 0;
 };
 
+/// What only a language model is scored by.
+struct LanguageScore {
+  double perplexity = kNone;
+  std::int64_t tokens = 0, targets = 0;  ///< of the test set, without padding; those that the loss is of
+  Estimate exact_match;                  ///< share of the questions, with the interval of a share
+  std::int64_t questions = 0, hits = 0;  ///< asked; answered exactly
+};
+
 /// What a model does on a test set.
 struct EvaluationReport {
-  Estimate accuracy;  ///< share of the samples, with the interval of a share
+  Estimate accuracy;  ///< of a classifier: share of the samples, with the interval of a share
   double top5 = kNone, loss = kNone;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;               ///< images, or sequences
+  std::optional<LanguageScore> language;  ///< of a language model, which has no classes
   std::vector<ClassScore> classes;        ///< in the order of their numbers
   std::vector<ConfusionCount> confusion;  ///< counts above 0
 };

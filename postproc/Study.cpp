@@ -26,7 +26,7 @@ std::string plain_label(const Study& study, const RunReport& any) {
   const RunReport& run = found == study.runs.end() ? any : *found;
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision"})
-    if (const std::string value = setting(run, key); !value.empty()) parts.push_back(value);
+    if (const std::string value = last_name(setting(run, key)); !value.empty()) parts.push_back(value);
   return parts.empty() ? run.name : join(parts, ", ");
 }
 

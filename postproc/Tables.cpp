@@ -133,7 +133,7 @@ std::string terminal_table(const Collection& collection) {
     out += table_of(study);
   }
   for (const RunReport& run : collection.evaluated)
-    out += fmt::format("{}: {}\n", evaluation_name(run), accuracy_sentence(*run.evaluation));
+    out += fmt::format("{}: {}\n", evaluation_name(run), score_sentence(*run.evaluation));
   return out;
 }
 

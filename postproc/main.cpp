@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -49,8 +48,7 @@ void run(const Options& options) {
   if (options.csv == "cells") return print(cells_csv(collection));
   if (options.csv == "options") return print(options_csv(collection));
   if (options.json) return print(summary_json(collection));
-  const std::string beside = std::filesystem::path(options.files.front()).parent_path().string();
-  const std::string folder = options.folder.empty() ? (beside.empty() ? "." : beside) : options.folder;
+  const std::string folder = options.folder.empty() ? default_folder(options.files.front()) : options.folder;
   ReportOptions how;
   if (!options.heat.empty()) how.heat = heat_axes(options.heat);
   if (options.pdf) how.formats = Formats::svg_and_pdf;
@@ -62,7 +60,11 @@ void run(const Options& options) {
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
   app.add_option("RESULTS.h5", options.files, "results files; runs of one configuration are put together")->required();
-  app.add_option("-o", options.folder, "folder for what is written (default: beside the first file)")->type_name("DIR");
+  app.add_option(
+         "-o", options.folder,
+         "folder for what is written (default: beside the first file; of a file not called results.h5 the folder "
+         "NAME_report there, eval_report for eval.h5)")
+      ->type_name("DIR");
   auto* csv = app.add_flag("--csv{runs}", options.csv,
                            "print one line a run to standard output, write nothing; --csv=cells: one a configuration "
                            "and number of ranks; --csv=options: what each option is worth")

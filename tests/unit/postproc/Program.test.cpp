@@ -56,6 +56,15 @@ TEST_F(Program, WritesWhereItIsTold) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "in/report.html"));
 }
 
+TEST_F(Program, TheReportOfAnEvaluationLeavesThatOfTheRunAlone) {
+  test::write_language_evaluation(folder_ / "in/eval.h5");
+
+  const Outcome outcome = run(folder_ / "in/eval.h5");
+
+  EXPECT_NE(outcome.output.find("report  " + (folder_ / "in/eval_report/report.html")), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "in/summary.json"));
+}
+
 TEST_F(Program, PrintsCsvOrJsonAloneAndWritesNothing) {
   const Outcome csv = run("--csv " + file_);
   const Outcome json = run(file_ + " --json");

@@ -13,9 +13,11 @@
 #include "base/Error.hpp"
 #include "postproc/Canvas.hpp"
 #include "postproc/Figures.hpp"
+#include "postproc/PageTables.hpp"
 #include "postproc/ReadStudy.hpp"
 #include "postproc/Svg.hpp"
 #include "postproc/Tables.hpp"
+#include "runs_in_memory.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::post {
@@ -268,6 +270,49 @@ TEST(Report, AnEvaluationAloneIsAReportOfItsClasses) {
     EXPECT_EQ(count(page, "<figure id=\"confusion\">"), 1u);
     EXPECT_EQ(page.find("<section id=\"memory\">"), std::string::npos);
   }
+}
+
+TEST(Report, AnEvaluationOfALanguageModelShowsItsScoresAndNoStepTables) {
+  const test::ScratchFolder folder;
+  test::write_language_evaluation(folder / "eval.h5");
+  const Collection evaluated = read_results({folder / "eval.h5"});
+  const std::string scores =
+      "Test loss 1.43, perplexity 4.179 over 110 sequences (13,412 tokens, 2,803 of them targets); exact match 3 of "
+      "50, "
+      "6.0 % (95 % interval 2.1 to 16.2 %).";
+
+  const std::string page = content_of(write_report(evaluated, folder / "out", Gnuplot()));
+  const auto json = nlohmann::json::parse(summary_json(evaluated))["evaluations"][0];
+
+  EXPECT_EQ(terminal_table(evaluated),
+            "story-1M, results/story/checkpoints/step_00000030/adapter_model.safetensors: " + scores + "\n");
+  EXPECT_NE(page.find(">3 of 50, 6.0 % (95 % interval 2.1 to 16.2 %)<"), std::string::npos);
+  EXPECT_NE(page.find("path: /data/models/story-1M"), std::string::npos);  // the deck
+  for (const char* section : {"study", "step", "memory", "ranks", "runs"})
+    EXPECT_EQ(page.find(fmt::format("<section id=\"{}\">", section)), std::string::npos) << section;
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/runs.csv"));
+  EXPECT_EQ(json["loss"], 1.43);
+  EXPECT_EQ(json["tokens"], 13412);
+  EXPECT_EQ(json["sequences"], 110);
+  EXPECT_EQ(json["exact_match"]["value"], 0.06);
+}
+
+TEST(Report, WhatIsNotCalledResultsHasAFolderOfItsOwn) {
+  EXPECT_EQ(default_folder("out/results.h5"), "out");
+  EXPECT_EQ(default_folder("results.h5"), ".");
+  EXPECT_EQ(default_folder("out/eval.h5"), "out/eval_report");
+  EXPECT_EQ(default_folder("eval.h5"), "./eval_report");
+}
+
+TEST(Tables, WaitingForSlowerRanksIsNoNegativeOverlap) {
+  RunReport run = run_of({}, 2, 100);
+  run.communication["all_reduce"] = {1, 8, 8, 0.4, 0.5};  // waited for longer than it took
+  run.communication["broadcast"] = {1, 8, 8, 0.4, 0.1};
+
+  const std::string html = communication_html(study_of({run}));
+
+  EXPECT_NE(html.find("0.0 %"), std::string::npos) << html;
+  EXPECT_NE(html.find("75.0 %"), std::string::npos) << html;
 }
 
 TEST(Report, PdfsComeWhenTheyAreAskedFor) {

@@ -50,6 +50,12 @@ TEST(Study, SettingsThatDifferAreAxesAndDeckPathsSayItAgain) {
   EXPECT_EQ(study.configurations[1].label, "ddp");
 }
 
+TEST(Study, ARunAloneIsCalledByModelAndMethodAndTheModelByItsFoldersName) {
+  const Study study = study_of({run_of({{"model", "/data/models/story-1M/"}, {"method", "lora"}}, 2, 100)});
+
+  EXPECT_EQ(study.configurations[0].label, "story-1M, lora");
+}
+
 TEST(Study, AFailedRunThatKnowsOnlyWhatTheSweepSetIsARepeatOfTheOthers) {
   RunReport failed = run_of({{"parallel.strategy", "dp"}, {"data.pin_memory", "true"}}, 2, 0, 1);
   failed.status = "failed";

@@ -302,6 +302,18 @@ void write_image_study(const std::string& folder) {
         combinations({{"parallel.bucket_mb", {"auto", "1", "5", "25"}}, {"parallel.overlap", {"true", "false"}}}));
 }
 
+void write_language_evaluation(const std::string& path) {
+  RunSummary summary;
+  summary.name = "main";
+  summary.text = {{"task", "llm"},
+                  {"model", "/data/models/story-1M"},
+                  {"weights", "results/story/checkpoints/step_00000030/adapter_model.safetensors"},
+                  {"deck", "task: llm\nmodel:\n  path: /data/models/story-1M\n"}};
+  summary.integers = {{"samples", 110}, {"tokens", 13412}, {"trained_tokens", 2803}, {"questions", 50}};
+  summary.reals = {{"loss", 1.43}, {"perplexity", 4.179}, {"exact_match", 0.06}};
+  assemble_results(path, {}, synthetic_provenance(1), {summary});
+}
+
 void write_evaluation(const std::string& path, int num_classes) {
   RunSummary summary;
   summary.name = "main";

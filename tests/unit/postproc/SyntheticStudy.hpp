@@ -57,4 +57,7 @@ void write_image_study(const std::string& folder);
 /// An evaluation of 100 samples of each class: class i loses i % 7 to the next class and one to the class after.
 void write_evaluation(const std::string& path, int num_classes);
 
+/// An evaluation of a language model, of whose 50 questions 3 were answered exactly.
+void write_language_evaluation(const std::string& path);
+
 }  // namespace multicard::test
