@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "config/Unavailable.hpp"
+
 namespace multicard {
 
 namespace {
@@ -67,11 +69,13 @@ ModelOptions read_language_model(Section section) {
 
 MethodOptions read_method(Section section, const ModelOptions& model) {
   MethodOptions method;
-  method.name =
-      section.choice("name", method.name, {"full", "lora", "qlora", "dpo", "lora-dpo", "qlora-dpo", "qat", "lora-qat"});
+  method.name = section.get("name", method.name);
+  if (!is_later_method(method.name)) section.choice("name", method.name, {"full", "lora"});
   if (method.name == "full") {
     for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
-      if (section.has(key)) section.reject(key, "belongs to adapters", "method.name is full");
+      if (section.has(key))
+        section.reject(key, "belongs to adapters", "method.name is full",
+                       "Remove it, or replace the whole section with method={name: full}.");
     if (model.adapter)
       section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
                      "Merge it first, or use lora.");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "config/ForeignNames.hpp"
 #include "config/Scalar.hpp"
 #include "config/Yaml.hpp"
 
@@ -21,6 +22,7 @@ struct Section::Record {
   Value resolved = Value::map();
 
   const Value* at(const std::string& path) const { return path.empty() ? &deck.root() : deck.root().find_path(path); }
+  std::optional<std::string> meant_by(const std::string& section, const std::string& key) const;
 };
 
 namespace {
@@ -40,6 +42,23 @@ std::string range_text(T low, T high) {
 }
 
 }  // namespace
+
+/// The key that was meant, with its section if that is another one.
+std::optional<std::string> Section::Record::meant_by(const std::string& section, const std::string& key) const {
+  const auto has = [&](const std::vector<std::string>& keys, const std::string& one) {
+    return std::find(keys.begin(), keys.end(), one) != keys.end();
+  };
+  if (const std::optional<std::string> own = own_key(key)) {
+    const std::size_t dot = own->rfind('.');
+    const std::string home = own->substr(0, dot), name = own->substr(dot + 1);
+    const auto keys = known.find(home);
+    if (keys != known.end() && has(keys->second, name)) return home == section ? name : *own;
+  }
+  if (std::optional<std::string> near = nearest(key, known.at(section))) return near;
+  for (const auto& [other, keys] : known)
+    if (has(keys, key)) return other + "." + key;
+  return std::nullopt;
+}
 
 Section::Section(const Deck& deck) : record_(std::make_shared<Record>()) {
   record_->deck = deck;
@@ -168,9 +187,14 @@ std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
 std::string Section::choice(const std::string& key, const std::string& fallback,
                             const std::vector<std::string>& allowed) {
   const std::string word = get(key, fallback);
-  if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+  const auto is_allowed = [&](const std::string& one) {
+    return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
+  };
+  if (!is_allowed(word)) {
+    const std::optional<std::string> own = own_word(word);
     reject(key, fmt::format("expected one of {}, got '{}'", join(allowed, " | "), word), "",
-           did_you_mean(nearest(word, allowed)));
+           did_you_mean(own && is_allowed(*own) ? own : nearest(word, allowed)));
+  }
   return word;
 }
 
@@ -208,11 +232,9 @@ void Section::finish() const {
     for (const std::string& key : map->keys) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       const std::string path = section.empty() ? key : section + "." + key;
-      std::optional<std::string> meant = nearest(key, known);
-      for (const auto& [other, keys] : record_->known)
-        if (!meant && std::find(keys.begin(), keys.end(), key) != keys.end()) meant = other + "." + key;
       throw UnknownKeyError(fmt::format("deck {}, {}: unknown key", record_->deck.name(), path),
-                            fmt::format("known keys here: {}", join(known, ", ")), did_you_mean(meant));
+                            fmt::format("known keys here: {}", join(known, ", ")),
+                            did_you_mean(record_->meant_by(section, key)));
     }
   }
   if (record_->problem) throw UsageError(*record_->problem);

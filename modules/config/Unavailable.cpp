@@ -39,6 +39,11 @@ void refuse(Section& root, const Deck& deck, const Restriction& restriction) {
 
 }  // namespace
 
+bool is_later_method(const std::string& name) {
+  constexpr std::array kLater{"qlora", "dpo", "lora-dpo", "qlora-dpo", "qat", "lora-qat"};
+  return std::find(kLater.begin(), kLater.end(), name) != kLater.end();
+}
+
 void refuse_unavailable(Section& root, const Deck& deck) {
   for (const Restriction& restriction : kRestrictions)
     refuse(root, deck, restriction);

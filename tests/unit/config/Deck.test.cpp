@@ -70,6 +70,15 @@ TEST(Deck, LoadsAFileAndAppliesOverridesInOrder) {
   EXPECT_EQ(deck.get_text("not.there"), "");
 }
 
+TEST(Deck, ReplacesAWholeSectionByAnOverride) {
+  Deck deck = Deck::parse("method: {name: lora, rank: 4}\nrun: {seed: 1}\n", "x.yaml");
+
+  deck.apply(parse_overrides({"method={name: full}"}));
+
+  EXPECT_EQ(deck.get_text("method"), "{name: full}");
+  EXPECT_EQ(deck.get_text("run.seed"), "1");
+}
+
 TEST(Deck, NamesAFileThatCannotBeRead) {
   const test::ScratchFolder folder;
   const std::string missing = folder / "missing.yaml";

@@ -106,6 +106,19 @@ TEST(RunOptions, NamesAMistypedKeyInEverySection) {
   EXPECT_NE(complaint("data: {normalize: {mean: 1, sdt: 1}}").find("Did you mean std?"), std::string::npos);
 }
 
+TEST(RunOptions, KnowsWhatOtherProgramsCallItsKeys) {
+  const std::string text = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\n";
+  EXPECT_NE(complaint(text + "method: {r: 8}").find("Did you mean rank?"), std::string::npos);
+  EXPECT_NE(complaint(text + "method: {lora_alpha: 8}").find("Did you mean alpha?"), std::string::npos);
+  EXPECT_NE(complaint(text + "method: {target_modules: a}").find("Did you mean targets?"), std::string::npos);
+  EXPECT_NE(complaint("optimizer: {lr: 1}").find("Did you mean learning_rate?"), std::string::npos);
+  EXPECT_NE(
+      complaint(text + "run: {gradient_checkpointing: true}").find("Did you mean model.activation_checkpointing?"),
+      std::string::npos);
+  EXPECT_EQ(complaint("model: {lora_alpha: 8}").find("Did you mean method"), std::string::npos);  // of an image deck
+  EXPECT_NE(complaint("precision: bfloat16").find("got 'bfloat16'. Did you mean bf16?"), std::string::npos);
+}
+
 TEST(RunOptions, RefusesValuesOutOfRange) {
   for (const char* bad : {"data: {image_size: 0}",
                           "data: {image_size: 4097}",
@@ -187,6 +200,8 @@ TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
             "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: qlora}"),
             "deck x.yaml, method.name: qlora is not available in this version (available: full, lora)");
+  EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
+            "deck x.yaml, method.name: expected one of full | lora, got 'dora'. Did you mean lora?");
 }
 
 TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
@@ -242,7 +257,8 @@ TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
             "deck x.yaml, data.packing: needs data.max_length (a pack holds at most so many tokens) "
             "Set it, e.g. to 2048.");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: full, rank: 4}"),
-            "deck x.yaml, method.rank: belongs to adapters (method.name is full)");
+            "deck x.yaml, method.rank: belongs to adapters (method.name is full) "
+            "Remove it, or replace the whole section with method={name: full}.");
   EXPECT_EQ(complaint("task: llm\nmodel: {path: m, adapter: a}\ndata: {train: t.h5}\nmethod: {name: full}"),
             "deck x.yaml, method.name: full tuning does not start from an adapter (model.adapter is set) "
             "Merge it first, or use lora.");

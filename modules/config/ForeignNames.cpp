@@ -1,0 +1,68 @@
+#include "config/ForeignNames.hpp"
+
+#include <array>
+#include <span>
+
+namespace multicard {
+
+namespace {
+
+struct ForeignName {
+  const char* foreign;
+  const char* own;
+};
+
+constexpr std::array kKeys{
+    ForeignName{"r", "method.rank"},
+    ForeignName{"lora_r", "method.rank"},
+    ForeignName{"lora_rank", "method.rank"},
+    ForeignName{"lora_alpha", "method.alpha"},
+    ForeignName{"lora_dropout", "method.dropout"},
+    ForeignName{"target_modules", "method.targets"},
+    ForeignName{"lora_target", "method.targets"},
+    ForeignName{"use_rslora", "method.rslora"},
+    ForeignName{"model_name_or_path", "model.path"},
+    ForeignName{"torch_dtype", "model.dtype"},
+    ForeignName{"gradient_checkpointing", "model.activation_checkpointing"},
+    ForeignName{"max_seq_length", "data.max_length"},
+    ForeignName{"cutoff_len", "data.max_length"},
+    ForeignName{"lr", "optimizer.learning_rate"},
+    ForeignName{"max_grad_norm", "optimizer.clip_norm"},
+    ForeignName{"lr_scheduler_type", "schedule.name"},
+    ForeignName{"warmup_ratio", "schedule.warmup_steps"},
+    ForeignName{"num_warmup_steps", "schedule.warmup_steps"},
+    ForeignName{"output_dir", "run.output"},
+    ForeignName{"num_train_epochs", "run.epochs"},
+    ForeignName{"max_steps", "run.steps"},
+    ForeignName{"gradient_accumulation_steps", "run.micro_batch"},
+    ForeignName{"per_device_train_batch_size", "run.batch_per_rank"},
+    ForeignName{"train_batch_size", "run.global_batch"},
+    ForeignName{"logging_steps", "run.log_every"},
+    ForeignName{"save_steps", "run.checkpoint_every"},
+    ForeignName{"save_total_limit", "run.keep_checkpoints"},
+    ForeignName{"eval_steps", "evaluate.every_steps"},
+};
+
+constexpr std::array kWords{
+    ForeignName{"bfloat16", "bf16"}, ForeignName{"float16", "fp16"}, ForeignName{"half", "fp16"},
+    ForeignName{"float32", "fp32"},  ForeignName{"float", "fp32"},   ForeignName{"float64", "fp64"},
+    ForeignName{"double", "fp64"},
+};
+
+std::optional<std::string> find(std::span<const ForeignName> names, const std::string& foreign) {
+  for (const ForeignName& name : names)
+    if (foreign == name.foreign) return name.own;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> own_key(const std::string& key) {
+  return find(kKeys, key);
+}
+
+std::optional<std::string> own_word(const std::string& word) {
+  return find(kWords, word);
+}
+
+}  // namespace multicard
