@@ -1,6 +1,7 @@
 #include "data/RecordEncoder.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -49,7 +50,46 @@ void unmask_first(EncodedText& row) {
   if (!row.loss_mask.empty()) row.loss_mask.front() = 0;
 }
 
+/// What templates and tokenizers object to, with the record in which they found it.
+template <class Body>
+auto with_name(const std::string& name, Body&& body) {
+  try {
+    return body();
+  } catch (const DataError& error) {
+    if (error.problem().find(name) != std::string::npos) throw;
+    throw DataError(fmt::format("{}: {}", name, error.problem()), error.why(), error.suggestion());
+  }
+}
+
 }  // namespace
+
+std::optional<DatasetType> likely_type(const std::string& text) {
+  struct Mark {
+    DatasetType type;
+    const char *one, *other;  ///< members that its records have
+  };
+  constexpr std::array kMarks{
+      Mark{DatasetType::chat, "messages", "messages"},
+      Mark{DatasetType::preference, "chosen", "rejected"},
+      Mark{DatasetType::chat, "conversations", "conversations"},
+      Mark{DatasetType::alpaca, "instruction", "output"},
+      Mark{DatasetType::prompt_completion, "prompt", "completion"},
+      Mark{DatasetType::question_answer, "question", "answer"},
+      Mark{DatasetType::tokens, "input_ids", "labels"},
+      Mark{DatasetType::text, "text", "text"},
+  };
+  const std::optional<json> record = [&]() -> std::optional<json> {
+    try {
+      return parse_json(text, "");
+    } catch (const DataError&) {
+      return std::nullopt;
+    }
+  }();
+  if (!record) return std::nullopt;
+  for (const Mark& mark : kMarks)
+    if (optional_member(*record, mark.one) && optional_member(*record, mark.other)) return mark.type;
+  return std::nullopt;
+}
 
 RecordEncoder::RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> tokenizer,
                              std::optional<PromptTemplate> prompt_template, LossOn loss)
@@ -63,6 +103,10 @@ RecordEncoder::RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> 
 }
 
 EncodedRecord RecordEncoder::encode_json(const std::string& text, const std::string& name) const {
+  return with_name(name, [&] { return encode_record(text, name); });
+}
+
+EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::string& name) const {
   const json record = parse_json(text, name);
   EncodedRecord encoded;
   switch (type_) {

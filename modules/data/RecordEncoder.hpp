@@ -18,6 +18,9 @@ struct EncodedRecord {
   std::optional<EncodedText> rejected;  ///< of a preference pair
 };
 
+/// The type whose members a record has, if it is JSON that has any type's.
+std::optional<DatasetType> likely_type(const std::string& json);
+
 /// Encodes records of one type, see docs/data.md for their layouts. Any thread.
 class RecordEncoder {
  public:
@@ -33,6 +36,7 @@ class RecordEncoder {
   EncodedRecord encode_text(const std::string& text, const std::string& name) const;
 
  private:
+  EncodedRecord encode_record(const std::string& json, const std::string& name) const;
   EncodedText encode(const std::vector<TextPiece>& pieces) const;
 
   DatasetType type_;

@@ -33,7 +33,7 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
 }  // namespace
 
 ShardFile::ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method)
-    : file_(Hdf5File::open_read(path, communicator)) {
+    : file_(open_shard(path, "image", communicator)) {
   // All ranks see the same file, so they fail together.
   agreed(communicator, [&] {
     require_format(file_, "image", shard_format::kFormat, shard_format::kSchemaVersion);

@@ -1,16 +1,48 @@
 #include "data/ShardFormat.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
 
 namespace multicard {
 
+namespace {
+
+std::string command_for(const std::string& kind) {
+  return fmt::format("multicard prepare {}", kind == "image" ? "images" : "text");
+}
+
+bool is_of_another_kind(const std::string& path) {
+  constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
+  std::ifstream file(path, std::ios::binary);
+  std::string start(kSignature.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return !std::filesystem::is_directory(path) && file && start != kSignature;
+}
+
+}  // namespace
+
+Hdf5File open_shard(const std::string& path, const std::string& kind, const Communicator& communicator) {
+  try {
+    return Hdf5File::open_read(path, communicator);
+  } catch (const Error& error) {
+    if (!is_of_another_kind(path)) throw;
+    const DataError told(fmt::format("{} is not {} {} shard", path, kind == "image" ? "an" : "a", kind),
+                         "it is no HDF5 file", fmt::format("Make shards of it with {}.", command_for(kind)));
+    if (error.scope() == Scope::all_ranks) throw told.on_all_ranks();
+    throw told;
+  }
+}
+
 void require_format(const Hdf5File& file, const std::string& kind, const std::string& format, std::int64_t version) {
   if (!file.has_attribute("/", "format") || file.attribute<std::string>("/", "format") != format)
     throw DataError(fmt::format("{} is not {} {} shard", file.path(), kind == "image" ? "an" : "a", kind),
                     fmt::format("its attribute format is not {}", format),
-                    fmt::format("Make shards with multicard prepare {}.", kind == "image" ? "images" : "text"));
+                    fmt::format("Make shards with {}.", command_for(kind)));
   const auto found = file.attribute<std::int64_t>("/", "schema_version");
   if (found != version)
     throw DataError(fmt::format("{} cannot be read", file.path()),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "comm/Communicator.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
@@ -32,6 +33,10 @@ inline const std::string kChosen = "/chosen";
 inline const std::string kRejected = "/rejected";
 
 }  // namespace token_format
+
+/// Collective. Opens a shard for reading; a file of another kind (JSON, say) is an error that says which command makes
+/// shards of it. `kind` is "image" or "token". \throws DataError on all ranks
+Hdf5File open_shard(const std::string& path, const std::string& kind, const Communicator& communicator);
 
 /// Checks what a file says of itself; `kind` ("image") names what is wanted in the message and the command that makes
 /// it. An earlier version of a format would be read by its module; a newer one cannot. \throws DataError

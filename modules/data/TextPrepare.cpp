@@ -105,9 +105,12 @@ std::string plainly(std::string why) {
   return why.size() > kLongest ? why.substr(0, kLongest) + " ..." : why;
 }
 
-/// Errors of a record say which, and that it can be left out.
-DataError with_advice(const Error& error) {
-  return DataError(error.problem(), plainly(error.why()), "Mend it, or leave bad records out with --skip-bad.");
+/// Errors of a record say which, whether it looks like another type's, and that it can be left out.
+DataError with_advice(const Error& error, const std::optional<DatasetType>& likely, DatasetType type) {
+  return DataError(error.problem(), plainly(error.why()),
+                   likely && *likely != type
+                       ? fmt::format("It looks like --type {}; --skip-bad leaves bad records out.", name_of(*likely))
+                       : "Mend it, or leave bad records out with --skip-bad.");
 }
 
 /// Encodes this rank's records. Returns those that cannot be.
@@ -122,7 +125,8 @@ std::vector<BadInput> encode(EncodedSet& encoded, RecordFiles& records, Block mi
           records.is_plain(record) ? setup.encoder->encode_text(bytes, name) : setup.encoder->encode_json(bytes, name),
           long_text, options.max_length);
     } catch (const DataError& error) {
-      const DataError full = with_advice(error);
+      const std::optional<DatasetType> likely = records.is_plain(record) ? std::nullopt : likely_type(bytes);
+      const DataError full = with_advice(error, likely, setup.type);
       if (!options.skip_bad) throw full;
       bad.push_back({record, fmt::format("{}{}", full.problem(), full.why().empty() ? "" : " (" + full.why() + ")")});
     }

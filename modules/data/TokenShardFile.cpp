@@ -24,7 +24,7 @@ void check_kind(const Hdf5File& file, TokenPart part) {
   const bool has_pairs = file.exists(token_format::kChosen), wants_pairs = part != TokenPart::sequences;
   if (has_pairs && !wants_pairs)
     throw DataError(fmt::format("{} holds preference pairs", file.path()), "plain sequences are needed here",
-                    "Prepare the answers to be trained on with another --type, or train with method dpo.");
+                    "Prepare the answers to be trained on with another --type, such as chat.");
   if (!has_pairs && wants_pairs)
     throw DataError(fmt::format("{} holds no preference pairs", file.path()), "",
                     "Make them with multicard prepare text --type preference.");
@@ -64,7 +64,7 @@ void check_arrays(const Hdf5File& file, const Hdf5Dataset& tokens, const Hdf5Dat
 
 TokenShardFile::TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
                                TokenPart part)
-    : file_(Hdf5File::open_read(path, communicator)) {
+    : file_(open_shard(path, "token", communicator)) {
   // All ranks see the same file, so they fail together.
   agreed(communicator, [&] {
     require_format(file_, "token", token_format::kFormat, token_format::kSchemaVersion);

@@ -210,7 +210,18 @@ TEST_F(RecordEncoderTest, NamesWhatIsWrongWithARecord) {
   expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": "b"})", "rejected");
   expect_error(DatasetType::preference, R"({"chosen": {"role": "assistant", "content": "b"}, "rejected": "c"})",
                "has no prompt");
+  expect_error(DatasetType::chat, R"({"messages": [{"role": "bot", "content": "b"}]})", "no role \"bot\"");
   expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": 1, "rejected": 2})", "no message");
+}
+
+TEST(LikelyType, IsKnownByItsMembers) {
+  EXPECT_EQ(likely_type(R"({"messages": [], "prompt": "a"})"), DatasetType::chat);
+  EXPECT_EQ(likely_type(R"({"conversations": []})"), DatasetType::chat);
+  EXPECT_EQ(likely_type(R"({"conversations": [], "chosen": {}, "rejected": {}})"), DatasetType::preference);
+  EXPECT_EQ(likely_type(R"({"instruction": "a", "output": "b"})"), DatasetType::alpaca);
+  EXPECT_EQ(likely_type(R"({"instruction": "a"})"), std::nullopt);
+  EXPECT_EQ(likely_type("[1]"), std::nullopt);
+  EXPECT_EQ(likely_type("{"), std::nullopt);
 }
 
 /// A record with some bytes changed, left out or doubled.

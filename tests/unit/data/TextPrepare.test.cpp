@@ -325,6 +325,8 @@ TEST_F(TextPrepareTest, NamesABadRecordOrSkipsIt) {
   const std::string array = write("q.json", R"([{"question": "1", "answer": "2"},
     {"question": "1", "answer": "2",}])");
   expect_error(options("question-answer", array, "array"), ExitCode::data, "element 2 of " + array + " (line 2)");
+  expect_error(options("alpaca", scratch_ / "q.jsonl", "other"), ExitCode::data,
+               "It looks like --type question-answer");
 }
 
 TEST_F(TextPrepareTest, RefusesInputThatIsNotThere) {
@@ -357,6 +359,8 @@ TEST_F(TextPrepareTest, RefusesOptionsThatDoNotFit) {
   };
   expect([](auto& o) { o.num_shards = 4; }, "3 sequences cannot fill 4 shards");
   expect([](auto& o) { o.split = 1.5; }, "--split");
+  expect([](auto& o) { o.split = 0.1; }, "--split 0.1 of 3 leaves no record for testing (round(0.1 x 3) is 0) Set it");
+  expect([](auto& o) { o.split = 0.9; }, "leaves no record to train on");
   expect([](auto& o) { o.type = "poems"; }, "no dataset type poems");
   expect([](auto& o) { o.loss = "some"; }, "--loss some");
   expect([](auto& o) { o.tokenizer.clear(); }, "needs --tokenizer");

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "io/Bytes.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_tokens.hpp"
@@ -129,6 +130,9 @@ TEST(TokenShards, RefusesWhatIsNoTokenShard) {
     file.close();
   });
   expect_data_error([&] { TokenShards(scratch / "other.h5", world()); }, "is not a token shard");
+  on_root([&] { write_file(scratch / "a.json", "[{\"text\": \"a\"}]"); });
+  expect_data_error([&] { TokenShards(scratch / "a.json", world()); },
+                    "a.json is not a token shard (it is no HDF5 file) Make shards of it with multicard prepare text.");
 }
 
 /// A shard with these offsets over four tokens.
