@@ -133,10 +133,27 @@ std::vector<fs::path> complete_ones(const fs::path& folder) {
   return found;
 }
 
+/// What is given in place of a checkpoint by mistake.
+void refuse_other_folders(const fs::path& folder) {
+  std::error_code ignored;
+  const auto has = [&](const char* name) { return fs::exists(folder / name, ignored); };
+  const auto refuse = [&](const char* what, const char* key) {
+    throw DataError(fmt::format("{} is not a checkpoint", folder.string()), what,
+                    fmt::format("Score it with multicard eval DECK {}={}", key, folder.string()));
+  };
+  if (!fs::exists(folder, ignored))
+    throw DataError(fmt::format("{} does not exist", folder.string()), "a checkpoint is needed",
+                    "Name one, such as RUN/checkpoints/step_00000100.");
+  if (has(kStateFile)) return;
+  if (has("adapter_config.json")) refuse("it is a PEFT adapter", "model.adapter");
+  if (has("config.json")) refuse("it is a model folder", "model.path");
+}
+
 nlohmann::json parse_state(const std::string& checkpoint) {
   if (const std::vector<fs::path> inside = complete_ones(fs::path(checkpoint) / "checkpoints"); !inside.empty())
     throw DataError(fmt::format("{} is not a checkpoint", checkpoint), "it is the output folder of a run",
                     fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
+  refuse_other_folders(checkpoint);
   if (!fs::exists(fs::path(checkpoint) / kMarker))
     throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
                     "Name another folder, or run.resume=auto for the newest complete one.");

@@ -88,7 +88,7 @@ class Export(CommandTest):
 
     def test_another_base_model_is_refused(self):
         self.expect(4, run(1, "export", self.checkpoint(base_hash="0" * 64), self.path("out"), "--merge", "original"),
-                    "is not the model that was tuned")
+                    "is not the model that")
         self.expect(4, run(1, "export", self.checkpoint(base=self.path("none")), self.path("out"), "--merge",
                            "original"), "none")
         self.assertFalse(os.path.exists(self.path("out")))
@@ -100,7 +100,7 @@ class Export(CommandTest):
         self.expect(2, run(1, "export", checkpoint, self.path("out"), "--merge", "both"), "--merge")
         self.expect(2, run(1, "export", checkpoint, self.path("out"), "--dtype", "int8"), "--dtype")
         self.expect(2, run(1, "export", checkpoint))
-        self.expect(4, run(1, "export", self.path("none"), self.path("out")), "is not a complete checkpoint")
+        self.expect(4, run(1, "export", self.path("none"), self.path("out")), "none does not exist")
         self.expect(2, run(1, "export", self.checkpoint(task="image"), self.path("out")), "no checkpoint of a language")
         self.checkpoint()
         with open(checkpoint + "/adapter_model.safetensors", "r+b") as file:

@@ -145,6 +145,26 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   EXPECT_NE(message.find("step_00000010 goes on from the one before it"), std::string::npos) << message;
 }
 
+TEST(CheckpointStore, SaysWhatIsGivenInPlaceOfACheckpoint) {
+  const ScratchFolder scratch;
+  const auto complaint = [&](const std::string& name) {
+    return message_of([&] { CheckpointStore::read_state(scratch / name); });
+  };
+  for (const char* name : {"adapter", "model", "other"})
+    fs::create_directories(scratch / name);
+  for (const char* name : {"adapter/adapter_config.json", "adapter/config.json", "model/config.json"})
+    write_file(scratch / name, "{}");
+
+  EXPECT_NE(complaint("nope").find("nope does not exist"), std::string::npos) << complaint("nope");
+  EXPECT_NE(complaint("adapter").find("(it is a PEFT adapter) Score it with multicard eval DECK model.adapter="),
+            std::string::npos)
+      << complaint("adapter");
+  EXPECT_NE(complaint("model").find("(it is a model folder) Score it with multicard eval DECK model.path="),
+            std::string::npos)
+      << complaint("model");
+  EXPECT_NE(complaint("other").find("is not a complete checkpoint"), std::string::npos) << complaint("other");
+}
+
 TEST(CheckpointStore, NeverHoldsNonFiniteValues) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
