@@ -15,6 +15,8 @@ namespace multicard {
 
 namespace {
 
+constexpr std::int64_t kMostNew = 1 << 20;
+
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* value = std::getenv(name)) return std::atoi(value) == 0;
@@ -66,7 +68,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option("--template", options->prompt_template,
                    "alpaca, llama3, chatml, smollm2, plain, ...; else the folder's own if it is known, else alpaca");
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
-  text->add_option("--shards", options->num_shards, "Number of shards");
+  text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
                    "Tokens of a sequence at most: longer ones are cut, texts are split");
   text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
@@ -90,7 +92,7 @@ void add_prepare(CLI::App& app, Command& command) {
   images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
   images->add_option("--dir", options->dir, "folder: one sub-folder a class; cifar: the folder of *.bin");
   images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
-  images->add_option("--shards", options->num_shards, "Number of shards");
+  images->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: the size made");
   images->add_option("--limit", options->limit, "Take only the first N images; synthetic: the number made");
   images->add_option("--classes", options->classes,
@@ -138,12 +140,20 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_option("prompt", arguments->prompt, "The text; - reads standard input")->required();
   generate->add_option("--adapter", arguments->adapter, "PEFT folder");
   generate->add_option("--dtype", arguments->dtype, "fp32 | bf16 | fp16 | fp64; else as the folder says");
-  generate->add_flag("--greedy", arguments->greedy, "Always the likeliest token");
-  generate->add_option("--temperature", arguments->temperature, "Below 1: likelier tokens; above: others too");
-  generate->add_option("--top-p", arguments->top_p, "Only the likeliest tokens with this probability together");
-  generate->add_option("--seed", arguments->seed, "Of the tokens drawn");
-  generate->add_option("--max-new", arguments->max_new, "Tokens at most")->check(CLI::PositiveNumber);
+  CLI::Option* greedy = generate->add_flag("--greedy", arguments->greedy, "Always the likeliest token");
+  generate->add_option("--temperature", arguments->temperature, "Below 1: likelier tokens; above: others too")
+      ->capture_default_str()
+      ->excludes(greedy);
+  generate->add_option("--top-p", arguments->top_p, "Only the likeliest tokens with this probability together")
+      ->capture_default_str()
+      ->excludes(greedy);
+  generate->add_option("--seed", arguments->seed, "Of the tokens drawn")->capture_default_str();
+  generate->add_option("--max-new", arguments->max_new, "Tokens at most")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, kMostNew));
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Go on behind the end of the text");
+  generate->add_option("--template", arguments->template_name,
+                       "Of the prompt; else that of the training or the folder");
   generate->add_flag("--raw", arguments->raw, "No template: continue the text as it is");
   generate->add_flag("--json", arguments->json, "One line of JSON with the ids");
   generate->callback([&command, arguments] {

@@ -32,10 +32,11 @@ struct EvalArguments {
 };
 
 struct GenerateArguments {
-  std::string model;    ///< model folder, or a checkpoint of a language run
-  std::string prompt;   ///< "-": standard input
-  std::string adapter;  ///< PEFT folder; may be empty
-  std::string dtype;    ///< empty: the folder's own
+  std::string model;          ///< model folder, or a checkpoint of a language run
+  std::string prompt;         ///< "-": standard input
+  std::string adapter;        ///< PEFT folder; may be empty
+  std::string dtype;          ///< empty: the folder's own
+  std::string template_name;  ///< empty: that of the training, else the folder's own
   double temperature = 1.0, top_p = 1.0;
   std::uint64_t seed = 1;
   std::int64_t max_new = 128;

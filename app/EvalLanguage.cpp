@@ -1,5 +1,6 @@
 #include "EvalLanguage.hpp"
 
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageTask.hpp"
 #include "tasks/RankSetup.hpp"
+#include "tasks/TuningNotes.hpp"
 
 namespace multicard {
 
@@ -62,6 +64,12 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   const TextTotals totals = task.score_test_set();
   const double seconds = seconds_since(start);
   check_test_loss(totals.loss, "the " + subject.origin);
+  agreed(world, [&] {
+    if (!world.is_root() || subject.weights.empty() || !task.model().has_adapters()) return;
+    const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
+    for (const auto& [key, hash] : task.model().identity())
+      if (key == kBaseHash) check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
+  });
   std::optional<QuestionScore> questions;
   if (task.interview() != nullptr && task.interview()->has_questions()) questions = task.interview()->score_questions();
   write_results(results, world, full_provenance(world, arguments.command_line),

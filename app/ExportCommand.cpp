@@ -17,6 +17,7 @@
 #include "state/ShardedWriter.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/RandomWeights.hpp"
+#include "tasks/TuningNotes.hpp"
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {
@@ -28,11 +29,14 @@ namespace {
 /// The checkpoint of a language model.
 struct Tuned {
   std::string folder;
-  std::string base;                        ///< folder of the model it started from
-  std::optional<std::string> base_sha256;  ///< of its weights then
+  std::string base;  ///< folder of the model it started from
+  TuningNotes notes;
   bool has_adapter = false;
   bool has_random_base = false;  ///< which is in no file
   std::string weights;           ///< name of the file of what was trained: the moving average where there is one
+
+  /// A whole model has no base any more.
+  SafetensorsMetadata metadata_of_model() const { return metadata_of({notes.template_name, std::nullopt}); }
 };
 
 Tuned read_checkpoint(const std::string& folder) {
@@ -44,12 +48,10 @@ Tuned read_checkpoint(const std::string& folder) {
   CheckpointStore::verify(folder);
   Tuned tuned{folder,
               deck.get_text("model.path"),
-              std::nullopt,
+              read_tuning_notes(folder),
               fs::exists(fs::path(folder) / kAdapterConfigFile),
               random_weights_seed(deck).has_value(),
               ""};
-  if (const auto hash = state.text.find("base_model_sha256"); hash != state.text.end())
-    tuned.base_sha256 = hash->second;
   tuned.weights = tuned_file_of(folder);
   log_info(fmt::format("{:<10}step {}{}", "tuned", state.step,
                        tuned.weights == kAverageFile ? ", moving average of its weights" : ""));
@@ -66,7 +68,7 @@ NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype
 
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
-  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype));
+  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.notes));
   log_info(fmt::format("{:<10}{} layers, rank {}, scaling {}, for {}", "adapter", adapter.layers().size(),
                        adapter.config().rank, significant(adapter.config().scaling()), adapter.config().base_model));
 }
@@ -82,13 +84,11 @@ std::vector<TensorHeader> headers_in(std::vector<TensorHeader> headers, at::Scal
 class BaseCheck {
  public:
   BaseCheck(const Tuned& tuned, const ModelFolder& base) : tuned_(tuned) {
-    if (tuned.base_sha256) hash_ = std::async(std::launch::async, [&base] { return base.sha256(); });
+    if (tuned.notes.base_sha256) hash_ = std::async(std::launch::async, [&base] { return base.sha256(); });
   }
 
   void finish() {
-    if (hash_.valid() && hash_.get() != *tuned_.base_sha256)
-      throw DataError(fmt::format("{} is not the model that was tuned", tuned_.base), "its weights have another hash",
-                      "Put the original weights there, or export the adapter without --merge.");
+    if (hash_.valid()) check_base(tuned_.notes, hash_.get(), tuned_.folder, tuned_.base);
   }
 
  private:
@@ -113,7 +113,9 @@ void export_merged(const Tuned& tuned, const std::string& folder, std::optional<
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   const MergedWeights merged(base, adapter, output);
   const std::vector<TensorHeader> headers = headers_in(base.model_tensors(output), dtype);
-  write_weights(folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); });
+  write_weights(
+      folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); }, kMaxShardBytes,
+      tuned.metadata_of_model());
   copy_model_files(tuned.base, folder, dtype);
   check.finish();
   log_model(headers, dtype);
@@ -126,12 +128,15 @@ void export_model(const Tuned& tuned, const std::string& folder, std::optional<a
   const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
   const ModelFolder files = ModelFolder::of_file((fs::path(tuned.folder) / tuned.weights).string());
   const std::vector<TensorHeader> headers = headers_in(files.model_tensors(output), dtype);
-  write_weights(folder, headers, [&](const std::string& name) {
-    const std::string stored = files.stored_name(name, output).value_or(name);
-    at::Tensor weight = files.view(stored).to(dtype, false, true);
-    files.give_back(stored);
-    return weight;
-  });
+  write_weights(
+      folder, headers,
+      [&](const std::string& name) {
+        const std::string stored = files.stored_name(name, output).value_or(name);
+        at::Tensor weight = files.view(stored).to(dtype, false, true);
+        files.give_back(stored);
+        return weight;
+      },
+      kMaxShardBytes, tuned.metadata_of_model());
   copy_model_files(tuned.folder, folder, dtype);
   log_model(headers, dtype);
 }

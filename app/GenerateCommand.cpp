@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <iostream>
 #include <iterator>
 
@@ -13,10 +14,11 @@
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
 #include "nn/Generate.hpp"
+#include "state/ModelFolder.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"
-#include "tasks/LanguageTask.hpp"
 #include "tasks/RandomWeights.hpp"
+#include "tasks/TuningNotes.hpp"
 #include "text/StreamDecoder.hpp"
 #include "train/CheckpointStore.hpp"
 
@@ -29,32 +31,57 @@ namespace {
 /// What is asked to speak.
 struct Speaker {
   std::string model;                              ///< folder with weights and tokenizer
-  std::optional<std::string> adapter;             ///< PEFT folder
-  std::string template_name;                      ///< empty: the folder's own, else none
+  std::optional<std::string> adapter = {};        ///< PEFT folder
+  TuningNotes notes = {};                         ///< of the adapter, else of the model
   std::optional<std::uint64_t> random_seed = {};  ///< of weights that are in no file
 };
 
+/// The base model of a checkpoint with an adapter.
+void take_base(Speaker& speaker, const std::string& checkpoint) {
+  const Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
+  if (deck.get_text("task") != "llm")
+    throw UsageError(fmt::format("{} is not a checkpoint of a language model", checkpoint));
+  if (!fs::exists(fs::path(checkpoint) / kAdapterConfigFile)) return;
+  speaker.adapter = checkpoint;
+  speaker.model = deck.get_text("model.path");
+  speaker.random_seed = random_weights_seed(deck);
+  if (!fs::exists(speaker.model))
+    throw DataError(fmt::format("the base model of {} is not there", checkpoint),
+                    fmt::format("it was {}", speaker.model),
+                    fmt::format("Name where it is now: multicard generate MODEL --adapter {}", checkpoint));
+}
+
 Speaker find_speaker(const GenerateArguments& arguments) {
-  Speaker speaker{arguments.model, std::nullopt, ""};
+  Speaker speaker{arguments.model};
   if (fs::exists(fs::path(arguments.model) / "trainer.json")) {
     CheckpointStore::verify(arguments.model);
-    const TrainerState state = CheckpointStore::read_state(arguments.model);
-    const Deck deck = Deck::parse(state.deck, arguments.model);
-    if (deck.get_text("task") != "llm")
-      throw UsageError(fmt::format("{} is not a checkpoint of a language model", arguments.model));
-    if (const auto found = state.text.find(kTemplateOfRun); found != state.text.end())
-      speaker.template_name = found->second;
-    if (fs::exists(fs::path(arguments.model) / kAdapterConfigFile)) {
-      speaker.adapter = arguments.model;
-      speaker.model = deck.get_text("model.path");
-      speaker.random_seed = random_weights_seed(deck);
-    }
+    take_base(speaker, arguments.model);
+  } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
+    throw DataError(fmt::format("{} is no model and no checkpoint", arguments.model),
+                    fs::exists(arguments.model) ? "it holds no config.json and no trainer.json" : "it is not there",
+                    "Name a model's folder, or OUTPUT/checkpoints/step_... of a run.");
   }
   if (!arguments.adapter.empty() && speaker.adapter)
     throw UsageError("--adapter stands beside a checkpoint that has an adapter", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
   if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
+  speaker.notes = read_tuning_notes(speaker.adapter.value_or(speaker.model));
   return speaker;
+}
+
+/// The hash of the base model while other work goes on, where it can be compared.
+std::future<std::string> hash_base(const Speaker& speaker) {
+  if (!speaker.adapter || !speaker.notes.base_sha256 || speaker.random_seed) return {};
+  return std::async(std::launch::async, [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
+}
+
+/// The prompts of a training had a template that the folder may not have.
+std::string template_for(const GenerateArguments& arguments, const Speaker& speaker) {
+  if (arguments.raw) return {};
+  const std::string& name = arguments.template_name.empty() ? speaker.notes.template_name : arguments.template_name;
+  if (name.empty() && !PromptTemplate::of_folder(speaker.model))
+    log_info("no template is known for this model: the prompt is continued as it is (--template names one)");
+  return name;
 }
 
 std::string read_prompt(const std::string& argument) {
@@ -87,7 +114,8 @@ std::unique_ptr<Llama> load_speaker(const Speaker& speaker, at::ScalarType dtype
 void speak(const GenerateArguments& arguments, at::Device device) {
   const Speaker speaker = find_speaker(arguments);
   const LlamaConfig config = LlamaConfig::read(speaker.model);
-  const Prompter prompter(speaker.model, arguments.raw ? std::string() : speaker.template_name);
+  std::future<std::string> base_hash = hash_base(speaker);
+  const Prompter prompter(speaker.model, template_for(arguments, speaker));
   const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
       arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
@@ -107,10 +135,9 @@ void speak(const GenerateArguments& arguments, at::Device device) {
     return true;
   };
   const std::vector<std::int64_t> ids = generate(*network, {prompt.begin(), prompt.end()}, options, show);
-  if (!arguments.json) {
-    std::cout << stream.finish() << std::endl;
-    return;
-  }
+  if (!arguments.json) std::cout << stream.finish() << std::endl;
+  if (base_hash.valid()) check_base(speaker.notes, base_hash.get(), *speaker.adapter, speaker.model);
+  if (!arguments.json) return;
   const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
   const std::vector<TokenId> written(ids.begin(), ids.end());
   std::cout << nlohmann::ordered_json{{"prompt_ids", prompt},

@@ -65,6 +65,9 @@ struct TensorHeader {
   std::uint64_t num_bytes() const { return safetensors_num_bytes(dtype, shape).value_or(0); }
 };
 
+/// Texts that stand in a file's header; other programs pass over those they do not know.
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
 /// A file written tensor by tensor, so that only one of them has to be in memory. It appears when it is whole. Equal
 /// tensors give equal bytes, whatever their order: they stand by falling element size, then by name.
 class SafetensorsWriter {

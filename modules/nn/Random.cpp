@@ -4,13 +4,17 @@
 #include <cmath>
 #include <numbers>
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 
+#include "nn/cpu/TensorValues.hpp"
+#include "nn/cpu/TokenKernels.hpp"
 #include "nn/cuda/CudaTokens.hpp"
 
 namespace multicard {
@@ -64,6 +68,18 @@ at::Tensor dropout_factors(at::IntArrayRef sizes, const at::TensorOptions& optio
                           as_signed((std::uint64_t{1} << kDropoutBits) - 1);
   const at::Tensor kept = bits >= dropout_threshold(probability);
   return kept.to(options.dtype()).div(1.0 - probability);
+}
+
+at::Tensor dropped_by_kernel(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor) {
+  constexpr std::int64_t kFewest = 1 << 14;
+  const at::Tensor y = at::empty_like(x);
+  with_storage(x.scalar_type(), [&]<typename S>() {
+    at::parallel_for(0, x.numel(), kFewest, [&](std::int64_t first, std::int64_t end) {
+      token_kernels<S>().drop(values_of<S>(x) + first, end - first, static_cast<std::uint64_t>(first), key, threshold,
+                              static_cast<Compute<S>>(factor), mutable_values_of<S>(y) + first);
+    });
+  });
+  return y;
 }
 
 }  // namespace
@@ -125,12 +141,13 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t see
 
 at::Tensor seeded_dropout(const at::Tensor& x, double probability, std::uint64_t seed) {
   const bool is_recorded = at::GradMode::is_enabled() && x.requires_grad();
-  if (has_cuda_token_kernels(x) && !is_recorded) {
-    const at::Tensor factor = at::ones({1}, at::TensorOptions().dtype(x.scalar_type())).div(1.0 - probability);
-    return cuda_dropout(x.contiguous(), dropout_key(seed), static_cast<std::uint64_t>(dropout_threshold(probability)),
-                        factor.item<double>());
-  }
-  return x * dropout_factors(x.sizes(), x.options(), probability, seed);
+  const bool has_kernel = has_cuda_token_kernels(x) || (x.is_cpu() && at::isFloatingType(x.scalar_type()));
+  if (is_recorded || !has_kernel) return x * dropout_factors(x.sizes(), x.options(), probability, seed);
+  const double factor =  // as the type holds it
+      at::ones({1}, at::TensorOptions().dtype(x.scalar_type())).div(1.0 - probability).item<double>();
+  const std::uint64_t key = dropout_key(seed), threshold = static_cast<std::uint64_t>(dropout_threshold(probability));
+  return x.is_cpu() ? dropped_by_kernel(x.contiguous(), key, threshold, factor)
+                    : cuda_dropout(x.contiguous(), key, threshold, factor);
 }
 
 at::Tensor seeded_row_dropout(const at::Tensor& x_NCHW, double probability, std::uint64_t seed) {

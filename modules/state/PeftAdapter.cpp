@@ -148,6 +148,10 @@ std::string require_file(const std::string& folder, const std::string& name) {
   const fs::path path = fs::path(folder) / name;
   std::error_code error;
   if (fs::exists(path, error)) return path.string();
+  if (!fs::is_directory(folder, error))
+    throw DataError(fmt::format("the adapter folder {} {}", folder,
+                                fs::exists(folder, error) ? "is not a folder" : "does not exist"),
+                    "", "Check model.adapter or --adapter.");
   const bool has_pickle = fs::exists(fs::path(folder) / "adapter_model.bin", error);
   throw DataError(fmt::format("{} is not a PEFT adapter: it has no {}", folder, name),
                   has_pickle ? "it has adapter_model.bin, which can run code when it is read" : "",
@@ -269,9 +273,10 @@ std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const st
   return {layers.begin(), layers.end()};
 }
 
-void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors) {
+void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors,
+                   const SafetensorsMetadata& metadata) {
   const AdapterConfig written = with_resolved_targets(config, adapted_layers_of(tensors, folder));
-  save_tensors((fs::path(folder) / kAdapterFile).string(), tensors);
+  save_tensors((fs::path(folder) / kAdapterFile).string(), tensors, metadata);
   write_file((fs::path(folder) / kAdapterConfigFile).string(), adapter_config_json(written));
 }
 

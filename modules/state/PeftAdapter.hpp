@@ -78,6 +78,7 @@ std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const st
 
 /// Writes both files into the existing folder `folder`, with resolved targets.
 /// \param tensors by PEFT's file names, any device
-void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors);
+void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors,
+                   const SafetensorsMetadata& metadata = {{"format", "pt"}});
 
 }  // namespace multicard

@@ -37,8 +37,8 @@ Shards split_into_shards(const std::vector<TensorHeader>& tensors, std::uint64_t
 }
 
 void write_shard(const std::string& path, const std::vector<TensorHeader>& tensors,
-                 const std::function<at::Tensor(const std::string&)>& tensor_of) {
-  SafetensorsWriter writer(path, tensors);
+                 const std::function<at::Tensor(const std::string&)>& tensor_of, const SafetensorsMetadata& metadata) {
+  SafetensorsWriter writer(path, tensors, metadata);
   for (const TensorHeader& header : writer.tensors()) {
     const at::Tensor tensor = tensor_of(header.name).detach().to(at::kCPU).contiguous();
     if (tensor.sizes() != at::IntArrayRef(header.shape) || safetensors_dtype(tensor.scalar_type()) != header.dtype)
@@ -74,14 +74,15 @@ nlohmann::ordered_json read_config(const std::string& path) {
 }  // namespace
 
 void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
-                   const std::function<at::Tensor(const std::string&)>& tensor_of, std::uint64_t max_shard_bytes) {
+                   const std::function<at::Tensor(const std::string&)>& tensor_of, std::uint64_t max_shard_bytes,
+                   const SafetensorsMetadata& metadata) {
   const Shards shards = split_into_shards(tensors, max_shard_bytes);
   std::uint64_t total = 0;
   nlohmann::json weight_map = nlohmann::json::object();
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = shards.size() == 1 ? "model.safetensors"
                                                 : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
-    write_shard((fs::path(folder) / name).string(), shards[i], tensor_of);
+    write_shard((fs::path(folder) / name).string(), shards[i], tensor_of, metadata);
     for (const TensorHeader& tensor : shards[i]) {
       weight_map[tensor.name] = name;
       total += tensor.num_bytes();

@@ -19,10 +19,12 @@ inline constexpr std::uint64_t kMaxShardBytes = 5'000'000'000;
 /// Writes weights into an existing folder tensor by tensor: model.safetensors, or model-00001-of-0000N.safetensors and
 /// model.safetensors.index.json when they exceed `max_shard_bytes`. Files are filled in the order of `tensors`.
 /// \param tensor_of gives the tensor of a name when its turn comes, in the announced shape and dtype, on any device
+/// \param metadata of every file
 /// \throws DataError for problems with a file, std::logic_error for a tensor that was announced otherwise
 void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
                    const std::function<at::Tensor(const std::string&)>& tensor_of,
-                   std::uint64_t max_shard_bytes = kMaxShardBytes);
+                   std::uint64_t max_shard_bytes = kMaxShardBytes,
+                   const SafetensorsMetadata& metadata = {{"format", "pt"}});
 
 /// Names of the files of the model folder `folder` that belong to the model beside its weights: config.json,
 /// generation_config.json and the tokenizer's; those that are there.

@@ -170,7 +170,7 @@ std::map<std::string, std::string> LanguageModel::files_beside() const {
 
 std::map<std::string, std::string> LanguageModel::identity() const {
   if (!sha256_.valid()) return {};
-  return {{"base_model_sha256", sha256_.get()}};
+  return {{kBaseHash, sha256_.get()}};
 }
 
 std::int64_t LanguageModel::frozen_bytes() const {

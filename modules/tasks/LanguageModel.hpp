@@ -14,6 +14,9 @@
 
 namespace multicard {
 
+/// Key of the SHA-256 of the base model's weights in a checkpoint.
+inline constexpr const char* kBaseHash = "base_model_sha256";
+
 /// The network of a model folder with its weights in `dtype`, or with drawn ones where there is a `random_seed`.
 /// \throws DataError about the files
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,

@@ -204,6 +204,36 @@ class Language(CommandTest):
             exported = [str(MODEL), "--adapter", folder] if method == "lora" else [folder]
             self.assertEqual(averaged, answer(*exported), method)
 
+    def test_an_exported_adapter_answers_with_the_template_of_its_training(self):
+        def answer(*words):
+            code, out, err = run(1, "generate", *words, "--greedy", "--json", "--max-new", "5", "Name a colour.")
+            self.assertEqual(code, 0, err)
+            return json.loads(out), err
+        self.expect(0, run(1, "run", self.deck))
+        self.expect(0, run(1, "export", self.checkpoint(), self.path("adapter")))
+        self.expect(0, run(1, "export", self.checkpoint(), self.path("merged"), "--merge", "original"))
+        of_checkpoint = answer(self.checkpoint())[0]
+        for words in ((self.model, "--adapter", self.path("adapter")), (self.path("merged"),),
+                      (self.model, "--adapter", self.path("adapter"), "--template", "alpaca")):
+            self.assertEqual(answer(*words)[0]["prompt_ids"], of_checkpoint["prompt_ids"])
+        base, err = answer(self.model)
+        self.assertNotEqual(base["prompt_ids"], of_checkpoint["prompt_ids"])
+        self.assertIn("no template is known", err)
+
+    def test_another_base_model_is_refused(self):
+        self.model = str(self.changed_model("base"))
+        self.write_deck()
+        self.expect(0, run(1, "run", self.deck, "run.steps=2"))
+        checkpoint = self.checkpoint(step=2)
+        weights = Path(self.model, "model.safetensors")
+        content = bytearray(weights.read_bytes())
+        content[-1] ^= 1
+        weights.write_bytes(content)
+        self.expect(4, run(1, "generate", checkpoint, "--max-new", "2", "x"), "not the model that")
+        self.expect(4, run(2, "eval", checkpoint), "not the model that")
+        shutil.rmtree(self.model)
+        self.expect(4, run(1, "generate", checkpoint, "x"), "--adapter " + checkpoint)
+
     def test_what_is_wrong_with_a_deck_is_said(self):
         self.expect(2, run(2, "run", self.deck, "method.name=qlora"), "qlora is not available in this version")
         self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")

@@ -26,6 +26,10 @@ struct TokenKernels {
   /// direction * sine [rows, dim / 2]. Rows begin `stride` values apart.
   void (*turn)(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std::int64_t dim, const C* cos,
                const C* sin, C direction);
+  /// y = x times `factor`, or times 0 where the bits that seeded_dropout() gives the value, number `first` + i of its
+  /// tensor, are below `threshold`.
+  void (*drop)(const S* x, std::int64_t count, std::uint64_t first, std::uint64_t key, std::uint64_t threshold,
+               C factor, S* y);
   /// log(sum(exp(logits))) of one row.
   C (*log_sum_exp)(const C* logits, std::int64_t size);
   /// logits = exp(logits - shift) in place, one row.

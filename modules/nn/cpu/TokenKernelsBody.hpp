@@ -182,6 +182,30 @@ void turn(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std:
       });
 }
 
+// 31 bits of splitmix64 (Steele, Lea and Flood 2014), as nn/Random.cpp makes them of whole tensors.
+MULTICARD_INLINE std::uint64_t dropout_bits(std::uint64_t key, std::uint64_t index) {
+  std::uint64_t x = key + index * 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return (x ^ (x >> 31)) & 0x7FFFFFFFU;
+}
+
+template <typename S>
+void drop(const S* x, std::int64_t count, std::uint64_t first, std::uint64_t key, std::uint64_t threshold,
+          Compute<S> factor, S* y) {
+  using T = Compute<S>;
+  constexpr std::int64_t kBlock = 64;
+  T factors[kBlock];
+  for (std::int64_t at = 0; at < count; at += kBlock, x += kBlock, y += kBlock, first += kBlock) {
+    for (std::int64_t i = 0; i < kBlock; ++i)
+      factors[i] = dropout_bits(key, first + static_cast<std::uint64_t>(i)) >= threshold ? factor : T(0);
+    for_channels<T>(count - at < kBlock ? count - at : kBlock, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
+      using V = typename Vector<T, Lanes>::Type;
+      store(y + i, V(load<V>(x + i) * load<V>(factors + i)));
+    });
+  }
+}
+
 template <typename T>
 T log_sum_exp(const T* logits, std::int64_t size) {
   const T largest = largest_of(logits, size);
@@ -211,6 +235,7 @@ constexpr TokenKernels<S> kTokenKernels{add_norm<S>,
                                         gate<S>,
                                         gate_gradient<S>,
                                         turn<S>,
+                                        drop<S>,
                                         log_sum_exp<Compute<S>>,
                                         exponentials<Compute<S>>};
 

@@ -55,6 +55,16 @@ TEST(Dropout, DependsOnSeedAndElementAlone) {
   EXPECT_TRUE(at::equal(seeded_dropout(x, 0.5, 3), seeded_dropout(x.to(at::kDouble), 0.5, 3).to(at::kFloat)));
 }
 
+// Recorded values go through LibTorch's operations, others through a kernel.
+TEST(Dropout, IsTheSameWithAndWithoutGradients) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
+    for (const std::int64_t columns : {1, 64, 20011}) {
+      const at::Tensor whole = at::randn({5, columns + 1}).to(type), x = whole.narrow(1, 1, columns);
+      const at::Tensor recorded = x.detach().requires_grad_(true);
+      EXPECT_TRUE(at::equal(seeded_dropout(x, 0.3, 9), seeded_dropout(recorded, 0.3, 9).detach())) << type << columns;
+    }
+}
+
 TEST(RowDropout, KeepsOrZeroesWholeRows) {
   const at::Tensor x = at::ones({5000, 2, 3, 2});
 
