@@ -6,6 +6,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Standings.hpp"
 
@@ -160,6 +161,8 @@ std::vector<std::string> advice(const Study& study) {
     out.push_back(option_sentence(of_axis));
     of_axis.clear();
   }
+  for (std::string& sentence : learning_advice(study))
+    out.push_back(std::move(sentence));
   if (const std::string sentence = ranks_sentence(study); !sentence.empty()) out.push_back(sentence);
   return out;
 }

@@ -137,7 +137,7 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
     if (different.size() < 2 || says_again(runs, key, axes)) continue;
     if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
     if (weak && short_key(key) == "global_batch") continue;
-    axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key)});
+    axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key), changes_learning(key)});
   }
   return axes;
 }

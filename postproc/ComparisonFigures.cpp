@@ -7,6 +7,7 @@
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 #include "postproc/Palette.hpp"
 #include "postproc/Standings.hpp"
 
@@ -51,7 +52,7 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
   if (groups.size() > kMostGroups) return;  // the overview shows them together
   for (const auto& group : groups) {
     const Cell* best = fastest(study, group);
-    if (group.size() < 2 || !best) continue;
+    if (group.size() < 2 || !best || differ_in_learning_alone(study, group)) continue;
     for (const auto& piece : pieces(group, kMostBars)) {
       BarChart chart;
       for (const std::size_t configuration : piece)

@@ -164,6 +164,8 @@ std::vector<Column> columns_of(const Study& study, const Cell& cell, std::size_t
   for (std::size_t p = 0; p < kNumPhases; ++p)
     columns.push_back({fmt::format("{}_share", kPhaseNames[p]), number(cell.phases[p] / cell.mean_step)});
   columns.push_back({"rank_spread", number(cell.rank_spread)});
+  add(columns, "test_loss", cell.test_loss);
+  add(columns, "test_accuracy", cell.test_accuracy);
   columns.push_back({"error", error_of(study, cell)});
   return columns;
 }

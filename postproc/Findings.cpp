@@ -7,6 +7,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {
@@ -23,20 +24,51 @@ std::string rate_text(const Study& study, const Cell& cell) {
   return fmt::format("{} {}{}", significant(cell.rate.value), study.rate_unit(), interval_text(cell.rate));
 }
 
+/// Settings that only change what is learnt: "learning rate and weight decay".
+std::string learning_settings(const Study& study) {
+  std::vector<std::string> names;
+  for (const Axis& axis : study.axes)
+    if (axis.is_learning) names.push_back(key_label(axis.key));
+  return join(names, " and ");
+}
+
+/// Where speed is no verdict: what learns best, and that rates are of one kind.
+std::vector<std::string> learning_answer(const Study& study, const std::vector<std::size_t>& configurations,
+                                         const Cell& best) {
+  double least = best.rate.value;
+  for (const std::size_t configuration : configurations)
+    if (const Cell* cell = study.cell(configuration, best.ranks);
+        cell && cell->status == CellStatus::complete && cell->rate.value < least)
+      least = cell->rate.value;
+  return {
+      fmt::format("Of {}, {}.", counted(static_cast<long>(configurations.size()), "configuration"),
+                  learning_clause(study, configurations)),
+      fmt::format("They differ in {}, which does not change the work: {} to {} {} on {} is no verdict between them.",
+                  learning_settings(study), significant(least), significant(best.rate.value), study.rate_unit(),
+                  counted(best.ranks, "rank"))};
+}
+
 std::vector<std::string> answer(const Study& study, const std::vector<std::size_t>& configurations) {
   const Cell* best = fastest(study, configurations);
   if (!best) return {kNoAnswer};
   std::vector<std::string> out;
   const std::string rate = rate_text(study, *best);
   const std::string name = name_of(study, *best);
-  out.push_back(configurations.size() > 1
-                    ? fmt::format("The fastest of {} is {}: {}.",
-                                  counted(static_cast<long>(configurations.size()), "configuration"), name, rate)
-                    : fmt::format("{} does {}.", name, rate));
+  const bool speed_decides = !differ_in_learning_alone(study, configurations);
+  if (!speed_decides)
+    out = learning_answer(study, configurations, *best);
+  else
+    out.push_back(configurations.size() > 1
+                      ? fmt::format("The fastest of {} is {}: {}.",
+                                    counted(static_cast<long>(configurations.size()), "configuration"), name, rate)
+                      : fmt::format("{} does {}.", name, rate));
   const Cell* second = runner_up(study, configurations, *best);
   const Cell* plain = plainest(study, configurations, *best);
   if (second) out.push_back(comparison_sentence(study, *best, *second, "the second"));
   if (plain && plain != second) out.push_back(comparison_sentence(study, *best, *plain, "the plainest"));
+  if (speed_decides && !learning_settings(study).empty())
+    out.push_back(fmt::format("Speed does not choose the {}: {}.", learning_settings(study),
+                              learning_clause(study, configurations)));
   if (const std::string scaling = scaling_sentence(study, *best); !scaling.empty()) out.push_back(scaling);
   out.push_back(limit_sentence(study, *best));
   return out;
@@ -56,12 +88,15 @@ std::string short_answer(const Study& study, const std::vector<std::size_t>& con
   const Cell* second = runner_up(study, configurations, *best);
   const Cell* plain = plainest(study, configurations, *best);
   const Configuration& options = configuration_of(study, *best);
-  std::string out = fmt::format("{}: {}on {}, {}", work, options.has_options ? options.label + " " : "",
+  const std::string label = speed_label(study, best->configuration);
+  std::string out = fmt::format("{}: {}on {}, {}", work, label.empty() ? label : label + " ",
                                 counted(best->ranks, "rank"), rate_text(study, *best));
   if (second) out += short_comparison(study, *best, *second, "the second");
   if (plain && plain != second) out += short_comparison(study, *best, *plain, "the plainest");
   if (best->efficiency.known() && best->ranks != *options.baseline_ranks)
     out += fmt::format("; efficiency {}", significant(best->efficiency.value, 3));
+  if (!learning_settings(study).empty() && configurations.size() > 1)
+    out += "; " + learning_clause(study, configurations);
   return out + ".";
 }
 
@@ -125,12 +160,19 @@ std::string winners_sentence(const Study& study) {
   for (const auto& configurations : study.comparable())
     if (const Cell* best = fastest(study, configurations)) {
       const Cell* second = runner_up(study, configurations, *best);
-      winners.push_back({configuration_of(study, *best).label, !second || differ(best->rate, second->rate)});
+      const std::string label = speed_label(study, best->configuration);
+      winners.push_back(
+          {label.empty() ? configuration_of(study, *best).label : label, !second || differ(best->rate, second->rate)});
     }
   if (winners.empty()) return kNoAnswer;
   if (std::none_of(study.configurations.begin(), study.configurations.end(),
                    [](const Configuration& configuration) { return configuration.has_options; }))
     return fmt::format("Every kind of work was done with the same options, {}", winners.front().name);
+  const auto groups = study.comparable();
+  const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
+  if (std::all_of(groups.begin(), groups.end(), one_speed))
+    return fmt::format("Each kind of work was done with several values of {}, which do not change its speed",
+                       learning_settings(study));
   const auto wins = [&](const std::string& name) {
     return std::count_if(winners.begin(), winners.end(), [&](const Winner& winner) { return winner.name == name; });
   };

@@ -50,6 +50,8 @@ Json json_of(const Study& study, const Cell& cell) {
   out["stragglers"] = Json::object();
   for (const auto& [rank, repeats] : cell.stragglers)
     out["stragglers"][std::to_string(rank)] = repeats;
+  out["test_loss"] = json_of(cell.test_loss);
+  out["test_accuracy"] = json_of(cell.test_accuracy);
   out["memory_bytes"] = cell.memory;
   return out;
 }

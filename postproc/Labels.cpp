@@ -63,8 +63,16 @@ std::string setting_label(const std::string& key, const std::string& value) {
   return key_label(key) + " " + value;
 }
 
+bool changes_learning(const std::string& key) {
+  return key.starts_with("schedule.") ||
+         is_one_of(short_key(key),
+                   {"learning_rate", "weight_decay", "momentum", "betas", "eps", "nesterov", "decay_norms",
+                    "label_smoothing", "warmup_steps", "min_factor", "schedule", "alpha", "rslora"});
+}
+
 bool changes_work(const std::string& key) {
   const std::string name = short_key(key);
+  if (changes_learning(key)) return false;
   if (is_one_of(name, {"image_size", "global_batch", "batch_per_rank", "max_length", "packing", "dataset", "model",
                        "method", "task", "machine", "device", "scaling", "width"}))
     return true;

@@ -20,6 +20,9 @@ std::string setting_label(const std::string& key, const std::string& value);
 /// The name of a setting in a table's head: the last component of a deck path with blanks, "image size".
 std::string key_label(const std::string& key);
 
+/// Whether the setting changes what is learnt but not the work: learning rate, weight decay, schedule, …
+bool changes_learning(const std::string& key);
+
 /// Whether the setting changes what is computed rather than how: rates of different values do not compare.
 bool changes_work(const std::string& key);
 

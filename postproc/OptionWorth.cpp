@@ -111,7 +111,7 @@ std::string OptionWorth::interval_text() const {
 std::vector<OptionWorth> option_worths(const Study& study) {
   std::vector<OptionWorth> out;
   for (const Axis& axis : study.axes) {
-    if (axis.is_work || axis.values.size() > kMostValues) continue;
+    if (axis.is_work || axis.is_learning || axis.values.size() > kMostValues) continue;
     const std::string baseline = baseline_value(axis);
     for (const std::string& value : axis.values)
       if (value != baseline) {

@@ -28,8 +28,9 @@ struct OptionWorth {
   std::string interval_text() const;
 };
 
-/// For each axis that says how the work is done, with up to eight values: all its values but the baseline, in the order
-/// of the axes. Runs are paired by repeat where both cells have it, so that what a machine does over time cancels.
+/// For each axis that says how the work is done (not what is learnt), with up to eight values: all its values but the
+/// baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that what a machine does
+/// over time cancels.
 std::vector<OptionWorth> option_worths(const Study& study);
 
 }  // namespace multicard::post

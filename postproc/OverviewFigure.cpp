@@ -5,6 +5,7 @@
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/HeatMap.hpp"
+#include "postproc/Learning.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {
@@ -46,6 +47,8 @@ bool any_failed(const HeatMap& map) {
 
 void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   const auto groups = study.comparable();
+  const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
+  if (std::all_of(groups.begin(), groups.end(), one_speed)) return;
   HeatMap map;
   map.rows = option_labels(study);
   if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;

@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Standings.hpp"
 #include "postproc/Tables.hpp"
@@ -67,12 +68,15 @@ HtmlTable cells_table(const Study& study) {
   out.head.push_back(study.rate_unit());
   out.head.emplace_back("s for 1,000");
   if (study.has_scaling()) out.head.insert(out.head.end(), {"speedup", "efficiency"});
+  const std::optional<LearningScore> score = learning_score(study);
+  if (score) out.head.emplace_back(score->name);
   out.head.insert(out.head.end(), {"exposed", "data wait", "step, ms", "complete"});
   for (const Cell& cell : study.cells) {
     const std::size_t complete = cell.status == CellStatus::complete ? cell.measured.size() : 0;
     std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks), estimate(cell.rate),
                               number(cell.time_per_thousand().value)};
     if (study.has_scaling()) row.insert(row.end(), {estimate(cell.speedup, 3), estimate(cell.efficiency, 3)});
+    if (score) row.push_back(estimate(cell.*score->member));
     row.insert(row.end(), {share(cell.exposed_share),
                            share(cell.data_wait_share),
                            number(1000 * cell.step_time.value),

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 
 namespace multicard::post {
 
@@ -36,7 +37,7 @@ bool is_one_of(const std::vector<std::string>& values, const std::string& value)
 std::ptrdiff_t plainness(const Study& study, std::size_t configuration) {
   const auto& settings = study.configurations[configuration].settings;
   return std::count_if(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
-    return !axis.is_work && settings.at(axis.key) == baseline_value(axis);
+    return !axis.is_work && !axis.is_learning && settings.at(axis.key) == baseline_value(axis);
   });
 }
 
@@ -54,7 +55,8 @@ const Cell* runner_up(const Study& study, const std::vector<std::size_t>& config
   const Cell* second = nullptr;
   for (const std::size_t configuration : configurations) {
     const Cell* cell = study.cell(configuration, best.ranks);
-    if (configuration != best.configuration && counts(cell) && (!second || cell->rate.value > second->rate.value))
+    if (!same_speed(study, configuration, best.configuration) && counts(cell) &&
+        (!second || cell->rate.value > second->rate.value))
       second = cell;
   }
   return second;
@@ -74,7 +76,7 @@ const Cell* plainest(const Study& study, const std::vector<std::size_t>& configu
       *std::max_element(configurations.begin(), configurations.end(),
                         [&](std::size_t a, std::size_t b) { return plainness(study, a) < plainness(study, b); });
   const Cell* cell = study.cell(chosen, best.ranks);
-  return chosen != best.configuration && counts(cell) ? cell : nullptr;
+  return !same_speed(study, chosen, best.configuration) && counts(cell) ? cell : nullptr;
 }
 
 const Cell* largest(const Study& study, std::size_t configuration) {

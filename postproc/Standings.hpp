@@ -11,7 +11,8 @@ namespace multicard::post {
 /// The cell with the highest rate among the complete ones of `configurations`; null when none completed.
 const Cell* fastest(const Study& study, const std::vector<std::size_t>& configurations);
 
-/// The fastest other configuration on as many ranks as `best`; null when there is none.
+/// The fastest configuration with other options on as many ranks as `best` (what only changes what is learnt is none);
+/// null when there is none.
 const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
 /// The value that others of its axis are measured against: the plain one by name (dp, fp32, not pinned, nchw, host, …),

@@ -1,6 +1,7 @@
 #include "postproc/Study.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/Text.hpp"
@@ -77,6 +78,24 @@ double mean_over(const std::vector<RunReport>& runs, const Cell& cell, double Ru
   return mean(values);
 }
 
+/// The last value after the first step, over the runs with the cell's status. Runs that agree to the last bit say
+/// nothing of how others would differ: no interval.
+Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const char* metric) {
+  std::vector<Estimate> scores;
+  bool any_differ = false;
+  for (const std::size_t index : cell.runs) {
+    const auto found = runs[index].metrics.find(metric);
+    if (runs[index].status != text_of(cell.status) || found == runs[index].metrics.end()) continue;
+    const MetricSeries& series = found->second;
+    if (series.steps.empty() || series.steps.back() == 0 || !std::isfinite(series.values.back())) continue;
+    scores.push_back({series.values.back(), std::nullopt, Basis::none, 1});
+    any_differ = any_differ || series.values.back() != scores.front().value;
+  }
+  Estimate score = estimate_of_repeats(scores);
+  if (!any_differ) score.interval.reset();
+  return score;
+}
+
 void reduce(const std::vector<RunReport>& runs, Cell& cell) {
   std::vector<Estimate> rates, times;
   for (const std::size_t index : cell.measured) {
@@ -92,6 +111,8 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
   }
   cell.rate = estimate_of_repeats(rates);
   cell.step_time = estimate_of_repeats(times);
+  cell.test_loss = score_of(runs, cell, "eval_loss");
+  cell.test_accuracy = score_of(runs, cell, "eval_accuracy");
   cell.mean_step = mean_over(runs, cell, &RunReport::mean_step);
   cell.exposed_share = mean_over(runs, cell, &RunReport::exposed_share);
   cell.data_wait_share = mean_over(runs, cell, &RunReport::data_wait_share);

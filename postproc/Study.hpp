@@ -24,6 +24,7 @@ struct Axis {
   std::string key;
   std::vector<std::string> values;  ///< in the order of the files
   bool is_work = false;             ///< changes what is computed (image size), not how (strategy): rates do not compare
+  bool is_learning = false;         ///< changes what is learnt (learning rate), not the work: rates say nothing
 };
 
 enum class CellStatus { complete, stopped, failed };
@@ -39,6 +40,7 @@ struct Cell {
   double mean_step = kNone;
   std::array<double, kNumPhases> phases{};  ///< seconds, mean over the measured runs
   double exposed_share = kNone, data_wait_share = kNone, rank_spread = kNone;
+  Estimate test_loss, test_accuracy;           ///< the last of the runs with this cell's status
   std::map<std::string, std::int64_t> memory;  ///< bytes, largest over ranks and repeats
   std::map<int, int> stragglers;               ///< rank to the number of repeats it was slow in
 

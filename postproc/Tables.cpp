@@ -10,6 +10,7 @@
 #include "postproc/BeforeAfter.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/Learning.hpp"
 
 namespace multicard::post {
 
@@ -62,14 +63,17 @@ std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
 }
 
 std::vector<std::string> terminal_row(const Study& study, const Cell& cell) {
-  return {study.configurations[cell.configuration].full_label(),
-          std::to_string(cell.ranks),
-          with_interval(cell.rate),
-          with_interval(cell.speedup, 3),
-          with_interval(cell.efficiency, 3),
-          percent(cell.exposed_share),
-          percent(cell.data_wait_share),
-          fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
+  std::vector<std::string> row{
+      study.configurations[cell.configuration].full_label(),
+      std::to_string(cell.ranks),
+      with_interval(cell.rate),
+      with_interval(cell.speedup, 3),
+      with_interval(cell.efficiency, 3),
+      percent(cell.exposed_share),
+      percent(cell.data_wait_share),
+      fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
+  if (const auto score = learning_score(study)) row.push_back(with_interval(cell.*score->member));
+  return row;
 }
 
 }  // namespace
@@ -115,6 +119,7 @@ std::string changes_of(const Study& study) {
 std::string table_of(const Study& study) {
   Rows rows{{"configuration", "ranks", study.rate_unit() + " (95 %)", "speedup", "efficiency", "exposed", "data wait",
              "repeats"}};
+  if (const auto score = learning_score(study)) rows.front().emplace_back(score->name);
   for (const Cell& cell : study.cells)
     rows.push_back(terminal_row(study, cell));
   std::string out = aligned(rows);

@@ -22,8 +22,8 @@ std::string options_csv(const Collection& collection);
 std::string summary_json(const Collection& collection);
 
 /// Aligned columns for each study: configuration, ranks, rate with its interval, speedup, efficiency, exposed
-/// communication, repeats. Cells that did not complete say so with the first line of their error. A line for each
-/// evaluation.
+/// communication, repeats, and where a test set was scored the last accuracy or loss. Cells that did not complete say
+/// so with the first line of their error. A line for each evaluation.
 std::string terminal_table(const Collection& collection);
 
 /// What the intervals of this study are, in one line: over steps, over repeats, or none.
