@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "MeasuredSteps.hpp"
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
+#include "results/MeasuredSteps.hpp"
 
 namespace multicard {
 
@@ -17,12 +17,14 @@ void log_row(const char* name, const std::string& text) {
   log_info(fmt::format("  {:<12}{}", name, text));
 }
 
-void log_times(const SessionResult& result) {
-  const MeasuredSteps steps = measured_steps(result);
+/// Collective.
+void log_times(const SessionResult& result, const Communicator& world) {
+  const MeasuredSteps steps = measure_steps(result.summary, result.rows, world);
   if (steps.seconds.empty()) return;
   const auto ms = [&](double part) { return significant(1e3 * percentile(steps.seconds, part)); };
-  log_row("rate", fmt::format("{} {}/s, median of {} steps after the first {}", significant(median(steps.rates)),
-                              result.unit.abbreviation, steps.seconds.size(), steps.num_skipped));
+  log_row("rate", fmt::format("{} {}/s, median of {} steps after the first {}{}", significant(median(steps.rates)),
+                              result.unit.abbreviation, steps.seconds.size(), steps.num_skipped,
+                              result.summary.segments.size() > 1 ? " of each part" : ""));
   log_row("step", fmt::format("{} ms median, {} ms at 95 %, {} ms longest", ms(0.5), ms(0.95), ms(1)));
   std::vector<std::string> shares;
   for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
@@ -83,7 +85,7 @@ void log_utilisation(const SessionResult& result, int num_ranks) {
 }  // namespace
 
 void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output) {
-  log_times(result);
+  log_times(result, world);
   log_utilisation(result, world.size());
   log_memory(result, world);
   log_scores(result.summary.metrics);

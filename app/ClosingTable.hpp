@@ -6,8 +6,9 @@
 
 namespace multicard {
 
-/// Collective. Writes what the run came to: rate, step times and where they went (rank 0's, after skip_steps), the
-/// largest peak of memory of any rank, the last loss, test scores and the newest checkpoint of `output`.
+/// Collective. Writes what the run came to: rate and step times of the slowest ranks and where the time went (as
+/// the report counts them, over the whole run), the largest peak of memory of any rank, the last loss, test scores and
+/// the newest checkpoint of `output`.
 void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output);
 
 }  // namespace multicard

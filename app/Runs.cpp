@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "MeasuredSteps.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
@@ -13,6 +12,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "device/Gpu.hpp"
+#include "results/MeasuredSteps.hpp"
 
 namespace multicard {
 
@@ -34,8 +34,8 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   return provenance;
 }
 
-std::string rate_text(const SessionResult& result) {
-  const MeasuredSteps steps = measured_steps(result);
+std::string rate_text(const SessionResult& result, const Communicator& communicator) {
+  const MeasuredSteps steps = measure_steps(result.summary, result.rows, communicator);
   if (steps.seconds.empty()) return "no steps";
   return fmt::format("{} {}/s, {} ms a step (data wait {} %, reduction exposed {} %)",
                      significant(median(steps.rates), 4), result.unit.abbreviation,

@@ -17,8 +17,8 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
 
-/// "208 img/s, 307 ms a step (data wait 0.1 %, reduction 1.2 %)" from rank 0's steps after skip_steps.
-std::string rate_text(const SessionResult& result);
+/// Collective over the run's ranks. "208 img/s, 307 ms a step (data wait 0.1 %, reduction 1.2 %)" of measure_steps().
+std::string rate_text(const SessionResult& result, const Communicator& communicator);
 
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);

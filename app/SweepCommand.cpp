@@ -17,6 +17,7 @@
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
 #include "io/Bytes.hpp"
+#include "nn/LlamaConfig.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -79,7 +80,7 @@ Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Co
   if (result.summary.status == "stopped") return {"stopped", true};
   add_sweep_attributes(variant, sweep, result.failure ? result.failure->code() : ExitCode::complete, result.summary);
   write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
-  return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result)};
+  return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result, group)};
 }
 
 /// Collective. What the sweep ends with (see SweepEnd); speaking, it says so in the closing lines.
@@ -228,15 +229,16 @@ std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const C
   });
 }
 
-/// DataError when no variant that could run finds its shards: nothing would be measured.
-void check_shards(const std::vector<Variant>& variants) {
+/// DataError when no variant that could run finds its shards and its model folder: nothing would be measured.
+void check_inputs(const std::vector<Variant>& variants) {
   std::optional<Error> missing;
   for (const Variant& variant : variants) {
     if (!variant.error.empty()) continue;
-    const DataOptions data = read_run_options(variant.deck).data;
+    const RunOptions options = read_run_options(variant.deck);
     const std::optional<Error> error = error_of([&] {
-      expand_glob(data.train);
-      if (data.test) expand_glob(*data.test);
+      if (options.is_language()) LlamaConfig::read(options.model.path);
+      expand_glob(options.data.train);
+      if (options.data.test) expand_glob(*options.data.test);
     });
     if (!error) return;
     if (!missing) missing = error;
@@ -263,7 +265,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   log_info(
       fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
   agreed(world, [&] {
-    if (world.is_root()) check_shards(variants);
+    if (world.is_root()) check_inputs(variants);
   });
   if (arguments.dry_run) {
     log_plan(variants);

@@ -9,6 +9,7 @@
 #include "postproc/ReduceEvaluation.hpp"
 #include "postproc/ReduceRanks.hpp"
 #include "postproc/ReduceText.hpp"
+#include "results/MeasuredSteps.hpp"
 
 namespace multicard::post {
 
@@ -20,16 +21,6 @@ using Steps = std::vector<std::size_t>;
 const Times* find_times(const RunData& run, const std::string& column) {
   const auto found = run.times.find(column);
   return found == run.times.end() ? nullptr : &found->second;
-}
-
-bool after_warm_up(const RunData& run, std::size_t index) {
-  const auto skip = run.summary.skip_steps;
-  const auto at = static_cast<std::int64_t>(index);
-  if (at < skip) return false;
-  return std::none_of(run.summary.segments.begin(), run.summary.segments.end(), [&](const Segment& segment) {
-    const std::int64_t start = segment.first_step - run.first_step;
-    return start > 0 && at >= start && at < start + skip;
-  });
 }
 
 /// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
@@ -157,7 +148,7 @@ std::vector<std::size_t> measured_steps(const RunData& run) {
   std::vector<std::size_t> out;
   if (!step) return out;
   for (std::size_t i = 0; i < step->length; ++i) {
-    bool whole = after_warm_up(run, i);
+    bool whole = !is_warm_up(run.summary, run.first_step, i);
     for (std::size_t rank = 0; rank < step->ranks && whole; ++rank)
       whole = std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0;
     if (whole) out.push_back(i);

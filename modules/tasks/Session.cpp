@@ -111,8 +111,6 @@ SessionResult Session::run(StopMonitor* stop) {
   if (result.failure) result.summary.error = result.failure->what();
   result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
   result.record = std::move(recorder_.record());
-  for (std::size_t i = 0; i < result.record.steps.size(); ++i)
-    result.work.push_back(task_->work_in(first_step_ + static_cast<std::int64_t>(i)));
   result.unit = task_->unit();
   return result;
 }

@@ -25,9 +25,8 @@ namespace multicard {
 /// What a run leaves behind. With `failure` the record holds the steps up to it.
 struct SessionResult {
   RunSummary summary;
-  RankRecord record;               ///< of this rank, since this session began
-  RankRows rows;                   ///< the whole run's rows that this rank holds, from its first step on
-  std::vector<std::int64_t> work;  ///< units in each step of `record`, over all ranks
+  RankRecord record;  ///< of this rank, since this session began
+  RankRows rows;      ///< the whole run's rows that this rank holds, from its first step on
   WorkUnit unit{};
   std::optional<Error> failure;  ///< an error that all ranks found together
 };

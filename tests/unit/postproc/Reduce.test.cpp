@@ -6,9 +6,11 @@
 
 #include "SyntheticStudy.hpp"
 #include "base/Error.hpp"
+#include "base/Quantiles.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/ReadStudy.hpp"
 #include "postproc/ReduceEvaluation.hpp"
+#include "results/MeasuredSteps.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::post {
@@ -40,6 +42,23 @@ TEST(Reduce, RateIsRowsOfAllRanksOverTheSlowestRanksTime) {
   EXPECT_FALSE(report.rate.interval);  // 3 steps are too few
   EXPECT_EQ(report.unit, "images");
   EXPECT_EQ(report.num_measured, 3);
+}
+
+TEST(Reduce, RateIsThatOfTheTableThatClosesTheRun) {
+  const test::ScratchFolder folder;
+  test::SyntheticRun run;
+  run.ranks = 3;
+  run.slow_rank = 1;
+  run.slow_factor = 1.3;
+  test::write_run(folder / "results.h5", run);
+
+  const RunReport report = reduce_run(ResultsFile::open(folder / "results.h5").run("main"));
+  const MeasuredSteps steps = measure_steps(test::summary_of(run), test::rows_of(run), multicard::test::world());
+
+  EXPECT_DOUBLE_EQ(report.rate.value, median(steps.rates));
+  EXPECT_DOUBLE_EQ(report.step_time.value, median(steps.seconds));
+  EXPECT_DOUBLE_EQ(100 * report.data_wait_share, steps.percent(Phase::data_wait));
+  EXPECT_EQ(report.num_measured, static_cast<std::int64_t>(steps.rates.size()));
 }
 
 TEST(Reduce, SharesAreSumsOverRanksAndSteps) {
