@@ -11,7 +11,7 @@
 # Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
 # stop: it goes on where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
-# rank computes at once. $MULTICARD_LAUNCH starts the ranks in place of mpirun, for example "srun --mpi=pmix".
+# rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for example "srun --mpi=pmix".
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -47,6 +47,7 @@ elif [ "$gpus" -eq 0 ]; then
   of_rows=(run.global_batch=$((ranks > 4 ? ranks : 4)) limits.steps=3 limits.skip_steps=1)
   of_tokens=("sweep.ranks=[$ranks]" "limits.steps=$steps" "limits.skip_steps=$skip_steps")
 fi
+if [ -n "${REPEATS:-}" ]; then of_rows+=("repeat=$REPEATS") of_tokens+=("repeat=$REPEATS"); fi
 [ -z "${MODEL:-}" ] || name=${name}_$(basename "$MODEL")
 shards=data/$name results=results/$name
 
