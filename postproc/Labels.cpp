@@ -18,7 +18,8 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 }
 
 /// Keys whose words alone say too little.
-constexpr std::array<std::pair<const char*, const char*>, 4> kSaid{{{"bucket_mb", "bucket size"},
+constexpr std::array<std::pair<const char*, const char*>, 5> kSaid{{{"model_dtype", "model type"},
+                                                                    {"bucket_mb", "bucket size"},
                                                                     {"gradient_dtype", "gradient type"},
                                                                     {"pin_memory", "pinned memory"},
                                                                     {"read", "way of reading"}}};
@@ -28,6 +29,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kSaid{{{"bucket_mb"
 std::string short_key(const std::string& key) {
   const std::vector<std::string> parts = split(key, '.');
   if (parts.size() > 1 && parts.back() == "name") return parts[parts.size() - 2];
+  if (key == "model.path") return "model";
   return parts.back();
 }
 
@@ -38,6 +40,8 @@ std::string last_name(std::string path) {
 }
 
 std::string key_label(const std::string& key) {
+  if (key == "method.rank") return "LoRA rank";  // there are ranks of processes too
+  if (key == "method.alpha") return "LoRA alpha";
   std::string label = short_key(key);
   for (const auto& [name, said] : kSaid)
     if (label == name) return said;
@@ -47,8 +51,10 @@ std::string key_label(const std::string& key) {
 
 std::string setting_label(const std::string& key, const std::string& value) {
   const std::string name = short_key(key);
-  if (value.empty() || value == "default") return key_label(key) + (value.empty() ? " not set" : " as by default");
+  if (value.empty() || value == "null") return key_label(key) + " not set";
+  if (value == "default") return key_label(key) + " as by default";
   if (name == "ranks") return counted(std::stol(value), "rank");
+  if (name == "model") return last_name(value);
   if (name == "image_size") return value + " px";
   if (name == "global_batch") return "batch " + value;
   if (name == "batch_per_rank") return "batch " + value + " a rank";

@@ -7,7 +7,8 @@
 
 namespace multicard::post {
 
-/// The last component of a deck path; the one before it where that is "name": image_size, strategy, model.
+/// The last component of a deck path; the one before it where that is "name", or the path of a model: image_size,
+/// strategy, model.
 std::string short_key(const std::string& key);
 
 /// The last part of a path: a language model is a folder, whose own name says which.

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
+#include "postproc/DeckText.hpp"
 #include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/PageParts.hpp"
@@ -14,6 +16,34 @@ namespace multicard::post {
 namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
+
+/// What a reader asks about first. Those with a point are of the deck, which holds what suits the task and method only.
+constexpr std::array kSettings{"task",
+                               "model",
+                               "model_dtype",
+                               "model.trainable_dtype",
+                               "method",
+                               "method.rank",
+                               "method.alpha",
+                               "method.targets",
+                               "method.dropout",
+                               "dataset",
+                               "template",
+                               "data.packing",
+                               "data.max_length",
+                               "strategy",
+                               "backend",
+                               "precision",
+                               "image_size",
+                               "global_batch",
+                               "batch_per_rank",
+                               "optimizer.name",
+                               "optimizer.learning_rate",
+                               "optimizer.weight_decay",
+                               "schedule.name",
+                               "pipeline",
+                               "layout",
+                               "pin_memory"};
 
 /// "40 steps, 35 of them measured": the distinct ones over runs.
 std::string steps_text(const Study& study) {
@@ -30,10 +60,16 @@ std::string steps_text(const Study& study) {
   return join(parts, "; ");
 }
 
+/// What a run says of itself, or its deck where `key` is a path. Pinned memory means nothing without a GPU.
+std::string value_of(const RunReport& run, const std::string& key) {
+  if (key == "pin_memory" && setting(run, "device").starts_with("cpu")) return {};
+  return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
+}
+
 std::string distinct(const Study& study, const std::string& key) {
   std::vector<std::string> values;
   for (const RunReport& run : study.runs)
-    if (const std::string value = setting(run, key);
+    if (const std::string value = value_of(run, key);
         !value.empty() && std::find(values.begin(), values.end(), value) == values.end())
       values.push_back(value);
   for (std::string& value : values)
@@ -80,10 +116,9 @@ Rows rows_of(const Study& study) {
   if (study.has_scaling()) add("scaling", scaling_text(study.scaling));
   add("repeats", repeats_of(study));
   add("steps a run", steps_text(study));
-  for (const char* key : {"task", "model", "method", "dataset", "strategy", "backend", "precision", "image_size",
-                          "global_batch", "batch_per_rank", "pipeline", "layout", "pin_memory"}) {
-    const bool is_axis =
-        std::any_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) { return short_key(axis.key) == key; });
+  for (const char* key : kSettings) {
+    const bool is_axis = std::any_of(study.axes.begin(), study.axes.end(),
+                                     [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
     if (!is_axis) add(key_label(key), distinct(study, key));
   }
   std::set<std::string> clocks;

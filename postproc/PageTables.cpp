@@ -198,7 +198,7 @@ HtmlTable runs_table(const Study& study) {
     std::vector<HtmlCell> row{run.name};
     if (study.sources.size() > 1) row.emplace_back(study.sources[run.source].path);
     for (const Axis& axis : study.axes)
-      row.emplace_back(setting(run, axis.key));
+      row.emplace_back(short_key(axis.key) == "model" ? last_name(setting(run, axis.key)) : setting(run, axis.key));
     row.push_back(number(run.ranks));
     row.push_back(number(static_cast<double>(run.repeat)));
     row.emplace_back(run.status);

@@ -15,8 +15,14 @@ namespace {
 
 std::string label_of(const std::map<std::string, std::string>& settings, const std::vector<Axis>& axes, bool of_work) {
   std::vector<std::string> parts;
-  for (const Axis& axis : axes)
-    if (axis.is_work == of_work) parts.push_back(setting_label(axis.key, settings.at(axis.key)));
+  for (const Axis& axis : axes) {
+    if (axis.is_work != of_work) continue;
+    const std::string& value = settings.at(axis.key);
+    const std::string label = setting_label(axis.key, value);
+    const auto reads_so = [&](const std::string& other) { return setting_label(axis.key, other) == label; };
+    // Two models may be called the same in different folders.
+    parts.push_back(std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1 ? value : label);
+  }
   return join(parts, ", ");
 }
 

@@ -12,7 +12,9 @@
 #include "SyntheticStudy.hpp"
 #include "base/Error.hpp"
 #include "postproc/Canvas.hpp"
+#include "postproc/DeckText.hpp"
 #include "postproc/Figures.hpp"
+#include "postproc/PageParts.hpp"
 #include "postproc/PageTables.hpp"
 #include "postproc/ReadStudy.hpp"
 #include "postproc/Svg.hpp"
@@ -302,6 +304,34 @@ TEST(Report, WhatIsNotCalledResultsHasAFolderOfItsOwn) {
   EXPECT_EQ(default_folder("results.h5"), ".");
   EXPECT_EQ(default_folder("out/eval.h5"), "out/eval_report");
   EXPECT_EQ(default_folder("eval.h5"), "./eval_report");
+}
+
+TEST(Report, WhatWasRunHoldsTheSettingsOfTheTuningFromTheDeck) {
+  RunReport run = run_of({{"task", "llm"}, {"pin_memory", "1"}, {"device", "cpu (8 threads)"}}, 2, 100);
+  run.deck =
+      "method:\n  name: lora\n  rank: 8\n  alpha: 16\n  targets: [q_proj, v_proj]\ndata:\n  packing: true\n"
+      "optimizer:\n  learning_rate: 0.002\n";
+  RunReport on_gpu = run;
+  on_gpu.settings["device"] = "cuda:0";
+
+  const std::string html = setup_html(collection_of(study_of({run})));
+
+  for (const char* part : {"LoRA rank</dt><dd>8<", "LoRA alpha</dt><dd>16<", "targets</dt><dd>[q_proj, v_proj]<",
+                           "packing</dt><dd>true<", "learning rate</dt><dd>0.002<"})
+    EXPECT_NE(html.find(part), std::string::npos) << part << html;
+  EXPECT_EQ(html.find("pinned"), std::string::npos);
+  EXPECT_NE(setup_html(collection_of(study_of({on_gpu}))).find("pinned"), std::string::npos);
+}
+
+TEST(Report, DecksAreReadByPath) {
+  const std::string deck =
+      "precision: fp32\nmodel:\n  path: a\n  parts:\n    rank: 3\nmethod:\n  rank: 8\n  dropout:\n";
+
+  EXPECT_EQ(deck_value(deck, "precision"), "fp32");
+  EXPECT_EQ(deck_value(deck, "method.rank"), "8");
+  EXPECT_EQ(deck_value(deck, "model.parts.rank"), "3");
+  EXPECT_EQ(deck_value(deck, "model.rank"), "");
+  EXPECT_EQ(deck_value(deck, "method.dropout"), "");
 }
 
 TEST(Tables, WaitingForSlowerRanksIsNoNegativeOverlap) {

@@ -56,6 +56,17 @@ TEST(Study, ARunAloneIsCalledByModelAndMethodAndTheModelByItsFoldersName) {
   EXPECT_EQ(study.configurations[0].label, "story-1M, lora");
 }
 
+TEST(Study, ModelsAreCalledByTheirFoldersAndByTheirPathsWhereThoseAreCalledTheSame) {
+  const auto labels = [](const std::string& one, const std::string& other) {
+    const Study study = study_of({run_of({{"model.path", one}, {"model", one}}, 2, 100),
+                                  run_of({{"model.path", other}, {"model", other}}, 2, 100)});
+    return study.configurations[0].full_label() + " and " + study.configurations[1].full_label();
+  };
+
+  EXPECT_EQ(labels("/data/story-1M", "/data/story-3M"), "story-1M and story-3M");
+  EXPECT_EQ(labels("/a/merged", "/b/merged"), "/a/merged and /b/merged");
+}
+
 TEST(Study, AFailedRunThatKnowsOnlyWhatTheSweepSetIsARepeatOfTheOthers) {
   RunReport failed = run_of({{"parallel.strategy", "dp"}, {"data.pin_memory", "true"}}, 2, 0, 1);
   failed.status = "failed";
