@@ -137,6 +137,9 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
     if (different.size() < 2 || says_again(runs, key, axes)) continue;
     if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
     if (weak && short_key(key) == "global_batch") continue;
+    // As an attribute it is the longest row there was, which follows from packing or the data set.
+    const auto decides = [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); };
+    if (key == "max_length" && std::any_of(axes.begin(), axes.end(), decides)) continue;
     axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key), changes_learning(key)});
   }
   return axes;

@@ -67,6 +67,19 @@ TEST(Study, ModelsAreCalledByTheirFoldersAndByTheirPathsWhereThoseAreCalledTheSa
   EXPECT_EQ(labels("/a/merged", "/b/merged"), "/a/merged and /b/merged");
 }
 
+TEST(Study, TheLongestRowIsNoAxisWherePackingDecidesIt) {
+  const auto axes_of = [](const char* packing) {
+    return study_of({run_of({{"data.packing", "false"}, {"max_length", "190"}}, 2, 100),
+                     run_of({{"data.packing", packing}, {"max_length", "256"}}, 2, 100)})
+        .axes;
+  };
+
+  ASSERT_EQ(axes_of("true").size(), 1u);
+  EXPECT_EQ(axes_of("true")[0].key, "data.packing");
+  ASSERT_EQ(axes_of("false").size(), 1u);  // nothing else tells the two apart
+  EXPECT_EQ(axes_of("false")[0].key, "max_length");
+}
+
 TEST(Study, AFailedRunThatKnowsOnlyWhatTheSweepSetIsARepeatOfTheOthers) {
   RunReport failed = run_of({{"parallel.strategy", "dp"}, {"data.pin_memory", "true"}}, 2, 0, 1);
   failed.status = "failed";
