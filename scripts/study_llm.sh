@@ -11,7 +11,8 @@
 # Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
 # stop: it goes on where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
-# rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for example "srun --mpi=pmix".
+# rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of
+# mpirun, for example "srun --mpi=pmix".
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
