@@ -26,6 +26,10 @@ class Usage(CommandTest):
         self.expect(2, run(1))
         self.expect(2, run(1, "trian"))
 
+    def test_options_of_generate_that_make_no_sense(self):
+        self.expect(2, run(1, "generate", "m", "x", "--max-new", "0"), "--max-new: Value 0 not in range 1 to 1048576")
+        self.expect(2, run(1, "generate", "m", "x", "--greedy", "--temperature", "0.5"), "--greedy excludes --temp")
+
     def test_unknown_key_names_the_nearest(self):
         self.expect(2, run(2, "run", self.deck, "optimizer.learning_rat=1"),
                     r"optimizer\.learning_rat.*unknown key.*Did you mean learning_rate")

@@ -75,6 +75,12 @@ class Sweep(SweepTest):
         self.assertRegex(lines[0], r"^\[1/8\] 0004  ranks 2  precision fp32  6 steps$")
         self.assertRegex(lines[1], r"^\[2/8\] 0006  ranks 2  precision 5  refused: ")
 
+    def test_a_dry_run_misses_the_model_folder(self):
+        Path(self.path("llm.yaml")).write_text("task: llm\nmodel: {path: nowhere}\ndata: {train: x*.h5}\n")
+        deck = self.path("tuning.yaml")
+        Path(deck).write_text("base: llm.yaml\nsweep: {method.rank: [4, 8]}\n")
+        self.expect(4, run(1, "sweep", deck, "--dry-run"), "nowhere/config.json cannot be read")
+
     def test_every_part_of_the_study_runs(self):
         self.prepare()
         small = ["--quick", "data.train=" + self.path("train*.h5"), "data.test=null", "model.width=0.25", "repeat=1",

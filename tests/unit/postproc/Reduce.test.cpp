@@ -57,7 +57,7 @@ TEST(Reduce, RateIsThatOfTheTableThatClosesTheRun) {
 
   EXPECT_DOUBLE_EQ(report.rate.value, median(steps.rates));
   EXPECT_DOUBLE_EQ(report.step_time.value, median(steps.seconds));
-  EXPECT_DOUBLE_EQ(100 * report.data_wait_share, steps.percent(Phase::data_wait));
+  EXPECT_NEAR(100 * report.data_wait_share, steps.percent(Phase::data_wait), 1e-9);
   EXPECT_EQ(report.num_measured, static_cast<std::int64_t>(steps.rates.size()));
 }
 

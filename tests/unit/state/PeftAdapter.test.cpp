@@ -192,6 +192,16 @@ std::string refusal_of(const NamedTensors& tensors) {
   return "nothing was thrown";
 }
 
+TEST(PeftAdapter, SaysThatItsFolderIsGone) {
+  const test::ScratchFolder scratch;
+  try {
+    PeftAdapter::open(scratch / "nowhere");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const DataError& error) {
+    EXPECT_CONTAINS(std::string(error.what()), "nowhere does not exist");
+  }
+}
+
 TEST(PeftAdapter, RefusesTensorsThatAreNoPairsOfItsRank) {
   const std::string a = PeftAdapter::a_name(kLayer), b = PeftAdapter::b_name(kLayer);
   EXPECT_EQ(refusal_of({{a, at::ones({2, 5})}, {b, at::ones({3, 2})}}), "nothing was thrown");
