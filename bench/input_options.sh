@@ -29,7 +29,7 @@ done
 . "$root/scripts/env.sh"
 bench=$build/bin/input_bench
 [ -x "$bench" ] ||
-  die "$bench is not built: cmake -B $build -DMULTICARD_BENCH=ON && cmake --build $build --target input_bench multicard"
+  die "$bench is not built: cmake --build $build --target input_bench multicard"
 if [ -z "$folder" ]; then
   folder=$(mktemp -d "$build/input_options.XXXXXX")
   trap 'rm -rf "$folder"' EXIT

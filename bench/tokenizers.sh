@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # MB/s of text on one core: multicard's tokenizers beside Hugging Face's tokenizers library, in turns in the same run.
-#   bench/tokenizers.sh [BUILD_FOLDER] [TEXT]      BUILD_FOLDER made with -DMULTICARD_BENCH=ON (default build/release)
+#   bench/tokenizers.sh [BUILD_FOLDER] [TEXT]      BUILD_FOLDER holds the target benches (default build/release)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${1:-build/release}

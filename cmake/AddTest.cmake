@@ -1,8 +1,10 @@
-# multicard_add_test(FILE [RANKS n ...] [GPU] [TIMEOUT s] [LIBRARIES lib ...])
+# multicard_add_test(FILE [RANKS n ...] [GPU] [PROGRAM name] [TIMEOUT s] [LIBRARIES lib ...])
 # FILE is NAME.test.cpp in tests/unit/MODULE; each number of ranks is a test MODULE/NAME:npN that fails
-# when it is started on another number. GPU tests carry the label gpu and are serialised.
+# when it is started on another number. The files of a module share one program, test_MODULE, which runs the tests of
+# the files named on its command line. Those of a PROGRAM of their own are linked into that one; so are GPU tests, which
+# carry the label gpu and are serialised.
 function(multicard_add_test file)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "TIMEOUT" "RANKS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "TIMEOUT;PROGRAM" "RANKS;LIBRARIES")
   if(NOT arg_RANKS)
     set(arg_RANKS 1)
   endif()
@@ -13,13 +15,20 @@ function(multicard_add_test file)
   get_filename_component(module ${folder} NAME)
   get_filename_component(name ${file} NAME)
   string(REPLACE ".test.cpp" "" name ${name})
-  set(target test_${module}_${name})
-  add_executable(${target} ${file})
-  target_link_libraries(${target} PRIVATE multicard_options multicard_test_support ${arg_LIBRARIES})
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(target test_${module})
+  if(arg_PROGRAM)
+    set(target ${arg_PROGRAM})
+  elseif(arg_GPU)
+    set(target test_${module}_gpu)
+  endif()
+  if(NOT TARGET ${target})
+    multicard_add_test_program(${target})
+  endif()
+  target_sources(${target} PRIVATE ${file})
+  target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
   foreach(ranks IN LISTS arg_RANKS)
     set(test ${module}/${name}:np${ranks})
-    add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${target}>)
+    add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} -n ${ranks} $<TARGET_FILE:${target}> ${name})
     set_tests_properties(${test} PROPERTIES
       TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks} LABELS "unit$<$<BOOL:${arg_GPU}>:;gpu>"
       ENVIRONMENT "${MULTICARD_TEST_ENVIRONMENT};MULTICARD_TEST_RANKS=${ranks}")
@@ -27,6 +36,15 @@ function(multicard_add_test file)
       set_tests_properties(${test} PROPERTIES RESOURCE_LOCK gpu)
     endif()
   endforeach()
+endfunction()
+
+# multicard_add_test_program(TARGET [SOURCE ...]): a GoogleTest program started by MPI, built with the target `tests`.
+function(multicard_add_test_program target)
+  add_executable(${target} ${ARGN})
+  multicard_precompile(${target})
+  target_link_libraries(${target} PRIVATE multicard_options multicard_test_support)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_dependencies(tests ${target})
 endfunction()
 
 # What every launch needs: root is allowed, more ranks than cores, no binding, and the file-lock setting without which

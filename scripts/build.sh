@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Configures and builds multicard into build/PRESET.
+# Configures and builds multicard and multicard-post into build/PRESET, and says how long it took.
 #
 # usage: scripts/build.sh [PRESET] [--target NAME ...] [-DNAME=VALUE ...]
 #   PRESET   release (default), debug or asan; see CMakePresets.json
-#   --target builds only these, e.g. --target multicard multicard-post
+#   --target builds these instead of the two programs, e.g. --target tests or --target all tests benches
 #   -D...    CMake options, see INSTALL.md
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -40,7 +40,7 @@ step 1 3 "Setting up"
 "$root/scripts/setup.sh" --test
 "$root/scripts/setup_peers.sh" || say "      comparisons with transformers and PEFT will be skipped"
 step 2 3 "Building"
-"$root/scripts/build.sh" release
+"$root/scripts/build.sh" release --target all tests
 without=()
 if ! compgen -G "/dev/nvidia[0-9]*" >/dev/null; then
   say "      no GPU here: tests with the label gpu are left out"

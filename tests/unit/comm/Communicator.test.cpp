@@ -86,6 +86,7 @@ TEST(Topology, OneMachineIsOneNode) {
   EXPECT_EQ(topology.num_nodes, 1);
   EXPECT_EQ(topology.local_size, world().size());
   EXPECT_EQ(topology.hosts.size(), static_cast<std::size_t>(world().size()));
+  EXPECT_EQ(topology.nodes, std::vector<int>(static_cast<std::size_t>(world().size()), 0));
 }
 
 }  // namespace

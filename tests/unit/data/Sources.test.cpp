@@ -8,23 +8,13 @@
 #include "data/IdxSource.hpp"
 #include "data/SyntheticSource.hpp"
 #include "support/test_world.hpp"
+#include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_pictures.hpp"
 
 namespace multicard {
 namespace {
 
 using namespace test;
-
-template <class Body>
-void expect_data_error(Body&& body, const std::string& text) {
-  try {
-    body();
-    ADD_FAILURE() << "no error with: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::data);
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
-}
 
 void write_gzip(const std::string& path, const Bytes& bytes) {
   gzFile file = gzopen(path.c_str(), "wb");
