@@ -10,12 +10,11 @@
 #include "Commands.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Text.hpp"
+#include "config/RunOptions.hpp"
 
 namespace multicard {
 
 namespace {
-
-constexpr std::int64_t kMostNew = 1 << 20;
 
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
@@ -150,7 +149,7 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_option("--seed", arguments->seed, "Of the tokens drawn")->capture_default_str();
   generate->add_option("--max-new", arguments->max_new, "Tokens at most")
       ->capture_default_str()
-      ->check(CLI::Range(std::int64_t{1}, kMostNew));
+      ->check(CLI::Range(std::int64_t{1}, kMostNewTokens));
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Go on behind the end of the text");
   generate->add_option("--template", arguments->template_name,
                        "Of the prompt; else that of the training or the folder");

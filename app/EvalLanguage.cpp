@@ -67,8 +67,8 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   agreed(world, [&] {
     if (!world.is_root() || subject.weights.empty() || !task.model().has_adapters()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
-    for (const auto& [key, hash] : task.model().identity())
-      if (key == kBaseHash) check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
+    const std::string hash = task.model().identity().at(kBaseHash);
+    check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
   });
   std::optional<QuestionScore> questions;
   if (task.interview() != nullptr && task.interview()->has_questions()) questions = task.interview()->score_questions();

@@ -106,7 +106,7 @@ void log_model(const std::vector<TensorHeader>& headers, at::ScalarType dtype) {
 
 void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
   const LlamaConfig config = LlamaConfig::read(tuned.base);
-  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  const OutputLayer output = output_layer_of(config);
   const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
   const ModelFolder base = ModelFolder::open(tuned.base);
   BaseCheck check(tuned, base);
@@ -124,7 +124,7 @@ void export_merged(const Tuned& tuned, const std::string& folder, std::optional<
 /// After full tuning: the checkpoint has all weights, and the files beside them.
 void export_model(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
   const LlamaConfig config = LlamaConfig::read(tuned.folder);
-  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  const OutputLayer output = output_layer_of(config);
   const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
   const ModelFolder files = ModelFolder::of_file((fs::path(tuned.folder) / tuned.weights).string());
   const std::vector<TensorHeader> headers = headers_in(files.model_tensors(output), dtype);

@@ -53,7 +53,7 @@ void take_base(Speaker& speaker, const std::string& checkpoint) {
 
 Speaker find_speaker(const GenerateArguments& arguments) {
   Speaker speaker{arguments.model};
-  if (fs::exists(fs::path(arguments.model) / "trainer.json")) {
+  if (fs::exists(fs::path(arguments.model) / kStateFile)) {
     CheckpointStore::verify(arguments.model);
     take_base(speaker, arguments.model);
   } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "Checklist.hpp"
 #include "Commands.hpp"
 #include "Runs.hpp"
 #include "SelfTest.hpp"
@@ -54,6 +55,7 @@ Json describe_versions() {
           {"cuda_runtime", software.cuda_runtime},
           {"driver", software.driver},
           {"cuda_driver", software.cuda_driver},
+          {"cudnn", software.cudnn},
           {"nccl", software.nccl}};
 }
 
@@ -115,6 +117,7 @@ void print_text(const Json& info) {
     for (const Json& gpu : rank["gpus"])
       print_gpu(gpu);
   }
+  print_checks(info["checks"]);
   if (!info.contains("selftest")) return;
   const Json& reduce = info["selftest"]["all_reduce"];
   const Json& read = info["selftest"]["shard_read"];
@@ -133,11 +136,13 @@ void print_text(const Json& info) {
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world) {
   const AbortOnSignal guard;
   const Topology topology = find_topology(world);
-  const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
+  // More ranks than GPUs are told about, not refused.
+  const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::yes, world, topology);
   set_compute_threads(std::nullopt, topology);
   Json info = {{"versions", describe_versions()},
                {"nodes", topology.num_nodes},
-               {"ranks", describe_ranks(world, topology, device)}};
+               {"ranks", describe_ranks(world, topology, device)},
+               {"checks", run_checks(world, topology, device)}};
   bool passed = true;
   if (arguments.selftest) {
     info["selftest"] = self_test(arguments, world, device);

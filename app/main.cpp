@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <new>
 
 #include <c10/util/Exception.h>
@@ -10,6 +11,7 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/Mpi.hpp"
+#include "device/DeviceError.hpp"
 
 namespace multicard {
 namespace {
@@ -25,24 +27,40 @@ int end_with(const Error& error) {
   abort_job(error.code());
 }
 
+/// What the exception that is being handled means to the user.
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return EnvironmentError("out of memory", "an allocation on the host failed",
+                            "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.");
+  } catch (const c10::Error& error) {
+    if (const auto found = device_error(error, "")) return *found;
+    const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
+    return Error(ExitCode::defect, "unexpected error", backtrace ? error.what() : error.what_without_backtrace(),
+                 "This is a defect: report it.");
+  } catch (const std::exception& error) {
+    return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
+  }
+}
+
 int guarded(const Command& command, const Communicator& world) {
   try {
     return static_cast<int>(command(world));
-  } catch (const Error& error) {
-    return end_with(error);
-  } catch (const c10::OutOfMemoryError& error) {
-    return end_with(EnvironmentError("the device is out of memory", error.what_without_backtrace(),
-                                     "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length."));
-  } catch (const std::bad_alloc&) {
-    return end_with(EnvironmentError("out of memory", "an allocation on the host failed",
-                                     "Lower run.global_batch, data.prefetch, data.image_size or data.max_length."));
-  } catch (const c10::Error& error) {
-    const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
-    return end_with(Error(ExitCode::defect, "unexpected error",
-                          backtrace ? error.what() : error.what_without_backtrace(), "This is a defect: report it."));
-  } catch (const std::exception& error) {
-    return end_with(Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it."));
+  } catch (const std::exception&) {
+    return end_with(current_error());
   }
+}
+
+/// An exception that nobody may catch, of a thread or a destructor: while the error of a lost GPU passes, LibTorch's
+/// destructors throw it a second time.
+[[noreturn]] void end_uncaught() {
+  if (!std::current_exception()) std::abort();
+  const Error error = current_error();
+  log_local_error(error.what());
+  abort_job(error.code());
 }
 
 }  // namespace
@@ -51,6 +69,7 @@ int guarded(const Command& command, const Communicator& world) {
 int main(int argc, char** argv) {
   using namespace multicard;
   keep_freed_memory();
+  std::set_terminate(end_uncaught);
   Command command;
   if (const std::optional<int> code = parse_command_line(argc, argv, command)) return *code;
   try {

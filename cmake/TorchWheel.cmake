@@ -1,6 +1,7 @@
 # LibTorch from the PyPI wheel (or a libtorch zip), without find_package(Torch): no FindCUDA, no nvcc, no import of torch.
 #   TORCH_ROOT       the folder that holds include/ and lib/
 #   MULTICARD_CUDA   AUTO | ON | OFF
+#   NCCL_ROOT        looked at first, then the NCCL beside LibTorch, the CUDA toolkit's and the system's
 # Gives multicard_torch (tensors, autograd, CPU kernels) and, with CUDA, multicard_torch_cuda; MULTICARD_WITH_CUDA is 0 or 1.
 if(DEFINED ENV{MULTICARD_CACHE})
   set(_multicard_cache $ENV{MULTICARD_CACHE})
@@ -33,28 +34,54 @@ endforeach()
 add_library(multicard_torch INTERFACE)
 target_include_directories(multicard_torch SYSTEM INTERFACE
   ${TORCH_ROOT}/include ${TORCH_ROOT}/include/torch/csrc/api/include)
-# LibTorch's include folder holds its own fmt, newer than the system's library: use it header-only.
-target_compile_definitions(multicard_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1 FMT_HEADER_ONLY)
+# LibTorch's include folder holds its own fmt, newer than the system's library, which is found first.
+add_library(multicard_torch_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/torch_fmt.cpp)
+target_include_directories(multicard_torch_fmt SYSTEM PRIVATE ${TORCH_ROOT}/include)
 # The wheel's libraries need CUDA libraries that are found at run time; DT_RPATH (not RUNPATH) is inherited by them.
-target_link_options(multicard_torch INTERFACE LINKER:--allow-shlib-undefined LINKER:--disable-new-dtags)
+target_link_options(multicard_torch INTERFACE LINKER:--allow-shlib-undefined LINKER:--disable-new-dtags
+  LINKER:--undefined=mkl_serv_intel_cpu_true)
+add_library(multicard_mkl_vendor STATIC ${CMAKE_CURRENT_LIST_DIR}/mkl_vendor.cpp)
 # libtorch_cpu exports parts of libstdc++ (std::filesystem) that must not be used: libstdc++ comes first in the search order.
 target_link_libraries(multicard_torch INTERFACE
-  -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10})
+  -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state multicard_mkl_vendor ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10}
+  multicard_torch_fmt)
 
-if(NOT MULTICARD_CUDA STREQUAL OFF)
-  find_package(CUDAToolkit QUIET)
-endif()
+include(GpuLibraries)
+get_filename_component(_multicard_wheels ${TORCH_ROOT}/../nvidia ABSOLUTE)  # the CUDA libraries beside LibTorch
 set(MULTICARD_WITH_CUDA 0)
-if(CUDAToolkit_FOUND)
-  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} $ENV{NCCL_ROOT}/include)
-  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} $ENV{NCCL_ROOT}/lib)
-  if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
-    set(MULTICARD_WITH_CUDA 1)
-  elseif(MULTICARD_CUDA STREQUAL ON)
-    message(FATAL_ERROR "MULTICARD_CUDA=ON, but NCCL (nccl.h, libnccl.so.2) was not found: set NCCL_ROOT.")
+if(NOT MULTICARD_CUDA STREQUAL OFF)
+  multicard_torch_cuda_major(${TORCH_ROOT} _torch_cuda_major)
+  set(_nccl_root ${NCCL_ROOT})
+  if(NOT _nccl_root)
+    set(_nccl_root $ENV{NCCL_ROOT})
   endif()
-elseif(MULTICARD_CUDA STREQUAL ON)
-  message(FATAL_ERROR "MULTICARD_CUDA=ON, but no CUDA toolkit was found: set CUDAToolkit_ROOT.")
+  multicard_find_cuda(${TORCH_ROOT} MULTICARD_TOOLKIT)
+  if(MULTICARD_TOOLKIT_FOUND)
+    list(GET MULTICARD_TOOLKIT_INCLUDE_DIRS 0 _toolkit)
+    get_filename_component(_toolkit ${_toolkit} DIRECTORY)
+    multicard_find_nccl(MULTICARD_NCCL ${_nccl_root} ${_multicard_wheels}/nccl ${_toolkit})
+    if(_nccl_root AND NOT MULTICARD_NCCL_FOLDER STREQUAL _nccl_root)
+      message(WARNING "NCCL_ROOT=${_nccl_root} holds no NCCL (include/nccl.h and lib/libnccl.so.2).")
+    endif()
+  endif()
+  if(NOT _torch_cuda_major)
+    set(_no_gpu_path "LibTorch in ${TORCH_ROOT} is built without CUDA: set TORCH_ROOT to one with it")
+  elseif(NOT MULTICARD_TOOLKIT_FOUND)
+    set(_no_gpu_path "no CUDA ${_torch_cuda_major} toolkit was found: set CUDAToolkit_ROOT, or run scripts/setup.sh --gpu")
+  elseif(NOT MULTICARD_NCCL_FOUND)
+    set(_no_gpu_path "no NCCL (nccl.h, libnccl.so.2) was found: set NCCL_ROOT, or run scripts/setup.sh --gpu")
+  else()
+    multicard_check_cuda_major(${MULTICARD_TOOLKIT_VERSION} ${MULTICARD_TOOLKIT_SOURCE} ${_torch_cuda_major} ${TORCH_ROOT})
+    multicard_check_nccl_version("${MULTICARD_NCCL_VERSION}" ${MULTICARD_NCCL_INCLUDE_DIR}/nccl.h)
+    message(STATUS "CUDA ${MULTICARD_TOOLKIT_VERSION} (${MULTICARD_TOOLKIT_SOURCE}), "
+      "NCCL ${MULTICARD_NCCL_VERSION} (${MULTICARD_NCCL_LIBRARY})")
+    set(MULTICARD_WITH_CUDA 1)
+  endif()
+  if(NOT MULTICARD_WITH_CUDA AND MULTICARD_CUDA STREQUAL ON)
+    message(FATAL_ERROR "MULTICARD_CUDA=ON, but ${_no_gpu_path}.")
+  elseif(NOT MULTICARD_WITH_CUDA)
+    message(STATUS "No GPU path: ${_no_gpu_path}")
+  endif()
 endif()
 
 set(_multicard_rpath ${TORCH_ROOT}/lib)
@@ -67,13 +94,19 @@ if(MULTICARD_WITH_CUDA)
   # One item, because CMake drops repeated flags.
   target_link_libraries(multicard_torch_cuda INTERFACE multicard_torch
     -Wl,--push-state,--as-needed,${MULTICARD_LIB_torch_cuda},--pop-state ${MULTICARD_LIB_c10_cuda} CUDA::cudart)
+  # NCCL is loaded when it is needed (modules/device/NcclLibrary_cuda.cpp): without it the program can still say so.
   add_library(multicard_nccl INTERFACE)
-  target_include_directories(multicard_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
-  target_link_libraries(multicard_nccl INTERFACE ${NCCL_LIBRARY})
-  list(APPEND _multicard_rpath ${CUDAToolkit_LIBRARY_DIR})
-else()
-  # libtorch_cpu itself needs the CUDA runtime and CUPTI: small wheels beside torch (scripts/setup.sh).
-  list(APPEND _multicard_rpath ${TORCH_ROOT}/../nvidia/cu13/lib)
+  target_include_directories(multicard_nccl SYSTEM INTERFACE ${MULTICARD_NCCL_INCLUDE_DIR})
+  get_filename_component(_nccl_folder ${MULTICARD_NCCL_LIBRARY} DIRECTORY)
+  list(APPEND _multicard_rpath ${_nccl_folder} ${MULTICARD_TOOLKIT_LIBRARY_DIR})
+  # The system's own folders are searched anyway, and after all others.
+  list(REMOVE_ITEM _multicard_rpath /lib /usr/lib /lib64 /usr/lib64 /lib/${CMAKE_LIBRARY_ARCHITECTURE}
+    /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 endif()
+# libtorch_cpu itself needs the CUDA runtime and CUPTI: small wheels beside torch (scripts/setup.sh).
+file(GLOB _wheel_folders ${_multicard_wheels}/*/lib)
+list(APPEND _multicard_rpath ${_wheel_folders})
+list(REMOVE_DUPLICATES _multicard_rpath)
 list(APPEND CMAKE_BUILD_RPATH ${_multicard_rpath})
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;${_multicard_rpath}")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)

@@ -88,7 +88,7 @@ std::string write_report(const Collection& collection, const std::string& folder
         write_figures(to, list);
       }
   } else {
-    notes.warnings.push_back(
+    notes.warnings.emplace_back(
         "This report has no figures: gnuplot was not found. Install it (package gnuplot-nox) and run "
         "multicard-post again.");
     log_warning(notes.warnings.back());

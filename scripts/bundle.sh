@@ -128,18 +128,19 @@ write_environment() {
 # shellcheck shell=bash
 # What a shell needs to run this bundle of multicard:   TORCH_ROOT=... source env.sh
 #   TORCH_ROOT          LibTorch 2.11 (the folder with lib/; default $MULTICARD_CACHE/libtorch-2.11.0/torch)
-#   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not beside LibTorch
+#   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not beside LibTorch, in
+#                       ../nvidia/*/lib, nor in the toolkit of CUDA_HOME (default /usr/local/cuda)
 # lib/ goes on LD_LIBRARY_PATH, where other programs of this shell see it too: use a shell of its own.
 _bundle=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
 export TORCH_ROOT="${TORCH_ROOT:-${MULTICARD_CACHE:-$HOME/.cache/multicard}/libtorch-2.11.0/torch}"
 if [ ! -e "$TORCH_ROOT/lib/libtorch_cpu.so" ]; then
   echo "env.sh: no LibTorch at TORCH_ROOT=$TORCH_ROOT (lib/libtorch_cpu.so)" >&2
 fi
-if [ -z "${MULTICARD_CUDA_LIB:-}" ] && [ -d "${CUDA_HOME:-/usr/local/cuda}/lib64" ]; then
-  MULTICARD_CUDA_LIB=${CUDA_HOME:-/usr/local/cuda}/lib64
-fi
 export PATH="$_bundle/bin:$PATH"
-_libraries=$_bundle/lib:$TORCH_ROOT/lib${MULTICARD_CUDA_LIB:+:$MULTICARD_CUDA_LIB}
+_libraries=$_bundle/lib${MULTICARD_CUDA_LIB:+:$MULTICARD_CUDA_LIB}:$TORCH_ROOT/lib
+for _folder in "$TORCH_ROOT"/../nvidia/*/lib "${CUDA_HOME:-/usr/local/cuda}/lib64"; do
+  if [ -d "$_folder" ]; then _libraries=$_libraries:$_folder; fi
+done
 export LD_LIBRARY_PATH="$_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 # Where Open MPI and PMIx find their plugins and texts, instead of where they were built for.
 export OPAL_PREFIX="$_bundle" OPAL_LIBDIR="$_bundle/lib" OPAL_PKGLIBDIR="$_bundle/lib/openmpi"
@@ -148,12 +149,12 @@ export PMIX_INSTALL_PREFIX="$_bundle/pmix" PMIX_MCA_gds="${PMIX_MCA_gds:-hash}"
 export PMIX_MCA_pcompress_base_silence_warning=1
 export MULTICARD_ROOT="${MULTICARD_ROOT:-$_bundle}" MULTICARD_BUILD="$_bundle" MULTICARD_SOURCE="$_bundle"
 . "$_bundle/scripts/settings.sh"
-unset _bundle _libraries
+unset _bundle _libraries _folder
 ENV
   # The batch scripts source scripts/env.sh of MULTICARD_ROOT, the benchmarks also the others.
   mkdir -p "$bundle/scripts"
   cp "$root/scripts/env.sh" "$bundle/scripts/settings.sh"
-  cp "$root"/scripts/{lib.sh,peers.sh,setup_peers.sh,llm-peers-requirements.txt} "$bundle/scripts/"
+  cp "$root"/scripts/{lib.sh,gpu_day.sh,peers.sh,setup_peers.sh,llm-peers-requirements.txt} "$bundle/scripts/"
   # shellcheck disable=SC2016
   printf '%s\n' '# shellcheck shell=bash' '. "$(dirname "${BASH_SOURCE[0]}")/../env.sh"' >"$bundle/scripts/env.sh"
 }

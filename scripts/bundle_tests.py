@@ -36,12 +36,12 @@ def main():
                 words.append("mpirun")
             elif path.is_absolute() and path.name.startswith("test_"):
                 if not path.is_file():
-                    sys.exit(f"{path} is missing: build the tests, or configure with -DMULTICARD_TESTS=OFF")
+                    sys.exit(f"{path} is missing: scripts/build.sh --target tests, or -DMULTICARD_TESTS=OFF")
                 shutil.copy(path, folder)
-                words.append(f"${{CMAKE_CURRENT_LIST_DIR}}/{path.name}")
+                words.append(f"./{path.name}")  # ctest runs a test in the folder of its file
             else:
                 words.append(word)
-        command = " ".join(f'"{word}"' if "${" in word else quoted(word) for word in words)
+        command = " ".join(map(quoted, words))
         name, timeout = quoted(test["name"]), int(properties.get("TIMEOUT", 300))
         environment = ";".join(environment_of(properties.get("ENVIRONMENT", [])))
         lines.append(f"add_test({name} {command})")

@@ -32,12 +32,14 @@ fi
 hide() { if [ -d "$1" ]; then mount -t tmpfs hidden "$1"; elif [ -e "$1" ]; then mount --bind /dev/null "$1"; fi; }
 
 hide_the_system() {
-  local folder file
+  local folder file of_mount
+  of_mount=$(ldd "$(command -v mount)")  # what it loads cannot be hidden before all is
   for folder in /usr/lib/*/openmpi /usr/lib/*/pmix2 /usr/lib/*/hdf5 /usr/share/openmpi /etc/openmpi; do
     hide "$folder"
   done
   for file in /usr/bin/mpirun.openmpi /usr/bin/orterun /usr/bin/orted; do hide "$(readlink -f "$file")"; done
   for file in "$bundle"/lib/*.so*; do
+    case $of_mount in *"$(basename "$file") "*) continue ;; esac
     for folder in /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu /usr/lib64; do
       if [ -e "$folder/$(basename "$file")" ]; then hide "$(readlink -f "$folder/$(basename "$file")")"; fi
     done

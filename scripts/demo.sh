@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The whole path in a few minutes on two CPU cores: sets up, builds, prepares data, trains on two ranks and writes the
-# report. Images (the default): MobileNetV2 on Fashion-MNIST, and how a step scales from one rank to two. Language: an
-# adapter for SmolLM2-135M-Instruct on 1,100 instructions, and what the model answers before and after.
+# The whole path in a few minutes on two CPU cores: sets up, builds, prepares data, trains and writes the report,
+# on two ranks, or on one where there is one GPU. Images (the default): MobileNetV2 on Fashion-MNIST, and how a step
+# scales from one rank to two. Language: an adapter for SmolLM2-135M-Instruct on 1,100 instructions, and what the model
+# answers before and after.
 #
 # usage: scripts/demo.sh [image | llm]
 # Writes data/fashion and results/fashion*, or data/instruct and results/lora, in the source tree. Safe to run again: a
@@ -35,13 +36,17 @@ prepare() {
 # reuse FOLDER: says so when an earlier run left its results there.
 reuse() { if [ -e "$1/results.h5" ]; then say "      $1 is there: what is finished in it is not repeated"; fi; }
 
+ranks_text() { if [ "$ranks" = 1 ]; then echo "1 rank"; else echo "$ranks ranks"; fi; }
+
 set_up_and_build() {  # OPTIONS of setup.sh
   step 1 6 "Setting up"
   "$root/scripts/setup.sh" "$@"
   step 2 6 "Building"
-  "$root/scripts/build.sh" release --target multicard multicard-post
+  "$root/scripts/build.sh" release
   # shellcheck source=scripts/env.sh
   . "$root/scripts/env.sh"
+  ranks=$MULTICARD_RANKS
+  if [ "$(num_gpus)" -gt 0 ]; then say "      GPUs here: $(num_gpus), of which $ranks are used"; fi
 }
 
 demo_images() {
@@ -54,16 +59,16 @@ demo_images() {
   mkdir -p data/fashion
   prepare train train --limit 20000 --shards 2
   prepare test t10k
-  step 4 6 "Training MobileNetV2 at 100x100 on 2 ranks: mpirun -n 2 multicard run $deck"
+  step 4 6 "Training MobileNetV2 at 100x100 on $(ranks_text): mpirun -n $ranks multicard run $deck"
   reuse results/fashion
-  mpirun -n 2 multicard run "$deck"
-  step 5 6 "Measuring the scaling from 1 to 2 ranks: mpirun -n 2 multicard sweep $sweep"
+  mpirun -n "$ranks" multicard run "$deck"
+  step 5 6 "Measuring the scaling from 1 rank to $ranks: mpirun -n $ranks multicard sweep $sweep"
   reuse results/fashion_scaling
-  mpirun -n 2 multicard sweep "$sweep"
+  mpirun -n "$ranks" multicard sweep "$sweep"
   step 6 6 "Making tables, plots and the report"
   say "      the training:"
   multicard-post results/fashion/results.h5
-  say "      the scaling from 1 to 2 ranks:"
+  say "      the scaling:"
   multicard-post results/fashion_scaling/results.h5
   say ""
   say "Done after ${SECONDS} s."
@@ -84,9 +89,9 @@ demo_llm() {
     multicard prepare text --type alpaca --tokenizer "$model" --in inputs/text/instruction-data.json --split 0.1 \
       -o data/instruct/alpaca
   fi
-  step 5 6 "Tuning on 2 ranks: mpirun -n 2 multicard run $deck model.path=$model"
+  step 5 6 "Tuning on $(ranks_text): mpirun -n $ranks multicard run $deck model.path=$model"
   reuse results/lora
-  mpirun -n 2 multicard run "$deck" "model.path=$model"
+  mpirun -n "$ranks" multicard run "$deck" "model.path=$model"
   step 6 6 "Making tables, plots and the report"
   multicard-post results/lora/results.h5
   checkpoint=$(find results/lora/checkpoints -maxdepth 1 -name 'step_*' | sort | tail -n 1)

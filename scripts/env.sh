@@ -30,4 +30,10 @@ export HDF5_USE_FILE_LOCKING="${HDF5_USE_FILE_LOCKING:-FALSE}"
 # One compute thread a rank: ranks share the cores. Raise it when there are more cores than ranks.
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 
+# Ranks to try things with (README.md): as many as there are GPUs, two at most; two on the CPU.
+if [ -z "${MULTICARD_RANKS:-}" ]; then
+  MULTICARD_RANKS=$(bash -c '. "$1/scripts/lib.sh"; ranks_to_try' env.sh "$_multicard_root")
+  export MULTICARD_RANKS
+fi
+
 unset _multicard_root _multicard_bin

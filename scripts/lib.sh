@@ -67,6 +67,32 @@ train_for_bench() {
     die "$name failed: $(head -n 1 "$folder/$name.log")"
 }
 
+# Prints how many GPUs programs started here see: those of nvidia-smi, as far as CUDA_VISIBLE_DEVICES leaves them. Of
+# slices (MIG) CUDA shows a process one.
+num_gpus() {
+  local listed number=0 one
+  listed=$(nvidia-smi -L 2>/dev/null) || listed=''
+  case $listed in
+    *MIG-*) number=1 ;;
+    GPU*) number=$(grep -c '^GPU ' <<<"$listed") ;;
+  esac
+  if [ "$number" -gt 0 ] && [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
+    number=0
+    for one in ${CUDA_VISIBLE_DEVICES//,/ }; do
+      case $one in -1 | NoDevFiles) break ;; esac
+      number=$((number + 1))
+    done
+  fi
+  echo "$number"
+}
+
+# Prints how many ranks to try things with: one a GPU, two at most; two on the CPU.
+ranks_to_try() {
+  local gpus
+  gpus=$(num_gpus)
+  if [ "$gpus" = 1 ]; then echo 1; else echo 2; fi
+}
+
 # Compile jobs that cores and memory allow (one heavy file needs about 2 GB).
 build_jobs() {
   local cores memory_gb by_memory

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what multicard needs and is not there yet: system packages and LibTorch 2.11.0.
 #
-# usage: scripts/setup.sh [--demo] [--test] [--gpu] [--help]
+# usage: scripts/setup.sh [--demo] [--test] [--gpu | --no-gpu] [--help]
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
 #   --test   also what scripts/test.sh can use: Slurm, clang-format, shellcheck, Fashion-MNIST
-#   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2 GB), for a CUDA toolkit that lacks them
+#   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
+#            they come by themselves; --no-gpu leaves them out, for a CUDA toolkit that has them all
 #
 # Debian and Ubuntu: missing packages come through apt-get, as root or with a sudo that asks no password; otherwise the
 # line to run is printed. Elsewhere every need is looked for and the missing ones are listed with the names they have.
@@ -16,12 +17,13 @@ set -euo pipefail
 # shellcheck source=scripts/packages.sh
 . "$root/scripts/packages.sh"
 
-with_demo=no with_test=no with_gpu=no
+with_demo=no with_test=no with_gpu=auto
 for argument in "$@"; do
   case $argument in
     --demo) with_demo=yes ;;
     --test) with_test=yes ;;
     --gpu) with_gpu=yes ;;
+    --no-gpu) with_gpu=no ;;
     -h | --help) usage "$0"; exit 0 ;;
     *) say "$program: unknown option $argument (see --help)"; exit 2 ;;
   esac
@@ -126,6 +128,9 @@ torch_version=2.11.0
 folder=$cache/libtorch-$torch_version
 stamp=$folder/.multicard-complete
 requirements=("$root/scripts/libtorch-requirements.txt")
+if [ "$with_gpu" = auto ]; then
+  if [ "$(num_gpus)" -gt 0 ]; then with_gpu=yes; else with_gpu=no; fi
+fi
 if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch-gpu-requirements.txt"); fi
 
 wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}"; }
@@ -157,11 +162,20 @@ wheel_python() {
   case $version in 3.10 | 3.11 | 3.12 | 3.13 | 3.14) echo "$version" ;; *) echo 3.11 ;; esac
 }
 
-fetch_wheels() {
-  local platform free_gb arguments=()
+# Both while they are unpacked: the packed files are there as well.
+check_free_space() {  # PACKAGES
+  local free_gb needed_gb=0 what=''
   free_gb=$(df -Pk "$cache" | awk 'NR == 2 {print int($4 / 1048576)}')
-  [ "$free_gb" -ge 4 ] ||
-    die "$cache has $free_gb GB free, but LibTorch needs 4 GB while it is unpacked. Set MULTICARD_CACHE."
+  if [[ $1 == *torch==* ]]; then needed_gb=4 what=LibTorch; fi
+  if [[ $1 == *cudnn* ]]; then needed_gb=$((needed_gb + 5)) what="${what:+$what with }the CUDA libraries"; fi
+  [ "$free_gb" -ge "$needed_gb" ] ||
+    die "$cache has $free_gb GB free, but $what needs $needed_gb GB while it is unpacked." \
+      "Set MULTICARD_CACHE to a folder with more room."
+}
+
+fetch_wheels() {
+  local platform arguments=()
+  check_free_space "$1"
   find_pip "$staging"
   for platform in manylinux_2_{28,27,26,25,24,18,17} manylinux2014 manylinux2010 manylinux1; do
     arguments+=(--platform "${platform}_x86_64")
@@ -192,7 +206,8 @@ install_libtorch() {
   missing=$(missing_wheels)
   if [ -n "$missing" ]; then
     say "      fetching $(echo "$missing" | paste -sd' ')"
-    if [[ $missing == *torch==* ]]; then say "      (530 MB to fetch, 1.5 GB unpacked: a minute or more)"; fi
+    if [[ $missing == *torch==* ]]; then say "      (LibTorch: 530 MB to fetch, 1.5 GB unpacked: a minute or more)"; fi
+    if [[ $missing == *cudnn* ]]; then say "      (CUDA libraries: 2.4 GB unpacked: a minute or more)"; fi
     staging=$(mktemp -d "$cache/.libtorch.XXXXXX")
     trap 'rm -rf "$staging"' EXIT
     fetch_wheels "$missing"

@@ -5,10 +5,11 @@
 namespace multicard {
 
 Topology find_topology(const Communicator& communicator) {
-  Topology found{communicator.split_by_node(), 0, 1, 1, {}};
+  Topology found{communicator.split_by_node(), 0, 1, 1, {}, {}};
   found.local_rank = found.node.rank();
   found.local_size = found.node.size();
   found.num_nodes = communicator.allreduce(found.local_rank == 0 ? 1 : 0, ReduceOp::sum);
+  found.nodes = communicator.allgather(found.node.broadcast_value(communicator.rank()));
   found.hosts = communicator.allgather(host_name());
   return found;
 }

@@ -14,7 +14,8 @@ struct Topology {
   int local_rank = 0;  ///< within the node
   int local_size = 1;
   int num_nodes = 1;
-  std::vector<std::string> hosts;  ///< host name of each rank
+  std::vector<std::string> hosts;  ///< host name of each rank; several nodes may have the same
+  std::vector<int> nodes;          ///< of each rank: the first rank of its node
 };
 
 /// Collective.

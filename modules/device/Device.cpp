@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
@@ -24,16 +25,40 @@ std::string cpu_description() {
 
 void require_gpus(const Communicator& communicator, bool have_one) {
   agreed(communicator, [&] {
+    if (have_one) return;
+    const std::string who = fmt::format("rank {} on {}", communicator.rank(), host_name());
+    if (const std::optional<GpuProblem> problem = gpu_problem())
+      throw EnvironmentError("run.device is cuda, but " + problem->problem, fmt::format("{}: {}", who, problem->why),
+                             problem->suggestion + " With run.device=cpu it runs without GPUs.");
     if (!gpu_path_compiled_in())
       throw EnvironmentError(
           "run.device is cuda, but this multicard was built without its GPU path", "",
           "Build with a CUDA toolkit and the CMake option MULTICARD_CUDA=ON, or set run.device=cpu.");
-    if (!have_one)
-      throw EnvironmentError("run.device is cuda, but there is no GPU",
-                             fmt::format("rank {} on {} sees none", communicator.rank(), host_name()),
-                             "Ask the batch system for GPUs, check nvidia-smi and CUDA_VISIBLE_DEVICES, or set "
-                             "run.device=cpu.");
+    throw EnvironmentError("run.device is cuda, but there is no GPU", who + " sees none",
+                           "Ask the batch system for GPUs, check nvidia-smi and CUDA_VISIBLE_DEVICES, or set "
+                           "run.device=cpu.");
   });
+}
+
+/// Collective. Says why ranks that could choose compute on the CPU; nothing where there are no GPUs at all.
+void warn_of_unused_gpus(const Communicator& communicator, bool have_one) {
+  const std::string who = fmt::format("rank {} on {}", communicator.rank(), host_name());
+  const std::optional<GpuProblem> problem = have_one ? std::nullopt : gpu_problem();
+  const auto problems = communicator.allgather(
+      problem ? fmt::format("{} ({}: {}) {}", problem->problem, who, problem->why, problem->suggestion) : "");
+  const auto ranks_without = communicator.allgather(have_one ? "" : who);
+  const auto speaks = [](const std::string& text) { return !text.empty(); };
+  std::string why;
+  if (const auto first = std::find_if(problems.begin(), problems.end(), speaks); first != problems.end())
+    why = *first;
+  else if (!std::all_of(ranks_without.begin(), ranks_without.end(), speaks))
+    why = fmt::format("{} sees none, others do.", *std::find_if(ranks_without.begin(), ranks_without.end(), speaks));
+  else
+    return;
+  log_warning(
+      fmt::format("NO GPU IS USED, everything is computed on the CPU: {} Set run.device=cpu where that is "
+                  "meant, run.device=cuda to insist on GPUs.",
+                  why));
 }
 
 /// Each rank's GPU as all ranks must know it; only the fields that tell GPUs apart.
@@ -62,7 +87,7 @@ void let_ranks_share_gpus(int rank) {
 
 void settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
   const std::vector<GpuInfo> gpus = gather(communicator, mine);
-  const std::vector<int> together = ranks_on_one_gpu(topology.hosts, gpus);
+  const std::vector<int> together = ranks_on_one_gpu(topology.nodes, gpus);
   if (together.empty()) return;
   if (share == ShareGpu::yes) return let_ranks_share_gpus(communicator.rank());
   const auto first = static_cast<std::size_t>(together.front());
@@ -97,9 +122,9 @@ DeviceRequest device_request(const std::string& word) {
   throw UsageError(fmt::format("run.device is '{}'", word), "", "Use auto, cpu or cuda.");
 }
 
-std::vector<int> ranks_on_one_gpu(const std::vector<std::string>& hosts, const std::vector<GpuInfo>& gpus) {
+std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
   const auto same = [&](std::size_t a, std::size_t b) {
-    return hosts[a] == hosts[b] &&
+    return nodes[a] == nodes[b] &&
            (gpus[a].bus_id == gpus[b].bus_id || (!gpus[a].uuid.empty() && gpus[a].uuid == gpus[b].uuid));
   };
   for (std::size_t a = 0; a < gpus.size(); ++a) {
@@ -116,7 +141,10 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
   if (request == DeviceRequest::cpu) return {at::kCPU, cpu_description(), std::nullopt};
   const std::vector<GpuInfo> gpus = visible_gpus();
   const bool everywhere = communicator.allreduce(gpus.empty() ? 0 : 1, ReduceOp::min) == 1;
-  if (request == DeviceRequest::automatic && !everywhere) return {at::kCPU, cpu_description(), std::nullopt};
+  if (request == DeviceRequest::automatic && !everywhere) {
+    warn_of_unused_gpus(communicator, !gpus.empty());
+    return {at::kCPU, cpu_description(), std::nullopt};
+  }
   require_gpus(communicator, !gpus.empty());
   const GpuInfo& mine = gpus[static_cast<std::size_t>(topology.local_rank) % gpus.size()];
   settle_sharing(share, communicator, topology, mine);

@@ -35,9 +35,9 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
 /// The word of a deck: auto | cpu | cuda. Throws UsageError for another.
 DeviceRequest device_request(const std::string& word);
 
-/// Ranks (two or more) that would use one GPU: equal host, and equal bus id or uuid. Empty when there are none.
-/// \param hosts,gpus of each rank
-std::vector<int> ranks_on_one_gpu(const std::vector<std::string>& hosts, const std::vector<GpuInfo>& gpus);
+/// Ranks (two or more) that would use one GPU: equal node, and equal bus id or uuid. Empty when there are none.
+/// \param nodes,gpus of each rank; nodes as in Topology: host names and bus ids repeat where nodes are clones
+std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus);
 
 /// Collective over the node. Sets the number of threads an operation computes with on the CPU and returns it:
 /// `request`, else OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1.

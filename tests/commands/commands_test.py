@@ -85,6 +85,32 @@ class Environment(CommandTest):
         self.assertGreater(info["selftest"]["shard_read"]["gb_per_s"], 0)
 
 
+    def test_info_has_a_checklist(self):
+        code, out, err = run(2, "info", "--json")
+        self.assertEqual(code, 0, err)
+        checks = {check["name"]: check for check in json.loads(out)["checks"]}
+        self.assertEqual(list(checks), ["GPU path", "driver", "GPUs", "CUDA runtime", "cuDNN", "NCCL", "peer access",
+                                        "NUMA", "a GPU a rank"])
+        for check in checks.values():
+            self.assertEqual(check["ok"] is False, "to_do" in check, check)
+
+    def test_gpus_that_cannot_be_used(self):
+        if shutil.which("nvidia-smi"):
+            self.skipTest("this machine has a GPU")
+        self.prepare()
+        os.makedirs(self.path("driver/gpus/0000:18:00.0"))
+        Path(self.path("driver/version")).write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n")
+        os.environ["MULTICARD_NVIDIA_PROC"] = self.path("driver")
+        try:
+            self.expect(3, run(2, "run", self.deck, "run.device=cuda"), "run.device is cuda, but .*550.54.15")
+            self.expect(0, run(2, "run", self.deck, "run.steps=1"), "NO GPU IS USED, .*550.54.15.*run.device=cpu")
+            code, out, err = run(2, "info", "--json")
+            self.assertEqual(code, 0, err)
+            self.assertIn(False, [check["ok"] for check in json.loads(out)["checks"]])
+        finally:
+            del os.environ["MULTICARD_NVIDIA_PROC"]
+
+
 class Data(CommandTest):
     def test_missing_shards(self):
         self.expect(4, run(2, "run", self.deck), "train")

@@ -46,13 +46,13 @@ TEST(ChooseDevice, WithoutGpusAutoIsTheCpuAndCudaIsAnErrorOfAllRanks) {
   }
 }
 
-TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneHostOnly) {
-  const std::vector<std::string> hosts{"a", "a", "b", "b"};
+TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneNodeOnly) {
+  const std::vector<int> nodes{0, 0, 2, 2};
 
-  EXPECT_TRUE(ranks_on_one_gpu(hosts, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("2", "u4")}).empty());
-  EXPECT_EQ(ranks_on_one_gpu(hosts, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("1", "u3")}),
+  EXPECT_TRUE(ranks_on_one_gpu(nodes, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("2", "u4")}).empty());
+  EXPECT_EQ(ranks_on_one_gpu(nodes, {gpu("1", "u1"), gpu("2", "u2"), gpu("1", "u3"), gpu("1", "u3")}),
             (std::vector<int>{2, 3}));
-  EXPECT_EQ(ranks_on_one_gpu(hosts, {gpu("1", "same"), gpu("2", "same"), gpu("1", "u3"), gpu("2", "u4")}),
+  EXPECT_EQ(ranks_on_one_gpu(nodes, {gpu("1", "same"), gpu("2", "same"), gpu("1", "u3"), gpu("2", "u4")}),
             (std::vector<int>{0, 1}));
 }
 

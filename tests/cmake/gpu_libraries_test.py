@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""What cmake/TorchWheel.cmake finds and refuses, on made-up folders of LibTorch, CUDA and NCCL.
+
+usage: gpu_libraries_test.py [unittest arguments]   CMAKE_COMMAND and MULTICARD_SOURCE may name cmake and the tree.
+"""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+CMAKE = os.environ.get("CMAKE_COMMAND", "cmake")
+
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(probe LANGUAGES C CXX)
+# Nothing of this machine's own.
+set(CMAKE_FIND_USE_CMAKE_SYSTEM_PATH OFF)
+set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
+list(APPEND CMAKE_MODULE_PATH {source}/cmake)
+include(TorchWheel)
+foreach(name IN ITEMS MULTICARD_WITH_CUDA MULTICARD_TOOLKIT_VERSION MULTICARD_NCCL_VERSION MULTICARD_NCCL_INCLUDE_DIR
+    MULTICARD_NCCL_LIBRARY CMAKE_INSTALL_RPATH)
+  file(APPEND ${{CMAKE_BINARY_DIR}}/found.txt "${{name}}=${{${{name}}}}\\n")
+endforeach()
+"""
+
+# What FindCUDAToolkit asks of nvcc.
+NVCC = """#!/bin/sh
+here=$(cd "$(dirname "$0")/.." && pwd)
+case "$*" in
+  *--version*) echo "Cuda compilation tools, release {version}, V{version}.88" ;;
+  *) echo "#\\$ TOP=$here" >&2 ;;
+esac
+"""
+
+NCCL_HEADER = """#define NCCL_MAJOR {0}
+#define NCCL_MINOR {1}
+#define NCCL_PATCH {2}
+#define NCCL_VERSION_CODE 1
+"""
+
+
+def write(path, text="", mode=0o644):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+
+
+class GpuLibraries(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="multicard-cmake.")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name).resolve()
+        self.torch = self.folder / "wheels" / "torch"
+        self.wheels = self.folder / "wheels" / "nvidia"
+        self.toolkit = self.folder / "cuda"
+        version = "".join(f"#define TORCH_VERSION_{part} {number}\n"
+                          for part, number in (("MAJOR", 2), ("MINOR", 11), ("PATCH", 0)))
+        write(self.torch / "include/torch/headeronly/version.h", version)
+        for name in ("c10", "torch_cpu", "torch_cuda"):
+            write(self.torch / f"lib/lib{name}.so")
+        self.add_torch_for("13")
+        write(self.folder / "project/CMakeLists.txt", PROJECT.format(source=SOURCE))
+
+    def add_torch_for(self, major):
+        write(self.torch / "lib/libc10_cuda.so", f"\0libc10.so\0libcudart.so.{major}\0cudaFree@libcudart.so.{major}\0")
+
+    def add_toolkit(self, version="13.0"):
+        write(self.toolkit / "bin/nvcc", NVCC.format(version=version), 0o755)
+        write(self.toolkit / "include/cuda_runtime.h")
+        for name in ("libcudart.so", "libcuda.so"):
+            write(self.toolkit / "lib64" / name)
+
+    def add_nccl(self, folder, version="2.28.9", library="libnccl.so.2", lib="lib"):
+        write(folder / "include/nccl.h", NCCL_HEADER.format(*version.split(".")))
+        write(folder / lib / library)
+
+    def add_cuda_wheels(self):
+        for header in ("cuda_runtime_api.h", "cublas_v2.h", "cusparse.h"):
+            write(self.wheels / "cu13/include" / header)
+        write(self.wheels / "cu13/include/cuda.h", "#define CUDA_VERSION 13000\n")
+        write(self.wheels / "cu13/lib/libcudart.so.13")
+
+    def configure(self, *options, environment=None):
+        """Exit status, what was found, and all that CMake said, in one line."""
+        build = self.folder / "build"
+        build.mkdir(exist_ok=True)
+        command = [CMAKE, "-S", str(self.folder / "project"), "-B", str(build), f"-DTORCH_ROOT={self.torch}",
+                   "-DCMAKE_C_COMPILER_WORKS=1", "-DCMAKE_CXX_COMPILER_WORKS=1", *options]
+        if (self.toolkit / "bin/nvcc").exists():
+            command.append(f"-DCUDAToolkit_ROOT={self.toolkit}")
+        else:
+            command.append("-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
+        clean = {name: value for name, value in os.environ.items()
+                 if name not in ("NCCL_ROOT", "TORCH_ROOT", "CUDA_PATH", "CUDAToolkit_ROOT", "CMAKE_PREFIX_PATH")}
+        result = subprocess.run(command, env={**clean, **(environment or {})}, capture_output=True, text=True,
+                                check=False)
+        found = build / "found.txt"
+        values = dict(line.split("=", 1) for line in found.read_text().splitlines()) if found.exists() else {}
+        return result.returncode, values, " ".join((result.stdout + result.stderr).split())
+
+    def expect(self, nccl, *options, environment=None):
+        status, found, said = self.configure(*options, environment=environment)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(found["MULTICARD_WITH_CUDA"], "1", said)
+        self.assertEqual(found["MULTICARD_NCCL_INCLUDE_DIR"], str(nccl / "include"))
+        self.assertTrue(found["MULTICARD_NCCL_LIBRARY"].startswith(str(nccl)), found)
+        return found
+
+    def expect_stop(self, *words, options=()):
+        status, _, said = self.configure(*options)
+        self.assertNotEqual(status, 0, said)
+        for word in words:
+            self.assertIn(word, said)
+
+    def test_nccl_beside_libtorch_goes_before_the_toolkit(self):
+        self.add_toolkit()
+        self.add_nccl(self.toolkit, library="libnccl.so", lib="lib64")
+        self.add_nccl(self.wheels / "nccl")
+        found = self.expect(self.wheels / "nccl")
+        self.assertEqual(found["MULTICARD_NCCL_VERSION"], "2.28.9")
+
+    def test_nccl_root_goes_before_all(self):
+        self.add_toolkit()
+        self.add_nccl(self.wheels / "nccl")
+        own = self.folder / "own"
+        self.add_nccl(own, "2.29.1")
+        self.assertEqual(self.expect(own, environment={"NCCL_ROOT": str(own)})["MULTICARD_NCCL_VERSION"], "2.29.1")
+
+    def test_nccl_root_without_nccl_is_said(self):
+        self.add_toolkit()
+        self.add_nccl(self.wheels / "nccl")
+        status, _, said = self.configure(f"-DNCCL_ROOT={self.folder}/none")
+        self.assertEqual(status, 0, said)
+        self.assertIn(f"NCCL_ROOT={self.folder}/none holds no NCCL", said)
+
+    def test_header_and_library_are_never_from_two_places(self):
+        self.add_toolkit()
+        self.add_nccl(self.toolkit, lib="lib64")
+        write(self.wheels / "nccl/lib/libnccl.so.2")  # without its header
+        self.expect(self.toolkit)
+
+    def test_found_again_after_a_change(self):
+        self.add_toolkit()
+        self.add_nccl(self.toolkit, lib="lib64")
+        self.expect(self.toolkit)
+        self.add_nccl(self.wheels / "nccl")
+        (self.folder / "build/found.txt").unlink()
+        self.expect(self.wheels / "nccl")
+
+    def test_an_old_nccl_stops(self):
+        self.add_toolkit()
+        self.add_nccl(self.toolkit, "2.21.5", lib="lib64")
+        self.expect_stop("NCCL is 2.21.5", "NCCL 2.28", "scripts/setup.sh --gpu")
+
+    def test_another_cuda_major_stops(self):
+        self.add_toolkit("12.4")
+        self.add_nccl(self.toolkit, lib="lib64")
+        self.expect_stop("The CUDA toolkit is 12.4", "built with CUDA 13", "CUDAToolkit_ROOT", "MULTICARD_CUDA=OFF")
+
+    def test_another_minor_and_a_torch_for_cuda_12_are_taken(self):
+        self.add_toolkit("12.4")
+        self.add_torch_for("12")
+        self.add_nccl(self.wheels / "nccl")
+        self.expect(self.wheels / "nccl")
+
+    def test_switched_off_nothing_is_checked(self):
+        self.add_toolkit("12.4")
+        status, found, said = self.configure("-DMULTICARD_CUDA=OFF")
+        self.assertEqual((status, found["MULTICARD_WITH_CUDA"]), (0, "0"), said)
+
+    def test_libtorch_without_cuda(self):
+        self.add_toolkit()
+        (self.torch / "lib/libc10_cuda.so").unlink()
+        status, found, said = self.configure()
+        self.assertEqual((status, found["MULTICARD_WITH_CUDA"]), (0, "0"), said)
+        self.assertIn("is built without CUDA", said)
+        self.expect_stop("MULTICARD_CUDA=ON, but", "is built without CUDA", options=["-DMULTICARD_CUDA=ON"])
+
+    def test_without_a_toolkit_the_wheels_serve(self):
+        self.add_cuda_wheels()
+        self.add_nccl(self.wheels / "nccl")
+        found = self.expect(self.wheels / "nccl")
+        self.assertEqual(found["MULTICARD_TOOLKIT_VERSION"], "13.0")
+        for folder in (self.torch / "lib", self.wheels / "nccl/lib", self.wheels / "cu13/lib"):
+            self.assertIn(str(folder), found["CMAKE_INSTALL_RPATH"].split(";"))
+
+    def test_without_anything_there_is_no_gpu_path(self):
+        status, found, said = self.configure()
+        self.assertEqual((status, found["MULTICARD_WITH_CUDA"]), (0, "0"), said)
+        self.assertIn("scripts/setup.sh --gpu", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""What the scripts make of the GPUs of a machine, with a made-up nvidia-smi. Standard library only.
+
+usage: gpus_test.py [unittest arguments]   MULTICARD_SOURCE is the tree, MULTICARD_BUILD the build folder.
+"""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+
+NVIDIA_SMI = """#!/bin/sh
+case "$*" in
+  -L) cat {folder}/list ;;
+  *pci.bus_id*) cat {folder}/bus ;;
+esac
+"""
+
+
+class Machine(unittest.TestCase):
+    """A machine with the GPUs that a test gives it."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="multicard-scripts.")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith("SLURM") and name not in ("CUDA_VISIBLE_DEVICES", "MULTICARD_RANKS")}
+        self.write("bin/nvidia-smi", NVIDIA_SMI.format(folder=self.folder), 0o755)
+        self.environment["PATH"] = f"{self.folder}/bin:{os.environ['PATH']}"
+        self.give_gpus([])
+
+    def write(self, name, text, mode=0o644):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(mode)
+
+    def give_gpus(self, numa_nodes, slices=0):
+        """One GPU for each number, which is its NUMA node."""
+        lines, buses = [], []
+        for index, node in enumerate(numa_nodes):
+            lines.append(f"GPU {index}: NVIDIA H100 80GB HBM3 (UUID: GPU-{index})")
+            lines += [f"  MIG 1g.10gb     Device  {i}: (UUID: MIG-{index}{i})" for i in range(slices)]
+            buses.append(f"00000000:{index + 10}:00.0")
+            self.write(f"sys/bus/pci/devices/0000:{index + 10}:00.0/numa_node", f"{node}\n")
+        self.write("list", "".join(line + "\n" for line in lines))
+        self.write("bus", "".join(bus + "\n" for bus in buses))
+
+    def bash(self, script, status=0, **environment):
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        result = subprocess.run(command, cwd=SOURCE, env={**self.environment, **environment}, capture_output=True,
+                                text=True, check=False)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout.strip() if status == 0 else result.stdout + result.stderr
+
+
+class Ranks(Machine):
+    def ranks(self, **environment):
+        return self.bash(". scripts/lib.sh; echo $(num_gpus) $(ranks_to_try)", **environment)
+
+    def test_as_many_as_gpus_two_at_most_two_on_the_cpu(self):
+        expected = {0: "0 2", 1: "1 1", 2: "2 2", 4: "4 2", 8: "8 2"}
+        for number, words in expected.items():
+            self.give_gpus([0] * number)
+            self.assertEqual(self.ranks(), words)
+
+    def test_visible_devices_count(self):
+        self.give_gpus([0] * 4)
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="3"), "1 1")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="0,1,2"), "3 2")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES=""), "0 2")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="-1"), "0 2")
+
+    def test_a_process_sees_one_slice(self):
+        self.give_gpus([0, 0], slices=7)
+        self.assertEqual(self.ranks(), "1 1")
+
+    def test_env_sets_them_unless_they_are_set(self):
+        self.give_gpus([0])
+        self.assertEqual(self.bash(". scripts/env.sh; echo $MULTICARD_RANKS"), "1")
+        self.assertEqual(self.bash(". scripts/env.sh; echo $MULTICARD_RANKS", MULTICARD_RANKS="5"), "5")
+
+
+class Setup(Machine):
+    def missing_with(self, *options, free_kb=2 << 20):
+        """setup.sh on a machine with everything but LibTorch, and a cache with `free_kb`: its words when it stops."""
+        self.write("bin/df", f"#!/bin/sh\necho head\necho disk 1 1 {free_kb} 1% /\n", 0o755)
+        cache = self.folder / "cache"
+        self.environment.pop("TORCH_ROOT", None)
+        return self.bash(f"scripts/setup.sh {' '.join(options)}", status=3, MULTICARD_CACHE=str(cache))
+
+    def test_a_gpu_brings_the_cuda_libraries_and_their_need_of_space(self):
+        self.assertIn("but LibTorch needs 4 GB", self.missing_with())
+        self.give_gpus([0])
+        said = self.missing_with()
+        self.assertIn("nvidia-cudnn", said)
+        self.assertIn("LibTorch with the CUDA libraries needs 9 GB", said)
+
+    def test_no_gpu_leaves_them_out(self):
+        self.give_gpus([0])
+        self.assertNotIn("cudnn", self.missing_with("--no-gpu"))
+
+
+class Binding(Machine):
+    JOB = {"SLURM_NTASKS": "4", "SLURM_JOB_NUM_NODES": "1", "SLURM_CPUS_ON_NODE": "100000", "SLURM_GPUS_ON_NODE": "4"}
+
+    def bind(self, **environment):
+        script = ". slurm/common.sh; multicard_check_gpus; multicard_cpu_bind; echo $cpu_bind"
+        return self.bash(script, MULTICARD_SYS=f"{self.folder}/sys", **{**self.JOB, **environment})
+
+    def test_ranks_go_next_to_their_gpus(self):
+        self.give_gpus([0, 0, 1, 1])
+        self.assertEqual(self.bind(), "map_ldom:0,0,1,1")
+
+    def test_a_share_of_a_node_gets_cores(self):
+        self.give_gpus([0, 0, 1, 1])
+        self.assertEqual(self.bind(SLURM_CPUS_ON_NODE="1"), "cores" if os.cpu_count() > 1 else "map_ldom:0,0,1,1")
+
+    def test_unknown_nodes_and_no_gpus_get_cores(self):
+        self.assertEqual(self.bind(), "cores")
+        self.give_gpus([-1, -1])
+        self.assertEqual(self.bind(), "cores")
+
+    def test_other_numbers_of_ranks_than_gpus_are_said(self):
+        self.give_gpus([0, 1])
+        said = self.bash(". slurm/common.sh; multicard_check_gpus 2>&1",
+                         **{**self.JOB, "SLURM_NTASKS_PER_NODE": "2(x3)"})
+        self.assertIn("2 ranks and 4 GPUs", said)
+
+
+@unittest.skipUnless(os.environ.get("MULTICARD_BUILD"), "MULTICARD_BUILD is not set")
+class GpuDay(Machine):
+    def day(self, *options, status=0):
+        return self.bash(f"scripts/gpu_day.sh -o {self.folder}/day {' '.join(options)} 2>&1", status=status)
+
+    def test_without_a_gpu_it_says_so(self):
+        self.assertIn("no GPU here", self.day(status=77))
+
+    def test_a_finished_part_is_not_repeated(self):
+        self.assertRegex(self.day("--dry", "--parts machine"), r"machine +\d+ s  passed")
+        self.assertIn("GPU path", (self.folder / "day/machine.log").read_text())
+        self.assertIn("by an earlier run", self.day("--dry", "--parts machine"))
+        self.assertNotIn("by an earlier run", self.day("--dry", "--parts machine", "--again"))
+
+    def test_a_part_that_takes_too_long_is_ended_and_the_next_runs(self):
+        said = self.day("--dry", "--parts 'image machine'", "--image-limit 0.1", status=1)
+        self.assertRegex(said, r"image +\d+ s  over its limit of 0.1 s")
+        self.assertRegex(said, r"machine +\d+ s  passed")
+
+
+if __name__ == "__main__":
+    unittest.main()
