@@ -131,6 +131,9 @@ struct RunSettings {
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }
 };
 
+/// Nobody asks for longer answers.
+inline constexpr std::int64_t kMostNewTokens = 1 << 20;
+
 /// Questions with known answers that a language model is asked.
 struct QuestionOptions {
   std::string file;                   ///< JSON lines with question and answer, as GSM8K has them

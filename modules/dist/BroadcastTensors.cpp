@@ -1,18 +1,45 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
 
+namespace {
+
+/// The bytes of host tensors as one tensor on `device`.
+at::Tensor packed(const std::vector<at::Tensor>& tensors, at::Device device) {
+  std::vector<at::Tensor> bytes;
+  for (const at::Tensor& tensor : tensors)
+    bytes.push_back(tensor.contiguous().view({-1}).view(at::kByte));
+  return at::cat(bytes).to(device);
+}
+
+void unpack(const at::Tensor& packed, const std::vector<at::Tensor>& tensors) {
+  const at::Tensor bytes = packed.cpu();
+  std::int64_t first = 0;
+  for (const at::Tensor& tensor : tensors) {
+    const auto count = static_cast<std::int64_t>(tensor.nbytes());
+    tensor.copy_(bytes.narrow(0, first, count).clone().view(tensor.scalar_type()).view(tensor.sizes()));
+    first += count;
+  }
+}
+
+}  // namespace
+
 void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root) {
   if (collectives.size() == 1) return;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> dense;
+  std::vector<at::Tensor> here, elsewhere, dense;
   for (const at::Tensor& tensor : tensors)
-    dense.push_back(tensor.is_non_overlapping_and_dense() ? tensor.detach() : tensor.detach().contiguous());
+    (tensor.device().type() == collectives.device().type() ? here : elsewhere).push_back(tensor.detach());
+  for (const at::Tensor& tensor : here)
+    dense.push_back(tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous());
+  if (!elsewhere.empty()) dense.push_back(packed(elsewhere, collectives.device()));
   collectives.broadcast(dense, root);
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    if (!dense[i].is_alias_of(tensors[i])) tensors[i].copy_(dense[i]);
+  for (std::size_t i = 0; i < here.size(); ++i)
+    if (!dense[i].is_alias_of(here[i])) here[i].copy_(dense[i]);
+  if (!elsewhere.empty()) unpack(dense.back(), elsewhere);
 }
 
 }  // namespace multicard

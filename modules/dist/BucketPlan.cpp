@@ -4,8 +4,6 @@ namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kFirstBucketBytes = std::int64_t{1} << 20;
-constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
 /// Gradients start on 256 bytes (float32), so that vector loads and device kernels find them aligned.
 constexpr std::int64_t kAlignment = 64;
 
@@ -13,14 +11,9 @@ std::int64_t aligned(std::int64_t numel) {
   return (numel + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::int64_t most_bytes(std::optional<double> bucket_mb, bool first) {
-  if (bucket_mb) return static_cast<std::int64_t>(*bucket_mb * 1e6);
-  return first ? kFirstBucketBytes : kBucketBytes;
-}
-
 }  // namespace
 
-BucketPlan BucketPlan::make(const std::vector<at::Tensor>& parameters, std::optional<double> bucket_mb) {
+BucketPlan BucketPlan::make(const std::vector<at::Tensor>& parameters, const Limits& limits) {
   BucketPlan plan;
   plan.places.resize(parameters.size());
   std::map<at::ScalarType, std::size_t> open;
@@ -31,8 +24,8 @@ BucketPlan BucketPlan::make(const std::vector<at::Tensor>& parameters, std::opti
       return elements * static_cast<std::int64_t>(c10::elementSize(type));
     };
     const auto found = open.find(type);
-    const bool fits = found != open.end() &&
-                      bytes(plan.buckets[found->second].numel + numel) <= most_bytes(bucket_mb, found->second == 0);
+    const bool fits = found != open.end() && bytes(plan.buckets[found->second].numel + numel) <=
+                                                 (found->second == 0 ? limits.first : limits.other);
     if (!fits) {
       open[type] = plan.buckets.size();
       plan.buckets.push_back({type, plan.capacity[type], 0, 0});

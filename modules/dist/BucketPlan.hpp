@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -27,8 +26,11 @@ struct BucketPlan {
   std::vector<Place> places;                        ///< of each parameter
   std::map<at::ScalarType, std::int64_t> capacity;  ///< elements of each buffer
 
-  /// \param bucket_mb most bytes of a bucket / 1e6; see GradientReducer::Options
-  static BucketPlan make(const std::vector<at::Tensor>& parameters, std::optional<double> bucket_mb);
+  /// Most bytes of a bucket; a larger gradient is one by itself.
+  struct Limits {
+    std::int64_t first, other;
+  };
+  static BucketPlan make(const std::vector<at::Tensor>& parameters, const Limits& limits);
 };
 
 }  // namespace multicard

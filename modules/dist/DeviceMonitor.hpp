@@ -6,39 +6,40 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <ATen/cuda/CUDAEvent.h>
 
+#include "base/Error.hpp"
 #include "comm/Watchdog.hpp"
 
 namespace multicard {
 
-/// Keeps a watchdog guard for each operation on a stream until the GPU has passed it, since no host thread waits for
-/// it, and looks at the health of the communicator meanwhile.
+/// Keeps the watchdog's guard of each operation on a stream until the GPU has passed it, since no host thread waits for
+/// it, and looks at the health of the communicator meanwhile. What it finds ends the job, unless the thread that trains
+/// finds it too and ends the job itself within a few seconds: its message says more.
 class DeviceMonitor {
  public:
-  /// \param check throws an Error when the communicator has failed; the job is aborted then
-  DeviceMonitor(at::Device device, Watchdog* watchdog, std::function<void()> check);
+  /// \param check throws an Error when the communicator has failed
+  DeviceMonitor(at::Device device, std::function<void()> check);
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  /// An operation has just been put on `stream`; call outside graph capture.
-  void watch(const c10::cuda::CUDAStream& stream, const char* operation);
-  /// Whether the GPU has passed all operations watched.
-  bool is_idle();
+  /// Keeps `guard` until the GPU has passed `done`, which is recorded behind the operation, outside graph capture.
+  void watch(std::shared_ptr<at::cuda::CUDAEvent> done, std::unique_ptr<Watchdog::Guard> guard);
 
  private:
   struct Open {
-    at::cuda::CUDAEvent done;
+    std::shared_ptr<at::cuda::CUDAEvent> done;
     std::unique_ptr<Watchdog::Guard> guard;
   };
   void run();
-  void forget_finished();
+  /// Forgets what the GPU has passed. Returns what is wrong.
+  std::optional<Error> look();
 
   at::Device device_;
-  Watchdog* watchdog_;
   std::function<void()> check_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -1,11 +1,10 @@
 #include <chrono>
-#include <exception>
 
 #include <c10/cuda/CUDAFunctions.h>
 
-#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Mpi.hpp"
+#include "device/DeviceError.hpp"
 #include "dist/DeviceMonitor.hpp"
 
 namespace multicard {
@@ -13,11 +12,13 @@ namespace multicard {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
+/// For the thread that trains, and for the message of the rank where the trouble began.
+constexpr std::chrono::seconds kPatience{3};
 
 }  // namespace
 
-DeviceMonitor::DeviceMonitor(at::Device device, Watchdog* watchdog, std::function<void()> check)
-    : device_(device), watchdog_(watchdog), check_(std::move(check)), thread_([this] { run(); }) {}
+DeviceMonitor::DeviceMonitor(at::Device device, std::function<void()> check)
+    : device_(device), check_(std::move(check)), thread_([this] { run(); }) {}
 
 DeviceMonitor::~DeviceMonitor() {
   {
@@ -28,37 +29,34 @@ DeviceMonitor::~DeviceMonitor() {
   thread_.join();
 }
 
-void DeviceMonitor::watch(const c10::cuda::CUDAStream& stream, const char* operation) {
-  Open open;
-  open.done.record(stream);
-  open.guard = std::make_unique<Watchdog::Guard>(watchdog_, operation);
+void DeviceMonitor::watch(std::shared_ptr<at::cuda::CUDAEvent> done, std::unique_ptr<Watchdog::Guard> guard) {
   const std::lock_guard lock(mutex_);
-  open_.push_back(std::move(open));
+  open_.push_back({std::move(done), std::move(guard)});
 }
 
-bool DeviceMonitor::is_idle() {
-  const std::lock_guard lock(mutex_);
-  forget_finished();
-  return open_.empty();
-}
-
-void DeviceMonitor::forget_finished() {
-  while (!open_.empty() && open_.front().done.query())
-    open_.pop_front();
+std::optional<Error> DeviceMonitor::look() {
+  try {
+    c10::cuda::set_device(device_.index());
+    while (!open_.empty() && open_.front().done->query())
+      open_.pop_front();
+    check_();
+  } catch (const Error& error) {
+    return error;
+  } catch (const c10::Error& error) {
+    if (const auto found = device_error(error, "")) return *found;
+    return Error(ExitCode::defect, "unexpected error", error.what_without_backtrace(), "This is a defect: report it.");
+  }
+  return std::nullopt;
 }
 
 void DeviceMonitor::run() {
-  c10::cuda::set_device(device_.index());
   std::unique_lock lock(mutex_);
   while (!ending_) {
     wake_.wait_for(lock, kInterval);
-    try {
-      forget_finished();
-      check_();
-    } catch (const std::exception& error) {
-      log_local_error(error.what());
-      abort_job(ExitCode::communication);
-    }
+    const std::optional<Error> found = look();
+    if (!found || wake_.wait_for(lock, kPatience, [this] { return ending_; })) continue;
+    log_local_error(found->what());
+    abort_job(found->code());
   }
 }
 

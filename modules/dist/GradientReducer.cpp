@@ -41,6 +41,14 @@ Wire wire_for(at::ScalarType type, Wire wire) {
   return type == at::kFloat ? wire : Wire::same;
 }
 
+/// The first bucket's sum hides behind the rest of backward, however long it takes to start.
+BucketPlan::Limits limits_of(std::optional<double> bucket_mb, const TensorCollectives& collectives) {
+  constexpr std::int64_t kFirst = std::int64_t{1} << 20;
+  if (!bucket_mb) return {kFirst, collectives.bucket_bytes()};
+  const auto bytes = static_cast<std::int64_t>(*bucket_mb * 1e6);
+  return {bytes, bytes};
+}
+
 /// The strides that autograd wants a gradient to have (torch/csrc/autograd/utils/grad_layout_contract.h): then it adds
 /// into it instead of replacing it.
 std::vector<std::int64_t> gradient_strides(const at::Tensor& parameter) {
@@ -69,7 +77,9 @@ struct GradientReducer::Impl {
   };
 
   Impl(std::vector<at::Tensor> all, TensorCollectives& with, const Options& options)
-      : parameters(std::move(all)), collectives(with), plan(BucketPlan::make(parameters, options.bucket_mb)) {
+      : parameters(std::move(all)),
+        collectives(with),
+        plan(BucketPlan::make(parameters, limits_of(options.bucket_mb, with))) {
     wire = options.wire;
     if (options.destination == Destination::root) root = 0;
     const at::NoGradGuard no_grad;

@@ -34,8 +34,8 @@ class GradientReducer {
  public:
   struct Options {
     /// Most bytes of a bucket / 1e6, in the parameters' type; a larger gradient is a bucket by itself. By default 1 MiB
-    /// for the first bucket (its sum hides behind the rest of backward) and 4 MiB for the others, whatever the model,
-    /// the ranks and the machine: a handful for MobileNetV2, each long enough that its start-up cost does not show.
+    /// for the first bucket (its sum hides behind the rest of backward) and TensorCollectives::bucket_bytes() for the
+    /// others, whatever the model, the ranks and the machine.
     std::optional<double> bucket_mb;
     Overlap overlap = Overlap::yes;
     Wire wire = Wire::same;  ///< see TensorCollectives

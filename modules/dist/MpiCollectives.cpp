@@ -84,9 +84,9 @@ std::unique_ptr<Work> MpiCollectives::start_sum(const at::Tensor& flat, const Su
   return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options), sum_bytes(flat, options.wire));
 }
 
-void MpiCollectives::sum(const at::Tensor& flat) {
+std::unique_ptr<Work> MpiCollectives::start_small_sum(const at::Tensor& flat) {
   check_sum(flat, at::kCPU, Wire::same, "sum");
-  if (flat.nbytes() > QuickSum::kMaxBytes || flat.scalar_type() == at::kBFloat16) return start_sum(flat, {})->wait();
+  if (flat.nbytes() > QuickSum::kMaxBytes || flat.scalar_type() == at::kBFloat16) return start_sum(flat, {});
   const TimePoint start = SteadyClock::now();
   {
     const Watchdog::Guard guard(communicator_.watchdog(), "all-reduce");
@@ -94,6 +94,7 @@ void MpiCollectives::sum(const at::Tensor& flat) {
   }
   const double seconds = seconds_since(start);
   ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), seconds, seconds);
+  return std::make_unique<DoneWork>();
 }
 
 void MpiCollectives::broadcast(const std::vector<at::Tensor>& tensors, int root) {

@@ -25,10 +25,11 @@ class MpiCollectives : public TensorCollectives {
 
   int rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
+  at::Device device() const override { return at::kCPU; }
   const char* name() const override { return "mpi"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
   std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
-  void sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;

@@ -78,15 +78,14 @@ class DeviceAccount {
 /// A collective on the communication stream. Keeps its tensors alive until a stream has waited for it.
 class DeviceWork : public Work {
  public:
-  DeviceWork(std::vector<at::Tensor> tensors, DeviceAccount* account, const DeviceAccount::Entry& entry)
-      : tensors_(std::move(tensors)), account_(account), entry_(entry) {}
-
-  void record(const c10::cuda::CUDAStream& stream) { done_.record(stream); }
+  DeviceWork(std::vector<at::Tensor> tensors, std::shared_ptr<at::cuda::CUDAEvent> done, DeviceAccount* account,
+             const DeviceAccount::Entry& entry)
+      : tensors_(std::move(tensors)), done_(std::move(done)), account_(account), entry_(entry) {}
 
   void wait() override {
     if (tensors_.empty()) return;
     if (account_) entry_.wait_began = account_->mark();
-    done_.block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
+    done_->block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
     tensors_.clear();
     if (!account_) return;
     entry_.wait_ended = account_->mark();
@@ -95,9 +94,9 @@ class DeviceWork : public Work {
 
  private:
   std::vector<at::Tensor> tensors_;
+  std::shared_ptr<at::cuda::CUDAEvent> done_;
   DeviceAccount* account_;  ///< null inside a graph, whose events have no time of their own
   DeviceAccount::Entry entry_;
-  at::cuda::CUDAEvent done_;
 };
 
 class NcclCollectives : public TensorCollectives {
@@ -109,18 +108,17 @@ class NcclCollectives : public TensorCollectives {
         wire_sum_(nccl_, communicator_.rank(), communicator_.size()),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
         account_(device, communicator.size()),
-        monitor_(device, communicator_.watchdog(), [this] { nccl_.check_background(); }) {
+        monitor_(device, [this] { nccl_.check_background(); }) {
     // Connections are made by the first collective; it must not be one inside a graph.
     warm_up();
   }
 
-  ~NcclCollectives() override {
-    if (!monitor_.is_idle()) nccl_.abandon();
-  }
-
   int rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
+  at::Device device() const override { return device_; }
   const char* name() const override { return "nccl"; }
+  /// As torch's DistributedDataParallel: NVLink reaches its bandwidth with messages of tens of MB.
+  std::int64_t bucket_bytes() const override { return std::int64_t{25} << 20; }
 
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
@@ -135,17 +133,17 @@ class NcclCollectives : public TensorCollectives {
       else if (options.wire != Wire::same)
         wire_sum_.sum(flat, options, stream);
       else if (options.root)
-        nccl_.finish_call(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                                     *options.root, nccl_.handle(), stream),
-                          operation);
+        nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
+                               *options.root, nccl_.handle(), stream),
+                    operation);
       else
-        nccl_.finish_call(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                                        nccl_.handle(), stream),
-                          operation);
+        nccl_.check(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
+                                  nccl_.handle(), stream),
+                    operation);
     });
   }
 
-  void sum(const at::Tensor& flat) override { start_sum(flat, {})->wait(); }
+  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override { return start_sum(flat, {}); }
 
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
     for (const at::Tensor& tensor : tensors)
@@ -156,7 +154,7 @@ class NcclCollectives : public TensorCollectives {
       for (const at::Tensor& tensor : tensors)
         if (tensor.nbytes() > 0)
           ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclChar, root, nccl_.handle(), stream);
-      nccl_.finish_call(ncclGroupEnd(), "broadcast");  // reports what went wrong inside the group
+      nccl_.check(ncclGroupEnd(), "broadcast");  // reports what went wrong inside the group
     })->wait();
   }
 
@@ -175,10 +173,12 @@ class NcclCollectives : public TensorCollectives {
   using Body = std::function<void(cudaStream_t)>;
 
   /// Puts a collective on the communication stream, behind what the current stream has been given so far. `body` leaves
-  /// everything on the stream that it is given, which is the current one then.
+  /// everything on the stream that it is given, which is the current one then. The guard is open from before the first
+  /// call, which may wait for other ranks, until the GPU has passed the last.
   std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, std::vector<at::Tensor> tensors,
                                       std::int64_t bytes, const Body& body) {
     const bool captured = is_capturing();
+    auto guard = std::make_unique<Watchdog::Guard>(communicator_.watchdog(), operation);
     at::cuda::CUDAEvent ready;
     ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
     const c10::cuda::CUDAStreamGuard on(stream_);
@@ -187,10 +187,10 @@ class NcclCollectives : public TensorCollectives {
     if (!captured) entry.started = account_.mark();
     body(stream_.stream());
     if (!captured) entry.ended = account_.mark();
-    auto work = std::make_unique<DeviceWork>(std::move(tensors), captured ? nullptr : &account_, entry);
-    work->record(stream_);
-    if (!captured) monitor_.watch(stream_, operation);
-    return work;
+    const auto done = std::make_shared<at::cuda::CUDAEvent>();
+    done->record(stream_);
+    if (!captured) monitor_.watch(done, std::move(guard));
+    return std::make_unique<DeviceWork>(std::move(tensors), done, captured ? nullptr : &account_, entry);
   }
 
   void send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
@@ -206,7 +206,7 @@ class NcclCollectives : public TensorCollectives {
       }
     }
     if (mine.nbytes() > 0) ncclRecv(mine.data_ptr(), mine.nbytes(), ncclChar, root, nccl_.handle(), stream);
-    nccl_.finish_call(ncclGroupEnd(), "scatter");
+    nccl_.check(ncclGroupEnd(), "scatter");
   }
 
   void warm_up() {

@@ -1,8 +1,5 @@
 #pragma once
-/// \file An NCCL communicator that never blocks for longer than the job's time-out; for the CUDA sources of
-/// modules/dist only.
-
-#include <mutex>
+/// \file An NCCL communicator; for the CUDA sources of modules/dist only.
 
 #include <nccl.h>
 
@@ -10,35 +7,38 @@
 
 namespace multicard {
 
-/// Non-blocking mode: every call may answer ncclInProgress, and is then asked about until it is over or late.
+/// A blocking communicator: a call is over when it returns. Three threads have to do with it.
+///
+/// - The thread that trains makes all calls but one. A call may wait for other ranks (connecting, closing, the first
+///   use of a path between two GPUs), so each is made under a guard of the watchdog that is taken before it.
+/// - The monitor (dist/DeviceMonitor.hpp) asks for errors in the background, nothing else. Of a blocking communicator
+///   ncclCommGetAsyncError reads atomic flags; of a non-blocking one it also joins and frees the thread that NCCL
+///   starts for each call, and so do the calls themselves: two threads would free it twice. The monitor is gone before
+///   the communicator is.
+/// - The watchdog's thread never calls NCCL. When a guard is late it prints the operation and ends the process with
+///   exit code 5 (comm/Mpi.hpp), in whatever call the other threads are stuck.
 class NcclComm {
  public:
-  /// Collective. Connects the ranks of `communicator`; the calling thread's GPU is this rank's.
-  /// Throws CommunicationError when NCCL fails or the others do not come within the time-out.
+  /// Collective. Connects the ranks of `communicator`; the calling thread's GPU is this rank's. Throws as check().
   explicit NcclComm(const Communicator& communicator);
-  /// Waits for what was enqueued on all ranks, unless abandon() was called. CUDA graphs that contain collectives of
-  /// this communicator must be gone by then: NCCL waits for them.
+  /// Collective, and waits for what was enqueued on all ranks; CUDA graphs that contain collectives of this
+  /// communicator must be gone by then, since NCCL waits for them. While an exception passes, the other ranks may not
+  /// come: then it stops what is under way and waits for nobody.
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
   ncclComm_t handle() const { return handle_; }
 
-  /// Of a call's answer: returns when the call is over (its work is on the stream). Throws CommunicationError, having
-  /// aborted the communicator, on an error or after the time-out.
-  void finish_call(ncclResult_t answer, const char* call);
-  /// Throws CommunicationError naming NCCL's text if the communicator has failed in the background. Any thread.
-  void check_background();
-  /// The destructor will not wait for anybody.
-  void abandon() { abandoned_ = true; }
+  /// Of a call's answer. Throws EnvironmentError for an error of the GPU and CommunicationError for another.
+  void check(ncclResult_t answer, const char* call) const;
+  /// Throws as check() if the communicator has failed in the background. Any thread.
+  void check_background() const;
 
  private:
-  [[noreturn]] void fail(ncclResult_t answer, const char* call);
-
-  std::mutex aborting_;  ///< an aborted handle must not be asked about
+  Communicator communicator_;
   ncclComm_t handle_ = nullptr;
-  double limit_s_;
-  bool abandoned_ = false;
+  int exceptions_at_start_;
 };
 
 }  // namespace multicard

@@ -1,10 +1,9 @@
-#include <chrono>
+#include <exception>
 #include <span>
-#include <thread>
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "base/Clock.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
@@ -15,12 +14,15 @@ namespace multicard {
 
 namespace {
 
-constexpr double kLimitWithoutWatchdogS = 300;
-
-CommunicationError failure(ncclResult_t answer, const char* call, ncclComm_t handle) {
-  return CommunicationError(fmt::format("{} failed", call),
-                            fmt::format("{}: {}", ncclGetErrorString(answer), ncclGetLastError(handle)),
-                            "NCCL_DEBUG=INFO says more.");
+Error failure(ncclResult_t answer, const char* call, ncclComm_t handle) {
+  const std::string problem = fmt::format("{} failed", call);
+  const std::string why = fmt::format("{}: {}", ncclGetErrorString(answer), ncclGetLastError(handle));
+  if (answer == ncclInProgress)
+    return EnvironmentError("NCCL does not wait for its calls to end", "NCCL_COMM_BLOCKING=0 is in the environment",
+                            "Unset NCCL_COMM_BLOCKING.");
+  if (answer == ncclUnhandledCudaError)
+    return EnvironmentError(problem, why, "NCCL_DEBUG=WARN names the call of CUDA; nvidia-smi shows the GPU's state.");
+  return CommunicationError(problem, why, "NCCL_DEBUG=INFO says more.");
 }
 
 ncclUniqueId agree_on_id(const Communicator& communicator) {
@@ -34,72 +36,48 @@ ncclUniqueId agree_on_id(const Communicator& communicator) {
   return id;
 }
 
-/// Calls are usually over at once, connecting takes seconds.
-void pause_after(double seconds_waited) {
-  if (seconds_waited < 1e-3)
-    std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+/// Whether the GPU answers every call with the error of an earlier one.
+bool is_gpu_lost() {
+  const cudaError_t state = cudaStreamQuery(cudaStreamPerThread);
+  static_cast<void>(cudaGetLastError());
+  return state != cudaSuccess && state != cudaErrorNotReady;
 }
 
 }  // namespace
 
 NcclComm::NcclComm(const Communicator& communicator)
-    : limit_s_(communicator.watchdog() ? communicator.watchdog()->limit() : kLimitWithoutWatchdogS) {
+    : communicator_(communicator), exceptions_at_start_(std::uncaught_exceptions()) {
   const ncclUniqueId id = agree_on_id(communicator);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = 1;
   config.commName = "multicard";
-  finish_call(ncclCommInitRankConfig(&handle_, communicator.size(), id, communicator.rank(), &config),
-              "ncclCommInitRankConfig");
+  const Watchdog::Guard guard(communicator_.watchdog(), "connecting the GPUs with NCCL");
+  check(ncclCommInitRankConfig(&handle_, communicator.size(), id, communicator.rank(), &config),
+        "ncclCommInitRankConfig");
 }
 
 NcclComm::~NcclComm() {
-  if (!handle_) return;
+  const Watchdog::Guard guard(communicator_.watchdog(), "closing the connections of NCCL");
+  if (std::uncaught_exceptions() > exceptions_at_start_) {
+    if (!is_gpu_lost()) ncclCommAbort(handle_);  // else the process is about to end, and NCCL has nothing to free
+    return;
+  }
   try {
-    if (!abandoned_) finish_call(ncclCommFinalize(handle_), "ncclCommFinalize");
+    check(ncclCommFinalize(handle_), "ncclCommFinalize");
   } catch (const Error& error) {
     log_local_error(error.what());
   }
-  if (!handle_) return;
-  if (abandoned_)
-    ncclCommAbort(handle_);
-  else
-    ncclCommDestroy(handle_);
+  ncclCommDestroy(handle_);
 }
 
-void NcclComm::finish_call(ncclResult_t answer, const char* call) {
-  const TimePoint start = SteadyClock::now();
-  while (answer == ncclInProgress) {
-    const double waited = seconds_since(start);
-    if (waited > limit_s_) fail(answer, call);
-    pause_after(waited);
-    const ncclResult_t asked = ncclCommGetAsyncError(handle_, &answer);
-    if (asked != ncclSuccess) fail(asked, "ncclCommGetAsyncError");
-  }
-  if (answer != ncclSuccess) fail(answer, call);
+void NcclComm::check(ncclResult_t answer, const char* call) const {
+  if (answer != ncclSuccess) throw failure(answer, call, handle_);
 }
 
-void NcclComm::fail(ncclResult_t answer, const char* call) {
-  const CommunicationError error =
-      answer == ncclInProgress
-          ? CommunicationError(fmt::format("{} did not finish within {} s", call, limit_s_),
-                               "another rank has stopped answering", "See the other ranks' last lines.")
-          : failure(answer, call, handle_);
-  // Kernels and threads of NCCL that wait for other ranks end only so.
-  const std::lock_guard lock(aborting_);
-  if (handle_) ncclCommAbort(handle_);
-  handle_ = nullptr;
-  throw error;
-}
-
-void NcclComm::check_background() {
-  const std::lock_guard lock(aborting_);
-  if (!handle_) return;
+void NcclComm::check_background() const {
   ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(handle_, &state);
-  if (asked != ncclSuccess) throw failure(asked, "ncclCommGetAsyncError", handle_);
-  if (state != ncclSuccess && state != ncclInProgress) throw failure(state, "a collective of NCCL", handle_);
+  check(ncclCommGetAsyncError(handle_, &state), "ncclCommGetAsyncError");
+  check(state, "a collective of NCCL");
 }
 
 }  // namespace multicard

@@ -1,4 +1,5 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
@@ -22,6 +23,15 @@ std::size_t row_length(const at::Tensor& words) {
   return static_cast<std::size_t>(words.size(1));
 }
 
+/// The rows of `parts` in float32, rounded once: one kernel a row.
+void add_in_rank_order(const at::Tensor& parts, at::Tensor rounded) {
+  const std::int64_t last = parts.size(0) - 1;
+  const at::Tensor total = parts[0].to(at::kFloat);
+  for (std::int64_t r = 1; r < last; ++r)
+    total.add_(parts[r]);
+  at::add_out(rounded, total, parts[last]);
+}
+
 }  // namespace
 
 void NcclWireSum::sum(const at::Tensor& flat, const SumOptions& options, cudaStream_t stream) {
@@ -33,10 +43,7 @@ void NcclWireSum::sum(const at::Tensor& flat, const SumOptions& options, cudaStr
   const at::Tensor used = words.view({-1}).narrow(0, 0, flat.numel());
   used.copy_(flat);
   const at::Tensor parts = exchange_rows(words, stream);
-  const at::Tensor total = parts[0].to(at::kFloat);
-  for (int r = 1; r < num_ranks_; ++r)
-    total.add_(parts[r]);
-  words[rank_].copy_(total);
+  if (num_ranks_ > 1) add_in_rank_order(parts, words[rank_]);
   gather_rows(words, options.root, stream);
   flat.copy_(used);
 }
@@ -48,7 +55,7 @@ at::Tensor NcclWireSum::exchange_rows(const at::Tensor& words, cudaStream_t stre
     ncclSend(row_of(words, r), row_length(words), nccl_type(words), r, nccl_.handle(), stream);
     ncclRecv(row_of(parts, r), row_length(words), nccl_type(words), r, nccl_.handle(), stream);
   }
-  nccl_.finish_call(ncclGroupEnd(), "exchange of gradients in 16 bits");
+  nccl_.check(ncclGroupEnd(), "exchange of gradients in 16 bits");
   return parts;
 }
 
@@ -56,15 +63,15 @@ void NcclWireSum::gather_rows(const at::Tensor& words, std::optional<int> root, 
   constexpr const char* kCall = "gathering of sums in 16 bits";
   const std::size_t length = row_length(words);
   if (!root) {
-    nccl_.finish_call(
-        ncclAllGather(row_of(words, rank_), words.data_ptr(), length, nccl_type(words), nccl_.handle(), stream), kCall);
+    nccl_.check(ncclAllGather(row_of(words, rank_), words.data_ptr(), length, nccl_type(words), nccl_.handle(), stream),
+                kCall);
     return;
   }
   ncclGroupStart();
   for (int r = 0; rank_ == *root && r < num_ranks_; ++r)
     if (r != rank_) ncclRecv(row_of(words, r), length, nccl_type(words), r, nccl_.handle(), stream);
   if (rank_ != *root) ncclSend(row_of(words, rank_), length, nccl_type(words), *root, nccl_.handle(), stream);
-  nccl_.finish_call(ncclGroupEnd(), kCall);
+  nccl_.check(ncclGroupEnd(), kCall);
 }
 
 }  // namespace multicard

@@ -25,6 +25,12 @@ class Work {
   virtual void wait() = 0;
 };
 
+/// An operation that was done when it returned.
+class DoneWork final : public Work {
+ public:
+  void wait() override {}
+};
+
 /// parallel.backend
 enum class Backend { automatic, mpi, nccl };
 
@@ -54,8 +60,12 @@ class TensorCollectives {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Where their tensors are.
+  virtual at::Device device() const = 0;
   /// "null" | "mpi" | "nccl"
   virtual const char* name() const = 0;
+  /// How long a sum must be that its start-up cost does not show: the size of gradient buckets by default.
+  virtual std::int64_t bucket_bytes() const { return std::int64_t{4} << 20; }
 
   /// Collective. A zeroed 1-D tensor in memory that the sums of these collectives reach without a copy (on the CPU:
   /// shared by the ranks of a node). It may outlive the collectives.
@@ -64,9 +74,11 @@ class TensorCollectives {
   /// Collective. Starts the in-place sum over all ranks; returns at once. With a root, the others' values are
   /// unspecified afterwards.
   virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) = 0;
-  /// Collective. The sum for all, and waits. Small tensors (statistics, metrics) take a short way that does not queue
-  /// behind the sums started before.
-  virtual void sum(const at::Tensor& flat) = 0;
+  /// Collective. Starts the sum for all of a small tensor (statistics, metrics). On the host it takes a short way that
+  /// does not queue behind the sums started before, and is done when this returns.
+  virtual std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) = 0;
+  /// Collective. The same, and waits.
+  void sum(const at::Tensor& flat) { start_small_sum(flat)->wait(); }
   /// Collective. Everybody receives root's values of all tensors, as one operation; any types. Each tensor fills its
   /// memory without gaps, in any order of dimensions (channels_last, say), equal on all ranks.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
@@ -92,7 +104,8 @@ Backend backend_from(const std::string& word);
 /// The word of a deck: same | bf16 | fp16. Throws UsageError for another.
 Wire wire_from(const std::string& word);
 
-/// Collective. Everybody receives root's values of all tensors; any types and strides.
+/// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
+/// the device of the collectives travel as one.
 void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root = 0);
 
 }  // namespace multicard

@@ -356,7 +356,7 @@ TEST(BucketPlan, CutsInReverseOrderAtTheLimit) {
   for (int i = 0; i < 5; ++i)
     parameters.push_back(at::rand({1000}));  // 1024 with its alignment: 4096 bytes
 
-  const BucketPlan plan = BucketPlan::make(parameters, 0.0085);
+  const BucketPlan plan = BucketPlan::make(parameters, {8500, 8500});
 
   ASSERT_EQ(plan.buckets.size(), 3U);
   EXPECT_EQ(plan.places[4].bucket, 0U);
@@ -366,6 +366,28 @@ TEST(BucketPlan, CutsInReverseOrderAtTheLimit) {
   EXPECT_EQ(plan.places[0].offset, 4096);
   EXPECT_EQ(plan.buckets[2].num_members, 1);
   EXPECT_EQ(plan.capacity.at(at::kFloat), 5120);
+}
+
+TEST(BucketPlan, HasAShorterFirstBucket) {
+  const std::vector<at::Tensor> parameters(6, at::rand({1000}));
+
+  const BucketPlan plan = BucketPlan::make(parameters, {4096, 3 * 4096});
+
+  ASSERT_EQ(plan.buckets.size(), 3U);
+  EXPECT_EQ(plan.buckets[0].num_members, 1);
+  EXPECT_EQ(plan.buckets[1].num_members, 3);
+  EXPECT_EQ(plan.buckets[2].num_members, 2);
+}
+
+TEST(BucketPlan, TakesFourMebibytesOverMpi) {
+  const auto collectives = make_collectives(Backend::mpi, world(), at::kCPU);
+  std::vector<at::Tensor> parameters;
+  for (int i = 0; i < 12; ++i)
+    parameters.push_back(at::rand({1 << 18}).requires_grad_());  // 1 MiB
+
+  const GradientReducer reducer(parameters, *collectives, {});
+
+  EXPECT_EQ(reducer.num_buckets(), 4U);  // 1, 4, 4 and 3 MiB
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,17 @@ TEST_F(Nccl, ReducesGradientsDuringBackward) {
     EXPECT_EQ(parameters[0].grad()[7].item<float>(), ranks);
     EXPECT_EQ(parameters[3].grad()[7].item<float>(), ranks * (ranks + 1) / 2);
   }
+}
+
+TEST_F(Nccl, TakesBucketsOf25Mebibytes) {
+  const auto collectives = make_collectives(Backend::nccl, world(), device_);
+  std::vector<at::Tensor> parameters;
+  for (int i = 0; i < 5; ++i)
+    parameters.push_back(at::zeros({10 << 18}, at::TensorOptions().device(device_)).requires_grad_());  // 10 MiB
+
+  const GradientReducer reducer(parameters, *collectives, {});
+
+  EXPECT_EQ(reducer.num_buckets(), 3U);  // of 10, 20 and 20 MiB: the first may be 1 MiB or one gradient
 }
 
 TEST_F(Nccl, RunsInsideAGraph) {

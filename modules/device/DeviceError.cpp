@@ -1,0 +1,51 @@
+#include "device/DeviceError.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace multicard {
+
+namespace {
+
+/// The first line, without the words that all of them begin with.
+std::string first_line(const c10::Error& error) {
+  std::string text = error.what_without_backtrace();
+  text = text.substr(0, text.find('\n'));
+  const std::string common = "CUDA error: ";
+  return text.starts_with(common) ? text.substr(common.size()) : text;
+}
+
+/// Calls with arguments that the driver refuses are the program's.
+bool is_misuse(std::int32_t cuda_code) {
+  constexpr std::int32_t kInvalidValue = 1, kInvalidConfiguration = 9;
+  return cuda_code == kInvalidValue || cuda_code == kInvalidConfiguration;
+}
+
+/// cuBLAS, cuDNN and the driver have no type of error of their own.
+bool tells_of_device(const std::string& text) {
+  constexpr std::array kSigns{"CUBLAS_STATUS_EXECUTION_FAILED",  "CUBLAS_STATUS_NOT_INITIALIZED",
+                              "CUBLAS_STATUS_ALLOC_FAILED",      "CUBLAS_STATUS_INTERNAL_ERROR",
+                              "CUDNN_STATUS_EXECUTION_FAILED",   "CUDNN_STATUS_NOT_INITIALIZED",
+                              "CUDNN_STATUS_INTERNAL_ERROR",     "CUDNN_STATUS_ALLOC_FAILED",
+                              "CUDNN_STATUS_SUBLIBRARY_LOADING", "CUDA driver error:"};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](const char* sign) { return text.find(sign) != std::string::npos; });
+}
+
+}  // namespace
+
+std::optional<EnvironmentError> device_error(const c10::Error& error, const std::string& when,
+                                             const std::string& memory) {
+  const std::string why = first_line(error);
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+    return EnvironmentError("the device is out of memory" + when, memory.empty() ? why : why + "; " + memory,
+                            "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.");
+  const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
+  const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : tells_of_device(why);
+  if (!is_device) return std::nullopt;
+  return EnvironmentError("the device failed" + when, why,
+                          "Look for Xid and ECC errors (dmesg, nvidia-smi -q) and go on from the newest checkpoint. If "
+                          "it comes again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
+}
+
+}  // namespace multicard
