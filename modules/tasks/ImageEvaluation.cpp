@@ -1,5 +1,6 @@
 #include "tasks/ImageEvaluation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
+#include "device/Readback.hpp"
 #include "nn/Losses.hpp"
 
 namespace multicard {
@@ -55,6 +57,8 @@ Confusion sum_over_ranks(const Confusion& mine, const Communicator& communicator
   return sum;
 }
 
+constexpr std::size_t kNumTotals = 3;
+
 /// Summed loss, correct rows and rows correct among the first five: float64 on the device.
 at::Tensor totals_of(const Classified& batch) {
   return at::stack({cross_entropy(batch.logits, batch.labels, 1).to(at::kDouble),
@@ -66,19 +70,19 @@ at::Tensor totals_of(const Classified& batch) {
 
 ImageScores evaluate_images(ImageLoader& loader, const std::function<Classified(const ImageBatch&)>& classify,
                             const Communicator& communicator, Detail detail) {
-  at::Tensor totals;
+  std::optional<BatchSums> totals;
   PairCounter pairs;
   double num_rows = 0;
   while (const std::optional<ImageBatch> read = loader.next()) {
     if (read->num_rows == 0) continue;
     const Classified batch = classify(*read);
-    const at::Tensor now = totals_of(batch);
-    totals = totals.defined() ? totals + now : now;
+    if (!totals) totals.emplace(batch.logits.device(), kNumTotals);
+    totals->add(totals_of(batch));
     if (detail == Detail::classes) pairs.add(batch);
     num_rows += static_cast<double>(read->num_rows);
   }
-  std::array<double, 4> sums{0, 0, 0, num_rows};
-  if (totals.defined()) std::memcpy(sums.data(), totals.cpu().const_data_ptr<double>(), 3 * sizeof(double));
+  std::array<double, kNumTotals + 1> sums{0, 0, 0, num_rows};
+  if (totals) std::ranges::copy(totals->finish(), sums.begin());
   communicator.allreduce(std::span<double>(sums), ReduceOp::sum);
   ImageScores scores;
   scores.totals = {sums[0] / sums[3], sums[1] / sums[3], sums[2] / sums[3], static_cast<std::int64_t>(sums[3])};

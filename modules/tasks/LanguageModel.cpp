@@ -10,7 +10,6 @@
 #include "base/Text.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
-#include "state/ModelFolder.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/RandomWeights.hpp"
 #include "train/CheckpointStore.hpp"
@@ -78,7 +77,7 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
     return network;
   }
   const ModelFolder files = ModelFolder::open(folder);
-  const OutputLayer output = config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+  const OutputLayer output = output_layer_of(config);
   files.check(Llama(config, dtype, at::kMeta).weights(), output);
   auto network = std::make_unique<Llama>(config, dtype, device);
   const at::NoGradGuard no_grad;
@@ -93,9 +92,8 @@ std::string tuned_file_of(const std::string& folder) {
 
 void load_average(Llama& network, const std::string& checkpoint) {
   const at::NoGradGuard no_grad;
-  const bool is_tied = network.config().has_tied_embeddings;
   ModelFolder::of_file(CheckpointStore::average_file(checkpoint))
-      .load_into(network.weights(), is_tied ? OutputLayer::tied : OutputLayer::own);
+      .load_into(network.weights(), output_layer_of(network.config()));
 }
 
 AdapterOptions adapter_options_of(const AdapterConfig& config) {

@@ -10,12 +10,18 @@
 #include "comm/Communicator.hpp"
 #include "config/RunOptions.hpp"
 #include "nn/Llama.hpp"
+#include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
 
 namespace multicard {
 
 /// Key of the SHA-256 of the base model's weights in a checkpoint.
 inline constexpr const char* kBaseHash = "base_model_sha256";
+
+/// Where the files of a model keep the weights of its output layer.
+inline OutputLayer output_layer_of(const LlamaConfig& config) {
+  return config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
+}
 
 /// The network of a model folder with its weights in `dtype`, or with drawn ones where there is a `random_seed`.
 /// \throws DataError about the files

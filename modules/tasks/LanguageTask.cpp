@@ -12,6 +12,7 @@
 #include "base/Blocks.hpp"
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "device/Readback.hpp"
 #include "io/Bytes.hpp"
 #include "tasks/DataReading.hpp"
 #include "tasks/StepSeed.hpp"
@@ -206,7 +207,7 @@ TextTotals LanguageTask::score_test_set() {
   TextLoader loader(test_->shards, test_->rows, test_->sampler, loader_options(), communicator_.rank(),
                     communicator_.size(), 0, test_->sampler.steps_per_epoch());
   network.set_training(Mode::evaluate);
-  double loss = 0;
+  BatchSums losses(device_, 1);
   while (const std::optional<TextBatch> read = loader.next()) {
     uploader_->start({read->tokens, read->targets});
     const std::vector<at::Tensor> moved = uploader_->take();
@@ -217,11 +218,11 @@ TextTotals LanguageTask::score_test_set() {
           std::span(read->shapes).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
       const std::int64_t width = width_of({shapes.begin(), shapes.end()});
       const auto part = [&](const at::Tensor& all) { return all.narrow(0, first, count).narrow(1, 0, width); };
-      loss += network.loss_sum({part(moved[0]), part(moved[1]), shapes}).item<double>();
+      losses.add(network.loss_sum({part(moved[0]), part(moved[1]), shapes}));
     }
   }
   network.set_training(Mode::train);
-  std::array<double, 1> sum{loss};
+  std::array<double, 1> sum{losses.finish().front()};
   communicator_.allreduce(std::span<double>(sum), ReduceOp::sum);
   const TextRows& rows = test_->rows;
   return {sum[0] / static_cast<double>(rows.num_targets()), rows.num_sequences(), rows.num_tokens(),

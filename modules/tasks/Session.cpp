@@ -24,11 +24,18 @@ namespace {
 class CollectiveStatistics final : public StatisticsReducer {
  public:
   explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
+  int num_replicas() const override { return collectives_.size(); }
+  int replica() const override { return collectives_.rank(); }
   void sum(at::Tensor& flat) override { collectives_.sum(flat); }
 
  private:
   TensorCollectives& collectives_;
 };
+
+std::string bucket_size(const RunOptions& options, const TensorCollectives& collectives) {
+  if (const std::optional<double> size = options.parallel.bucket_mb) return fmt::format("{} MB", *size);
+  return fmt::format("{} MiB", collectives.bucket_bytes() >> 20);
+}
 
 void check_world(const RunOptions& options, const Communicator& communicator) {
   const std::int64_t batch = options.run.batch_over(communicator.size());
@@ -84,9 +91,9 @@ void Session::describe() const {
   line("ranks", fmt::format("{}, {}, {}", hosts, device_.description, mpi_version()));
   for (const auto& [label, text] : task_->description())
     line(label, text);
-  line("strategy", fmt::format("{}, {} backend, {} bucket{}{}{}", options_.parallel.strategy, collectives_->name(),
-                               strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
-                               options_.parallel.overlap ? ", overlap" : "",
+  line("strategy", fmt::format("{}, {} backend, {} bucket{} of up to {}{}{}", options_.parallel.strategy,
+                               collectives_->name(), strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
+                               bucket_size(options_, *collectives_), options_.parallel.overlap ? ", overlap" : "",
                                options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
   line("memory", "predicted " + memory_need_.text());
   line("batch",
@@ -129,7 +136,8 @@ void Session::train(StopMonitor* stop) {
                            clock_,
                            recorder_,
                            scaler_ ? &*scaler_ : nullptr,
-                           average_ ? &*average_ : nullptr};
+                           average_ ? &*average_ : nullptr,
+                           [this] { checkpoints_.let_change(); }};
   trainer_ = std::make_unique<Trainer>(parts, settings);
   open_feed();
   if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());

@@ -147,8 +147,8 @@ void Session::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   add_train_seconds();
   clock_.pause();
-  checkpoints_.copy(checkpoint_parts());
-  trainer_->read_all_results();  // a step that was not finite is never saved
+  checkpoints_.copy(checkpoint_parts(), tensors_of(task_->buffers()));  // forward updates running statistics
+  trainer_->read_all_results();                                         // a step that was not finite is never saved
   recorder_.add_step_times(clock_.take_all());
   CheckpointContent content{{done, rows_before(done), global_batch_, deck_yaml_}, summarise(), std::nullopt};
   content.state.extra = task_->data_identity();
@@ -206,6 +206,7 @@ void Session::take_totals() {
   record.memory["model/gradients"] = memory_need_.gradients;
   record.memory["model/optimizer"] = memory_need_.optimizer;
   record.memory["model/activations"] = memory_need_.activations;
+  record.memory["model/checkpoint_copies"] = checkpoints_.num_bytes();
   record.communication = collectives_->totals();
   record.transfers["host_to_device"] = task_->host_to_device_bytes();
 }

@@ -30,7 +30,7 @@ TuningNotes notes_in(const SafetensorsMetadata& metadata) {
 }  // namespace
 
 TuningNotes read_tuning_notes(const std::string& folder) {
-  if (!fs::exists(fs::path(folder) / "trainer.json")) {
+  if (!fs::exists(fs::path(folder) / kStateFile)) {
     const fs::path adapter = fs::path(folder) / kAdapterFile;
     if (fs::exists(adapter)) return notes_in(TensorFile(adapter.string()).file().metadata());
     return has_weights(folder) ? notes_in(ModelFolder::open(folder).metadata()) : TuningNotes{};

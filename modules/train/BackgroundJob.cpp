@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 
 namespace multicard {
 
@@ -16,6 +17,8 @@ std::optional<Error> outcome_of(const std::function<void()>& job) {
   try {
     return error_of(job);
   } catch (const std::exception& error) {
+    const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+    if (const auto found = of_torch ? device_error(*of_torch, "") : std::nullopt) return *found;
     return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
   }
 }

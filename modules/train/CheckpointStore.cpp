@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kSchemaVersion = 1;
-constexpr const char* kStateFile = "trainer.json";
 constexpr const char* kMarker = "COMPLETE";
 constexpr const char* kBestFile = "BEST";
 

@@ -39,6 +39,7 @@ struct CheckpointPart {
 };
 using CheckpointParts = std::vector<CheckpointPart>;
 
+inline constexpr const char* kStateFile = "trainer.json";
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";

@@ -97,10 +97,14 @@ bool CheckpointWriter::would_be_best(double score) {
   return score > communicator_.broadcast_value(std::max(best_, under_way));
 }
 
-void CheckpointWriter::copy(const CheckpointParts& parts) {
+void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
   if (!communicator_.is_root()) return;
   collect_and_warn();
-  content_->copies.take(parts);
+  content_->copies.take(parts, at_once);
+}
+
+void CheckpointWriter::let_change() {
+  content_->copies.let_change();
 }
 
 void CheckpointWriter::write(CheckpointContent content, const RankRecord& record,

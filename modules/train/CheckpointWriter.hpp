@@ -64,8 +64,12 @@ class CheckpointWriter {
   bool would_be_best(double score);
 
   /// First half of a checkpoint: rank 0 waits for the one before and copies the tensors. On a GPU the copies are only
-  /// queued on the current stream, behind the updates that they must contain.
-  void copy(const CheckpointParts& parts);
+  /// queued, behind the updates that they must contain. \param at_once those that may change before let_change()
+  void copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once = {});
+  /// To be called before an update, or whatever else changes the tensors (see HostSnapshot).
+  void let_change();
+  /// Of host memory, for the copies: on rank 0, when there are any.
+  std::int64_t num_bytes() const { return content_->copies.num_bytes(); }
   /// Collective. Second half: brings the records to rank 0 and starts to write.
   /// \param record of this rank, since the session began; equally many steps on all ranks
   /// \param metrics of rank 0

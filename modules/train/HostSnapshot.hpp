@@ -1,32 +1,52 @@
 #pragma once
 /// \file Copies of a checkpoint's tensors in host memory.
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <c10/core/Event.h>
+#include <c10/core/Stream.h>
 
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {
 
-/// Host buffers that are filled again and again, page-locked for tensors of a GPU. One thread fills them, then another
-/// may read them until they are filled anew.
+/// Host memory that is filled again and again, page-locked for tensors of a GPU. One thread fills it, then another may
+/// read it until it is filled anew.
+///
+/// Copies from a GPU run on a stream of their own, beside the forward and backward of the next step; only what changes
+/// the tensors has to wait for them:
+///
+///     snapshot.take(parts, buffers);   // after an update
+///     ...                              // forward and backward
+///     snapshot.let_change();
+///     optimizer.step(...);
 class HostSnapshot {
  public:
-  /// Makes buffers for tensors like these, touched so that the first copy is as fast as the others.
+  /// Makes memory for tensors like these.
   void prepare(const CheckpointParts& parts);
-  /// Copies the tensors. Those of a GPU are queued on its current stream: the host does not wait, and later work of
-  /// that stream may change the tensors.
-  void take(const CheckpointParts& parts);
+  /// Copies the tensors. Those of a GPU are queued behind what its current stream has been given; the host does not
+  /// wait. \param at_once those of them that may change before let_change(): later work of the stream comes after
+  /// their copies. Running statistics, say, which the next forward updates; better small.
+  void take(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once = {});
+  /// Work that the current stream is given from now on comes after the copies. The host does not wait.
+  void let_change();
   /// The copies, after waiting for the device. They have the strides of the originals.
   const CheckpointParts& wait();
+  /// Of host memory.
+  std::int64_t num_bytes() const { return memory_.defined() ? memory_.numel() : 0; }
 
  private:
   bool fits(const CheckpointParts& parts) const;
+  /// The stream of the copies; they come after what the current stream of `device` has been given.
+  c10::Stream beside(at::Device device);
 
+  at::Tensor memory_;  ///< of all copies
   CheckpointParts copies_;
-  std::optional<at::Device> device_;  ///< of the copies under way
-  std::optional<c10::Event> copied_;
+  std::optional<c10::Stream> stream_;
+  std::optional<c10::Event> copied_;  ///< on a GPU: the copies under way
+  bool holds_ = false;                ///< nobody has called let_change() since
 };
 
 }  // namespace multicard

@@ -32,6 +32,16 @@ std::vector<at::Tensor> zeros_beside(const std::vector<at::Tensor>& tensors) {
   return zeros;
 }
 
+/// \param factor 0-dim float64
+void scale_by(const at::Tensor& factor, const std::vector<at::Tensor>& gradients) {
+  const at::ScalarType type = gradients.front().scalar_type();
+  if (type != at::kBFloat16) return at::_foreach_mul_(gradients, factor.to(type));
+  // A 0-dim factor would be rounded to their type first; one with dimensions makes the products float32.
+  const at::Tensor exact = factor.to(at::kFloat);
+  for (at::Tensor gradient : gradients)
+    gradient.mul_(exact.view(std::vector<std::int64_t>(static_cast<std::size_t>(gradient.dim()), 1)));
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients)
@@ -102,8 +112,7 @@ at::Tensor Optimizer::gradient_norm_tensor() const {
 at::Tensor Optimizer::clip_tensor(double max_norm) {
   const at::NoGradGuard no_grad;
   const at::Tensor norm = gradient_norm_tensor();
-  const at::Tensor factor = norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1);
-  at::_foreach_mul_(gradients_, factor.to(gradients_.front().scalar_type()));
+  scale_by(norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1), gradients_);
   return norm;
 }
 

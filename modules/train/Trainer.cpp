@@ -33,16 +33,30 @@ void check_scale(double scale, std::int64_t step) {
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
-    : with_(parts), options_(options), step_(options.first_step) {
+    : with_(parts),
+      options_(options),
+      step_(options.first_step),
+      readback_(make_readback(parts.strategy.gradients().front().device())) {
   with_.recorder.record().first_step = options.first_step;
   with_.strategy.start_reading(options.first_step, options.num_steps);
 }
 
-void Trainer::forward_and_backward(const Batch& batch) {
-  loss_sum_ = at::zeros({}, batch.inputs.options().dtype(at::kDouble));
-  counts_ = {};
+void Trainer::work_on(const Batch& batch) {
+  with_.clock.enter(Phase::other);
+  with_.task.begin_step(step_);
+  with_.strategy.begin_step();
+  told_ = at::zeros({kNumTold}, batch.inputs.options().dtype(at::kDouble));
+  const TokenCounts counts = forward_and_backward(batch);
+  with_.recorder.add_step_samples(batch.num_rows);
+  if (batch.global_targets > 0)
+    with_.recorder.add_step_counts(
+        {{"tokens", counts.tokens}, {"trained_tokens", counts.trained}, {"computed_tokens", counts.computed}});
+}
+
+TokenCounts Trainer::forward_and_backward(const Batch& batch) {
+  TokenCounts counts;
   const bool joins_empty = with_.task.computes_empty_batches();
-  if (batch.num_rows == 0 && !joins_empty) return;
+  if (batch.num_rows == 0 && !joins_empty) return counts;
   const int ranks = with_.strategy.collectives().size();
   // Where ranks meet inside forward and backward, all run as many micro-batches as the largest block has.
   const std::int64_t most = joins_empty ? (batch.global_rows + ranks - 1) / ranks : batch.num_rows;
@@ -52,72 +66,56 @@ void Trainer::forward_and_backward(const Batch& batch) {
     const std::int64_t first = std::min(i * rows, batch.num_rows);
     with_.clock.enter(Phase::forward);
     const Loss loss = with_.task.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
-    loss_sum_ += loss.value.detach().to(at::kDouble);
-    counts_ += loss.counts;
+    told_[kLoss].add_(loss.value.detach());
+    counts += loss.counts;
     with_.clock.enter(Phase::backward);
     with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
   }
+  return counts;
 }
 
-at::Tensor Trainer::inspect_gradients() {
-  at::Tensor inspected = at::zeros({2}, loss_sum_.options());
-  if (!with_.strategy.updates()) return inspected;
+void Trainer::inspect_gradients() {
+  if (!with_.strategy.updates()) return;
   if (with_.scaler) found_inf_ = with_.scaler->unscale(with_.strategy.gradients());
   const at::Tensor norm =
       options_.clip_norm ? with_.optimizer->clip_tensor(*options_.clip_norm) : with_.optimizer->gradient_norm_tensor();
-  if (with_.strategy.collectives().rank() != 0) return inspected;
-  inspected[0].copy_(norm);
-  if (with_.scaler) inspected[1].copy_(found_inf_);
-  return inspected;
+  if (with_.strategy.collectives().rank() != 0) return;
+  told_[kNorm].copy_(norm);
+  if (with_.scaler) told_[kFoundInf].copy_(found_inf_);
 }
 
-at::Tensor Trainer::sum_over_ranks(const Requests& mine, const at::Tensor& inspected) {
-  at::Tensor told = at::zeros({kNumTold}, loss_sum_.options());
-  told[kLoss].copy_(loss_sum_);
-  if (mine.stop) told[kStop].fill_(1);
-  if (mine.checkpoint) told[kCheckpoint].fill_(1);
-  told.narrow(0, kNorm, 2).copy_(inspected);
-  with_.strategy.collectives().sum(told);
-  return told;
-}
-
-void Trainer::update(double learning_rate, const at::Tensor& told) {
+void Trainer::update_and_sum(double learning_rate) {
+  with_.clock.enter(Phase::reduce_wait);
+  const std::unique_ptr<Work> sum = with_.strategy.collectives().start_small_sum(told_);
+  with_.clock.enter(Phase::update);
+  with_.before_change();
   if (with_.strategy.updates()) with_.optimizer->step(learning_rate, found_inf_);
   with_.clock.enter(Phase::reduce_wait);
+  sum->wait();
   with_.strategy.share_parameters();
   with_.clock.enter(Phase::update);
-  if (with_.scaler) with_.scaler->update(told[kFoundInf].to(at::kFloat));
+  readback_->start(with_.scaler ? std::vector{told_, with_.scaler->factor()} : std::vector{told_});
+  if (with_.scaler) with_.scaler->update(told_[kFoundInf].to(at::kFloat));
   if (with_.average) with_.average->update();
 }
 
 void Trainer::step(const Requests& mine) {
   with_.clock.begin_step();
-  const Batch batch = with_.strategy.next(with_.clock);
-  with_.clock.enter(Phase::other);
-  with_.task.begin_step(step_);
-  with_.strategy.begin_step();
-
-  forward_and_backward(batch);
+  work_on(with_.strategy.next(with_.clock));
+  if (mine.stop) told_[kStop].fill_(1);
+  if (mine.checkpoint) told_[kCheckpoint].fill_(1);
 
   with_.clock.enter(Phase::reduce_wait);
   with_.strategy.finish_gradients();
   with_.clock.enter(Phase::update);
-  const at::Tensor inspected = inspect_gradients();
-  const at::Tensor scale = with_.scaler ? with_.scaler->factor().clone() : at::Tensor{};
-  with_.clock.enter(Phase::reduce_wait);
-  const at::Tensor told = sum_over_ranks(mine, inspected);
-  with_.clock.enter(Phase::update);
+  inspect_gradients();
   StepResult result;
   result.step = step_;
   result.learning_rate = with_.schedule.learning_rate(step_);
-  update(result.learning_rate, told);
+  update_and_sum(result.learning_rate);
 
   with_.clock.enter(Phase::other);
-  with_.recorder.add_step_samples(batch.num_rows);
-  if (batch.global_targets > 0)
-    with_.recorder.add_step_counts(
-        {{"tokens", counts_.tokens}, {"trained_tokens", counts_.trained}, {"computed_tokens", counts_.computed}});
-  pending_.push_back({result, told, scale});
+  pending_.push_back(result);
   ++step_;
   read_results(options_.results_lag);
   with_.clock.end_step();
@@ -125,15 +123,14 @@ void Trainer::step(const Requests& mine) {
 
 void Trainer::read_results(std::int64_t leave) {
   while (static_cast<std::int64_t>(pending_.size()) > leave) {
-    StepResult result = pending_.front().result;
-    const at::Tensor told = pending_.front().told.cpu();
-    const double* values = told.const_data_ptr<double>();
-    const double scale = pending_.front().scale.defined() ? pending_.front().scale.item<double>() : 1;
+    StepResult result = pending_.front();
     pending_.pop_front();
-    result.loss = values[kLoss];
-    result.requests = {values[kStop] > 0, values[kCheckpoint] > 0};
-    result.gradient_norm = values[kNorm];
-    result.skipped = values[kFoundInf] > 0;
+    const std::vector<double> told = readback_->take();
+    const double scale = with_.scaler ? told[kNumTold] : 1;
+    result.loss = told[kLoss];
+    result.requests = {told[kStop] > 0, told[kCheckpoint] > 0};
+    result.gradient_norm = told[kNorm];
+    result.skipped = told[kFoundInf] > 0;
     record(result, scale);
     last_ = result;
     check_finite("loss", result.loss, result.step);
@@ -155,6 +152,7 @@ void Trainer::evaluate_with(const std::function<void()>& body) {
   read_results(0);
   with_.clock.pause();
   std::optional<WeightAverage::InUse> averaged;
+  with_.before_change();
   if (with_.average) averaged.emplace(*with_.average);
   with_.strategy.share_buffers();
   body();

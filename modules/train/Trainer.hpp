@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "device/Readback.hpp"
 #include "device/StepClock.hpp"
 #include "train/LossScaler.hpp"
 #include "train/Optimizer.hpp"
@@ -22,7 +24,8 @@ struct TrainerOptions {
   std::int64_t num_steps = 0;               ///< of the whole run, counted from 0
   std::optional<std::int64_t> micro_batch;  ///< rows a rank computes at once; default all
   std::optional<double> clip_norm;
-  std::int64_t results_lag = 0;  ///< steps by which reading a step's loss may trail (1 on a GPU: no device sync)
+  /// Steps by which reading a step's loss trails. 1 on a GPU: it has the next step in its queue while the host waits.
+  std::int64_t results_lag = 0;
 };
 
 /// What a rank has been asked to do; in a StepResult: what any rank has been asked to do.
@@ -49,8 +52,9 @@ struct TrainerParts {
   const Schedule& schedule;
   StepClock& clock;
   Recorder& recorder;
-  LossScaler* scaler = nullptr;      ///< null: the loss is not scaled
-  WeightAverage* average = nullptr;  ///< null: none is kept; else it is what is evaluated
+  LossScaler* scaler = nullptr;                 ///< null: the loss is not scaled
+  WeightAverage* average = nullptr;             ///< null: none is kept; else it is what is evaluated
+  std::function<void()> before_change = [] {};  ///< called before weights change, since copies may be under way
 };
 
 /// Runs steps of one task under one strategy. All ranks must make the same calls.
@@ -88,18 +92,16 @@ class Trainer {
   /// What the ranks tell each other about a step.
   enum Told : std::int64_t { kLoss, kStop, kCheckpoint, kNorm, kFoundInf, kNumTold };
 
-  struct Pending {
-    StepResult result;
-    at::Tensor told;   ///< float64 [kNumTold], summed over ranks
-    at::Tensor scale;  ///< the loss scale of the step; undefined without
-  };
-
-  void forward_and_backward(const Batch& batch);
-  /// Where the strategy updates: unscales and clips the gradients. Returns norm before clipping and found_inf, float64
-  /// [2] on the device; zeros on all ranks but the first, so that the sum over ranks is rank 0's.
-  at::Tensor inspect_gradients();
-  at::Tensor sum_over_ranks(const Requests& mine, const at::Tensor& inspected);
-  void update(double learning_rate, const at::Tensor& told);
+  /// Gradients and this rank's part of the loss. Batches must not outlive it: their memory is then free for the upload
+  /// after next as soon as the device has passed backward.
+  void work_on(const Batch& batch);
+  /// Returns what was computed, over the micro-batches of this rank.
+  TokenCounts forward_and_backward(const Batch& batch);
+  /// Where the strategy updates: unscales and clips the gradients. Rank 0 tells their norm before clipping and
+  /// found_inf: the sum over ranks is what it tells.
+  void inspect_gradients();
+  /// Collective. Updates and sums what the ranks tell each other, the one while the other is under way.
+  void update_and_sum(double learning_rate);
   /// Reads the results of all but the newest `leave` steps.
   void read_results(std::int64_t leave);
   void record(const StepResult& result, double scale);
@@ -107,10 +109,10 @@ class Trainer {
   TrainerParts with_;
   TrainerOptions options_;
   std::int64_t step_;
-  at::Tensor loss_sum_;   ///< of this rank, over the step's micro-batches
-  TokenCounts counts_;    ///< likewise
+  at::Tensor told_;       ///< float64 [kNumTold] on the device: of this rank, from update_and_sum() on of all ranks
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
-  std::deque<Pending> pending_;
+  std::unique_ptr<Readback> readback_;
+  std::deque<StepResult> pending_;  ///< those in readback_ (told_, and the loss scale if any), as far as they are known
   std::optional<StepResult> last_;
 };
 

@@ -1,6 +1,7 @@
 #include "train/WeightAverage.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_lerp.h>
 
 namespace multicard {
@@ -27,8 +28,7 @@ WeightAverage::WeightAverage(NamedTensors model, double decay) : model_(std::mov
 void WeightAverage::update() {
   const at::NoGradGuard no_grad;
   at::_foreach_lerp_(averaged_, values_, 1 - decay_);
-  for (std::size_t i = 0; i < copied_.size(); ++i)
-    copied_[i].copy_(originals_[i]);
+  if (!copied_.empty()) at::_foreach_copy_(copied_, originals_);
 }
 
 WeightAverage::InUse::InUse(WeightAverage& average) : average_(average) {
@@ -40,8 +40,11 @@ WeightAverage::InUse::InUse(WeightAverage& average) : average_(average) {
 
 WeightAverage::InUse::~InUse() {
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < own_.size(); ++i)
-    average_.model_[i].tensor.detach().copy_(own_[i]);
+  try {
+    for (std::size_t i = 0; i < own_.size(); ++i)
+      average_.model_[i].tensor.detach().copy_(own_[i]);
+  } catch (const c10::Error&) {  // the GPU is lost, which its next operation reports too
+  }
 }
 
 }  // namespace multicard

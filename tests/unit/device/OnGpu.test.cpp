@@ -1,5 +1,6 @@
-// Clock, uploads and memory counters on a GPU. Skipped without one.
+// Clock, uploads, readback and memory counters on a GPU. Skipped without one.
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
@@ -8,7 +9,9 @@
 #include "device/BatchUploader.hpp"
 #include "device/Device.hpp"
 #include "device/Memory.hpp"
+#include "device/Readback.hpp"
 #include "device/StepClock.hpp"
+#include "support/no_waiting.hpp"
 
 namespace multicard {
 namespace {
@@ -72,6 +75,36 @@ TEST_F(OnGpu, UploadsArriveInOrderAndAreCounted) {
   }
 
   EXPECT_EQ(uploader->bytes_copied(), 4 * 400000);
+}
+
+TEST_F(OnGpu, ReadbackWaitsForNothingThatCameAfterIt) {
+  const auto on_device = at::TensorOptions().dtype(at::kDouble).device(device_);
+  const auto readback = make_readback(device_);
+  const auto marks = make_device_marks(device_);
+  const at::Tensor status = at::full({3}, 7, on_device), x = at::full({4096, 4096}, 1e-4, on_device);
+  const test::NoWaiting no_waiting;
+
+  readback->start({status, status.narrow(0, 0, 1).to(at::kFloat)});
+  status.fill_(8);  // after the copy
+  for (int i = 0; i < 20; ++i)
+    at::mm(x, x);
+  const TimeMarks::Mark end = marks->set();
+  const std::vector<double> values = readback->take();
+
+  EXPECT_FALSE(marks->reached(end));
+  EXPECT_EQ(values, (std::vector<double>{7, 7, 7, 7}));
+}
+
+TEST_F(OnGpu, BatchSumsAreThoseOfTheValuesWhenTheyWereAdded) {
+  const at::Tensor value = at::full({}, 1, at::TensorOptions().dtype(at::kFloat).device(device_));
+  BatchSums sums(device_, 1);
+
+  for (int i = 0; i < 50; ++i) {
+    sums.add(value);
+    value.add_(1);
+  }
+
+  EXPECT_EQ(sums.finish().front(), 50 * 51 / 2);
 }
 
 TEST_F(OnGpu, MemoryHasAPeak) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 namespace multicard {
@@ -33,6 +34,16 @@ TEST(HostSnapshot, HoldWhatTheTensorsHeld) {
   EXPECT_FALSE(held[0].tensors[0].tensor.requires_grad());
   EXPECT_EQ(held[0].tensors[1].tensor.item<std::int64_t>(), 7);
   EXPECT_EQ(held[1].tensors[0].tensor[4].item<double>(), 1.5);
+}
+
+TEST(HostSnapshot, TakeNoMoreMemoryThanTheirTensors) {
+  HostSnapshot copies;
+  EXPECT_EQ(copies.num_bytes(), 0);
+
+  copies.prepare({{"a", {{"large", at::zeros({1001}, at::kDouble)}, {"empty", at::zeros({0})}}}, {"b", {}}});
+
+  EXPECT_GE(copies.num_bytes(), 1001 * 8);
+  EXPECT_LT(copies.num_bytes(), 1001 * 8 + 64);
 }
 
 TEST(HostSnapshot, ReuseTheirBuffers) {

@@ -1,9 +1,12 @@
 // The trainer on a GPU against torch's results on the CPU: forward, backward, NCCL, events. Two ranks share a GPU when
 // there is only one. Skipped without a GPU.
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include "device/Device.hpp"
 #include "oracle_task.hpp"
+#include "support/no_waiting.hpp"
+#include "train/HostSnapshot.hpp"
 
 namespace multicard {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 using test::Arithmetic;
 using test::NormMode;
 using test::oracle;
+using test::OracleExtras;
 using test::OracleTraining;
 using test::world;
 
@@ -52,6 +56,49 @@ TEST_F(OnGpu, FrozenStatisticsGiveTheResultsOfTheCpu) {
 
   for (std::size_t step = 0; step < 10; ++step)
     EXPECT_NEAR(on_gpu.losses()[step], on_cpu.losses()[step], 1e-9 * (1 + on_cpu.losses()[step])) << step;
+}
+
+TEST_F(OnGpu, CopiesOfACheckpointPrecedeWhatChangesTheTensors) {
+  const auto ones = [&](std::int64_t numel) {
+    return at::ones({numel}, at::TensorOptions().device(arithmetic_.device));
+  };
+  const at::Tensor weight = ones(1 << 22), statistic = ones(1000);
+  const CheckpointParts parts{{"a", {{"weight", weight}, {"statistic", statistic}}}};
+  HostSnapshot copies;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    weight.fill_(1);
+    statistic.fill_(1);
+
+    copies.take(parts, {statistic});
+    statistic.fill_(2);
+    copies.let_change();
+    weight.fill_(2);
+
+    for (const NamedTensor& copy : copies.wait()[0].tensors) {
+      EXPECT_EQ(copy.tensor.min().item<float>(), 1) << copy.name;
+      EXPECT_EQ(copy.tensor.max().item<float>(), 1) << copy.name;
+    }
+  }
+  EXPECT_TRUE(copies.wait()[0].tensors[0].tensor.is_pinned());
+}
+
+// Whole steps: upload, forward, backward, sums over ranks, loss scale, clipping, update, moving average, results.
+TEST_F(OnGpu, NeverWaitsForTheDeviceInAStep) {
+  arithmetic_.dtype = at::kFloat;
+  ParallelOptions parallel;
+  for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
+    parallel.strategy = strategy;
+    LossScaler scaler(arithmetic_.device);
+    OracleExtras extras{.clip_norm = 1, .ema_decay = 0.99};
+    extras.first = [&](Trainer& trainer) {
+      for (int i = 0; i < 3; ++i)
+        trainer.step();  // memory and workspaces are made, kernels loaded
+      const test::NoWaiting no_waiting;
+      for (int i = 0; i < 4; ++i)
+        EXPECT_NO_THROW(trainer.step()) << strategy;
+    };
+    OracleTraining(world(), arithmetic_, NormMode::synchronised, parallel, 2, 10, &scaler, 1, extras);
+  }
 }
 
 TEST_F(OnGpu, StepsAreTimedByTheDevice) {

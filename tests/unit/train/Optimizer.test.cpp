@@ -199,6 +199,17 @@ TEST(Optimizer, ClipsAsTorchDoes) {
   }
 }
 
+TEST(Optimizer, ClipsBfloat16GradientsInFloat32) {
+  const at::Tensor gradient = at::arange(1, 365, at::kFloat).to(at::kBFloat16);
+  const at::Tensor before = gradient.to(at::kDouble);
+  Optimizer optimizer({}, {{"w", at::zeros_like(gradient)}}, {gradient});
+
+  const double norm = optimizer.clip(1.0);
+
+  // One rounding, of the product; in bfloat16 the factor alone would be 2^-8.05 off.
+  EXPECT_LE(gradient.to(at::kDouble).mul(norm).div(before).sub(1).abs().max().item<double>(), 0x1.01p-8);
+}
+
 TEST(Optimizer, SumsTheNormInFloat64) {
   const at::Tensor gradient = at::full({1 << 20}, 1e-3F, at::kFloat);
   const double exact = static_cast<double>(1e-3F) * 1024;
