@@ -1,9 +1,6 @@
 #include "nn/Attention.hpp"
 
-#include <algorithm>
-
 #include <ATen/ops/empty.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/Error.hpp"
@@ -55,6 +52,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const at::Tensor dout = gradients[0].contiguous().view(state.out.sizes());
     attention_kernel(inputs).backward(dout, inputs, state, *plan, context->saved_data["window"].toInt(),
                                       parts_of(dqkv, shape));
+    context->saved_data.erase("out");  // else held until the whole graph goes
     turn(dqkv, shape, plan->rope, Rotation::inverse);
     return {dqkv, {}, {}, {}};
   }
@@ -71,14 +69,8 @@ at::Tensor cached_attention(const at::Tensor& qkv, const HeadShape& shape, const
                             std::int64_t window, std::int64_t layer, KvCache& cache) {
   turn(qkv, shape, plan.rope, Rotation::forward);
   const AttentionInputs inputs = parts_of(qkv, shape);
-  const std::int64_t past = cache.num_tokens(), count = inputs.q.size(0);
   const KvCache::View all = cache.append(layer, inputs.k, inputs.v);
-  const at::Tensor mask = attention_mask(past, count, window, inputs.q.options());
-  const auto grouped = [&](const at::Tensor& x) { return grouped_by_kv_head(x, shape.kv_heads, shape.heads); };
-  const at::Tensor out = at::scaled_dot_product_attention(
-      grouped(inputs.q), grouped(all.keys), grouped(all.values),
-      mask.defined() ? std::optional<at::Tensor>(mask) : std::nullopt, 0.0, !mask.defined() && count > 1);
-  return out.permute({2, 0, 1, 3}).reshape({count, shape.query_size()});
+  return continued_attention({inputs.q, all.keys, all.values}, window).flatten(1);
 }
 
 }  // namespace multicard

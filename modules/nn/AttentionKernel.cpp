@@ -15,6 +15,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "nn/Products.hpp"
+#include "nn/cuda/ComputeCapability.hpp"
 
 namespace multicard {
 namespace {
@@ -100,6 +101,19 @@ class SequenceAttentionCpu : public AttentionKernel {
   }
 };
 
+// The window of flash attention counts the tokens before the one that looks.
+std::optional<std::int64_t> left_of(std::int64_t window) {
+  return window > 0 ? std::optional<std::int64_t>(window - 1) : std::nullopt;
+}
+
+std::optional<std::int64_t> right_of(std::int64_t window) {
+  return window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
+}
+
+bool can_use_flash_attention(const at::Tensor& q) {
+  return q.is_cuda() && takes_flash_attention(q.scalar_type(), q.size(2), compute_major_of(q.device()));
+}
+
 class PackedAttentionCuda : public AttentionKernel {
  public:
   AttentionSaved forward(const AttentionInputs& inputs, const SequencePlan& plan, std::int64_t window) const override {
@@ -118,15 +132,6 @@ class PackedAttentionCuda : public AttentionKernel {
     gradients.q.copy_(dq);
     gradients.k.copy_(dk);
     gradients.v.copy_(dv);
-  }
-
- private:
-  // Its window counts the tokens before the one that looks.
-  static std::optional<std::int64_t> left_of(std::int64_t window) {
-    return window > 0 ? std::optional<std::int64_t>(window - 1) : std::nullopt;
-  }
-  static std::optional<std::int64_t> right_of(std::int64_t window) {
-    return window > 0 ? std::optional<std::int64_t>(0) : std::nullopt;
   }
 };
 
@@ -187,10 +192,32 @@ const AttentionKernel& sequence_attention_any() {
 
 const AttentionKernel& attention_kernel(const AttentionInputs& inputs) {
   if (inputs.q.is_cpu()) return sequence_attention_cpu();
-  const bool is_half = inputs.q.scalar_type() == at::kHalf || inputs.q.scalar_type() == at::kBFloat16;
-  const std::int64_t head_dim = inputs.q.size(2);
-  const bool can_pack = inputs.q.is_cuda() && is_half && head_dim % 8 == 0 && head_dim <= 256;
-  return can_pack ? packed_attention_cuda() : sequence_attention_any();
+  return can_use_flash_attention(inputs.q) ? packed_attention_cuda() : sequence_attention_any();
+}
+
+bool takes_flash_attention(at::ScalarType dtype, std::int64_t head_dim, int compute_major) {
+  constexpr int kAmpere = 8;
+  const bool is_half = dtype == at::kHalf || dtype == at::kBFloat16;
+  return is_half && head_dim % 8 == 0 && head_dim <= 256 && compute_major >= kAmpere;
+}
+
+at::Tensor continued_attention(const AttentionInputs& inputs, std::int64_t window) {
+  const std::int64_t count = inputs.q.size(0), total = inputs.k.size(0), kv_heads = inputs.k.size(1);
+  if (can_use_flash_attention(inputs.q)) {
+    // It takes heads that share keys, and its causality is that of the last tokens. LibTorch's own choice may be
+    // cuDNN's attention, which builds a plan for every length: tens of milliseconds for each token.
+    const auto one = [](const at::Tensor& x) { return x.unsqueeze(0); };
+    return std::get<0>(at::_flash_attention_forward(one(inputs.q), one(inputs.k), one(inputs.v), std::nullopt,
+                                                    std::nullopt, count, total, 0.0, /*is_causal=*/true,
+                                                    /*return_debug_mask=*/false, std::nullopt, left_of(window),
+                                                    right_of(window)))
+        .squeeze(0);
+  }
+  const at::Tensor mask = attention_mask(total - count, count, window, inputs.q.options());
+  const auto grouped = [&](const at::Tensor& x) { return grouped_by_kv_head(x, kv_heads, inputs.q.size(1)); };
+  const at::Tensor out = at::scaled_dot_product_attention(grouped(inputs.q), grouped(inputs.k), grouped(inputs.v),
+                                                          optional(mask), 0.0, !mask.defined() && count > 1);
+  return out.permute({2, 0, 1, 3}).reshape(inputs.q.sizes());
 }
 
 at::Tensor grouped_by_kv_head(const at::Tensor& x, std::int64_t kv_heads, std::int64_t heads) {

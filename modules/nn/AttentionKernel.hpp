@@ -40,6 +40,14 @@ const AttentionKernel& sequence_attention_any();
 /// The best that can compute these.
 const AttentionKernel& attention_kernel(const AttentionInputs& inputs);
 
+/// Whether LibTorch's flash attention computes heads of `head_dim` values of `dtype` on GPUs whose compute capability
+/// begins with `compute_major`: float16 and bfloat16, from 8.0 (Ampere) on.
+bool takes_flash_attention(at::ScalarType dtype, std::int64_t head_dim, int compute_major);
+
+/// The last q.size(0) tokens of a sequence over all of its keys and values, [tokens, heads, head_dim], without
+/// gradients: one call of flash attention, or LibTorch's choice.
+at::Tensor continued_attention(const AttentionInputs& inputs, std::int64_t window);
+
 /// x [tokens, heads, head_dim] of one sequence as [kv heads, heads / kv heads, tokens, head_dim]: heads that share keys
 /// are rows of one batch entry. Keys and values take it with stride 0.
 at::Tensor grouped_by_kv_head(const at::Tensor& x, std::int64_t kv_heads, std::int64_t heads);

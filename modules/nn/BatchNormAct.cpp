@@ -5,6 +5,7 @@
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/silu.h>
 
+#include "nn/GatheredNorm.hpp"
 #include "nn/SynchronisedNorm.hpp"
 #include "nn/cpu/CpuNorm.hpp"
 
@@ -20,7 +21,7 @@ at::Tensor plain_norm(const at::Tensor& x, const NormTensors& norm, const NormCo
   if (x.numel() == 0) return affine_of_nothing(x, norm);
   const bool uses_batch = context.uses_batch();
   const bool tracks = uses_batch && x.numel() / x.size(1) > 1;
-  if (tracks) at::Tensor(norm.num_batches_tracked).add_(1);
+  if (tracks) norm.count_batch();
   const bool has_running = tracks || !uses_batch;
   return at::batch_norm(x, norm.weight, norm.bias, has_running ? norm.running_mean : at::Tensor(),
                         has_running ? norm.running_var : at::Tensor(), uses_batch, kNormMomentum, kNormEpsilon,
@@ -46,12 +47,18 @@ at::Tensor activated(const at::Tensor& z, Activation activation) {
 at::Tensor fused(const at::Tensor& x, const NormTensors& norm, const NormContext& context, Activation activation,
                  const at::Tensor& residual) {
   if (can_use_cpu_norm(x, norm, context)) return cpu_norm(x, norm, context, activation, residual);
-  if (context.uses_batch() && context.reducer) return synchronised_norm(x, norm, context, activation, residual);
-  const at::Tensor y = activated(plain_norm(x, norm, context), activation);
+  const bool synchronises = context.uses_batch() && context.reducer != nullptr;
+  if (synchronises && !x.is_cuda()) return synchronised_norm(x, norm, context, activation, residual);
+  const at::Tensor z = synchronises ? gathered_norm(x, norm, *context.reducer) : plain_norm(x, norm, context);
+  const at::Tensor y = activated(z, activation);
   return residual.defined() ? y + residual : y;
 }
 
 }  // namespace
+
+void NormTensors::count_batch() const {
+  *num_batches_tracked.mutable_data_ptr<std::int64_t>() += 1;
+}
 
 at::Tensor batch_norm_act(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
                           Activation activation) {

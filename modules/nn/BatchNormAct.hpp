@@ -31,7 +31,10 @@ struct NormContext {
 struct NormTensors {
   at::Tensor weight, bias;               ///< trained
   at::Tensor running_mean, running_var;  ///< the latter unbiased; updated with momentum 0.1
-  at::Tensor num_batches_tracked;        ///< int64, 0-dimensional, on the CPU or the device
+  at::Tensor num_batches_tracked;        ///< int64, 0-dimensional, on the CPU: a device need not be asked to count
+
+  /// Adds one to num_batches_tracked.
+  void count_batch() const;
 };
 
 inline constexpr double kNormEpsilon = 1e-5;

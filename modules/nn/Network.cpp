@@ -76,7 +76,8 @@ void Network::freeze(const std::vector<std::string>& patterns) {
 void Network::to(at::Device device, at::ScalarType dtype, at::MemoryFormat layout) {
   for (const NamedTensor& entry : state_) {
     at::Tensor tensor = entry.tensor;
-    at::Tensor moved = tensor.detach().to(device, tensor.is_floating_point() ? dtype : tensor.scalar_type());
+    if (!tensor.is_floating_point()) continue;
+    at::Tensor moved = tensor.detach().to(device, dtype);
     if (moved.dim() == 4) moved = moved.contiguous(layout);
     tensor.mutable_grad().reset();
     tensor.set_data(moved);

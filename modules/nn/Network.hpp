@@ -70,9 +70,9 @@ class Network {
 
   void set_kernels(Kernels kernels) { norm_context_.kernels = kernels; }
 
-  /// Moves all tensors; 4-D weights take `layout` (at::MemoryFormat::Contiguous or ChannelsLast), num_batches_tracked
-  /// stays int64. The tensors that parameters() and buffers() gave stay the same objects. Gradients are dropped: call
-  /// it before training.
+  /// Moves all tensors but num_batches_tracked, which stays on the CPU; 4-D weights take `layout`
+  /// (at::MemoryFormat::Contiguous or ChannelsLast). The tensors that parameters() and buffers() gave stay the same
+  /// objects. Gradients are dropped: call it before training.
   void to(at::Device device, at::ScalarType dtype, at::MemoryFormat layout);
 
   /// Dropout of the next forward passes is a function of this seed and the element's index: give each step, micro-batch

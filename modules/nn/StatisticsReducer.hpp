@@ -10,8 +10,11 @@ namespace multicard {
 class StatisticsReducer {
  public:
   virtual ~StatisticsReducer() = default;
-  /// Collective. Replaces `flat` (1-D, float64, contiguous, on the network's device, a few thousand values at most) by
-  /// its sum over all replicas.
+  virtual int num_replicas() const = 0;
+  /// The number of this one, from 0.
+  virtual int replica() const = 0;
+  /// Collective. Replaces `flat` (1-D, float32 or float64, contiguous, on the network's device, a few thousand values
+  /// for each replica at most) by its sum over all replicas.
   virtual void sum(at::Tensor& flat) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Batch normalisation over all replicas with ATen operations, for any device and dtype.
+/// \file Batch normalisation over all replicas with ATen operations, for any dtype; GPUs have GatheredNorm.hpp.
 
 #include "nn/BatchNormAct.hpp"
 

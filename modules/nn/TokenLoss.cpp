@@ -1,6 +1,7 @@
 #include "nn/TokenLoss.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include <ATen/TensorOperators.h>
@@ -88,6 +89,35 @@ ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::Sca
   return result;
 }
 
+/// target = a b, in place where the library of the device can write there.
+void product_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
+    at::mm_out(target, a, b);
+  else
+    target.copy_(product(a, b));
+}
+
+/// target += a b.
+void add_product(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
+    target.addmm_(a, b);
+  else
+    target.add_(at::mm(a, b));
+}
+
+/// rows weight^T, [rows, vocabulary or more]: for the GPU's kernels the memory of a row is a multiple of 16 bytes, and
+/// what lies behind the vocabulary is -inf, which adds nothing to a softmax.
+at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
+  constexpr std::int64_t kPack = 8;
+  const std::int64_t size = weight.size(0), room = (size + kPack - 1) / kPack * kPack;
+  if (room == size || token_path(rows, Kernels::automatic) != TokenPath::cuda) return product(rows, weight.t());
+  const at::Tensor all = at::empty({rows.size(0), room}, rows.options());
+  all.narrow(1, size, room - size).fill_(-std::numeric_limits<double>::infinity());
+  at::Tensor logits = all.narrow(1, 0, size);
+  at::mm_out(logits, rows, weight.t());
+  return all;
+}
+
 /// Goes over the targets in chunks.
 class ChunkedLoss {
  public:
@@ -103,8 +133,10 @@ class ChunkedLoss {
     const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
     for (std::int64_t first = 0; first < total; first += most) {
       const std::int64_t count = std::min(most, total - first);
-      const at::Tensor logits = product(rows(first, count), weight_.t());
-      body(first, count, chunk_loss(logits, targets_.tokens.narrow(0, first, count), wide_, gradient));
+      const at::Tensor logits = logits_of(rows(first, count), weight_);
+      ChunkLoss chunk = chunk_loss(logits, targets_.tokens.narrow(0, first, count), wide_, gradient);
+      if (chunk.gradient.defined()) chunk.gradient = chunk.gradient.narrow(1, 0, weight_.size(0));
+      body(first, count, chunk);
     }
   }
   at::Tensor rows(std::int64_t first, std::int64_t count) const { return rows_.narrow(0, first, count); }
@@ -129,8 +161,8 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
     const auto wanted = needs_hidden || needs_weight ? LogitGradient::in_place : LogitGradient::none;
     chunks.for_each(wanted, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
       total.add_(chunk.losses.sum(at::kDouble));
-      if (needs_hidden) dhidden.narrow(0, first, count).copy_(product(chunk.gradient, chunks.weight()));
-      if (needs_weight) dweight.add_(at::mm(chunk.gradient.t(), chunks.rows(first, count)));
+      if (needs_hidden) product_into(dhidden.narrow(0, first, count), chunk.gradient, chunks.weight());
+      if (needs_weight) add_product(dweight, chunk.gradient.t(), chunks.rows(first, count));
     });
     context->save_for_backward({targets.positions});
     context->saved_data["dhidden"] = dhidden;
@@ -142,15 +174,24 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor positions = context->get_saved_variables()[0];
-    const at::Tensor dtargets = context->saved_data["dhidden"].toTensor();
-    at::Tensor dweight = context->saved_data["dweight"].toTensor(), dhidden;
+    const at::Tensor dtargets = taken(*context, "dhidden"), dwide = taken(*context, "dweight");
+    at::Tensor dhidden, dweight;
     if (dtargets.defined()) {
       dhidden = at::zeros({context->saved_data["num_tokens"].toInt(), dtargets.size(1)}, dtargets.options());
-      dhidden.index_copy_(0, positions, (dtargets * gradients[0]).to(dtargets.scalar_type()));
+      dhidden.index_copy_(0, positions, dtargets.mul_(gradients[0]));
     }
-    if (dweight.defined())
-      dweight = (dweight * gradients[0]).to(static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt()));
+    if (dwide.defined())
+      dweight = dwide.mul_(gradients[0]).to(static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt()));
     return {dhidden, dweight, {}, {}, {}};
+  }
+
+ private:
+  /// A tensor that forward saved, which from now on lives as long as its user wants; the context would hold it until
+  /// the whole graph goes.
+  static at::Tensor taken(AutogradContext& context, const char* name) {
+    const at::Tensor tensor = context.saved_data[name].toTensor();
+    context.saved_data.erase(name);
+    return tensor;
   }
 };
 

@@ -42,7 +42,7 @@ void move_running(const ChannelMoments& moments, const NormTensors& norm) {
     mean[c] = static_cast<T>((1.0 - kNormMomentum) * mean[c] + kNormMomentum * moments.mean[c]);
     variance[c] = static_cast<T>((1.0 - kNormMomentum) * variance[c] + kNormMomentum * unbiased);
   }
-  *norm.num_batches_tracked.mutable_data_ptr<std::int64_t>() += 1;
+  norm.count_batch();
 }
 
 void track(const ChannelMoments& moments, const NormTensors& norm) {

@@ -156,11 +156,19 @@ bool are_aligned(std::initializer_list<const void*> pointers) {
 template <typename S, typename Body>
 cudaError_t with_width(std::int64_t size, std::initializer_list<const void*> pointers, const Body& body) {
   constexpr int kFull = kAlignment / sizeof(S);
-  if (size % kFull == 0 && are_aligned(pointers))
-    body(std::integral_constant<int, kFull>());
-  else
-    body(std::integral_constant<int, 1>());
-  return cudaGetLastError();
+  if (size % kFull == 0 && are_aligned(pointers)) return body(std::integral_constant<int, kFull>());
+  return body(std::integral_constant<int, 1>());
+}
+
+/// Queues a kernel. A function of the runtime and not <<<>>>, so that a C++ compiler can read this file too.
+template <typename... Parameters>
+cudaError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, cudaStream_t stream,
+                   std::common_type_t<Parameters>... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
 }  // namespace
@@ -169,8 +177,8 @@ template <typename S, typename P>
 cudaError_t launch_add_norm(const NormRow<S, P>& first, std::int64_t num_rows, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(first.size, {first.x, first.delta, first.weight, first.stream, first.normed}, [&](auto width) {
-    add_norm_kernel<width()>
-        <<<blocks_for(num_rows), threads_for<width()>(first.size, kNormThreads), 0, stream>>>(first, num_rows);
+    return launch(add_norm_kernel<width(), S, P>, blocks_for(num_rows), threads_for<width()>(first.size, kNormThreads),
+                  stream, first, num_rows);
   });
 }
 
@@ -180,9 +188,8 @@ cudaError_t launch_norm_gradient(const NormGradientRow<S, P>& first, const float
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(first.size, {first.dnormed, first.dstream, first.stream, first.weight, first.dx},
                        [&](auto width) {
-                         norm_gradient_kernel<width()>
-                             <<<blocks_for(num_rows), threads_for<width()>(first.size, kNormThreads), 0, stream>>>(
-                                 first, scale, num_rows);
+                         return launch(norm_gradient_kernel<width(), S, P>, blocks_for(num_rows),
+                                       threads_for<width()>(first.size, kNormThreads), stream, first, scale, num_rows);
                        });
 }
 
@@ -194,8 +201,8 @@ cudaError_t launch_norm_weight_gradient(const S* dnormed, const S* stream_values
   return with_width<S>(size, {dnormed, stream_values}, [&](auto width) {
     const auto columns = static_cast<unsigned>((size / width() + kThreads - 1) / kThreads);
     const auto parts = static_cast<unsigned>((num_rows + kRowsOfPart - 1) / kRowsOfPart);
-    norm_weight_gradient_kernel<width()>
-        <<<dim3(columns, parts), kThreads, 0, stream>>>(dnormed, stream_values, scale, num_rows, size, partial);
+    return launch(norm_weight_gradient_kernel<width(), S>, dim3(columns, parts), kThreads, stream, dnormed,
+                  stream_values, scale, num_rows, size, partial);
   });
 }
 
@@ -203,8 +210,8 @@ template <typename S>
 cudaError_t launch_gate(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(size, {gate_and_up, y}, [&](auto width) {
-    gate_kernel<width()>
-        <<<blocks_for(num_rows), threads_for<width()>(size, kLoopThreads), 0, stream>>>(gate_and_up, num_rows, size, y);
+    return launch(gate_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads), stream,
+                  gate_and_up, num_rows, size, y);
   });
 }
 
@@ -213,8 +220,8 @@ cudaError_t launch_gate_gradient(const S* dy, const S* gate_and_up, std::int64_t
                                  S* dgate_and_up, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(size, {dy, gate_and_up, dgate_and_up}, [&](auto width) {
-    gate_gradient_kernel<width()><<<blocks_for(num_rows), threads_for<width()>(size, kLoopThreads), 0, stream>>>(
-        dy, gate_and_up, num_rows, size, dgate_and_up);
+    return launch(gate_gradient_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads),
+                  stream, dy, gate_and_up, num_rows, size, dgate_and_up);
   });
 }
 
@@ -224,8 +231,8 @@ cudaError_t launch_turn(S* x, std::int64_t num_rows, std::int64_t row_stride, st
   if (num_rows == 0) return cudaSuccess;
   const std::int64_t steps_of_pack = row_stride * sizeof(S) % kAlignment == 0 ? dim / 2 : 1;
   return with_width<S>(steps_of_pack, {x, cos, sin}, [&](auto width) {
-    turn_kernel<width()><<<blocks_for(num_rows), threads_for<width()>(heads * dim / 2, kLoopThreads), 0, stream>>>(
-        x, num_rows, row_stride, heads, dim, cos, sin, direction);
+    return launch(turn_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(heads * dim / 2, kLoopThreads),
+                  stream, x, num_rows, row_stride, heads, dim, cos, sin, direction);
   });
 }
 
@@ -234,8 +241,8 @@ cudaError_t launch_softmax_loss(S* logits, const std::int64_t* targets, std::int
                                 Softmax softmax, float* losses, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(size, {logits}, [&](auto width) {
-    softmax_loss_kernel<width()><<<blocks_for(num_rows), threads_for<width()>(size, kSoftmaxThreads), 0, stream>>>(
-        logits, targets, num_rows, size, softmax, losses);
+    return launch(softmax_loss_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kSoftmaxThreads),
+                  stream, logits, targets, num_rows, size, softmax, losses);
   });
 }
 
@@ -244,7 +251,7 @@ cudaError_t launch_dropout(const Dropout& dropout, const S* x, std::int64_t size
   if (size == 0) return cudaSuccess;
   return with_width<S>(size, {x, y}, [&](auto width) {
     const std::int64_t blocks = (size / width() + kLoopThreads - 1) / kLoopThreads;
-    dropout_kernel<width()><<<blocks_for(blocks), kLoopThreads, 0, stream>>>(dropout, x, size, y);
+    return launch(dropout_kernel<width(), S>, blocks_for(blocks), kLoopThreads, stream, dropout, x, size, y);
   });
 }
 

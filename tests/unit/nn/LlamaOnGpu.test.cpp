@@ -3,14 +3,15 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
-#include <c10/cuda/CUDAFunctions.h>
 
 #include "device/Device.hpp"
 #include "language_models.hpp"
+#include "nn/AttentionKernel.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/Rope.hpp"
 #include "nn/SwiGlu.hpp"
 #include "nn/TokenLoss.hpp"
+#include "support/no_waiting.hpp"
 #include "token_results.hpp"
 
 namespace multicard {
@@ -76,6 +77,23 @@ TEST_F(LlamaOnGpu, Turns) {
         EXPECT_LT(test::distance(there, row.to(at::kDouble)), dtype == at::kFloat ? 1e-6 : 1e-2) << head_dim;
       }
     }
+}
+
+TEST_F(LlamaOnGpu, ContinuesASequenceAsTheCpuDoes) {
+  constexpr std::int64_t kTokens = 300;
+  const auto random = [](std::int64_t heads) { return at::randn({kTokens, heads, 64}, at::kDouble); };
+  const AttentionInputs all{random(6), random(2), random(2)};
+  for (const test::TokenType& type : test::kTokenTypes)
+    for (const std::int64_t window : {0, 40})
+      for (const std::int64_t count : {std::int64_t{1}, std::int64_t{70}, kTokens}) {
+        const auto part = [&](at::Device device, at::ScalarType dtype) {
+          const auto moved = [&](const at::Tensor& x) { return x.to(type.dtype).to(device, dtype); };
+          return AttentionInputs{moved(all.q.narrow(0, kTokens - count, count)), moved(all.k), moved(all.v)};
+        };
+        const at::Tensor expected = continued_attention(part(at::kCPU, at::kDouble), window);
+        const at::Tensor found = continued_attention(part(device_, type.dtype), window);
+        EXPECT_LT(test::distance(found, expected), type.tolerance) << c10::toString(type.dtype) << " " << count;
+      }
 }
 
 TEST_F(LlamaOnGpu, HasTheLossOfAllLogits) {
@@ -154,13 +172,6 @@ TEST_F(LlamaOnGpu, HasTheLossAndGradientsOfTheCpu) {
     }
 }
 
-/// Turns every wait of the host for the device into an error, as long as it lives.
-class NoWaiting {
- public:
-  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
-  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
-};
-
 TEST_F(LlamaOnGpu, NeverWaitsForTheDeviceInAStep) {
   Llama network(test::small_config(), at::kBFloat16, device_);
   network.initialise(5);
@@ -170,7 +181,7 @@ TEST_F(LlamaOnGpu, NeverWaitsForTheDeviceInAStep) {
   const TextInput input{tokens, tokens, shapes};
   network.loss_sum(input).backward();  // rotary tables are made once
 
-  const NoWaiting no_waiting;
+  const test::NoWaiting no_waiting;
 
   EXPECT_NO_THROW(network.loss_sum(input).backward());
 }

@@ -17,6 +17,8 @@ class ThreadReducer : public StatisticsReducer {
  public:
   explicit ThreadReducer(int count) : barrier_(count), parts_(static_cast<std::size_t>(count)) {}
 
+  int num_replicas() const override { return static_cast<int>(parts_.size()); }
+  int replica() const override { return static_cast<int>(index_); }
   void sum(at::Tensor& flat) override {
     parts_[index_] = flat.clone();
     barrier_.arrive_and_wait();
