@@ -1,0 +1,69 @@
+"""What a training run on GPUs may ask for, in combinations: all of them, or so few that every pair of values occurs."""
+
+import itertools
+import math
+import shutil
+from pathlib import Path
+
+from fake_run import run
+
+IMAGE = {
+    "ranks": [1, 2, 4],
+    "parallel.strategy": ["ddp-ds", "ddp", "dp"],
+    "precision": ["fp32", "bf16", "fp16", "fp64", "tf32"],
+    "parallel.sync_batch_norm": ["false", "true"],
+    "parallel.gradient_dtype": ["same", "bf16", "fp16"],
+    "run.micro_batch": ["null", "3"],
+    "data.pipeline": ["host", "device"],
+}
+LANGUAGE = {
+    "ranks": [1, 2],
+    "parallel.strategy": ["ddp-ds", "ddp", "dp"],
+    "model.dtype": ["fp32", "bf16"],
+    "method": ["{name: lora, rank: 4, alpha: 8}", "{name: full}"],
+    "parallel.gradient_dtype": ["same", "bf16"],
+    "model.activation_checkpointing": ["false", "true"],
+    "data.packing": ["false", "true"],
+    "run.micro_batch": ["null", "1"],
+}
+
+
+def is_allowed(case):
+    """Gradients of float64 travel as they are."""
+    return case.get("precision") != "fp64" or case["parallel.gradient_dtype"] == "same"
+
+
+def all_cases(values):
+    cases = [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
+    return [case for case in cases if is_allowed(case)]
+
+
+def pairs_of(case):
+    return set(itertools.combinations(case.items(), 2))
+
+
+def pairwise_cases(values):
+    """Greedy: always the case with the most pairs that have not occurred yet; of equals that with the fewest ranks."""
+    cases = all_cases(values)
+    missing = set().union(*map(pairs_of, cases))
+    chosen = []
+    while missing:
+        best = max(cases, key=lambda case: len(pairs_of(case) & missing))
+        chosen.append(best)
+        missing -= pairs_of(best)
+    return chosen
+
+
+def check_case(test, deck, case, steps=3):
+    """Trains some steps, goes on from the checkpoint for as many, and looks at what is recorded."""
+    overrides = ["%s=%s" % item for item in case.items() if item[0] != "ranks"]
+    shutil.rmtree(test.path("out"), True)
+    for done, texts in ((steps, []), (2 * steps, ["going on from"])):
+        test.expect(0, run(case["ranks"], "run", deck, "run.steps=%d" % done, *overrides), *texts)
+        checkpoint = Path(test.path("out/checkpoints/step_%08d" % done))
+        test.assertTrue((checkpoint / "COMPLETE").exists(), checkpoint)
+    results = test.path("out/results.h5")
+    losses = [float(x) for x in test.dataset(results, "/runs/main/metrics/train_loss")]
+    test.assertTrue(losses and all(map(math.isfinite, losses)), losses)
+    test.assertEqual(len(test.dataset(results, "/runs/main/steps/step")), 2 * steps * case["ranks"])
+    test.assertIn('"complete"', test.attribute(results, "/runs/main/status"))

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Every command on the fake GPU, and combinations of what a run on GPUs may ask for: they start, step, save, resume and
+end.
+
+usage: commands_test.py NAME   runs one test class; see fake_run.py
+"""
+
+import json
+import math
+import os
+from pathlib import Path
+
+from cases import IMAGE, LANGUAGE, check_case, pairwise_cases
+from fake_run import IMAGE_DECK, FakeGpuTest, main, run
+
+
+class Commands(FakeGpuTest):
+    def test_the_self_test_adds_over_ranks(self):
+        for ranks in (1, 2, 4):
+            with self.subTest(ranks=ranks):
+                result = self.expect(0, run(ranks, "info", "--selftest", "--json"))
+                info = json.loads(result[1])
+                self.assertEqual([rank["device"][:4] for rank in info["ranks"]], ["cuda"] * ranks)
+                self.assertTrue(info["selftest"]["all_reduce"]["correct"])
+
+    def test_images_are_trained_evaluated_and_swept(self):
+        self.expect(0, run(2, "run", self.image, "evaluate.every_epochs=1", "run.epochs=1", "run.steps=null"))
+        checkpoint = max(Path(self.path("out/checkpoints")).glob("step_*"))
+        code, out, err = run(2, "eval", checkpoint, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(json.loads(out)["samples"], 64)
+        self.write("base.yaml", IMAGE_DECK.replace("steps: 4", "epochs: 1"))
+        sweep = self.write("sweep.yaml", "base: base.yaml\nrun: {output: SCRATCH/sweep}\n"
+                                         "limits: {steps: 4, skip_steps: 1}\n"
+                                         "sweep: {ranks: [1, 2], precision: [fp32, bf16]}\n")
+        self.expect(0, run(2, "sweep", sweep), r"\[4/4\]")
+        self.assertEqual({"complete"}, {one["status"] for one in self.runs(self.path("sweep/results.h5"))})
+
+    def test_segments_that_grow_are_memory_too(self):
+        """The allocator's setting of slurm/env/h100.sh, which goes through the driver."""
+        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+        self.addCleanup(os.environ.pop, "PYTORCH_CUDA_ALLOC_CONF")
+        counts, = self.counts(1, "run", self.image)
+        self.assertGreater(counts.number("call", "cuMemCreate"), 0)
+        self.assertGreater(counts.peak_device_bytes, 10 << 20)
+
+    def test_a_language_model_is_tuned_asked_and_exported(self):
+        self.expect(0, run(2, "run", self.language, "evaluate={every_steps: 2, prompts: ['Name a colour.']}"))
+        checkpoint = max(Path(self.path("out/checkpoints")).glob("step_*"))
+        code, out, err = run(1, "eval", checkpoint, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(math.isfinite(json.loads(out)["loss"]))
+        code, out, err = run(1, "generate", checkpoint, "--greedy", "--json", "--max-new", "5", "Name a colour.")
+        self.assertEqual(code, 0, err)
+        self.assertLessEqual(len(json.loads(out)["ids"]), 5)
+        self.expect(0, run(1, "export", checkpoint, self.path("adapter")), "PEFT adapter")
+        self.expect(0, run(1, "export", checkpoint, self.path("merged"), "--merge", "original"))
+
+
+class PairsTest(FakeGpuTest):
+    """Every two values of two options occur together in one of the cases; matrix.py runs all of them."""
+
+    def check(self, deck, values):
+        for case in pairwise_cases(values):
+            with self.subTest(**case):
+                check_case(self, deck, case)
+
+
+class ImagePairs(PairsTest):
+    def test_every_pair(self):
+        self.check(self.image, IMAGE)
+
+
+class TextPairs(PairsTest):
+    def test_every_pair(self):
+        self.check(self.language, LANGUAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+// The counts as JSON, written when the process ends in order.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include <dlfcn.h>
+
+#include "cudart/Runtime.hpp"
+
+namespace fake {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) >= ' ') result += c;
+  }
+  return result + '"';
+}
+
+template <typename Values, typename Show>
+std::string joined(const Values& values, const char* separator, const Show& show) {
+  std::string result;
+  for (const auto& value : values)
+    result += (result.empty() ? "" : separator) + show(value);
+  return result;
+}
+
+std::string frame_json(void* frame) {
+  Dl_info info{};
+  if (!dladdr(frame, &info)) return "[\"\", \"0\", \"\"]";
+  char offset[32];
+  std::snprintf(offset, sizeof offset, "%lx",
+                reinterpret_cast<std::uintptr_t>(frame) - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+  const std::string name = info.dli_sname ? demangled(info.dli_sname) : "";
+  return "[" + quoted(info.dli_fname) + ", \"" + offset + "\", " + quoted(name) + "]";
+}
+
+std::string counters_json() {
+  std::string result, kind;
+  for (const NamedCounter& one : all_counters()) {
+    if (one.kind != kind)
+      result += (kind.empty() ? "" : "},\n") + quoted(one.kind) + ": {\n  ";
+    else
+      result += ",\n  ";
+    kind = one.kind;
+    const std::string name = kind == "kernel" ? demangled(one.name) : one.name;
+    result += quoted(name) + ": [" + std::to_string(one.calls) + ", " + std::to_string(one.amount) + "]";
+  }
+  return kind.empty() ? "" : result + "},\n";
+}
+
+std::string text_of_log(double seconds) {
+  std::vector<int> devices(static_cast<std::size_t>(num_devices()));
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    devices[i] = static_cast<int>(i);
+  const auto number = [](auto value) { return std::to_string(value); };
+  return "{\"seconds\": " + std::to_string(seconds) + ",\n\"peak_device_bytes\": [" +
+         joined(devices, ", ", [](int device) { return std::to_string(peak_memory(device)); }) + "],\n" +
+         counters_json() + "\"live_events\": " + std::to_string(num_live_events()) + ",\n\"event_wait_ages\": [" +
+         joined(event_wait_ages(), ", ", number) + "],\n\"sites\": [" +
+         joined(all_sites(), ",\n  ",
+                [](const Site& site) {
+                  return "{\"what\": " + quoted(site.what) + ", \"count\": " + std::to_string(site.count) +
+                         ", \"frames\": [" + joined(site.frames, ",\n    ", frame_json) + "]}";
+                }) +
+         "]}\n";
+}
+
+/// From the loading of the library to the end of the process.
+class LogAtExit {
+ public:
+  LogAtExit() { std::atexit(write); }
+
+ private:
+  static void write() {
+    const char* path = std::getenv("FAKE_GPU_LOG");
+    if (!path || all_counters().empty()) return;  // mpirun and shells have the library too
+    const std::string name = std::string(path) + "." + std::to_string(rank());
+    std::FILE* file = std::fopen(name.c_str(), "w");
+    if (!file) return;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    std::fputs(text_of_log(seconds).c_str(), file);
+    std::fclose(file);
+  }
+
+  static inline const Clock::time_point start_ = Clock::now();
+};
+
+const LogAtExit log_at_exit;
+
+}  // namespace
+
+}  // namespace fake

@@ -1,0 +1,47 @@
+#include <cstdlib>
+
+#include "cudart/Runtime.hpp"
+
+namespace fake {
+
+std::int64_t environment(const char* name, std::int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::atoll(text) : otherwise;
+}
+
+int rank() {
+  return static_cast<int>(environment("OMPI_COMM_WORLD_RANK", 0));
+}
+
+const Settings& settings() {
+  static const Settings one{
+      .devices = static_cast<int>(environment("FAKE_GPU_DEVICES", 1)),
+      .driver = static_cast<int>(environment("FAKE_GPU_DRIVER", CUDART_VERSION)),
+      .fail_rank = static_cast<int>(environment("FAKE_GPU_FAIL_RANK", 0)),
+      .is_async = environment("FAKE_GPU_ASYNC", 0) != 0,
+      .keeps_sites = environment("FAKE_GPU_SITES", 0) != 0,
+      .kernel_us = environment("FAKE_GPU_KERNEL_US", 0),
+      // Of an H100 with 80 GB, less what a context takes.
+      .memory = environment("FAKE_GPU_MEMORY_MIB", 81079 - 520) * static_cast<std::int64_t>(kMiB),
+      .hidden = environment("FAKE_GPU_HIDDEN_MIB", 0) * static_cast<std::int64_t>(kMiB),
+      .fail_at = environment("FAKE_GPU_FAIL_AT", 0),
+      .fail_error = static_cast<cudaError_t>(environment("FAKE_GPU_FAIL_ERROR", cudaErrorECCUncorrectable)),
+  };
+  return one;
+}
+
+int num_devices() {
+  return settings().driver < CUDART_VERSION ? 0 : settings().devices;
+}
+
+int driver_version() {
+  return settings().driver;
+}
+
+int device_error() {
+  const Settings& asked = settings();
+  if (asked.fail_at == 0 || rank() != asked.fail_rank) return cudaSuccess;
+  return num_launched() < static_cast<std::uint64_t>(asked.fail_at) ? cudaSuccess : asked.fail_error;
+}
+
+}  // namespace fake

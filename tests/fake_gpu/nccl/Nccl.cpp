@@ -1,0 +1,258 @@
+// libnccl.so.2: ranks are processes of one machine. Without asynchronous mode a collective blocks the host, which a
+// GPU's does not.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "Fake.hpp"
+#include "nccl/Meeting.hpp"
+
+namespace {
+
+using fake::kPiece;
+using fake::Meeting;
+
+/// The work on streams may outlive the handle.
+using Shared = std::shared_ptr<Meeting>;
+
+const Shared& meeting_of(ncclComm_t handle) {
+  return *reinterpret_cast<Shared*>(handle);
+}
+
+struct Message {
+  enum class Direction { send, receive } direction;
+  char* at;
+  std::size_t bytes;
+  int peer;
+  std::size_t done = 0;
+
+  bool is_done() const { return done >= bytes; }
+};
+
+struct Group {
+  int depth = 0;
+  Shared meeting;
+  cudaStream_t stream = nullptr;
+  std::vector<Message> messages;
+};
+
+thread_local Group group;
+
+bool pass_piece(Meeting& meeting, Message& message) {
+  const bool is_sent = message.direction == Message::Direction::send;
+  const int from = is_sent ? meeting.rank() : message.peer, to = is_sent ? message.peer : meeting.rank();
+  fake::Mailbox& box = meeting.mailbox(from, to);
+  if (box.is_full == (is_sent ? 1U : 0U)) return false;
+  if (is_sent) box.bytes = std::min(kPiece, message.bytes - message.done);
+  const std::size_t bytes = std::min<std::size_t>(box.bytes, message.bytes - message.done);
+  char* const place = message.at + message.done;
+  char* const letter = meeting.letter(from, to);
+  std::memcpy(is_sent ? letter : place, is_sent ? place : letter, bytes);
+  message.done += bytes;
+  box.is_full = is_sent ? 1 : 0;
+  return true;
+}
+
+/// Messages of one pair keep their order.
+bool is_behind(const std::vector<Message>& messages, std::size_t index) {
+  const Message& one = messages[index];
+  return std::any_of(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(index), [&](const Message& m) {
+    return !m.is_done() && m.direction == one.direction && m.peer == one.peer;
+  });
+}
+
+void exchange(Meeting& meeting, std::vector<Message> messages) {
+  const auto advance = [&] {
+    bool has_moved = false;
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      if (!messages[i].is_done() && !is_behind(messages, i)) has_moved = pass_piece(meeting, messages[i]) || has_moved;
+    return has_moved;
+  };
+  while (!std::all_of(messages.begin(), messages.end(), [](const Message& m) { return m.is_done(); }))
+    if (!meeting.wait(advance)) return;
+}
+
+void end_group() {
+  if (group.messages.empty()) return;
+  fake::Counter& counter = fake::counter("nccl", "send and receive groups");
+  std::uint64_t sent = 0;
+  for (const Message& message : group.messages)
+    if (message.direction == Message::Direction::send) sent += message.bytes;
+  counter.add(sent);
+  fake::submit(group.stream, [meeting = std::move(group.meeting), messages = std::exchange(group.messages, {})] {
+    exchange(*meeting, messages);
+  });
+}
+
+ncclResult_t add_message(const Message& message, ncclComm_t handle, cudaStream_t stream) {
+  group.meeting = meeting_of(handle);
+  group.stream = stream;
+  group.messages.push_back(message);
+  if (group.depth == 0) end_group();
+  return ncclSuccess;
+}
+
+/// FAKE_GPU_NCCL_OTHER=N: the Nth collective of FAKE_GPU_FAIL_RANK is another than that of the others.
+const char* name_of_next(const char* call) {
+  static const std::int64_t other = fake::environment("FAKE_GPU_NCCL_OTHER", 0);
+  static const bool is_this_rank = fake::environment("FAKE_GPU_FAIL_RANK", 0) == fake::rank();
+  static std::atomic<std::int64_t> num_calls{0};
+  return ++num_calls == other && is_this_rank ? "another collective" : call;
+}
+
+/// Every rank shows its `bytes` of `from` (where it is not null) piece by piece; `take(offset, bytes)` uses the slots.
+template <typename Take>
+void show(Meeting& meeting, const void* from, std::size_t bytes, const Take& take) {
+  for (std::size_t at = 0; at < bytes; at += kPiece) {
+    const std::size_t now = std::min(kPiece, bytes - at);
+    if (from) std::memcpy(meeting.slot(meeting.rank()), static_cast<const char*>(from) + at, now);
+    if (!meeting.barrier()) return;
+    take(at, now);
+    if (!meeting.barrier()) return;
+  }
+}
+
+template <typename Body>
+ncclResult_t collective(const char* call, std::size_t bytes, ncclComm_t handle, cudaStream_t stream, Body body) {
+  if (fake::device_error() != 0) return ncclUnhandledCudaError;
+  fake::counter("nccl", call).add(bytes);
+  fake::submit(stream, [meeting = meeting_of(handle), name = name_of_next(call), bytes, body] {
+    if (meeting->agree_on(name, bytes)) body(*meeting);
+  });
+  return ncclSuccess;
+}
+
+/// The sum of what the ranks show, in rank order.
+void add_slots(Meeting& meeting, char* target, std::size_t bytes, ncclDataType_t type, ncclRedOp_t op) {
+  std::memcpy(target, meeting.slot(0), bytes);
+  for (int rank = 1; rank < meeting.size(); ++rank)
+    fake::combine(target, meeting.slot(rank), bytes / fake::width_of(type), type, op);
+}
+
+}  // namespace
+
+FAKE_API ncclResult_t ncclGetVersion(int* version) {
+  *version = static_cast<int>(fake::environment("FAKE_GPU_NCCL_VERSION", NCCL_VERSION_CODE));
+  return ncclSuccess;
+}
+
+FAKE_API const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclSuccess              ? "no error"
+         : result == ncclUnhandledCudaError ? "unhandled cuda error"
+                                            : "an error of the fake NCCL";
+}
+
+FAKE_API const char* ncclGetLastError(ncclComm_t) {
+  return "no more is known";
+}
+
+FAKE_API ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  std::random_device random;
+  *id = {};
+  std::snprintf(id->internal, sizeof id->internal, "/fake_nccl_%d_%08x", getpid(), random());
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclCommInitRankConfig(ncclComm_t* out, int size, ncclUniqueId id, int rank,
+                                             ncclConfig_t* config) {
+  FAKE_COUNT();
+  if (size > fake::kMaxRanks) return ncclInvalidArgument;
+  auto* const meeting = new Shared(std::make_shared<Meeting>(id.internal, rank, size));
+  *out = reinterpret_cast<ncclComm_t>(meeting);
+  if (!config || config->blocking != 0) return (*meeting)->wait_for_all() ? ncclSuccess : ncclSystemError;
+  (*meeting)->state = ncclInProgress;
+  std::thread([one = *meeting] { one->state = one->wait_for_all() ? ncclSuccess : ncclSystemError; }).detach();
+  return ncclInProgress;
+}
+
+FAKE_API ncclResult_t ncclCommFinalize(ncclComm_t) {
+  FAKE_COUNT();
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclCommDestroy(ncclComm_t handle) {
+  FAKE_COUNT();
+  delete &meeting_of(handle);
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclCommAbort(ncclComm_t handle) {
+  FAKE_COUNT();
+  meeting_of(handle)->abort();
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* state) {
+  *state = meeting_of(handle)->state;
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclGroupEnd() {
+  if (--group.depth == 0) end_group();
+  return ncclSuccess;
+}
+
+FAKE_API ncclResult_t ncclAllReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
+                                    ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t whole = number * fake::width_of(type);
+  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
+    show(meeting, from, whole,
+         [&](std::size_t at, std::size_t bytes) { add_slots(meeting, static_cast<char*>(to) + at, bytes, type, op); });
+  });
+}
+
+FAKE_API ncclResult_t ncclReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
+                                 int root, ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t whole = number * fake::width_of(type);
+  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
+    show(meeting, from, whole, [&](std::size_t at, std::size_t bytes) {
+      if (meeting.rank() == root) add_slots(meeting, static_cast<char*>(to) + at, bytes, type, op);
+    });
+  });
+}
+
+FAKE_API ncclResult_t ncclBroadcast(const void* from, void* to, size_t number, ncclDataType_t type, int root,
+                                    ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t whole = number * fake::width_of(type);
+  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
+    show(meeting, meeting.rank() == root ? from : nullptr, whole, [&](std::size_t at, std::size_t bytes) {
+      std::memcpy(static_cast<char*>(to) + at, meeting.slot(root), bytes);
+    });
+  });
+}
+
+FAKE_API ncclResult_t ncclAllGather(const void* from, void* to, size_t number, ncclDataType_t type, ncclComm_t comm,
+                                    cudaStream_t stream) {
+  const std::size_t whole = number * fake::width_of(type);
+  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
+    show(meeting, from, whole, [&](std::size_t at, std::size_t bytes) {
+      for (int rank = 0; rank < meeting.size(); ++rank)
+        std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(rank) * whole + at, meeting.slot(rank), bytes);
+    });
+  });
+}
+
+FAKE_API ncclResult_t ncclSend(const void* from, size_t number, ncclDataType_t type, int peer, ncclComm_t comm,
+                               cudaStream_t stream) {
+  char* const at = static_cast<char*>(const_cast<void*>(from));
+  return add_message({Message::Direction::send, at, number * fake::width_of(type), peer}, comm, stream);
+}
+
+FAKE_API ncclResult_t ncclRecv(void* to, size_t number, ncclDataType_t type, int peer, ncclComm_t comm,
+                               cudaStream_t stream) {
+  char* const at = static_cast<char*>(to);
+  return add_message({Message::Direction::receive, at, number * fake::width_of(type), peer}, comm, stream);
+}
