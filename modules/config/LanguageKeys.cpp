@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kMostRank = 65536;
 constexpr std::size_t kMostPrompts = 20;
-constexpr std::int64_t kMostNew = 1 << 20;
 
 struct TaskKey {
   const char* task;  ///< the one that has it
@@ -112,10 +111,10 @@ void read_asked(Section& evaluate, EvaluateOptions& options) {
     QuestionOptions& questions = options.questions.emplace();
     questions.file = section.has("file") ? section.path("file", "") : section.require<std::string>("file");
     questions.limit = section.optional_in_range<std::int64_t>("limit", 1, std::numeric_limits<std::int64_t>::max());
-    questions.max_new = section.get_in_range<std::int64_t>("max_new", questions.max_new, 1, kMostNew);
+    questions.max_new = section.get_in_range<std::int64_t>("max_new", questions.max_new, 1, kMostNewTokens);
   }
   options.prompts = evaluate.list<std::string>("prompts", {});
-  options.max_new = evaluate.get_in_range<std::int64_t>("max_new", options.max_new, 1, kMostNew);
+  options.max_new = evaluate.get_in_range<std::int64_t>("max_new", options.max_new, 1, kMostNewTokens);
   if (options.prompts.size() > kMostPrompts)
     evaluate.reject("prompts", fmt::format("expected at most {} texts, got {}", kMostPrompts, options.prompts.size()));
   if (std::find(options.prompts.begin(), options.prompts.end(), "") != options.prompts.end())
