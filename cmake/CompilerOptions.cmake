@@ -15,9 +15,7 @@ endif()
 
 find_program(MULTICARD_CCACHE ccache)
 if(MULTICARD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without these two a compiler cache refuses everything that is compiled with a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${MULTICARD_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER sh ${CMAKE_CURRENT_LIST_DIR}/cached_compiler.sh ${MULTICARD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${MULTICARD_CCACHE})
 endif()
 
