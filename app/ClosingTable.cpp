@@ -75,10 +75,12 @@ void log_utilisation(const SessionResult& result, int num_ranks) {
   if (found == result.summary.metrics.end() || found->second.values.empty()) return;
   const double rate = median(found->second.values) / num_ranks;
   const auto peak = result.summary.reals.find("peak_flops_per_s");
-  const std::string share = peak == result.summary.reals.end() ? "utilisation n/a, no peak is known for this device"
-                                                               : fmt::format("utilisation {} % of {} TFLOP/s",
-                                                                             significant(100 * rate / peak->second, 3),
-                                                                             significant(peak->second / 1e12));
+  std::string share = "utilisation n/a, no peak is known for this device";
+  if (peak != result.summary.reals.end()) {
+    share = fmt::format("utilisation {} % of {} TFLOP/s", significant(100 * rate / peak->second, 3),
+                        significant(peak->second / 1e12));
+    if (rate > peak->second) share += ", above its peak: the device or the measurement is faulty";
+  }
   log_row("model", fmt::format("{} TFLOP/s a rank, {}", significant(rate / 1e12, 3), share));
 }
 
