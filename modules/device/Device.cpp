@@ -85,11 +85,15 @@ void let_ranks_share_gpus(int rank) {
   setenv("NCCL_PROTO", "Simple", 0);
 }
 
-void settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
+/// Returns how many ranks use this rank's GPU.
+int settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
   const std::vector<GpuInfo> gpus = gather(communicator, mine);
   const std::vector<int> together = ranks_on_one_gpu(topology.nodes, gpus);
-  if (together.empty()) return;
-  if (share == ShareGpu::yes) return let_ranks_share_gpus(communicator.rank());
+  if (together.empty()) return 1;
+  if (share == ShareGpu::yes) {
+    let_ranks_share_gpus(communicator.rank());
+    return static_cast<int>(ranks_on_gpu_of(communicator.rank(), topology.nodes, gpus).size());
+  }
   const auto first = static_cast<std::size_t>(together.front());
   std::vector<std::string> ranks;
   for (const int r : together)
@@ -122,17 +126,21 @@ DeviceRequest device_request(const std::string& word) {
   throw UsageError(fmt::format("run.device is '{}'", word), "", "Use auto, cpu or cuda.");
 }
 
-std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
-  const auto same = [&](std::size_t a, std::size_t b) {
-    return nodes[a] == nodes[b] &&
-           (gpus[a].bus_id == gpus[b].bus_id || (!gpus[a].uuid.empty() && gpus[a].uuid == gpus[b].uuid));
-  };
-  for (std::size_t a = 0; a < gpus.size(); ++a) {
-    std::vector<int> together{static_cast<int>(a)};
-    for (std::size_t b = a + 1; b < gpus.size(); ++b)
-      if (same(a, b)) together.push_back(static_cast<int>(b));
-    if (together.size() > 1) return together;
+std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
+  const auto mine = static_cast<std::size_t>(rank);
+  std::vector<int> together;
+  for (std::size_t r = 0; r < gpus.size(); ++r) {
+    const bool same_uuid = !gpus[r].uuid.empty() && gpus[r].uuid == gpus[mine].uuid;
+    if (nodes[r] == nodes[mine] && (gpus[r].bus_id == gpus[mine].bus_id || same_uuid))
+      together.push_back(static_cast<int>(r));
   }
+  return together;
+}
+
+std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
+  for (std::size_t r = 0; r < gpus.size(); ++r)
+    if (std::vector<int> together = ranks_on_gpu_of(static_cast<int>(r), nodes, gpus); together.size() > 1)
+      return together;
   return {};
 }
 
@@ -147,10 +155,10 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
   }
   require_gpus(communicator, !gpus.empty());
   const GpuInfo& mine = gpus[static_cast<std::size_t>(topology.local_rank) % gpus.size()];
-  settle_sharing(share, communicator, topology, mine);
+  const int num_sharing = settle_sharing(share, communicator, topology, mine);
   use_gpu(mine.index);
   return {at::Device(at::kCUDA, static_cast<at::DeviceIndex>(mine.index)),
-          fmt::format("cuda:{} {} at {}", mine.index, mine.name, mine.bus_id), mine};
+          fmt::format("cuda:{} {} at {}", mine.index, mine.name, mine.bus_id), mine, num_sharing};
 }
 
 int set_compute_threads(std::optional<int> request, const Topology& topology) {

@@ -22,6 +22,7 @@ struct DeviceChoice {
   at::Device device = at::kCPU;
   std::string description;     ///< "cpu (AMD EPYC 9554, 1 thread)" or "cuda:0 NVIDIA H100 80GB HBM3 at 0000:18:00.0"
   std::optional<GpuInfo> gpu;  ///< of a CUDA device
+  int num_sharing = 1;         ///< ranks that use this GPU, this one among them
 };
 
 /// Collective over `communicator`; `topology` is its own. All ranks get the same kind of device: `automatic` is CUDA
@@ -34,6 +35,9 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
 
 /// The word of a deck: auto | cpu | cuda. Throws UsageError for another.
 DeviceRequest device_request(const std::string& word);
+
+/// The ranks whose GPU is that of `rank`, itself among them; see ranks_on_one_gpu().
+std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus);
 
 /// Ranks (two or more) that would use one GPU: equal node, and equal bus id or uuid. Empty when there are none.
 /// \param nodes,gpus of each rank; nodes as in Topology: host names and bus ids repeat where nodes are clones

@@ -32,12 +32,18 @@ bool tells_of_device(const std::string& text) {
                      [&](const char* sign) { return text.find(sign) != std::string::npos; });
 }
 
+/// Where cuDNN finds no memory for the workspace of any algorithm, it says that there is none.
+bool is_out_of_memory(const c10::Error& error, const std::string& text) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         text.find("unable to find an engine to execute") != std::string::npos;
+}
+
 }  // namespace
 
 std::optional<EnvironmentError> device_error(const c10::Error& error, const std::string& when,
                                              const std::string& memory) {
   const std::string why = first_line(error);
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+  if (is_out_of_memory(error, why))
     return EnvironmentError("the device is out of memory" + when, memory.empty() ? why : why + "; " + memory,
                             "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.");
   const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);

@@ -1,10 +1,15 @@
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
 
 #include "device/Memory.hpp"
 
 namespace multicard {
 
 namespace {
+
+constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 // The allocator's counters exist once it has served the device.
 bool counted(at::Device device) {
@@ -15,13 +20,30 @@ bool counted(at::Device device) {
 
 DeviceMemory device_memory(at::Device device) {
   if (!counted(device)) return {};
-  const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-  return {stats.allocated_bytes[all].peak, stats.reserved_bytes[all].peak, stats.allocated_bytes[all].current};
+  return {stats.allocated_bytes[kAll].peak, stats.reserved_bytes[kAll].peak, stats.allocated_bytes[kAll].current,
+          stats.reserved_bytes[kAll].current};
 }
 
 void reset_peak_device_memory(at::Device device) {
   if (counted(device)) c10::cuda::CUDACachingAllocator::resetPeakStats(device.index());
+}
+
+std::int64_t requested_device_bytes(at::Device device) {
+  if (!counted(device)) return 0;
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).requested_bytes[kAll].current;
+}
+
+std::int64_t free_device_bytes(at::Device device) {
+  if (!device.is_cuda()) return 0;
+  const c10::cuda::CUDAGuard on(device);
+  std::size_t free = 0, total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return static_cast<std::int64_t>(free);
+}
+
+void release_cached_device_memory(at::Device device) {
+  if (counted(device)) c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
 }  // namespace multicard

@@ -8,4 +8,14 @@ DeviceMemory device_memory(at::Device) {
 
 void reset_peak_device_memory(at::Device) {}
 
+std::int64_t requested_device_bytes(at::Device) {
+  return 0;
+}
+
+std::int64_t free_device_bytes(at::Device) {
+  return 0;
+}
+
+void release_cached_device_memory(at::Device) {}
+
 }  // namespace multicard

@@ -68,6 +68,7 @@ struct Llama::Impl {
       weights.push_back({"lm_head.weight", head});
     }
     parameters = weights;
+    loss_chunk = automatic_chunk(head);
   }
 
   /// Rotary angles of the plan's positions, all below `end`.
@@ -116,6 +117,7 @@ struct Llama::Impl {
   Checkpointing checkpointing = Checkpointing::off;
   Adapters adapters_state = Adapters::on;
   double dropout = 0;
+  std::int64_t loss_chunk = 0;
   std::uint64_t dropout_seed = 0;
 };
 
@@ -209,9 +211,17 @@ void Llama::set_adapters(Adapters adapters) {
   impl_->adapters_state = adapters;
 }
 
+std::int64_t Llama::loss_chunk() const {
+  return impl_->loss_chunk;
+}
+
+void Llama::set_loss_chunk(std::int64_t targets) {
+  impl_->loss_chunk = targets;
+}
+
 at::Tensor Llama::loss_sum(const TextInput& input) {
   const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
-  return token_loss(impl_->hidden(input), impl_->head, targets);
+  return token_loss(impl_->hidden(input), impl_->head, targets, impl_->loss_chunk);
 }
 
 at::Tensor Llama::sequence_losses(const TextInput& input) {

@@ -73,6 +73,12 @@ class Llama {
   void set_checkpointing(Checkpointing checkpointing);
   void set_adapters(Adapters adapters);
 
+  /// Targets whose logits the loss holds at a time.
+  /// @{
+  std::int64_t loss_chunk() const;
+  void set_loss_chunk(std::int64_t targets);
+  /// @}
+
   /// Sum of the cross-entropy over all targets, 0-dimensional, float32 (float64 when computing in it). Logits exist for
   /// a few positions at a time and for targets only. Records the graph for backward when gradients are enabled; zero,
   /// with zero gradients, when there is no target.

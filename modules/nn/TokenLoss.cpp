@@ -25,12 +25,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Targets whose logits are held at a time: as many as fill the memory that pays, in whole blocks of a product.
-std::int64_t chunk_rows(const at::Tensor& weight) {
-  const std::int64_t bytes = std::int64_t{1} << (weight.is_cpu() ? 26 : 29);
-  return std::max<std::int64_t>(64, bytes / (4 * weight.size(0)) / 64 * 64);
-}
-
 template <typename Body>
 void for_rows_of(const at::Tensor& logits, const Body& body) {
   at::parallel_for(0, logits.size(0), 1, [&](std::int64_t first, std::int64_t end) {
@@ -121,8 +115,9 @@ at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
 /// Goes over the targets in chunks.
 class ChunkedLoss {
  public:
-  ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets)
+  ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets, std::int64_t chunk)
       : targets_(targets),
+        chunk_(chunk),
         rows_(hidden.index_select(0, targets.positions).to(product_dtype(hidden.scalar_type(), hidden.device()))),
         weight_(weight.to(rows_.scalar_type())),
         wide_(wide_dtype(hidden)) {}
@@ -130,9 +125,9 @@ class ChunkedLoss {
   /// Calls body(first, count, losses and gradient).
   template <typename Body>
   void for_each(LogitGradient gradient, const Body& body) const {
-    const std::int64_t total = rows_.size(0), most = chunk_rows(weight_);
-    for (std::int64_t first = 0; first < total; first += most) {
-      const std::int64_t count = std::min(most, total - first);
+    const std::int64_t total = rows_.size(0);
+    for (std::int64_t first = 0; first < total; first += chunk_) {
+      const std::int64_t count = std::min(chunk_, total - first);
       const at::Tensor logits = logits_of(rows(first, count), weight_);
       ChunkLoss chunk = chunk_loss(logits, targets_.tokens.narrow(0, first, count), wide_, gradient);
       if (chunk.gradient.defined()) chunk.gradient = chunk.gradient.narrow(1, 0, weight_.size(0));
@@ -146,6 +141,7 @@ class ChunkedLoss {
 
  private:
   const TokenTargets& targets_;
+  std::int64_t chunk_;
   at::Tensor rows_, weight_;
   at::ScalarType wide_;
 };
@@ -153,8 +149,9 @@ class ChunkedLoss {
 class TokenLoss : public torch::autograd::Function<TokenLoss> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
-                            const TokenTargets& targets, bool needs_hidden, bool needs_weight) {
-    const ChunkedLoss chunks(hidden, weight, targets);
+                            const TokenTargets& targets, std::int64_t chunk_rows, bool needs_hidden,
+                            bool needs_weight) {
+    const ChunkedLoss chunks(hidden, weight, targets, chunk_rows);
     at::Tensor total = at::zeros({}, hidden.options().dtype(at::kDouble)), dhidden, dweight;
     if (needs_hidden) dhidden = at::empty(chunks.all_rows().sizes(), hidden.options());
     if (needs_weight) dweight = at::zeros(weight.sizes(), weight.options().dtype(chunks.wide()));
@@ -182,7 +179,7 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
     }
     if (dwide.defined())
       dweight = dwide.mul_(gradients[0]).to(static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt()));
-    return {dhidden, dweight, {}, {}, {}};
+    return {dhidden, dweight, {}, {}, {}, {}};
   }
 
  private:
@@ -204,15 +201,21 @@ TokenTargets token_targets(const at::Tensor& targets, std::int64_t count) {
   return {positions, targets.index_select(0, positions)};
 }
 
-at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets) {
+std::int64_t automatic_chunk(const at::Tensor& weight) {
+  const std::int64_t bytes = std::int64_t{1} << (weight.is_cpu() ? 26 : 29);
+  return std::max<std::int64_t>(64, bytes / (4 * weight.size(0)) / 64 * 64);
+}
+
+at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,
+                      std::optional<std::int64_t> chunk) {
   const bool records = at::GradMode::is_enabled();
-  return TokenLoss::apply(hidden, weight, targets, records && hidden.requires_grad(),
-                          records && weight.requires_grad());
+  return TokenLoss::apply(hidden, weight, targets, chunk.value_or(automatic_chunk(weight)),
+                          records && hidden.requires_grad(), records && weight.requires_grad());
 }
 
 at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets) {
   const at::NoGradGuard no_grad;
-  const ChunkedLoss chunks(hidden, weight, targets);
+  const ChunkedLoss chunks(hidden, weight, targets, automatic_chunk(weight));
   const at::Tensor losses = at::empty({targets.tokens.size(0)}, hidden.options().dtype(chunks.wide()));
   chunks.for_each(LogitGradient::none, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
     losses.narrow(0, first, count).copy_(chunk.losses);

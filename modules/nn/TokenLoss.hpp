@@ -1,6 +1,9 @@
 #pragma once
 /// \file Cross-entropy of next tokens without ever holding all logits.
 
+#include <cstdint>
+#include <optional>
+
 #include <ATen/core/Tensor.h>
 
 namespace multicard {
@@ -15,10 +18,15 @@ struct TokenTargets {
 /// device need not be asked; elsewhere they are counted.
 TokenTargets token_targets(const at::Tensor& targets, std::int64_t count);
 
+/// Targets whose logits are held at a time: as many as fill the memory that pays, in whole blocks of a product.
+std::int64_t automatic_chunk(const at::Tensor& weight);
+
 /// Sum over the targets of the cross-entropy of hidden [tokens, size] times weight^T, weight [vocabulary, size]:
 /// 0-dimensional, float32 (float64 for float64 hidden). Products are computed in the type of `hidden`, softmax in
-/// float32 at least; logits exist for a few targets at a time. The gradients are computed together with the loss.
-at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets);
+/// float32 at least; logits exist for `chunk` targets at a time (automatic_chunk() by default). The gradients are
+/// computed together with the loss.
+at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,
+                      std::optional<std::int64_t> chunk = std::nullopt);
 
 /// The summands, [targets], without gradients.
 at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets);

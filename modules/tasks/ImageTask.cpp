@@ -10,7 +10,6 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "device/AllocationProbe.hpp"
 #include "nn/Losses.hpp"
 #include "tasks/DataReading.hpp"
 #include "tasks/ImageNetwork.hpp"
@@ -190,36 +189,6 @@ Loss ImageTask::forward(const Batch& batch) {
   return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
 }
 
-std::int64_t ImageTask::host_input_bytes(std::int64_t num_rows) const {
-  return train_.kept_bytes() + (test_ ? test_->kept_bytes() : 0) + loader_bytes(train_loader_options(), num_rows);
-}
-
-std::int64_t ImageTask::device_input_bytes_per_row() const {
-  const std::int64_t size = options_.data.image_size;
-  if (device_input_) return device_input_->bytes_per_row();
-  return 3 * size * size * static_cast<std::int64_t>(c10::elementSize(master_type(precision_)));
-}
-
-std::int64_t ImageTask::activation_bytes_per_row() {
-  constexpr std::int64_t kRows = 2;
-  NamedTensors before;
-  for (const NamedTensor& buffer : network_->buffers())
-    before.push_back({buffer.name, buffer.tensor.clone()});
-  StatisticsReducer* const reducer = network_->statistics_reducer();
-  network_->set_statistics_reducer(nullptr);
-  const at::Tensor images = at::zeros({kRows, 3, options_.data.image_size, options_.data.image_size},
-                                      at::TensorOptions().dtype(master_type(precision_)).device(device_))
-                                .contiguous(memory_format(options_));
-  const AllocationProbe probe;
-  const at::Tensor result = logits(images);
-  const std::int64_t bytes = probe.live_bytes() / kRows;
-  network_->set_statistics_reducer(reducer);
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < before.size(); ++i)
-    at::Tensor(network_->buffers()[i].tensor).copy_(before[i].tensor);
-  return bytes;
-}
-
 std::vector<std::pair<std::string, std::string>> ImageTask::description() const {
   const ModelOptions& model = options_.model;
   const ImageSetInfo& set = train_.info();
@@ -244,12 +213,6 @@ std::string ImageTask::describe(const Evaluation& found) const {
 
 std::map<std::string, double> ImageTask::data_identity() const {
   return normalisation_to_numbers(normalisation());
-}
-
-void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
-  need.activations += activation_bytes_per_row() * std::min(rows, options_.run.micro_batch.value_or(rows));
-  need.loader += host_input_bytes(rows_read);
-  if (device_.is_cuda() || device_input_) need.activations += device_input_bytes_per_row() * std::max(rows, rows_read);
 }
 
 void ImageTask::add_attributes(RunSummary& summary) const {

@@ -53,6 +53,7 @@ class ImageTask final : public SessionTask {
   std::map<std::string, std::string> model_identity() const override { return {}; }
   std::map<std::string, double> data_identity() const override;
   void add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) override;
+  std::int64_t work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) override;
   void add_attributes(RunSummary& summary) const override;
 
   /// Of the deck, else of the training shards.
@@ -68,13 +69,6 @@ class ImageTask final : public SessionTask {
   LoaderOptions train_loader_options() const;
   /// The second half of the device pipeline; none of the host pipeline.
   std::optional<DevicePreprocessor> make_device_input(const LoaderOptions& loader) const;
-  /// Bytes that one row of a training batch keeps on the device from forward to backward, measured with two rows;
-  /// leaves the network as it was.
-  std::int64_t activation_bytes_per_row();
-  /// Bytes of host memory that reading batches of `num_rows` rows takes, with what is kept of them.
-  std::int64_t host_input_bytes(std::int64_t num_rows) const;
-  /// Bytes that the input of one row takes on the device.
-  std::int64_t device_input_bytes_per_row() const;
   at::Tensor logits(const at::Tensor& images);
 
   RunOptions options_;

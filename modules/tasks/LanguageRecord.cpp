@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "device/AllocationProbe.hpp"
+#include "device/AllocationRecorder.hpp"
 #include "tasks/LanguageTask.hpp"
 
 namespace multicard {
@@ -102,24 +102,32 @@ std::map<std::string, double> LanguageTask::data_identity() const {
           {"data.targets", static_cast<double>(rows.num_targets())}};
 }
 
-std::int64_t LanguageTask::activation_bytes_per_token() {
-  constexpr std::int64_t kTokens = 64;
-  const std::int64_t length = std::min(kTokens, train_.rows.longest_row());
-  const auto words = at::TensorOptions().dtype(at::kLong).device(device_);
-  const std::vector<RowShape> shapes{{{length}, length}};
-  const at::Tensor tokens = at::zeros({1, length}, words);
-  const AllocationProbe probe;
-  const at::Tensor loss = model_->network().loss_sum({tokens, tokens, shapes});
-  return probe.live_bytes() / length;
-}
-
 void LanguageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
-  const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
+  constexpr std::int64_t kTensors = 2;  // tokens and targets
   need.frozen += model_->frozen_bytes();
-  need.activations += activation_bytes_per_token() * at_once * train_.rows.longest_row();
   need.loader += loader_bytes(loader_options(), train_.rows, rows_read);
   need.loader += train_.shards.kept_bytes(options_.data.limit);
   if (test_) need.loader += test_->shards.kept_bytes(options_.evaluate.limit);
+  if (device_.is_cuda())
+    need.batches += kUploaded * kTensors * std::max(rows, rows_read) * train_.rows.longest_row() *
+                    std::int64_t{sizeof(std::int64_t)};
+}
+
+std::int64_t LanguageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
+  Llama& network = model_->network();
+  const std::int64_t tokens = rows * train_.rows.longest_row();
+  const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, train_.rows.longest_row());
+  const std::int64_t chunk = network.loss_chunk();
+  const SizedWork work = [&](std::int64_t length) {
+    // As many chunks of logits as the whole work has, so that they too grow with the size.
+    network.set_loss_chunk(tokens > chunk ? (length * chunk + tokens - 1) / tokens : length);
+    const at::Tensor ids = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(device_));
+    const std::vector<RowShape> shapes{{{length}, length}};
+    return [&network, ids, shapes, &backward] { backward(network.loss_sum({ids, ids, shapes})); };
+  };
+  const std::int64_t peak = predicted_peak(device_, work, {small, 2 * small}, tokens);
+  network.set_loss_chunk(chunk);
+  return peak;
 }
 
 void LanguageTask::add_attributes(RunSummary& summary) const {

@@ -56,6 +56,7 @@ class LanguageTask final : public SessionTask {
   std::map<std::string, std::string> model_identity() const override;
   std::map<std::string, double> data_identity() const override;
   void add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) override;
+  std::int64_t work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) override;
   void add_attributes(RunSummary& summary) const override;
   double flops_in(std::int64_t step) const override;
 
@@ -78,8 +79,6 @@ class LanguageTask final : public SessionTask {
   void check_vocabulary(const TextSet& set) const;
   void warn_of_tokenizers() const;
   std::string tokens_text() const;
-  /// Bytes that one token keeps on the device from forward to backward, measured on a short row.
-  std::int64_t activation_bytes_per_token();
 
   RunOptions options_;
   Communicator communicator_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/Error.hpp"
 #include "base/Text.hpp"
 
 namespace multicard {
@@ -13,21 +12,44 @@ std::string bytes(std::int64_t number) {
   return human_bytes(static_cast<double>(number));
 }
 
+/// ", batches 12 MB"; nothing for nothing.
+std::string part(const char* name, std::int64_t number) {
+  return number > 0 ? fmt::format(", {} {}", name, bytes(number)) : "";
+}
+
 }  // namespace
 
 std::string MemoryNeed::text() const {
-  const std::string averaged = average > 0 ? fmt::format(", average {}", bytes(average)) : "";
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}, loader {})", bytes(total()),
-                     weights, bytes(gradients), bytes(optimizer), averaged, bytes(activations), bytes(loader));
+  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {})",
+                     bytes(total()), weights, bytes(gradients), bytes(optimizer), part("average", average),
+                     bytes(activations), part("batches", batches), part("buffers", other), bytes(loader));
 }
 
-void check_memory(const MemoryNeed& need, std::int64_t needed, std::int64_t available) {
-  if (needed <= available) return;
-  throw EnvironmentError(
-      fmt::format("this run would need {}", need.text()), fmt::format("{} are available to a rank", bytes(available)),
-      "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length, or use more ranks.");
+std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
+  std::int64_t fitting = 0;
+  while (fitting < most) {
+    const std::int64_t middle = fitting + (most - fitting + 1) / 2;
+    if (fits(middle))
+      fitting = middle;
+    else
+      most = middle - 1;
+  }
+  return fitting;
+}
+
+EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t available, std::int64_t micro_batch) {
+  const std::string suggestion =
+      micro_batch > 0
+          ? fmt::format(
+                "Set run.micro_batch={}, the largest that fits (the global batch stays what it is), or use more "
+                "ranks.",
+                micro_batch)
+          : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
+            "fits.";
+  return EnvironmentError(fmt::format("this run would need {}", need.text()),
+                          fmt::format("{} are available to a rank", bytes(available)), suggestion);
 }
 
 }  // namespace multicard

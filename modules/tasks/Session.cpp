@@ -10,6 +10,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
+#include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
 #include "tasks/RankSetup.hpp"
@@ -63,6 +64,7 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
       checkpoint_on_stop_(session.checkpoint_on_stop) {
   check_world(options_, communicator_);
   reset_peak_resident_bytes();
+  release_cached_device_memory(device_.device);  // of a run before this one
   reset_peak_device_memory(device_.device);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
@@ -103,7 +105,7 @@ void Session::describe() const {
 SessionResult Session::run(StopMonitor* stop) {
   SessionResult result;
   try {
-    train(stop);
+    train_or_tell_of_device(stop);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks) throw;
     result.failure = error;
@@ -120,6 +122,17 @@ SessionResult Session::run(StopMonitor* stop) {
   result.record = std::move(recorder_.record());
   result.unit = task_->unit();
   return result;
+}
+
+void Session::train_or_tell_of_device(StopMonitor* stop) {
+  try {
+    train(stop);
+  } catch (const c10::Error& error) {
+    const std::int64_t step = trainer_ ? trainer_->num_completed() : first_step_;
+    if (const auto found = device_error(error, fmt::format(" in step {}", step), "predicted " + memory_need_.text()))
+      throw *found;
+    throw;
+  }
 }
 
 void Session::train(StopMonitor* stop) {

@@ -63,8 +63,11 @@ class Session {
   std::int64_t rows_before(std::int64_t step) const;
   std::string backend_name() const;
   NamedTensors optimizer_state() const;
+  MemoryNeed lasting_need(std::int64_t rows);
   MemoryNeed predict_memory();
+  void record_memory(RankRecord& record) const;
   void train(StopMonitor* stop);
+  void train_or_tell_of_device(StopMonitor* stop);
   void after_step(bool epoch_ended);
   void open_feed();
   bool evaluation_due(bool epoch_ended) const;

@@ -6,10 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include "base/Blocks.hpp"
-#include "base/System.hpp"
 #include "comm/Agreement.hpp"
-#include "device/Memory.hpp"
 #include "device/PeakRate.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/Session.hpp"
@@ -21,13 +18,6 @@ namespace {
 // Names in trainer.json.
 constexpr const char* kLossScale = "loss_scale";
 constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
-
-std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const at::Tensor& tensor : tensors)
-    bytes += static_cast<std::int64_t>(tensor.nbytes());
-  return bytes;
-}
 
 /// The records that travel with `checkpoint`, OUTPUT/checkpoints/NAME.
 std::string records_beside(const std::string& checkpoint) {
@@ -125,21 +115,6 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
   checkpoints_.continue_records(before);
 }
 
-MemoryNeed Session::predict_memory() {
-  const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
-  MemoryNeed need;
-  need.parameters = bytes_of(tensors_of(task_->parameters()));
-  need.gradients = bytes_of(strategy_->gradients());
-  need.optimizer = bytes_of(tensors_of(optimizer_state()));
-  if (average_) need.average = 2 * bytes_of(tensors_of(average_->state()));  // one to keep, one while it is evaluated
-  const Reading reading = strategy_->reading();
-  task_->add_memory(need, rows, reading == Reading::none ? 0 : reading == Reading::part ? rows : task_->rows_in(0));
-  const bool on_gpu = device_.gpu.has_value();
-  const std::int64_t available = on_gpu ? device_.gpu->memory_bytes : available_memory_bytes() / topology_.local_size;
-  check_memory(need, on_gpu ? need.on_device() : need.total(), available);
-  return need;
-}
-
 void Session::save_checkpoint() {
   const std::int64_t done = trainer_->num_completed();
   const bool wanted = options_.run.keep_checkpoints > 0 || (status_ == "stopped" && checkpoint_on_stop_);
@@ -198,15 +173,7 @@ void Session::complete_record() {
 /// What is counted since the session began, as it stands now.
 void Session::take_totals() {
   RankRecord& record = recorder_.record();
-  const DeviceMemory memory = device_memory(device_.device);
-  record.memory["host_peak_bytes"] = peak_resident_bytes();
-  record.memory["device_peak_bytes"] = memory.peak_allocated;
-  record.memory["device_reserved_bytes"] = memory.peak_reserved;
-  record.memory["model/parameters"] = memory_need_.parameters;
-  record.memory["model/gradients"] = memory_need_.gradients;
-  record.memory["model/optimizer"] = memory_need_.optimizer;
-  record.memory["model/activations"] = memory_need_.activations;
-  record.memory["model/checkpoint_copies"] = checkpoints_.num_bytes();
+  record_memory(record);
   record.communication = collectives_->totals();
   record.transfers["host_to_device"] = task_->host_to_device_bytes();
 }

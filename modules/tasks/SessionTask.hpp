@@ -2,6 +2,7 @@
 /// \file What a session asks of its kind of work beyond what the trainer asks.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -57,9 +58,12 @@ class SessionTask : public Task {
   virtual std::map<std::string, double> data_identity() const = 0;
   /// @}
 
-  /// Adds what reading `rows_read` rows a step and computing on `rows` of them takes, and the frozen weights. Measures
-  /// on the device where that is needed.
+  /// Adds the frozen weights and what batches take, on the host and on the device, of a rank that reads `rows_read`
+  /// rows a step and computes on `rows` of them.
   virtual void add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) = 0;
+  /// The most bytes that forward and backward over `rows` rows at a time hold beyond what was there before, from
+  /// measurements on the device with few. `backward` starts from a loss; what it adds to gradients is not wanted.
+  virtual std::int64_t work_bytes(std::int64_t rows, const std::function<void(const at::Tensor& loss)>& backward) = 0;
   /// Adds the attributes that say what the task is.
   virtual void add_attributes(RunSummary& summary) const = 0;
 };

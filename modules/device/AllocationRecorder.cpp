@@ -1,0 +1,79 @@
+#include "device/AllocationRecorder.hpp"
+
+#include <mutex>
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include "device/Memory.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// LibTorch's allocators report to the profiler state of the thread; the autograd engine hands it to its threads.
+class Reports final : public c10::MemoryReportingInfoBase {
+ public:
+  explicit Reports(at::Device device) : device_(device), requested_(requested_device_bytes(device)) {}
+
+  void reportMemoryUsage(void* address, std::int64_t bytes, std::size_t, std::size_t, c10::Device device) override {
+    if (device.type() != device_.type()) return;
+    const std::lock_guard lock(mutex_);
+    const std::int64_t requested = device.is_cuda() ? requested_since() : bytes;
+    if (bytes > 0)
+      trace_.allocate(address, requested);
+    else
+      trace_.release(address);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  AllocationTrace trace() const {
+    const std::lock_guard lock(mutex_);
+    return trace_;
+  }
+
+ private:
+  /// A GPU's allocator reports the sizes of its blocks, up to 1 MiB larger than what was asked for: the difference of
+  /// two small blocks says nothing of a large one. It has counted the request when it reports.
+  std::int64_t requested_since() {
+    const std::int64_t before = requested_;
+    requested_ = requested_device_bytes(device_);
+    return requested_ - before;
+  }
+
+  at::Device device_;
+  mutable std::mutex mutex_;
+  std::int64_t requested_;
+  AllocationTrace trace_;
+};
+
+}  // namespace
+
+struct AllocationRecorder::State {
+  explicit State(at::Device device)
+      : reports(std::make_shared<Reports>(device)), guard(c10::DebugInfoKind::PROFILER_STATE, reports) {}
+
+  std::shared_ptr<Reports> reports;
+  c10::DebugInfoGuard guard;
+};
+
+AllocationRecorder::AllocationRecorder(at::Device device) : state_(std::make_unique<State>(device)) {}
+AllocationRecorder::~AllocationRecorder() = default;
+
+AllocationTrace AllocationRecorder::trace() const {
+  return state_->reports->trace();
+}
+
+std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size) {
+  if (device.is_cuda()) work(measured.small)();
+  const auto measure = [&](std::int64_t number) -> MeasuredWork {
+    const std::function<void()> prepared = work(number);
+    const AllocationRecorder recorder(device);
+    prepared();
+    return {number, recorder.trace()};
+  };
+  const MeasuredWork small = measure(measured.small), large = measure(measured.large);
+  return extrapolated_peak(small, large, size);
+}
+
+}  // namespace multicard

@@ -1,0 +1,69 @@
+// The memory that training on images takes.
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include "device/AllocationRecorder.hpp"
+#include "tasks/ImageNetwork.hpp"
+#include "tasks/ImageTask.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Takes the network out of the company of other ranks and gives it its running statistics back at the end.
+class Alone {
+ public:
+  explicit Alone(Network& network) : network_(network), reducer_(network.statistics_reducer()) {
+    network_.set_statistics_reducer(nullptr);
+    for (const NamedTensor& buffer : network_.buffers())
+      before_.push_back(buffer.tensor.clone());
+  }
+  ~Alone() {
+    const at::NoGradGuard no_grad;
+    const NamedTensors buffers = network_.buffers();
+    for (std::size_t i = 0; i < before_.size(); ++i)
+      at::Tensor(buffers[i].tensor).copy_(before_[i]);
+    network_.set_statistics_reducer(reducer_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  Network& network_;
+  StatisticsReducer* reducer_;
+  std::vector<at::Tensor> before_;
+};
+
+}  // namespace
+
+void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
+  need.loader += train_.kept_bytes() + (test_ ? test_->kept_bytes() : 0);
+  need.loader += loader_bytes(train_loader_options(), rows_read);
+  const ImageSetInfo& set = train_.info();
+  const std::int64_t most = std::max(rows, rows_read), pixels = 3 * options_.data.image_size * options_.data.image_size;
+  const std::int64_t finished = most * pixels * static_cast<std::int64_t>(c10::elementSize(master_type(precision_)));
+  const std::int64_t uploaded = device_input_ ? most * set.height * set.width * set.channels : finished;
+  if (device_.is_cuda()) need.batches += kUploaded * uploaded;
+  if (!device_input_) return;
+  need.batches += finished;
+  need.activations = most * device_input_->bytes_per_row() - finished;  // before forward
+}
+
+std::int64_t ImageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
+  constexpr MeasuredSizes kRows{2, 3};
+  const Alone alone(*network_);
+  const SizedWork work = [&](std::int64_t number) {
+    const std::int64_t size = options_.data.image_size;
+    Batch batch;
+    batch.num_rows = batch.global_rows = number;
+    batch.inputs =
+        at::zeros({number, 3, size, size}, at::TensorOptions().dtype(master_type(precision_)).device(device_))
+            .contiguous(memory_format(options_));
+    batch.targets = at::zeros({number}, at::TensorOptions().dtype(at::kLong).device(device_));
+    return [this, batch, &backward] { backward(forward(batch).value); };
+  };
+  return predicted_peak(device_, work, kRows, rows);
+}
+
+}  // namespace multicard

@@ -1,0 +1,101 @@
+// The memory that a session will take.
+
+#include <algorithm>
+
+#include "base/Blocks.hpp"
+#include "base/System.hpp"
+#include "device/DeviceError.hpp"
+#include "device/Memory.hpp"
+#include "tasks/Session.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+/// Ranks that share a GPU share what the driver has left, and each keeps what it has taken.
+std::int64_t available_bytes(const DeviceChoice& device, int ranks_of_node) {
+  if (!device.gpu) return available_memory_bytes() / ranks_of_node;
+  return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
+}
+
+/// A GPU's allocator gives blocks of up to 1 MiB more than what is asked for; measured up to 2.2 %.
+std::int64_t with_rounding(std::int64_t bytes) {
+  return bytes + bytes / 32;
+}
+
+/// What must be available so that gaps between blocks do not end a run; measured up to 7 % of what is allocated.
+std::int64_t with_gaps(std::int64_t bytes) {
+  return bytes + bytes / 10;
+}
+
+}  // namespace
+
+/// All but what forward and backward take.
+MemoryNeed Session::lasting_need(std::int64_t rows) {
+  MemoryNeed need;
+  need.parameters = bytes_of(tensors_of(task_->parameters()));
+  need.gradients = bytes_of(strategy_->gradients());
+  need.optimizer = bytes_of(tensors_of(optimizer_state()));
+  const std::int64_t averaged = average_ ? bytes_of(tensors_of(average_->state())) : 0;
+  need.average = 2 * averaged;  // one to keep, one while it is evaluated
+  const Reading reading = strategy_->reading();
+  task_->add_memory(need, rows, reading == Reading::none ? 0 : reading == Reading::part ? rows : task_->rows_in(0));
+  const std::int64_t known = need.parameters + need.frozen + need.gradients + need.optimizer + averaged;
+  need.other = std::max<std::int64_t>(0, device_memory(device_.device).allocated - known);
+  return need;
+}
+
+MemoryNeed Session::predict_memory() {
+  const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
+  const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
+  MemoryNeed need;
+  const auto add_work = [&](std::int64_t number) {
+    const auto backward = [&](const at::Tensor& loss) { strategy_->backward(loss, /*is_last=*/false); };
+    const std::int64_t work = number > 0 ? task_->work_bytes(number, backward) : 0;
+    need = lasting_need(rows);  // after the first work, which makes libraries allocate what they keep
+    need.activations = std::max(need.activations, device_.gpu ? with_rounding(work) : work);
+  };
+  try {
+    add_work(at_once);
+    const std::int64_t available = available_bytes(device_, topology_.local_size);
+    const auto needed = [&] { return device_.gpu ? need.on_device() : need.total(); };
+    if (needed() > available) {
+      const MemoryNeed wanted = need;
+      const std::int64_t fitting = largest_that_fits(at_once - 1, [&](std::int64_t number) {
+        add_work(number);
+        return with_gaps(needed()) <= available;
+      });
+      throw out_of_memory_error(wanted, available, fitting);
+    }
+  } catch (const c10::Error& error) {
+    if (const auto found = device_error(error, " while the memory of a step was measured", lasting_need(rows).text()))
+      throw *found;
+    throw;
+  }
+  release_cached_device_memory(device_.device);  // of odd sizes
+  reset_peak_device_memory(device_.device);
+  return need;
+}
+
+void Session::record_memory(RankRecord& record) const {
+  const DeviceMemory memory = device_memory(device_.device);
+  record.memory["host_peak_bytes"] = peak_resident_bytes();
+  record.memory["device_peak_bytes"] = memory.peak_allocated;
+  record.memory["device_reserved_bytes"] = memory.peak_reserved;
+  record.memory["model/parameters"] = memory_need_.parameters;
+  record.memory["model/frozen"] = memory_need_.frozen;
+  record.memory["model/gradients"] = memory_need_.gradients;
+  record.memory["model/optimizer"] = memory_need_.optimizer;
+  record.memory["model/activations"] = memory_need_.activations;
+  record.memory["model/predicted_total"] = device_.gpu ? memory_need_.on_device() : memory_need_.total();
+  record.memory["model/checkpoint_copies"] = checkpoints_.num_bytes();
+}
+
+}  // namespace multicard
