@@ -45,9 +45,14 @@ void StepClock::close_interval(TimeMarks::Mark now) {
   open_interval(now);
 }
 
+void StepClock::set_phase(Phase phase) {
+  phase_ = phase;
+  marks_->show(kPhaseNames[static_cast<std::size_t>(phase)]);
+}
+
 void StepClock::begin_step() {
   if (state_ != State::idle) return;
-  phase_ = Phase::other;
+  set_phase(Phase::other);
   open_interval(mark());
   state_ = State::running;
 }
@@ -56,7 +61,7 @@ void StepClock::enter(Phase phase) {
   if (state_ != State::running) throw std::logic_error("StepClock::enter outside a step");
   if (phase == phase_) return;
   close_interval(mark());
-  phase_ = phase;
+  set_phase(phase);
 }
 
 void StepClock::end_step() {
@@ -65,18 +70,20 @@ void StepClock::end_step() {
   ended_.push_back(std::move(current_));
   current_ = {};
   current_.marks.push_back(since_);  // the end of one step is the start of the next, which gives it back
-  phase_ = Phase::other;
+  set_phase(Phase::other);
 }
 
 void StepClock::pause() {
   if (state_ != State::running) return;
   close_interval(mark());
+  marks_->show(nullptr);
   state_ = State::paused;
 }
 
 void StepClock::resume() {
   if (state_ != State::paused) return;
   open_interval(mark());
+  set_phase(phase_);
   state_ = State::running;
 }
 

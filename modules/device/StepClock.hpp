@@ -24,6 +24,8 @@ class TimeMarks {
   virtual void wait_for(Mark mark) = 0;               ///< blocks until it has
   virtual double seconds(Mark from, Mark until) = 0;  ///< both reached
   virtual void release(Mark mark) = 0;                ///< will not be asked for again
+  /// Names what the device gets from now on, for profilers; null: nothing of a step.
+  virtual void show(const char*) {}
 };
 
 /// One step as the clock saw it.
@@ -37,7 +39,7 @@ struct MeasuredStep : StepTimes {
 /// end_step(); the first starts at begin_step(). The time until the next call of enter() belongs to the phase entered;
 /// what is in no phase is `other`. On a GPU the marks are events on the current stream, so that a phase is the time the
 /// GPU spent; nothing waits for the GPU inside the loop: steps come out of take_finished() once the GPU has passed
-/// them.
+/// them. There the phases are NVTX ranges too, which Nsight Systems shows.
 class StepClock {
  public:
   explicit StepClock(at::Device device);
@@ -79,6 +81,7 @@ class StepClock {
   TimeMarks::Mark mark();
   void close_interval(TimeMarks::Mark now);
   void open_interval(TimeMarks::Mark now);
+  void set_phase(Phase phase);
   MeasuredStep measure(const Step& step);
 
   enum class Kind { host, device };

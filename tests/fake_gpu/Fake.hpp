@@ -28,7 +28,7 @@ struct Counter {
 };
 
 /// The counter of that name; `kind` is the section of the log that it stands in: call, kernel, gemm, convolution, copy,
-/// nccl, total, upload or race.
+/// nccl, phase, total, upload or race.
 Counter& counter(const char* kind, const std::string& name);
 
 /// A whole number from the environment.
@@ -38,6 +38,8 @@ int rank();
 
 /// Runs `body` (may be empty) in the order of the stream: at once, or in asynchronous mode on the stream's thread.
 void submit(void* stream, std::function<void()> body);
+/// The section `phase` of the log tells the launches between two calls of this by name; null ends it.
+void enter_phase(const char* name);
 /// Counts a kernel, or a library function that is one, and submits it.
 void launch(void* stream, Counter& counter, std::function<void()> body = {});
 /// An error that FAKE_GPU_FAIL_AT has set off: every call on the device fails with it. 0: there is none.

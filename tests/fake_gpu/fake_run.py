@@ -89,7 +89,8 @@ def environment_of(devices=1, **settings):
               for name, value in settings.items()}
     if "FAKE_GPU_IS_ASYNC" in values:
         values["FAKE_GPU_ASYNC"] = values.pop("FAKE_GPU_IS_ASYNC")
-    return {**os.environ, **values, "FAKE_GPU_DEVICES": str(devices), "LD_PRELOAD": ":".join(preload)}
+    return {**os.environ, **values, "FAKE_GPU_DEVICES": str(devices), "LD_PRELOAD": ":".join(preload),
+            "NVTX_INJECTION64_PATH": str(LIBRARIES / "libfake_nvtx.so")}
 
 
 def launch(ranks, *arguments, devices=None, **settings):

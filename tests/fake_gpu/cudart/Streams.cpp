@@ -21,6 +21,7 @@ Streams& streams() {
 }
 
 std::atomic<std::uint64_t> submitted{0}, launched{0}, finished{0};
+std::atomic<Counter*> phase{nullptr};  ///< that the launches are in, null outside of a step
 
 Stream* add_stream(int priority) {
   Streams& known = streams();
@@ -116,9 +117,14 @@ void submit(void* stream, std::function<void()> body) {
   stream_of(static_cast<cudaStream_t>(stream)).submit(std::move(body));
 }
 
+void enter_phase(const char* name) {
+  phase = name ? &counter("phase", name) : nullptr;
+}
+
 void launch(void* stream, Counter& counter, std::function<void()> body) {
   launched.fetch_add(1, std::memory_order_relaxed);
   counter.add();
+  if (Counter* const entered = phase) entered->add();
   submit(stream, [body = std::move(body)] {
     if (settings().kernel_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(settings().kernel_us));
     if (body) body();

@@ -1,0 +1,33 @@
+// What NVTX loads where a profiler would be (NVTX_INJECTION64_PATH): the program's ranges become phases of the counts.
+#include <nvtx3/nvToolsExt.h>
+
+#include "Fake.hpp"
+
+namespace {
+
+int range_push(const char* name) {
+  fake::enter_phase(name);
+  return 0;
+}
+
+int range_pop() {
+  fake::enter_phase(nullptr);
+  return 0;
+}
+
+template <typename Function>
+void set(NvtxFunctionTable table, std::uint32_t number, Function* function) {
+  *table[number] = reinterpret_cast<NvtxFunctionPointer>(function);
+}
+
+}  // namespace
+
+FAKE_API int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table) {
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned int size = 0;
+  if (!callbacks || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &table, &size)) return 0;
+  set(table, NVTX_CBID_CORE_RangePushA, range_push);
+  set(table, NVTX_CBID_CORE_RangePop, range_pop);
+  return 1;
+}
