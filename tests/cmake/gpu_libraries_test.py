@@ -77,7 +77,8 @@ class GpuLibraries(unittest.TestCase):
         write(folder / lib / library)
 
     def add_cuda_wheels(self):
-        for header in ("cuda_runtime_api.h", "cublas_v2.h", "cusparse.h"):
+        for header in ("cuda_runtime_api.h", "crt/host_defines.h", "nv/target", "cublas_v2.h", "cusparse.h",
+                       "nvtx3/nvToolsExt.h"):
             write(self.wheels / "cu13/include" / header)
         write(self.wheels / "cu13/include/cuda.h", "#define CUDA_VERSION 13000\n")
         write(self.wheels / "cu13/lib/libcudart.so.13")
