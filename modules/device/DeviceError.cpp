@@ -21,21 +21,31 @@ bool is_misuse(std::int32_t cuda_code) {
   return cuda_code == kInvalidValue || cuda_code == kInvalidConfiguration;
 }
 
-/// cuBLAS, cuDNN and the driver have no type of error of their own.
-bool tells_of_device(const std::string& text) {
-  constexpr std::array kSigns{"CUBLAS_STATUS_EXECUTION_FAILED",  "CUBLAS_STATUS_NOT_INITIALIZED",
-                              "CUBLAS_STATUS_ALLOC_FAILED",      "CUBLAS_STATUS_INTERNAL_ERROR",
-                              "CUDNN_STATUS_EXECUTION_FAILED",   "CUDNN_STATUS_NOT_INITIALIZED",
-                              "CUDNN_STATUS_INTERNAL_ERROR",     "CUDNN_STATUS_ALLOC_FAILED",
-                              "CUDNN_STATUS_SUBLIBRARY_LOADING", "CUDA driver error:"};
-  return std::any_of(kSigns.begin(), kSigns.end(),
+template <std::size_t size>
+bool contains_one_of(const std::string& text, const std::array<const char*, size>& signs) {
+  return std::any_of(signs.begin(), signs.end(),
                      [&](const char* sign) { return text.find(sign) != std::string::npos; });
 }
 
-/// Where cuDNN finds no memory for the workspace of any algorithm, it says that there is none.
+/// cuBLAS, cuDNN and the driver have no type of error of their own.
+bool tells_of_device(const std::string& text) {
+  constexpr std::array kSigns{"CUBLAS_STATUS_EXECUTION_FAILED",  "CUBLAS_STATUS_NOT_INITIALIZED",
+                              "CUBLAS_STATUS_INTERNAL_ERROR",    "CUDNN_STATUS_EXECUTION_FAILED",
+                              "CUDNN_STATUS_NOT_INITIALIZED",    "CUDNN_STATUS_INTERNAL_ERROR",
+                              "CUDNN_STATUS_SUBLIBRARY_LOADING", "CUDA driver error:"};
+  return contains_one_of(text, kSigns);
+}
+
+/// The driver and the libraries allocate too: a kernel at its first launch, handles, workspaces. Where cuDNN finds no
+/// memory for the workspace of any algorithm, it says that there is none.
 bool is_out_of_memory(const c10::Error& error, const std::string& text) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         text.find("unable to find an engine to execute") != std::string::npos;
+  constexpr std::int32_t kMemoryAllocation = 2;
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
+  if (accelerator) return accelerator->get_error_code() == kMemoryAllocation;
+  constexpr std::array kSigns{"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
+                              "CUDA driver error: out of memory", "unable to find an engine to execute"};
+  return contains_one_of(text, kSigns);
 }
 
 }  // namespace

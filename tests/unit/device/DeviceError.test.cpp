@@ -17,6 +17,19 @@ TEST(DeviceError, BelongsToTheEnvironmentWhenTheDeviceReportsIt) {
   EXPECT_EQ(error->why(), "an illegal memory access was encountered");
 }
 
+TEST(DeviceError, TellsOfMemoryWhoeverRanOutOfIt) {
+  const c10::SourceLocation here{__func__, __FILE__, __LINE__};
+  const c10::AcceleratorError driver(here, 2, "CUDA error: out of memory");
+  const c10::Error blas(here, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`");
+  const c10::Error dnn(here, "FIND was unable to find an engine to execute this computation");
+  for (const c10::Error* error : {static_cast<const c10::Error*>(&driver), &blas, &dnn}) {
+    const auto told = device_error(*error, " in step 3", "predicted 7 GB");
+    ASSERT_TRUE(told) << error->what();
+    EXPECT_EQ(told->problem(), "the device is out of memory in step 3");
+    EXPECT_NE(told->why().find("predicted 7 GB"), std::string::npos);
+  }
+}
+
 TEST(DeviceError, IsNoneForADefect) {
   EXPECT_FALSE(device_error(c10::Error({__func__, __FILE__, __LINE__}, "sizes differ"), ""));
 }
