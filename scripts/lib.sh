@@ -67,22 +67,25 @@ train_for_bench() {
     die "$name failed: $(head -n 1 "$folder/$name.log")"
 }
 
-# Prints how many GPUs programs started here see: those of nvidia-smi, as far as CUDA_VISIBLE_DEVICES leaves them. Of
-# slices (MIG) CUDA shows a process one.
+# Prints how many GPUs programs started here see: those of nvidia-smi, as far as CUDA_VISIBLE_DEVICES leaves them (CUDA
+# stops at the first that there is not). Of slices (MIG) CUDA shows a process one.
 num_gpus() {
-  local listed number=0 one
+  local listed there=0 number=0 one
   listed=$(nvidia-smi -L 2>/dev/null) || listed=''
   case $listed in
-    *MIG-*) number=1 ;;
-    GPU*) number=$(grep -c '^GPU ' <<<"$listed") ;;
+    *MIG-*) there=1 ;;
+    GPU*) there=$(grep -c '^GPU ' <<<"$listed") ;;
   esac
-  if [ "$number" -gt 0 ] && [ -n "${CUDA_VISIBLE_DEVICES+set}" ]; then
-    number=0
-    for one in ${CUDA_VISIBLE_DEVICES//,/ }; do
-      case $one in -1 | NoDevFiles) break ;; esac
-      number=$((number + 1))
-    done
-  fi
+  if [ -z "${CUDA_VISIBLE_DEVICES+set}" ]; then echo "$there"; return; fi
+  for one in ${CUDA_VISIBLE_DEVICES//,/ }; do
+    case $one in
+      -1 | NoDevFiles) break ;;
+      *[!0-9]*) ;;  # a uuid
+      *) if [ "$one" -ge "$there" ]; then break; fi ;;
+    esac
+    if [ "$number" = "$there" ]; then break; fi
+    number=$((number + 1))
+  done
   echo "$number"
 }
 

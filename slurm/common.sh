@@ -33,7 +33,7 @@ multicard_tasks_here() {
 }
 
 # Sets `cpu_bind`. Where the job has the whole node, each rank gets the processors next to its GPU: rank r of a node
-# takes GPU r, in the order of nvidia-smi. Else its own cores, wherever they are.
+# takes GPU r of those that the job sees. Else its own cores, wherever they are.
 multicard_cpu_bind() {
   local bus node nodes=()
   cpu_bind=cores
@@ -43,8 +43,9 @@ multicard_cpu_bind() {
     node=$(cat "${MULTICARD_SYS:-/sys}/bus/pci/devices/${bus#0000}/numa_node" 2>/dev/null) || return 0
     if [ "$node" -lt 0 ]; then return; fi
     nodes+=("$node")
-  done < <(nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader 2>/dev/null | head -n "$(multicard_tasks_here)")
-  if [ ${#nodes[@]} -gt 0 ]; then cpu_bind=map_ldom:$(IFS=,; echo "${nodes[*]}"); fi
+  done < <(nvidia-smi ${CUDA_VISIBLE_DEVICES:+-i "$CUDA_VISIBLE_DEVICES"} --query-gpu=pci.bus_id \
+    --format=csv,noheader 2>/dev/null | head -n "$(multicard_tasks_here)")
+  if [ ${#nodes[@]} = "$(multicard_tasks_here)" ]; then cpu_bind=map_ldom:$(IFS=,; echo "${nodes[*]}"); fi
 }
 
 # Ends the job with the program's status; 75 means that it stopped early, can go on and wants to be queued again.

@@ -14,6 +14,7 @@ SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).
 NVIDIA_SMI = """#!/bin/sh
 case "$*" in
   -L) cat {folder}/list ;;
+  "-i "*pci.bus_id*) for one in $(echo "$2" | tr , ' '); do sed -n "$((one + 1))p" {folder}/bus; done ;;
   *pci.bus_id*) cat {folder}/bus ;;
 esac
 """
@@ -73,10 +74,17 @@ class Ranks(Machine):
         self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="0,1,2"), "3 2")
         self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES=""), "0 2")
         self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="-1"), "0 2")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="1,7,0"), "1 1")  # CUDA stops at what there is not
+
+    def test_visible_devices_of_another_machine_do_not_count(self):
+        self.give_gpus([0])
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="0,1,2,3"), "1 1")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="5"), "0 2")
 
     def test_a_process_sees_one_slice(self):
         self.give_gpus([0, 0], slices=7)
         self.assertEqual(self.ranks(), "1 1")
+        self.assertEqual(self.ranks(CUDA_VISIBLE_DEVICES="MIG-1,MIG-2"), "1 1")
 
     def test_env_sets_them_unless_they_are_set(self):
         self.give_gpus([0])
@@ -115,6 +123,11 @@ class Binding(Machine):
         self.give_gpus([0, 0, 1, 1])
         self.assertEqual(self.bind(), "map_ldom:0,0,1,1")
 
+    def test_the_gpus_of_the_job_count(self):
+        self.give_gpus([0, 0, 0, 0, 1, 1, 1, 1])
+        self.assertEqual(self.bind(CUDA_VISIBLE_DEVICES="4,5,6,7"), "map_ldom:1,1,1,1")
+        self.assertEqual(self.bind(CUDA_VISIBLE_DEVICES="4,5"), "cores")
+
     def test_a_share_of_a_node_gets_cores(self):
         self.give_gpus([0, 0, 1, 1])
         self.assertEqual(self.bind(SLURM_CPUS_ON_NODE="1"), "cores" if os.cpu_count() > 1 else "map_ldom:0,0,1,1")
@@ -146,8 +159,8 @@ class GpuDay(Machine):
         self.assertNotIn("by an earlier run", self.day("--dry", "--parts machine", "--again"))
 
     def test_a_part_that_takes_too_long_is_ended_and_the_next_runs(self):
-        said = self.day("--dry", "--parts 'image machine'", "--image-limit 0.1", status=1)
-        self.assertRegex(said, r"image +\d+ s  over its limit of 0.1 s")
+        said = self.day("--dry", "--parts 'llm machine'", "--llm-limit 0.1", status=1)
+        self.assertRegex(said, r"llm +\d+ s  over its limit of 0.1 s")
         self.assertRegex(said, r"machine +\d+ s  passed")
 
 
