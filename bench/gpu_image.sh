@@ -107,7 +107,7 @@ PYTHON
 
 install_image_peer
 # shellcheck disable=SC2086  # a list of words
-if [ "$device" = cuda ]; then require_triton with_image_peer $peers; fi
+if [ "$device" = cuda ]; then peers=$(peers_that_run with_image_peer $peers); fi
 make_shards "$folder/data/train"
 warn_unless_idle
 for size in $sizes; do

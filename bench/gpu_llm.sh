@@ -135,7 +135,7 @@ PYTHON
 
 install_llm_peer
 # shellcheck disable=SC2086  # a list of words
-if [ "$device" = cuda ]; then require_triton with_peers $peers; fi
+if [ "$device" = cuda ]; then peers=$(peers_that_run with_peers $peers); fi
 make_rows
 warn_unless_idle
 for repeat in $(seq "$repeats"); do

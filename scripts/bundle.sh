@@ -28,6 +28,10 @@ done
 for needed in multicard multicard-post; do
   [ -x "$build/bin/$needed" ] || die "$build/bin/$needed is missing: scripts/build.sh"
 done
+if ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null | grep -q 'Total Tests: [1-9]' &&
+  [ ! -x "$build/tests/test_device_gpu" ]; then
+  die "$build has no tests, which a bundle with the GPU path holds: scripts/build.sh release --target all tests"
+fi
 ompi_info --version 2>/dev/null | grep 'Open MPI' >/dev/null || die "the MPI here is not Open MPI (no ompi_info)"
 
 case $output in
@@ -171,6 +175,8 @@ cp -r "$root/inputs" "$root/slurm" "$bundle/"
 mkdir -p "$bundle/bench"
 find "$root/bench" -maxdepth 1 -type f \( -name '*.sh' -o -name '*.py' \) -exec cp {} "$bundle/bench/" \;
 for name in LICENSE README.md INSTALL.md; do if [ -e "$root/$name" ]; then cp "$root/$name" "$bundle/"; fi; done
+mkdir -p "$bundle/docs"
+cp "$root/docs/gpu.md" "$bundle/docs/"  # messages of the program name it
 case $output in
   *.tar.gz | *.tgz)
     step 4 4 "Packing"

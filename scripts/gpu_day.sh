@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All that this project wants to know of a real GPU, in one command: what the machine is, whether the tests with the
-# label gpu pass, and how fast images and language models train. From a source tree with build/release or from a bundle.
+# label gpu pass, and how fast images and language models train. From a source tree, where it first builds the programs
+# and tests and fetches Fashion-MNIST, or from a bundle.
 #
 # usage: scripts/gpu_day.sh [--parts "machine tests selftest image llm"] [--image-options "..."] [--llm-options "..."]
 #                           [--tests-limit 900] [--image-limit 1800] [--llm-limit 1800] [--again] [--dry] [-o FOLDER]
@@ -30,6 +31,10 @@ if [ "$dry" = yes ]; then
 fi
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
+if [ "$dry" = no ] && [ ! -e "$root/.multicard-bundle" ]; then
+  "$root/scripts/setup.sh" --demo
+  "$root/scripts/build.sh" release --target all tests
+fi
 have multicard || die "multicard is not there: scripts/build.sh, or start this from a bundle"
 ranks=$(num_gpus)
 if [ "$ranks" = 0 ]; then ranks=2; fi

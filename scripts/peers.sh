@@ -23,17 +23,18 @@ with_peers() {
     LD_LIBRARY_PATH="${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
 }
 
-# require_triton WITH MODE...: WITH is with_peers or the like; ends the script where a mode of torch.compile cannot run
-# on a GPU.
-require_triton() {
-  local with=$1 mode
+# peers_that_run WITH MODE...: prints those modes of torch.compile, and eager, that can run on a GPU here; WITH is
+# with_peers or the like. Without triton that is eager.
+peers_that_run() {
+  local with=$1
   shift
-  for mode in "$@"; do
-    if [ "$mode" = eager ]; then continue; fi
-    "$with" "$python" -c 'import triton' 2>/dev/null ||
-      die "torch.compile needs triton on a GPU: let TORCH_ROOT name the torch of a Python that has it, or --peers eager"
-    return
-  done
+  if [ "$*" = eager ] || "$with" "$python" -c 'import triton' 2>/dev/null; then
+    echo "$*"
+  else
+    say "no triton here, which torch.compile needs on a GPU: the peer runs eager; for the other modes let TORCH_ROOT name"
+    say "the torch of a Python that has triton"
+    echo eager
+  fi
 }
 
 # note RECORDS JSON KEY=VALUE...: one line of records.
