@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
@@ -184,6 +185,15 @@ at::Tensor ImageTask::logits(const at::Tensor& images) {
   return network_->forward(images);
 }
 
+at::Tensor ImageTask::logits_in_parts(const at::Tensor& images) {
+  const std::int64_t rows = options_.run.micro_batch.value_or(images.size(0));
+  if (rows >= images.size(0)) return logits(images);
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : images.split(rows))
+    parts.push_back(logits(part));
+  return at::cat(parts);
+}
+
 Loss ImageTask::forward(const Batch& batch) {
   network_->set_dropout_seed(micro_batch_seed(step_seed_, num_forwards_++));
   return {cross_entropy(logits(batch.inputs), batch.targets, batch.global_rows, options_.optimizer.label_smoothing)};
@@ -241,7 +251,7 @@ ImageScores ImageTask::score_test_set(Detail detail) {
   const auto classify = [&](const ImageBatch& read) -> Classified {
     uploader_->start({read.images, read.labels});
     const std::vector<at::Tensor> batch = uploader_->take();
-    return {logits(device_input ? device_input->run(batch[0], {}) : batch[0]), batch[1]};
+    return {logits_in_parts(device_input ? device_input->run(batch[0], {}) : batch[0]), batch[1]};
   };
   const ImageScores scores = evaluate_images(loader, classify, communicator_, detail);
   network_->set_training(Mode::train);

@@ -65,11 +65,16 @@ class ImageTask final : public SessionTask {
 
  private:
   void build_network(StatisticsReducer* statistics);
+  /// work_bytes() by measuring images of `size` pixels a side.
+  std::int64_t work_bytes_by(std::int64_t size, std::int64_t rows,
+                             const std::function<void(const at::Tensor&)>& backward);
   LoaderOptions loader_options(const ImageShards& shards) const;
   LoaderOptions train_loader_options() const;
   /// The second half of the device pipeline; none of the host pipeline.
   std::optional<DevicePreprocessor> make_device_input(const LoaderOptions& loader) const;
   at::Tensor logits(const at::Tensor& images);
+  /// The same, run.micro_batch rows at a time.
+  at::Tensor logits_in_parts(const at::Tensor& images);
 
   RunOptions options_;
   Communicator communicator_;
