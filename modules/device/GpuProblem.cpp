@@ -10,6 +10,11 @@ std::string major_of(const std::string& version) {
   return version.substr(0, version.find('.'));
 }
 
+std::string minor_of(const std::string& version) {
+  const std::size_t dot = version.find('.');
+  return dot == std::string::npos ? "0" : version.substr(dot + 1);
+}
+
 /// " 550.54.15", or nothing where the version is not known.
 std::string after_space(const std::string& version) {
   return version.empty() ? "" : " " + version;
@@ -28,11 +33,10 @@ GpuProblem driver_too_old(const GpuFindings& findings) {
       fmt::format("the NVIDIA driver{} is too old for CUDA {}", after_space(findings.driver), findings.cuda_runtime);
   text.why =
       fmt::format("it serves CUDA up to {}, {}; {}", findings.cuda_driver, driver_needs(findings), findings.error);
-  const std::string major = major_of(findings.cuda_runtime);
   text.suggestion = fmt::format(
       "Update the driver, put the libraries of NVIDIA's package cuda-compat-{}-{} on LD_LIBRARY_PATH, or build with a "
       "LibTorch for the driver's CUDA (docs/gpu.md).",
-      major, findings.cuda_runtime.substr(major.size() + 1));
+      major_of(findings.cuda_runtime), minor_of(findings.cuda_runtime));
   return text;
 }
 

@@ -184,8 +184,8 @@ std::optional<GpuProblem> gpu_problem() {
 
 GpuSoftware gpu_software() {
   int driver = 0, runtime = 0;
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || cudaRuntimeGetVersion(&runtime) != cudaSuccess)
-    static_cast<void>(cudaGetLastError());
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) static_cast<void>(cudaGetLastError());
+  if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) static_cast<void>(cudaGetLastError());
   GpuSoftware software;
   software.driver = nvidia_driver_version();
   software.cuda_driver = cuda_version_text(driver);

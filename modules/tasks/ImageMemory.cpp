@@ -1,5 +1,8 @@
 // The memory that training on images takes.
 
+#include <algorithm>
+
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
@@ -11,10 +14,15 @@ namespace multicard {
 
 namespace {
 
-/// Takes the network out of the company of other ranks and gives it its running statistics back at the end.
+/// Takes the network out of the company of other ranks and gives it its running statistics back at the end. cuDNN does
+/// not try its algorithms meanwhile: those for a few rows are not those of a step.
 class Alone {
  public:
-  explicit Alone(Network& network) : network_(network), reducer_(network.statistics_reducer()) {
+  explicit Alone(Network& network)
+      : network_(network),
+        reducer_(network.statistics_reducer()),
+        tries_algorithms_(at::globalContext().benchmarkCuDNN()) {
+    at::globalContext().setBenchmarkCuDNN(false);
     network_.set_statistics_reducer(nullptr);
     for (const NamedTensor& buffer : network_.buffers())
       before_.push_back(buffer.tensor.clone());
@@ -25,6 +33,7 @@ class Alone {
     for (std::size_t i = 0; i < before_.size(); ++i)
       at::Tensor(buffers[i].tensor).copy_(before_[i]);
     network_.set_statistics_reducer(reducer_);
+    at::globalContext().setBenchmarkCuDNN(tries_algorithms_);
   }
   Alone(const Alone&) = delete;
   Alone& operator=(const Alone&) = delete;
@@ -32,6 +41,7 @@ class Alone {
  private:
   Network& network_;
   StatisticsReducer* reducer_;
+  bool tries_algorithms_;
   std::vector<at::Tensor> before_;
 };
 
@@ -51,19 +61,30 @@ void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t row
 }
 
 std::int64_t ImageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
-  constexpr MeasuredSizes kRows{2, 3};
+  // Three rows of large images, or of a large network, might not fit themselves.
+  constexpr std::int64_t kLargest = 512, kSmallest = 64;
   const Alone alone(*network_);
+  for (std::int64_t size = std::min<std::int64_t>(options_.data.image_size, kLargest);; size /= 2)
+    try {
+      return work_bytes_by(size, rows, backward);
+    } catch (const c10::OutOfMemoryError&) {
+      if (size / 2 < kSmallest) throw;
+    }
+}
+
+std::int64_t ImageTask::work_bytes_by(std::int64_t size, std::int64_t rows,
+                                      const std::function<void(const at::Tensor&)>& backward) {
+  const std::int64_t pixels = size * size, wanted = std::int64_t{options_.data.image_size} * options_.data.image_size;
   const SizedWork work = [&](std::int64_t number) {
-    const std::int64_t size = options_.data.image_size;
     Batch batch;
-    batch.num_rows = batch.global_rows = number;
+    batch.num_rows = batch.global_rows = number / pixels;
     batch.inputs =
-        at::zeros({number, 3, size, size}, at::TensorOptions().dtype(master_type(precision_)).device(device_))
+        at::zeros({batch.num_rows, 3, size, size}, at::TensorOptions().dtype(master_type(precision_)).device(device_))
             .contiguous(memory_format(options_));
-    batch.targets = at::zeros({number}, at::TensorOptions().dtype(at::kLong).device(device_));
+    batch.targets = at::zeros({batch.num_rows}, at::TensorOptions().dtype(at::kLong).device(device_));
     return [this, batch, &backward] { backward(forward(batch).value); };
   };
-  return predicted_peak(device_, work, kRows, rows);
+  return predicted_peak(device_, work, {2 * pixels, 3 * pixels}, rows * wanted);
 }
 
 }  // namespace multicard

@@ -22,9 +22,10 @@ std::string part(const char* name, std::int64_t number) {
 std::string MemoryNeed::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {})",
+  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {}{})",
                      bytes(total()), weights, bytes(gradients), bytes(optimizer), part("average", average),
-                     bytes(activations), part("batches", batches), part("buffers", other), bytes(loader));
+                     bytes(activations), part("batches", batches), part("buffers", other), bytes(loader),
+                     part("checkpoint copies", copies));
 }
 
 std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {

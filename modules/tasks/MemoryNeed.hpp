@@ -21,12 +21,13 @@ struct MemoryNeed {
   std::int64_t frozen = 0;       ///< weights that are not trained
   std::int64_t batches = 0;      ///< inputs on the compute device
   std::int64_t other = 0;        ///< buffers of the model and what libraries keep on the device
+  std::int64_t copies = 0;       ///< of a checkpoint being written, in host memory of rank 0
 
   /// What a GPU must hold.
   std::int64_t on_device() const {
     return parameters + frozen + gradients + optimizer + average + activations + batches + other;
   }
-  std::int64_t total() const { return on_device() + loader; }
+  std::int64_t total() const { return on_device() + loader + copies; }
   /// "1.1 GB a rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"
   std::string text() const;
 };

@@ -153,7 +153,8 @@ void Session::train(StopMonitor* stop) {
                            [this] { checkpoints_.let_change(); }};
   trainer_ = std::make_unique<Trainer>(parts, settings);
   open_feed();
-  if (options_.run.keep_checkpoints > 0) checkpoints_.prepare(checkpoint_parts());
+  if (options_.run.keep_checkpoints > 0)
+    agreed(communicator_, [&] { checkpoints_.prepare(checkpoint_parts()); });  // memory may run out on rank 0
   if (options_.evaluate.at_start && first_step_ == 0) evaluate_now();
   if (first_step_ == 0) ask(Moment::start);
   epoch_start_ = SteadyClock::now();

@@ -64,6 +64,7 @@ class Session {
   std::string backend_name() const;
   NamedTensors optimizer_state() const;
   MemoryNeed lasting_need(std::int64_t rows);
+  std::int64_t wire_bytes(int num_ranks) const;
   MemoryNeed predict_memory();
   void record_memory(RankRecord& record) const;
   void train(StopMonitor* stop);

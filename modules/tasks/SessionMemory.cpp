@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/Blocks.hpp"
+#include "base/Log.hpp"
 #include "base/System.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
@@ -19,9 +20,10 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return bytes;
 }
 
-/// Ranks that share a GPU share what the driver has left, and each keeps what it has taken.
-std::int64_t available_bytes(const DeviceChoice& device, int ranks_of_node) {
-  if (!device.gpu) return available_memory_bytes() / ranks_of_node;
+/// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
+/// memory, of which the copies are taken off first.
+std::int64_t available_bytes(const DeviceChoice& device, const MemoryNeed& need, int ranks_of_node) {
+  if (!device.gpu) return (available_memory_bytes() - need.copies) / ranks_of_node + need.copies;
   return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
 }
 
@@ -47,9 +49,22 @@ MemoryNeed Session::lasting_need(std::int64_t rows) {
   need.average = 2 * averaged;  // one to keep, one while it is evaluated
   const Reading reading = strategy_->reading();
   task_->add_memory(need, rows, reading == Reading::none ? 0 : reading == Reading::part ? rows : task_->rows_in(0));
+  if (communicator_.is_root() && options_.run.keep_checkpoints > 0)
+    for (const CheckpointPart& part : checkpoint_parts())
+      need.copies += bytes_of(tensors_of(part.tensors));
   const std::int64_t known = need.parameters + need.frozen + need.gradients + need.optimizer + averaged;
   need.other = std::max<std::int64_t>(0, device_memory(device_.device).allocated - known);
+  if (device_.gpu && options_.parallel.gradient_dtype != "same") need.other += wire_bytes(communicator_.size());
   return need;
+}
+
+/// Of a sum in 16 bits over NCCL: a bucket, the other ranks' parts of it, and a part in float32.
+std::int64_t Session::wire_bytes(int num_ranks) const {
+  std::int64_t largest = 0;
+  for (const at::Tensor& gradient : strategy_->gradients())
+    largest = std::max(largest, gradient.numel());
+  largest = std::max(largest, collectives_->bucket_bytes() / 4);
+  return 2 * 2 * largest + 4 * largest / num_ranks;
 }
 
 MemoryNeed Session::predict_memory() {
@@ -64,7 +79,7 @@ MemoryNeed Session::predict_memory() {
   };
   try {
     add_work(at_once);
-    const std::int64_t available = available_bytes(device_, topology_.local_size);
+    const std::int64_t available = available_bytes(device_, need, topology_.local_size);
     const auto needed = [&] { return device_.gpu ? need.on_device() : need.total(); };
     if (needed() > available) {
       const MemoryNeed wanted = need;
@@ -74,6 +89,10 @@ MemoryNeed Session::predict_memory() {
       });
       throw out_of_memory_error(wanted, available, fitting);
     }
+    if (device_.gpu && with_gaps(needed()) > available)
+      log_warning(
+          "little of the GPU's memory is left over: gaps between its blocks may end this run; "
+          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
   } catch (const c10::Error& error) {
     if (const auto found = device_error(error, " while the memory of a step was measured", lasting_need(rows).text()))
       throw *found;

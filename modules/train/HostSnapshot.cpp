@@ -62,6 +62,7 @@ void HostSnapshot::prepare(const CheckpointParts& parts) {
     bytes += bytes_for(tensor);
     if (tensor.is_cuda()) device = tensor.device();
   });
+  memory_.reset();  // never two at a time
   memory_ = make_host_memory(bytes, device);
   auto* place = static_cast<std::byte*>(memory_.data_ptr());
   for (const CheckpointPart& part : parts) {

@@ -13,7 +13,7 @@ namespace multicard {
 /// here waits for the device.
 ///
 /// All ranks hold equal scales: whoever sees the summed gradients tells the others what it found (see
-/// Trainer::sum_over_ranks).
+/// Trainer::update_and_sum).
 class LossScaler {
  public:
   static constexpr double kStart = 65536;
