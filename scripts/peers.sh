@@ -31,8 +31,8 @@ peers_that_run() {
   if [ "$*" = eager ] || "$with" "$python" -c 'import triton' 2>/dev/null; then
     echo "$*"
   else
-    say "no triton here, which torch.compile needs on a GPU: the peer runs eager; for the other modes let TORCH_ROOT name"
-    say "the torch of a Python that has triton"
+    say "no triton here, which torch.compile needs on a GPU: the peer runs eager. Let TORCH_ROOT name the torch of a"
+    say "Python that has triton for the other modes."
     echo eager
   fi
 }
