@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from cases import IMAGE, LANGUAGE, check_case, pairwise_cases
-from fake_run import IMAGE_DECK, FakeGpuTest, main, run
+from fake_run import IMAGE_DECK, FakeGpuTest, main, memory_of, run
 
 
 class Commands(FakeGpuTest):
@@ -35,6 +35,20 @@ class Commands(FakeGpuTest):
                                          "sweep: {ranks: [1, 2], precision: [fp32, bf16]}\n")
         self.expect(0, run(2, "sweep", sweep), r"\[4/4\]")
         self.assertEqual({"complete"}, {one["status"] for one in self.runs(self.path("sweep/results.h5"))})
+
+    def test_a_variant_keeps_no_memory_of_the_one_before(self):
+        self.write("base.yaml", IMAGE_DECK)
+        sweep = self.write("sweep.yaml", "base: base.yaml\nrun: {output: SCRATCH/sweep}\n"
+                                         "limits: {steps: 3, skip_steps: 1}\nsweep: {data.image_size: [400, 32]}\n")
+        self.expect(0, run(1, "sweep", sweep))
+        large, small = (memory_of(self.path("sweep/results.h5"), name) for name in ("0000", "0001"))
+        for kind in ("device_peak_bytes", "device_reserved_bytes"):
+            self.assertLess(small[kind], large[kind] / 2)
+
+    def test_more_ranks_than_gpus_can_be_asked_about(self):
+        code, out, err = run(2, "info", "--selftest", "--json", devices=1)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(json.loads(out)["ranks"]), 2)
 
     def test_segments_that_grow_are_memory_too(self):
         """The allocator's setting of slurm/env/h100.sh, which goes through the driver."""

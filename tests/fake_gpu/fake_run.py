@@ -131,12 +131,12 @@ def difference(short, long):
                   long.peak_device_bytes - short.peak_device_bytes)
 
 
-def memory_of(results):
-    """Bytes of a results file by what they are: the peaks of rank 0, and `predicted` where it is recorded."""
+def memory_of(results, name="main"):
+    """Bytes of a run in a results file by what they are: the peaks of rank 0, and `predicted` where it is recorded."""
     found = {}
     for key, path in (("device_peak_bytes", "device_peak_bytes"), ("device_reserved_bytes", "device_reserved_bytes"),
                       ("predicted", "model/predicted_total")):
-        done = subprocess.run([H5DUMP, "-y", "-d", "/runs/main/memory/" + path, str(results)], capture_output=True,
+        done = subprocess.run([H5DUMP, "-y", "-d", "/runs/%s/memory/%s" % (name, path), str(results)], capture_output=True,
                               text=True)
         if done.returncode == 0:
             found[key] = int(re.search(r"DATA \{\s*(\d+)", done.stdout)[1])

@@ -45,9 +45,9 @@ class MemoryTest(unittest.TestCase):
         cls.inputs = Inputs(folder)
         cls.output = Path(folder, "out")
 
-    def train(self, deck, *overrides, **settings):
+    def train(self, deck, *overrides, ranks=1, **settings):
         shutil.rmtree(self.output, True)
-        return run(1, "run", SOURCE / "inputs" / deck, "run.output=%s" % self.output, "run.device=cuda",
+        return run(ranks, "run", SOURCE / "inputs" / deck, "run.output=%s" % self.output, "run.device=cuda",
                    "run.epochs=null", "run.steps=3", "run.keep_checkpoints=0", "run.checkpoint_every=0",
                    "data.test=null", "evaluate={at_start: false, every_epochs: 0}", *overrides, **settings)
 
@@ -70,6 +70,13 @@ class ImageMemory(MemoryTest):
                 self.check("image/fashion_mnist.yaml", self.inputs.fashion(), "model={name: %s, classes: 10}" % model,
                            "data.image_size=%d" % size, "run.global_batch=%d" % batch, "precision=%s" % precision,
                            cudnn_workspace=WORKSPACE)
+
+    def test_ranks_that_share_a_gpu_share_its_memory(self):
+        overrides = [self.inputs.fashion(), "data.image_size=160", "run.global_batch=64", "parallel.share_gpu=true"]
+        for devices, expected in ((2, 0), (1, 3)):
+            code, _, err = self.train("image/fashion_mnist.yaml", *overrides, ranks=2, devices=devices, memory_mib=2000)
+            self.assertEqual(code, expected, err)
+        self.assertRegex(err, "would need .*run.micro_batch=")
 
     def test_the_refusal_names_a_micro_batch_that_fits(self):
         overrides = [self.inputs.fashion(), "data.image_size=160", "run.global_batch=128"]
