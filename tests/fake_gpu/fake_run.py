@@ -136,8 +136,8 @@ def memory_of(results, name="main"):
     found = {}
     for key, path in (("device_peak_bytes", "device_peak_bytes"), ("device_reserved_bytes", "device_reserved_bytes"),
                       ("predicted", "model/predicted_total")):
-        done = subprocess.run([H5DUMP, "-y", "-d", "/runs/%s/memory/%s" % (name, path), str(results)], capture_output=True,
-                              text=True)
+        place = "/runs/%s/memory/%s" % (name, path)
+        done = subprocess.run([H5DUMP, "-y", "-d", place, str(results)], capture_output=True, text=True)
         if done.returncode == 0:
             found[key] = int(re.search(r"DATA \{\s*(\d+)", done.stdout)[1])
     return found
