@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "base/Error.hpp"
+#include "device/StagedCopies.hpp"
 #include "nn/LlamaBlock.hpp"
 #include "nn/Products.hpp"
 #include "nn/Random.hpp"
@@ -166,11 +167,13 @@ void Llama::add_adapters(const AdapterOptions& options) {
     append(impl_->adapters, block.adapters());
   }
   const at::NoGradGuard no_grad;
+  StagedCopies copies;
   for (std::size_t i = 0; i < impl_->adapters.size(); i += 2) {  // A and B in turn
-    at::Tensor a = impl_->adapters[i].tensor;
+    const at::Tensor& a = impl_->adapters[i].tensor;
     const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
-    a.copy_(uniform_values(a.sizes(), bound, options.seed, i));
+    copies.copy(a, uniform_values(a.sizes(), bound, options.seed, i));
   }
+  copies.finish();
   impl_->dropout = options.dropout;
   impl_->parameters = impl_->adapters;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/ones.h>
@@ -12,6 +13,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "device/StagedCopies.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -74,14 +76,18 @@ void Network::freeze(const std::vector<std::string>& patterns) {
 }
 
 void Network::to(at::Device device, at::ScalarType dtype, at::MemoryFormat layout) {
+  StagedCopies copies;
   for (const NamedTensor& entry : state_) {
     at::Tensor tensor = entry.tensor;
     if (!tensor.is_floating_point()) continue;
-    at::Tensor moved = tensor.detach().to(device, dtype);
-    if (moved.dim() == 4) moved = moved.contiguous(layout);
+    const at::MemoryFormat format = tensor.dim() == 4 ? layout : at::MemoryFormat::Contiguous;
+    const at::Tensor moved =
+        at::empty(tensor.sizes(), at::TensorOptions().dtype(dtype).device(device).memory_format(format));
+    copies.copy(moved, tensor.detach());
     tensor.mutable_grad().reset();
     tensor.set_data(moved);
   }
+  copies.finish();
 }
 
 at::Tensor Network::add_parameter(const std::string& name, at::IntArrayRef sizes, const Initial& initial) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorProblems.hpp"
 
@@ -76,16 +77,17 @@ bool is_computable(const std::string& name) {
 }
 
 /// Copies 64 MB at a time and gives the source's pages back behind it.
-void copy_in_pieces(const at::Tensor& target, const at::Tensor& source, std::span<const std::byte> mapped) {
+void copy_in_pieces(StagedCopies& copies, const at::Tensor& target, const at::Tensor& source,
+                    std::span<const std::byte> mapped) {
   if (!target.is_contiguous() || source.numel() == 0) {
-    at::Tensor(target).copy_(source);
+    copies.copy(target, source);
     return SafetensorsFile::give_back(mapped);
   }
   const at::Tensor to = target.view(-1), from = source.view(-1);
   const auto piece = static_cast<std::int64_t>(kPieceBytes / source.element_size());
   for (std::int64_t at = 0; at < from.numel(); at += piece) {
     const std::int64_t length = std::min(piece, from.numel() - at);
-    to.narrow(0, at, length).copy_(from.narrow(0, at, length));
+    copies.copy(to.narrow(0, at, length), from.narrow(0, at, length));
     const auto element = source.element_size();
     SafetensorsFile::give_back(
         mapped.subspan(static_cast<std::size_t>(at) * element, static_cast<std::size_t>(length) * element));
@@ -245,8 +247,11 @@ void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) con
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
   });
   const at::NoGradGuard no_grad;
+  StagedCopies staged;
   for (const Copy& copy : copies)
-    copy_in_pieces(*copy.to, files_[copy.from->file].second->view(copy.from->entry->name), copy.from->entry->bytes);
+    copy_in_pieces(staged, *copy.to, files_[copy.from->file].second->view(copy.from->entry->name),
+                   copy.from->entry->bytes);
+  staged.finish();
 }
 
 std::string ModelFolder::sha256() const {

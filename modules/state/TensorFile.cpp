@@ -11,6 +11,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "base/Error.hpp"
+#include "device/StagedCopies.hpp"
 #include "state/TensorProblems.hpp"
 
 namespace multicard {
@@ -109,9 +110,10 @@ void copy_into(const NamedTensors& targets, const TensorFile& file) {
       refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(),
                    "Check the model's width and number of classes.");
 
-  const at::NoGradGuard no_grad;
+  StagedCopies copies;
   for (const NamedTensor& target : targets)
-    if (file.contains(target.name)) at::Tensor(target.tensor).copy_(file.view(target.name));
+    if (file.contains(target.name)) copies.copy(target.tensor, file.view(target.name));
+  copies.finish();
 }
 
 }  // namespace multicard

@@ -52,7 +52,7 @@ class DeviceErrors(EndingsTest):
 
     def test_an_error_of_one_gpu(self):
         self.expect(3, run(1, "run", self.image, "run.steps=1000", is_async=True, fail_at=5000, fail_error=ECC_ERROR),
-                    "uncorrectable ECC error", "rank 0")
+                    "the device failed", "uncorrectable ECC error")
 
     def test_an_error_of_one_gpu_of_two(self):
         for failing in (0, 1):

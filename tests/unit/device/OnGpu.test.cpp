@@ -10,6 +10,7 @@
 #include "device/Device.hpp"
 #include "device/Memory.hpp"
 #include "device/Readback.hpp"
+#include "device/StagedCopies.hpp"
 #include "device/StepClock.hpp"
 #include "support/no_waiting.hpp"
 
@@ -75,6 +76,24 @@ TEST_F(OnGpu, UploadsArriveInOrderAndAreCounted) {
   }
 
   EXPECT_EQ(uploader->bytes_copied(), 4 * 400000);
+}
+
+TEST_F(OnGpu, StagedCopiesArrive) {
+  StagedCopies copies;
+  std::vector<at::Tensor> sent, there;
+  for (const std::int64_t numel : {1, 1000, 3'000'000, 5, 9'000'000, 2'000'000}) {  // the pieces hold 4,194,304
+    sent.push_back(at::rand({numel}));
+    there.push_back(at::empty({numel}, at::TensorOptions(at::kFloat).device(device_)));
+    copies.copy(there.back(), sent.back());
+  }
+  sent.push_back(at::rand({4, 3, 5, 5}));
+  there.push_back(at::empty(
+      {4, 3, 5, 5}, at::TensorOptions(at::kDouble).device(device_).memory_format(at::MemoryFormat::ChannelsLast)));
+  copies.copy(there.back(), sent.back());
+  copies.finish();
+
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    EXPECT_TRUE(at::equal(there[i].cpu(), sent[i].to(there[i].scalar_type()))) << i;
 }
 
 TEST_F(OnGpu, ReadbackWaitsForNothingThatCameAfterIt) {
