@@ -32,6 +32,11 @@ std::int64_t with_rounding(std::int64_t bytes) {
   return bytes + bytes / 32;
 }
 
+/// Where the device has memory of its own, only that counts.
+std::int64_t needed(const MemoryNeed& need, const DeviceChoice& device) {
+  return device.gpu ? need.on_device() : need.total();
+}
+
 /// What must be available so that gaps between blocks do not end a run; measured up to 7 % of what is allocated.
 std::int64_t with_gaps(std::int64_t bytes) {
   return bytes + bytes / 10;
@@ -67,32 +72,36 @@ std::int64_t Session::wire_bytes(int num_ranks) const {
   return 2 * 2 * largest + 4 * largest / num_ranks;
 }
 
+/// Of a rank that computes on `at_once` of its `rows` at a time.
+MemoryNeed Session::need_for(std::int64_t rows, std::int64_t at_once) {
+  const auto backward = [&](const at::Tensor& loss) { strategy_->backward(loss, /*is_last=*/false); };
+  const std::int64_t work = at_once > 0 ? task_->work_bytes(at_once, backward) : 0;
+  MemoryNeed need = lasting_need(rows);  // after the work, which makes libraries allocate what they keep
+  need.activations = std::max(need.activations, device_.gpu ? with_rounding(work) : work);
+  return need;
+}
+
+void Session::check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t at_once) {
+  const std::int64_t available = available_bytes(device_, need, topology_.local_size);
+  if (needed(need, device_) > available) {
+    const auto fits = [&](std::int64_t number) {
+      return with_gaps(needed(need_for(rows, number), device_)) <= available;
+    };
+    throw out_of_memory_error(need, available, largest_that_fits(at_once - 1, fits));
+  }
+  if (device_.gpu && with_gaps(needed(need, device_)) > available)
+    log_warning(
+        "little of the GPU's memory is left over: gaps between its blocks may end this run; "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
+}
+
 MemoryNeed Session::predict_memory() {
   const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
   const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
   MemoryNeed need;
-  const auto add_work = [&](std::int64_t number) {
-    const auto backward = [&](const at::Tensor& loss) { strategy_->backward(loss, /*is_last=*/false); };
-    const std::int64_t work = number > 0 ? task_->work_bytes(number, backward) : 0;
-    need = lasting_need(rows);  // after the first work, which makes libraries allocate what they keep
-    need.activations = std::max(need.activations, device_.gpu ? with_rounding(work) : work);
-  };
   try {
-    add_work(at_once);
-    const std::int64_t available = available_bytes(device_, need, topology_.local_size);
-    const auto needed = [&] { return device_.gpu ? need.on_device() : need.total(); };
-    if (needed() > available) {
-      const MemoryNeed wanted = need;
-      const std::int64_t fitting = largest_that_fits(at_once - 1, [&](std::int64_t number) {
-        add_work(number);
-        return with_gaps(needed()) <= available;
-      });
-      throw out_of_memory_error(wanted, available, fitting);
-    }
-    if (device_.gpu && with_gaps(needed()) > available)
-      log_warning(
-          "little of the GPU's memory is left over: gaps between its blocks may end this run; "
-          "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
+    need = need_for(rows, at_once);
+    check_fits(need, rows, at_once);
   } catch (const c10::Error& error) {
     if (const auto found = device_error(error, " while the memory of a step was measured", lasting_need(rows).text()))
       throw *found;
@@ -113,7 +122,7 @@ void Session::record_memory(RankRecord& record) const {
   record.memory["model/gradients"] = memory_need_.gradients;
   record.memory["model/optimizer"] = memory_need_.optimizer;
   record.memory["model/activations"] = memory_need_.activations;
-  record.memory["model/predicted_total"] = device_.gpu ? memory_need_.on_device() : memory_need_.total();
+  record.memory["model/predicted_total"] = needed(memory_need_, device_);
   record.memory["model/checkpoint_copies"] = checkpoints_.num_bytes();
 }
 
