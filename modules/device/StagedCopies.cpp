@@ -4,8 +4,8 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "device/CurrentStream.hpp"
 #include "device/HostMemory.hpp"
 
 namespace multicard {
@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kPiece = std::int64_t{16} << 20;
 constexpr std::int64_t kAlignment = 64;
-
-c10::Stream current_stream(at::Device device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-}
 
 }  // namespace
 

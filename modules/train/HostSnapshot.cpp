@@ -10,6 +10,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "device/CurrentStream.hpp"
 #include "device/HostMemory.hpp"
 
 namespace multicard {
@@ -34,10 +35,6 @@ void for_each_tensor(const CheckpointParts& parts, const Body& body) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     for (std::size_t j = 0; j < parts[i].tensors.size(); ++j)
       body(parts[i].tensors[j].tensor, i, j);
-}
-
-c10::Stream current_stream(at::Device device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 /// \file Blocks of a GPU kernel on the CPU: every thread of a block is a fiber, which runs until it has to wait for
-/// others; which of those that can run goes on is chosen by an Order. A kernel whose threads race for memory gives
+/// others; which of those that can run does so next is chosen by an Order. A kernel whose threads race for memory gives
 /// other results in another order.
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <sanitizer/common_interface_defs.h>
 
-// What MPI and LibTorch keep until the process ends is no leak.
+// What MPI and LibTorch keep until the process ends is not a leak.
 extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier): its name
   return "detect_leaks=0";
 }
