@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "base/Shown.hpp"
+
 namespace multicard {
 
 namespace {
@@ -16,11 +18,11 @@ std::string compose(const std::string& problem, const std::string& why, const st
 }  // namespace
 
 Error::Error(ExitCode code, std::string problem, std::string why, std::string suggestion)
-    : std::runtime_error(compose(problem, why, suggestion)),
+    : std::runtime_error(compose(shown(problem), shown(why), shown(suggestion))),
       code_(code),
-      problem_(std::move(problem)),
-      why_(std::move(why)),
-      suggestion_(std::move(suggestion)) {}
+      problem_(shown(problem)),
+      why_(shown(why)),
+      suggestion_(shown(suggestion)) {}
 
 Error Error::on_all_ranks() const {
   Error copy = *this;

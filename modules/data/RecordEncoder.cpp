@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Utf8.hpp"
 #include "data/RecordPieces.hpp"
 #include "text/Json.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/Utf8.hpp"
 #include "text/Regex.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 

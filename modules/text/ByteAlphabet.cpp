@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 

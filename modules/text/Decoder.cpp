@@ -8,10 +8,10 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "text/ByteAlphabet.hpp"
 #include "text/Json.hpp"
 #include "text/Pattern.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

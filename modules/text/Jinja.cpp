@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/Utf8.hpp"
 #include "text/JinjaSyntax.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Utf8.hpp"
 #include "text/Json.hpp"
 #include "text/Pattern.hpp"
 #include "text/Unicode.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

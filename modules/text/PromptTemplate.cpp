@@ -6,8 +6,8 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "text/PromptFormat.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 

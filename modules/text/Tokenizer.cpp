@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Utf8.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "text/TokenizerParts.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 

@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 

@@ -6,9 +6,9 @@
 
 #include "Data.hpp"
 #include "base/Error.hpp"
+#include "base/Utf8.hpp"
 #include "text/StreamDecoder.hpp"
 #include "text/Tokenizer.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/Utf8.hpp"
 #include "text/ByteAlphabet.hpp"
 #include "text/Regex.hpp"
-#include "text/Utf8.hpp"
 
 namespace multicard {
 namespace {

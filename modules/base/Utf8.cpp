@@ -1,4 +1,4 @@
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -62,6 +62,11 @@ bool is_valid_utf8(std::string_view text) {
     if (sequence.length == 1) at = skip_ascii(text, at);
   }
   return true;
+}
+
+std::size_t valid_length(std::string_view text, std::size_t at) {
+  const Sequence sequence = sequence_at(text, at);
+  return sequence.is_whole ? sequence.length : 0;
 }
 
 std::string repaired_utf8(std::string_view text) {

@@ -12,6 +12,8 @@ bool is_valid_utf8(std::string_view text);
 /// The text with every maximal broken part replaced by U+FFFD (Unicode 15, chapter 3.9; what Rust and Python do).
 std::string repaired_utf8(std::string_view text);
 
+/// Bytes of the character that stands at `at`; 0 where the text is invalid there.
+std::size_t valid_length(std::string_view text, std::size_t at);
 /// Length in bytes of the character of valid UTF-8 that starts with `lead`.
 std::size_t utf8_length(char lead);
 /// The character of valid UTF-8 that starts at `at`; moves `at` behind it.

@@ -1,0 +1,48 @@
+#include "base/AnyError.hpp"
+
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace multicard {
+
+namespace {
+
+std::string problem_of(const std::filesystem::filesystem_error& error) {
+  if (error.path1().empty()) return "a file cannot be reached";
+  const std::string first = error.path1().string();
+  return error.path2().empty() ? fmt::format("{} cannot be reached", first)
+                               : fmt::format("{} and {} cannot be reached", first, error.path2().string());
+}
+
+}  // namespace
+
+Error as_error(const std::exception& error) {
+  if (const auto* own = dynamic_cast<const Error*>(&error)) return *own;
+  if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return DataError(problem_of(*files), files->code().message());
+  if (dynamic_cast<const nlohmann::json::exception*>(&error))
+    return DataError("a JSON file is damaged", reason_of(error));
+  if (const auto* system = dynamic_cast<const std::system_error*>(&error))
+    return EnvironmentError("the system refused a resource", system->code().message());
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return EnvironmentError("out of memory", "an allocation on the host failed",
+                            "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.");
+  return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
+}
+
+std::string reason_of(const std::exception& error) {
+  const auto* json = dynamic_cast<const nlohmann::json::exception*>(&error);
+  if (!json) return error.what();
+  // "[json.exception.type_error.302] type must be string, but is number"
+  constexpr int kAccessThrough = 304, kAccessByNumber = 306;  // at(), operator[] and value() of another type
+  if (json->id >= kAccessThrough && json->id <= kAccessByNumber) return "a value is of another type than expected";
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+}  // namespace multicard
