@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 #include "config/Yaml.hpp"
 
@@ -23,11 +21,16 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
     {{"run.steps", "run.epochs"}, {"run.batch_per_rank", "run.global_batch"}}};
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path))
-    throw UsageError(fmt::format("deck {} cannot be read", path), in ? "it is a folder" : system_error_text(errno),
-                     "Name a YAML file.");
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  constexpr std::uint64_t kLongest = 4 << 20;
+  if (const auto why = why_unreadable(path))
+    throw UsageError(fmt::format("deck {} cannot be read", path), *why, "Name a YAML file.");
+  RegularFile file(path);
+  if (file.size() > kLongest)
+    throw UsageError(fmt::format("deck {} cannot be read", path),
+                     fmt::format("its {} bytes are more than a deck can have", file.size()), "Name a YAML file.");
+  std::string text(kLongest, '\0');
+  text.resize(file.read(text.data(), text.size()));
+  return text;
 }
 
 void collect_leaves(const Value& map, const std::string& prefix, Deck::Assignments& out) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "data/ImageCodec.hpp"
 
 namespace multicard {
@@ -14,6 +15,7 @@ namespace multicard {
 namespace {
 
 std::unique_ptr<ImageDecoder> open_decoder(const std::string& path) {
+  require_regular_file(path);
   PictureFile file(std::fopen(path.c_str(), "rb"));
   if (!file) throw DataError(fmt::format("{} cannot be read", path), system_error_text(errno));
   std::array<unsigned char, 4> head{};

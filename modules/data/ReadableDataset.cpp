@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <filesystem>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 
 namespace multicard {
 
@@ -24,36 +24,29 @@ namespace {
 class ReadableDataset::PlainFile {
  public:
   PlainFile(std::string path, const Hdf5Dataset& dataset);
-  ~PlainFile() { close(descriptor_); }
-  PlainFile(const PlainFile&) = delete;
-  PlainFile& operator=(const PlainFile&) = delete;
-
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
 
  private:
-  std::string path_;
+  RegularFile file_;
   std::uint64_t start_;
-  int descriptor_;
 };
 
-ReadableDataset::PlainFile::PlainFile(std::string path, const Hdf5Dataset& dataset) : path_(std::move(path)) {
+ReadableDataset::PlainFile::PlainFile(std::string path, const Hdf5Dataset& dataset) : file_(std::move(path)) {
   const std::optional<std::uint64_t> start = dataset.file_offset();
   // A dataset without rows has no place in the file.
   if (!start && dataset.num_elements() > 0)
-    throw DataError(fmt::format("{} cannot be read with data.read: pread", path_),
+    throw DataError(fmt::format("{} cannot be read with data.read: pread", file_.path()),
                     fmt::format("{} is stored in chunks, not in one piece", dataset.path()),
                     "Use data.read: hdf5 or prepare it again.");
   start_ = start.value_or(0);
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) throw DataError(fmt::format("cannot open {}", path_), system_error_text(errno));
 }
 
 void ReadableDataset::PlainFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
-    const ssize_t got = pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(start_ + offset));
+    const ssize_t got = pread(file_.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(start_ + offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw DataError(fmt::format("reading {} failed", path_), system_error_text(errno));
-    if (got == 0) throw_cut_short(path_, fmt::format("it ends before byte {}", start_ + offset + bytes.size()));
+    if (got < 0) throw DataError(fmt::format("reading {} failed", file_.path()), system_error_text(errno));
+    if (got == 0) throw_cut_short(file_.path(), fmt::format("it ends before byte {}", start_ + offset + bytes.size()));
     offset += static_cast<std::uint64_t>(got);
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }

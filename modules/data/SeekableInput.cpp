@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 
 namespace multicard {
 
@@ -15,6 +16,7 @@ struct SeekableInput::Handle {
 };
 
 SeekableInput::SeekableInput(const std::string& path) : path_(path) {
+  require_regular_file(path);
   errno = 0;
   gzFile file = gzopen(path.c_str(), "rb");
   if (!file) fail(errno != 0 ? system_error_text(errno) : "out of memory");

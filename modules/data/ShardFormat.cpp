@@ -1,12 +1,11 @@
 #include "data/ShardFormat.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 
 namespace multicard {
 
@@ -18,10 +17,10 @@ std::string command_for(const std::string& kind) {
 
 bool is_of_another_kind(const std::string& path) {
   constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
-  std::ifstream file(path, std::ios::binary);
+  if (why_unreadable(path)) return false;
+  RegularFile file(path);
   std::string start(kSignature.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return !std::filesystem::is_directory(path) && file && start != kSignature;
+  return file.read(start.data(), start.size()) == start.size() && start != kSignature;
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ Hdf5File open_shard(const std::string& path, const std::string& kind, const Comm
   } catch (const Error& error) {
     if (!is_of_another_kind(path)) throw;
     const DataError told(fmt::format("{} is not {} {} shard", path, kind == "image" ? "an" : "a", kind),
-                         "it is no HDF5 file", fmt::format("Make shards of it with {}.", command_for(kind)));
+                         "it is not an HDF5 file", fmt::format("Make shards of it with {}.", command_for(kind)));
     if (error.scope() == Scope::all_ranks) throw told.on_all_ranks();
     throw told;
   }

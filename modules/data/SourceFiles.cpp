@@ -5,6 +5,7 @@
 #include "base/Blocks.hpp"
 #include "data/LongWork.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 
 namespace multicard {
 

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace multicard {
@@ -22,36 +21,6 @@ namespace {
 
 /// Linux moves at most this many bytes (0x7ffff000) at once.
 constexpr std::size_t kLargestCall = std::size_t{1} << 30;
-
-class InputFile {
- public:
-  explicit InputFile(const std::string& path) : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail(errno);
-  }
-  ~InputFile() { close(descriptor_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  /// Fewer bytes than wanted only at the end of the file.
-  std::size_t read(char* bytes, std::size_t wanted) {
-    std::size_t done = 0;
-    while (done < wanted) {
-      const ssize_t got = ::read(descriptor_, bytes + done, std::min(kLargestCall, wanted - done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail(errno);
-      if (got == 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    return done;
-  }
-
- private:
-  [[noreturn]] void fail(int number) const {
-    throw DataError(fmt::format("{} cannot be read", path_), system_error_text(number));
-  }
-  const std::string& path_;
-  int descriptor_;
-};
 
 class Inflater {
  public:
@@ -93,32 +62,13 @@ class Inflater {
   std::size_t left_ = 0;
 };
 
-class Sha256 {
- public:
-  Sha256() { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-  std::string hex() {
-    std::array<unsigned char, 32> digest{};
-    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
-    std::string text;
-    for (const unsigned char byte : digest)
-      text += fmt::format("{:02x}", byte);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
-};
-
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  InputFile file(path);
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  std::string bytes(error ? 0 : static_cast<std::size_t>(size), '\0');
+  RegularFile file(path);
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
   bytes.resize(file.read(bytes.data(), bytes.size()));
-  // Pipes and the files of /proc have no size.
+  // The files of /proc have no size, and others may grow.
   std::array<char, 1 << 14> chunk;
   while (const std::size_t got = file.read(chunk.data(), chunk.size()))
     bytes.append(chunk.data(), got);
@@ -181,21 +131,6 @@ void OutputFile::fail(int number) const {
   const bool is_full = number == ENOSPC || number == EDQUOT;
   throw DataError(fmt::format("{} cannot be written", path_), system_error_text(number),
                   is_full ? "Free some space or choose another folder." : "");
-}
-
-std::string sha256(std::string_view bytes) {
-  Sha256 digest;
-  digest.add(bytes);
-  return digest.hex();
-}
-
-std::string sha256_of_file(const std::string& path) {
-  InputFile file(path);
-  Sha256 digest;
-  std::string chunk(std::size_t{1} << 20, '\0');
-  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
-    digest.add(std::string_view(chunk).substr(0, got));
-  return digest.hex();
 }
 
 std::vector<std::string> expand_glob(const std::string& pattern) {

@@ -39,10 +39,6 @@ class OutputFile {
   int descriptor_;
 };
 
-/// SHA-256 as 64 hexadecimal digits.
-std::string sha256(std::string_view bytes);
-std::string sha256_of_file(const std::string& path);
-
 /// The paths that a shell pattern (`*`, `?`, `[...]`) matches, sorted byte by byte; names that start with a dot only
 /// match a dot. A DataError naming the pattern if there are none.
 std::vector<std::string> expand_glob(const std::string& pattern);

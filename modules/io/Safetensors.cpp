@@ -6,14 +6,13 @@
 #include <cstring>
 #include <set>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/AnyError.hpp"
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 
 namespace multicard {
@@ -37,16 +36,11 @@ struct Mapping {
 };
 
 Mapping map_file(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw DataError(fmt::format("{} cannot be read", path), system_error_text(errno));
-  struct stat status {};
-  const bool is_file = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  const auto size = static_cast<std::size_t>(is_file ? status.st_size : 0);
-  void* memory = size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
-  const int number = errno;
-  close(descriptor);
-  if (!is_file || size == 0) refuse(path, is_file ? "it is empty" : "it is not a file");
-  if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(number));
+  const RegularFile file(path);
+  const auto size = static_cast<std::size_t>(file.size());
+  if (size == 0) refuse(path, "it is empty");
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(errno));
   return {{memory, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); }}, size};
 }
 
@@ -65,7 +59,7 @@ json parse_header(const std::string& path, std::string_view text) {
     if (!header.is_object()) refuse(path, "its header is not a JSON object");
     return header;
   } catch (const json::exception& error) {
-    refuse(path, fmt::format("its header is not JSON: {}", error.what()));
+    refuse(path, fmt::format("its header is not JSON: {}", reason_of(error)));
   }
 }
 

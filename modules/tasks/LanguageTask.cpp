@@ -14,6 +14,7 @@
 #include "comm/Agreement.hpp"
 #include "device/Readback.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "tasks/DataReading.hpp"
 #include "tasks/StepSeed.hpp"
 #include "text/Tokenizer.hpp"

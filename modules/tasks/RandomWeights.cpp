@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 
 namespace multicard {
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/RegularFile.hpp"
+
 namespace multicard {
 
 namespace fs = std::filesystem;
@@ -14,6 +16,7 @@ namespace {
 
 /// Bytes of the lines before the first one of `first_step` or later, or the first that is not whole.
 std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
+  require_regular_file(path);
   std::ifstream file(path);
   std::uintmax_t bytes = 0;
   std::string line;

@@ -13,6 +13,7 @@
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
 #include "io/Hdf5.hpp"
+#include "io/Sha256.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_pictures.hpp"
 

@@ -13,6 +13,7 @@
 #include "data/SplitMix64.hpp"
 #include "data/TokenShards.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokenizer.hpp"
 

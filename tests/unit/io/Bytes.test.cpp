@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/Error.hpp"
+#include "io/Sha256.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

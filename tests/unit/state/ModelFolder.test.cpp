@@ -14,6 +14,7 @@
 
 #include "base/System.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "state/ShardedWriter.hpp"
 #include "support/test_world.hpp"
 

@@ -1,0 +1,56 @@
+#include "io/Sha256.hpp"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include "base/RegularFile.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::string hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+}  // namespace
+
+struct Sha256::Context {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> handle{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  EVP_DigestInit_ex(context_->handle.get(), EVP_sha256(), nullptr);
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::string_view bytes) {
+  EVP_DigestUpdate(context_->handle.get(), bytes.data(), bytes.size());
+}
+
+std::string Sha256::bytes() {
+  std::string digest(kBytes, '\0');
+  EVP_DigestFinal_ex(context_->handle.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr);
+  return digest;
+}
+
+std::string sha256(std::string_view bytes) {
+  Sha256 digest;
+  digest.add(bytes);
+  return hexadecimal(digest.bytes());
+}
+
+std::string sha256_of_file(const std::string& path) {
+  RegularFile file(path);
+  Sha256 digest;
+  std::string chunk(std::size_t{1} << 20, '\0');
+  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
+    digest.add(std::string_view(chunk).substr(0, got));
+  return hexadecimal(digest.bytes());
+}
+
+}  // namespace multicard

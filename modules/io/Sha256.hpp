@@ -1,0 +1,34 @@
+#pragma once
+/// \file SHA-256 of texts and files.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace multicard {
+
+/// The digest of bytes that come piece by piece.
+class Sha256 {
+ public:
+  static constexpr std::size_t kBytes = 32;
+
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+
+  void add(std::string_view bytes);
+  /// The digest of what was added; nothing can be added afterwards.
+  std::string bytes();
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+/// As 64 hexadecimal digits.
+std::string sha256(std::string_view bytes);
+std::string sha256_of_file(const std::string& path);
+
+}  // namespace multicard
