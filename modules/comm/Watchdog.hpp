@@ -18,6 +18,7 @@ namespace multicard {
 struct OpenOperation {
   const char* name;
   TimePoint since;
+  double least_limit_s;
 };
 
 /// A thread that looks at the open collectives of this rank. One that is open for longer than the limit calls
@@ -38,7 +39,8 @@ class Watchdog {
   /// Marks one operation as open for its lifetime. A null watchdog is allowed.
   class Guard {
    public:
-    Guard(Watchdog* watchdog, const char* operation);
+    /// \param least_limit_s a longer limit for what may take long without another rank having stopped
+    Guard(Watchdog* watchdog, const char* operation, double least_limit_s = 0);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/Thread.hpp"
 #include "data/BatchMaker.hpp"
 
 namespace multicard {
@@ -45,6 +46,8 @@ class ImageLoader::Engine {
     bool is_ready() const { return error || (is_read && num_prepared == pending.batch.num_rows); }
   };
 
+  /// Ends the threads that run.
+  void stop();
   ImageBatch make_now(std::int64_t step);
   void read_ahead();
   void work();
@@ -70,14 +73,23 @@ ImageLoader::Engine::Engine(BatchMaker maker, const LoaderOptions& options, std:
       next_step_(first_step),
       last_step_(last_step) {
   if (num_workers_ == 0) return;
-  threads_.emplace_back([this] { read_ahead(); });
   // Where the workers read, the first thread has next to nothing to do.
   if (maker_.reads_in_prepare()) ++num_workers_;
-  for (int worker = 0; worker < num_workers_; ++worker)
-    threads_.emplace_back([this] { work(); });
+  try {
+    threads_.push_back(start_thread("the loader's reader", [this] { read_ahead(); }));
+    for (int worker = 0; worker < num_workers_; ++worker)
+      threads_.push_back(start_thread("a worker of the loader", [this] { work(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 ImageLoader::Engine::~Engine() {
+  stop();
+}
+
+void ImageLoader::Engine::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/Thread.hpp"
+
 namespace multicard {
 
 /// Makes the batches of steps [first_step, last_step) in order, up to `prefetch` of them ahead in a thread; with 0 in
@@ -25,7 +27,7 @@ class ReadAhead {
         prefetch_(static_cast<std::size_t>(prefetch)),
         next_step_(first_step),
         last_step_(last_step) {
-    if (prefetch > 0) thread_ = std::thread([this, first_step] { run(first_step); });
+    if (prefetch > 0) thread_ = start_thread("the loader's thread", [this, first_step] { run(first_step); });
   }
 
   /// Ends the thread, without waiting for batches that are not begun.

@@ -12,6 +12,7 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
+#include "base/Thread.hpp"
 #include "comm/Agreement.hpp"
 
 namespace multicard {
@@ -167,6 +168,8 @@ int set_compute_threads(std::optional<int> request, const Topology& topology) {
   const int threads = request ? *request : openmp_threads().value_or(fair);
   if (threads < 1)
     throw UsageError(fmt::format("{} threads a rank are asked for", threads), "", "Use 1 or more.").on_all_ranks();
+  // libgomp ends the process where it cannot start one of its own.
+  require_threads(threads - 1, "a compute thread");
   at::set_num_threads(threads);
   // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
   static std::once_flag once;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+
+#include "base/AnyError.hpp"
 
 namespace multicard {
 
@@ -62,6 +65,16 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
   return EnvironmentError("the device failed" + when, why,
                           "Look for Xid and ECC errors (dmesg, nvidia-smi -q) and go on from the newest checkpoint. If "
                           "it comes again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
+}
+
+Error any_error(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  if (!of_torch) return as_error(error);
+  if (const auto found = device_error(*of_torch, "")) return *found;
+  if (contains_one_of(first_line(*of_torch), std::array{"can't allocate memory"})) return as_error(std::bad_alloc());
+  const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
+  return Error(ExitCode::defect, "unexpected error", backtrace ? of_torch->what() : of_torch->what_without_backtrace(),
+               "This is a defect: report it.");
 }
 
 }  // namespace multicard

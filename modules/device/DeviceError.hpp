@@ -15,4 +15,8 @@ namespace multicard {
 std::optional<EnvironmentError> device_error(const c10::Error& error, const std::string& when,
                                              const std::string& memory = {});
 
+/// as_error, which knows errors of LibTorch too: a device's (see above) and memory of the host that is not there are
+/// EnvironmentErrors. MULTICARD_BACKTRACE=1 adds the stack to defects.
+Error any_error(const std::exception& error);
+
 }  // namespace multicard

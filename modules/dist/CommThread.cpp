@@ -1,6 +1,7 @@
 #include "dist/CommThread.hpp"
 
 #include "base/Clock.hpp"
+#include "base/Thread.hpp"
 
 namespace multicard {
 
@@ -14,7 +15,7 @@ struct Finished {
 
 }  // namespace
 
-CommThread::CommThread() : thread_([this] { run(); }) {}
+CommThread::CommThread() : thread_(start_thread("the communication thread", [this] { run(); })) {}
 
 CommThread::~CommThread() {
   {

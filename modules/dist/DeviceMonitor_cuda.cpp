@@ -3,6 +3,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 
 #include "base/Log.hpp"
+#include "base/Thread.hpp"
 #include "comm/Mpi.hpp"
 #include "device/DeviceError.hpp"
 #include "dist/DeviceMonitor.hpp"
@@ -18,7 +19,7 @@ constexpr std::chrono::seconds kPatience{3};
 }  // namespace
 
 DeviceMonitor::DeviceMonitor(at::Device device, std::function<void()> check)
-    : device_(device), check_(std::move(check)), thread_([this] { run(); }) {}
+    : device_(device), check_(std::move(check)), thread_(start_thread("the monitor of a GPU", [this] { run(); })) {}
 
 DeviceMonitor::~DeviceMonitor() {
   {
@@ -40,11 +41,8 @@ std::optional<Error> DeviceMonitor::look() {
     while (!open_.empty() && open_.front().done->query())
       open_.pop_front();
     check_();
-  } catch (const Error& error) {
-    return error;
-  } catch (const c10::Error& error) {
-    if (const auto found = device_error(error, "")) return *found;
-    return Error(ExitCode::defect, "unexpected error", error.what_without_backtrace(), "This is a defect: report it.");
+  } catch (const std::exception& error) {
+    return any_error(error);
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "comm/Agreement.hpp"
+#include "base/Thread.hpp"
 #include "device/DeviceError.hpp"
 
 namespace multicard {
@@ -15,11 +15,10 @@ namespace {
 
 std::optional<Error> outcome_of(const std::function<void()>& job) {
   try {
-    return error_of(job);
+    job();
+    return std::nullopt;
   } catch (const std::exception& error) {
-    const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-    if (const auto found = of_torch ? device_error(*of_torch, "") : std::nullopt) return *found;
-    return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
+    return any_error(error);
   }
 }
 
@@ -49,7 +48,7 @@ BackgroundJob::~BackgroundJob() {
 void BackgroundJob::start(std::function<void()> job) {
   if (thread_.joinable()) throw std::logic_error("a job is started before the last one was waited for");
   progress_->running = true;
-  thread_ = std::thread([progress = progress_, job = std::move(job)] {
+  thread_ = start_thread("the writer of checkpoints", [progress = progress_, job = std::move(job)] {
     std::optional<Error> error = outcome_of(job);
     const std::lock_guard lock(progress->mutex);
     progress->error = std::move(error);
