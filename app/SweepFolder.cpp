@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/AnyError.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {
@@ -106,7 +108,7 @@ VariantFailure SweepFolder::failure(const Variant& variant) const {
     const nlohmann::json json = nlohmann::json::parse(read_file(file));
     return {static_cast<ExitCode>(json.at("exit_code").get<int>()), json.at("error").get<std::string>()};
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is damaged", file), error.what(), "Remove it: the variant then runs again.");
+    throw DataError(fmt::format("{} is damaged", file), reason_of(error), "Remove it: the variant then runs again.");
   }
 }
 

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "base/AnyError.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/HeldSignals.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
@@ -43,7 +45,7 @@ json answer(const Tokenizer& tokenizer, const std::string& line, const TokenizeA
     if (arguments.decode) return decoded(tokenizer, value);
     return encoded(tokenizer, value, arguments.no_special ? SpecialTokens::leave_out : SpecialTokens::add);
   } catch (const json::exception& error) {
-    throw DataError("it is not JSON", error.what());
+    throw DataError("it is not JSON", reason_of(error));
   }
 }
 
@@ -64,6 +66,7 @@ void tokenize(const TokenizeArguments& arguments) {
 }  // namespace
 
 ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world) {
+  const DeliveredSignals delivered;
   agreed(world, [&] {
     if (world.rank() == 0) tokenize(arguments);
   });

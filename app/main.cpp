@@ -1,15 +1,12 @@
 // multicard: parse the command line, start MPI, run one command, end every failure in one place.
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <new>
-
-#include <c10/util/Exception.h>
 
 #include "CommandLine.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
+#include "comm/HeldSignals.hpp"
 #include "comm/Mpi.hpp"
 #include "device/DeviceError.hpp"
 
@@ -27,30 +24,11 @@ int end_with(const Error& error) {
   abort_job(error.code());
 }
 
-/// What the exception that is being handled means to the user.
-Error current_error() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return EnvironmentError("out of memory", "an allocation on the host failed",
-                            "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.");
-  } catch (const c10::Error& error) {
-    if (const auto found = device_error(error, "")) return *found;
-    const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
-    return Error(ExitCode::defect, "unexpected error", backtrace ? error.what() : error.what_without_backtrace(),
-                 "This is a defect: report it.");
-  } catch (const std::exception& error) {
-    return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
-  }
-}
-
 int guarded(const Command& command, const Communicator& world) {
   try {
     return static_cast<int>(command(world));
-  } catch (const std::exception&) {
-    return end_with(current_error());
+  } catch (const std::exception& error) {
+    return end_with(any_error(error));
   }
 }
 
@@ -58,10 +36,25 @@ int guarded(const Command& command, const Communicator& world) {
 /// destructors throw it a second time.
 [[noreturn]] void end_uncaught() {
   if (!std::current_exception()) std::abort();
-  const Error error = current_error();
-  log_local_error(error.what());
-  abort_job(error.code());
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    const Error found = any_error(error);
+    log_local_error(found.what());
+    abort_job(found.code());
+  } catch (...) {
+    std::abort();
+  }
 }
+
+void hold_signals_first(int, char**, char**) {
+  hold_signals();
+}
+
+/// The linker's list of what runs before the initialisers of the libraries. Theirs take a third of a second, in which a
+/// request to stop would end the process as if it could not listen.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_libraries)(int, char**,
+                                                                               char**) = hold_signals_first;
 
 }  // namespace
 }  // namespace multicard
@@ -75,8 +68,9 @@ int main(int argc, char** argv) {
   try {
     const Mpi mpi(argc, argv);
     return guarded(command, mpi.world());
-  } catch (const Error& error) {  // MPI itself did not start
-    log_local_error(error.what());
-    abort_job(error.code());
+  } catch (const std::exception& error) {  // MPI itself did not start
+    const Error found = any_error(error);
+    log_local_error(found.what());
+    abort_job(found.code());
   }
 }

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/AnyError.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -92,11 +93,9 @@ int main(int argc, char** argv) {
   try {
     post::run(options);
     return static_cast<int>(ExitCode::complete);
-  } catch (const Error& error) {
-    log_error(error.what());
-    return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    log_error(fmt::format("unexpected error ({}) This is a defect: report it.", error.what()));
-    return static_cast<int>(ExitCode::defect);
+    const Error found = as_error(error);
+    log_error(found.what());
+    return static_cast<int>(found.code());
   }
 }

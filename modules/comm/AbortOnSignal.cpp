@@ -8,13 +8,14 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Thread.hpp"
 #include "comm/Mpi.hpp"
 
 namespace multicard {
 
 namespace {
 
-constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1};
+constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 constexpr unsigned char kNoSignal = 0;
 
 int g_write_end = -1;
@@ -32,17 +33,26 @@ AbortOnSignal::AbortOnSignal() {
   if (pipe(ends.data()) != 0) throw EnvironmentError("no pipe can be made", "too many files are open");
   read_end_ = ends[0];
   g_write_end = ends[1];
-  thread_ = std::thread([this] { wait(); });
+  thread_ = start_thread("the thread that waits for signals", [this] { wait(); });
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  for (const int signal : kSignals)
-    sigaction(signal, &action, nullptr);
+  for (const int signal : kSignals) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    const bool is_left_alone = signal == SIGHUP && before.sa_handler == SIG_IGN;
+    if (!is_left_alone) sigaction(signal, &action, nullptr);
+  }
+  delivered_.emplace();
 }
 
 AbortOnSignal::~AbortOnSignal() {
-  for (const int signal : kSignals)
-    std::signal(signal, SIG_DFL);
+  delivered_.reset();
+  for (const int signal : kSignals) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler == on_signal) std::signal(signal, SIG_DFL);
+  }
   on_signal(kNoSignal);
   thread_.join();
   close(read_end_);

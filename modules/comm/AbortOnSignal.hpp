@@ -1,12 +1,15 @@
 #pragma once
 /// \file Ending in order when somebody ends a command that has no half-way state worth keeping.
 
+#include <optional>
 #include <thread>
+
+#include "comm/HeldSignals.hpp"
 
 namespace multicard {
 
-/// While one exists, SIGTERM, SIGINT and SIGUSR1 end the job through abort_job with 128 + the signal, so that files
-/// that are half-written are removed. At most one at a time, and not beside a StopMonitor.
+/// While one exists, SIGTERM, SIGINT, SIGUSR1 and SIGHUP (unless ignored) end the job through abort_job with 128 + the
+/// signal, so that files that are half-written are removed. At most one at a time, and not beside a StopMonitor.
 class AbortOnSignal {
  public:
   AbortOnSignal();
@@ -19,6 +22,7 @@ class AbortOnSignal {
 
   int read_end_ = -1;
   std::thread thread_;
+  std::optional<DeliveredSignals> delivered_;
 };
 
 }  // namespace multicard

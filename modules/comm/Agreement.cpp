@@ -2,12 +2,15 @@
 
 #include <vector>
 
+#include "base/AnyError.hpp"
 #include "base/Text.hpp"
 
 namespace multicard {
 
-Error file_error(const std::filesystem::filesystem_error& error) {
-  return DataError(error.path1().string() + " cannot be written or removed", error.code().message());
+Error outcome_of(const std::exception& error) {
+  const Error found = as_error(error);
+  if (found.code() == ExitCode::defect) throw;
+  return found;
 }
 
 void agree_on(const Communicator& communicator, const std::optional<Error>& mine) {

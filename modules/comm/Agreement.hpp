@@ -2,7 +2,6 @@
 /// \file Turning an error of some ranks into an error of all, so that nobody waits for a rank that has left.
 
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -14,22 +13,18 @@ namespace multicard {
 /// Collective. If any rank passes an error, every rank throws the one of the lowest such rank, marked Scope::all_ranks.
 void agree_on(const Communicator& communicator, const std::optional<Error>& mine);
 
-/// A failed operation on files as a DataError that names the path.
-Error file_error(const std::filesystem::filesystem_error& error);
+/// What as_error makes of the exception that is being handled; a defect is thrown again.
+Error outcome_of(const std::exception& error);
 
-/// Runs `body` and returns the Error it ends with; running out of memory and failed file operations count as Errors
-/// too.
+/// Runs `body` and returns the Error it ends with; running out of memory, failed file operations and whatever else
+/// as_error knows count as Errors too.
 template <class Body>
 std::optional<Error> error_of(Body&& body) {
   try {
     body();
     return std::nullopt;
-  } catch (const Error& found) {
-    return found;
-  } catch (const std::bad_alloc&) {
-    return EnvironmentError("out of memory");
-  } catch (const std::filesystem::filesystem_error& found) {
-    return file_error(found);
+  } catch (const std::exception& error) {
+    return outcome_of(error);
   }
 }
 

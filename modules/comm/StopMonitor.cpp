@@ -12,7 +12,7 @@ namespace {
 volatile std::sig_atomic_t g_stop_signal = 0;
 volatile std::sig_atomic_t g_checkpoint_signal = 0;
 
-constexpr std::array kStopSignals{SIGUSR1, SIGTERM, SIGINT};
+constexpr std::array kStopSignals{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
 std::array<struct sigaction, kStopSignals.size()> g_previous_stop;
 struct sigaction g_previous_checkpoint;
 
@@ -29,15 +29,20 @@ StopMonitor::StopMonitor() {
   g_stop_signal = 0;
   g_checkpoint_signal = 0;
   struct sigaction action {};
-  action.sa_flags = SA_RESTART;  // MPI's own system calls go on
+  action.sa_flags = SA_RESTART;  // MPI's own system calls continue
   action.sa_handler = on_stop;
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-    sigaction(kStopSignals[i], &action, &g_previous_stop[i]);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    sigaction(kStopSignals[i], nullptr, &g_previous_stop[i]);
+    const bool is_left_alone = kStopSignals[i] == SIGHUP && g_previous_stop[i].sa_handler == SIG_IGN;
+    if (!is_left_alone) sigaction(kStopSignals[i], &action, nullptr);
+  }
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR2, &action, &g_previous_checkpoint);
+  delivered_.emplace();
 }
 
 StopMonitor::~StopMonitor() {
+  delivered_.reset();
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
     sigaction(kStopSignals[i], &g_previous_stop[i], nullptr);
   sigaction(SIGUSR2, &g_previous_checkpoint, nullptr);
@@ -61,6 +66,8 @@ const char* StopMonitor::reason() const {
       return "signal SIGTERM";
     case SIGINT:
       return "signal SIGINT";
+    case SIGHUP:
+      return "signal SIGHUP";
     default:
       break;
   }

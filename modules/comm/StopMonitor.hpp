@@ -3,10 +3,13 @@
 
 #include <optional>
 
+#include "comm/HeldSignals.hpp"
+
 namespace multicard {
 
-/// While one exists, SIGUSR1, SIGTERM and SIGINT ask for a stop and SIGUSR2 for a checkpoint; the handlers only set a
-/// flag. Flags are local: ranks must agree on them before anybody acts. At most one monitor at a time.
+/// While one exists, SIGUSR1, SIGTERM, SIGINT and SIGHUP (unless ignored, as nohup does) ask for a stop and SIGUSR2 for
+/// a checkpoint, also those that were held before; the handlers only set a flag. Flags are local: ranks must agree on
+/// them before anybody acts. At most one monitor at a time.
 class StopMonitor {
  public:
   StopMonitor();
@@ -26,6 +29,7 @@ class StopMonitor {
 
  private:
   std::optional<double> wall_limit_s_;
+  std::optional<DeliveredSignals> delivered_;
 };
 
 }  // namespace multicard

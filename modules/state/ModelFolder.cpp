@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/AnyError.hpp"
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "state/TensorProblems.hpp"
 
 namespace multicard {
@@ -48,7 +50,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
       files[tensor] = name;
     }
   } catch (const nlohmann::json::exception& json_error) {
-    refuse_index(path, json_error.what());
+    refuse_index(path, reason_of(json_error));
   }
   if (files.empty()) refuse_index(path, "it names no tensor");
   return files;

@@ -1,0 +1,31 @@
+#include "comm/HeldSignals.hpp"
+
+namespace multicard {
+
+namespace {
+
+sigset_t held_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t set = held_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+DeliveredSignals::DeliveredSignals() {
+  const sigset_t set = held_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, &before_);
+}
+
+DeliveredSignals::~DeliveredSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace multicard
