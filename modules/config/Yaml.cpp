@@ -4,6 +4,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/Error.hpp"
+#include "base/Shown.hpp"
+#include "base/Text.hpp"
 
 namespace multicard {
 
@@ -11,39 +13,54 @@ namespace {
 
 /// Deeper trees are no decks; an anchor that holds itself would be infinitely deep.
 constexpr int kMaxDepth = 64;
+/// A few lines of aliases of aliases would otherwise become billions of values.
+constexpr int kMostValues = 20'000;
+constexpr std::size_t kLongestKey = 100;
 
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
   const std::string place = mark.is_null() ? name : fmt::format("{}:{}", name, mark.line + 1);
   throw UsageError(fmt::format("{}: cannot be read as YAML", place), why);
 }
 
-Value convert(const YAML::Node& node, const std::string& name, int depth);
+/// From the library's graph, in which an alias is one node however often it is used, to a tree.
+class Expansion {
+ public:
+  explicit Expansion(const std::string& name) : name_(name) {}
 
-Value convert_map(const YAML::Node& node, const std::string& name, int depth) {
-  Value value = Value::map();
-  for (const auto& entry : node) {
-    if (!entry.first.IsScalar()) fail(name, entry.first.Mark(), "a key must be a single word");
-    const std::string& key = entry.first.Scalar();
-    if (value.find(key) != nullptr)
-      fail(name, entry.first.Mark(), fmt::format("the key '{}' stands twice in the same section", key));
-    value.keys.push_back(key);
-    value.items.push_back(convert(entry.second, name, depth + 1));
+  Value tree(const YAML::Node& node, int depth) {
+    if (depth > kMaxDepth) fail(name_, node.Mark(), fmt::format("it is more than {} levels deep", kMaxDepth));
+    if (++num_values_ > kMostValues)
+      fail(name_, node.Mark(),
+           fmt::format("it has more than {} values when its aliases are expanded", grouped(kMostValues)));
+    if (node.IsMap()) return map(node, depth);
+    if (node.IsScalar())  // "!" is yaml-cpp's mark of a quoted or block scalar
+      return Value::scalar(node.Scalar(), node.Tag() == "!" ? Value::Quoting::quoted : Value::Quoting::plain);
+    Value value;
+    if (!node.IsSequence()) return value;
+    value.kind = Value::Kind::list;
+    for (const auto& item : node)
+      value.items.push_back(tree(item, depth + 1));
+    return value;
   }
-  return value;
-}
 
-Value convert(const YAML::Node& node, const std::string& name, int depth) {
-  if (depth > kMaxDepth) fail(name, node.Mark(), fmt::format("it is more than {} levels deep", kMaxDepth));
-  if (node.IsMap()) return convert_map(node, name, depth);
-  if (node.IsScalar())  // "!" is yaml-cpp's mark of a quoted or block scalar
-    return Value::scalar(node.Scalar(), node.Tag() == "!" ? Value::Quoting::quoted : Value::Quoting::plain);
-  Value value;
-  if (!node.IsSequence()) return value;
-  value.kind = Value::Kind::list;
-  for (const auto& item : node)
-    value.items.push_back(convert(item, name, depth + 1));
-  return value;
-}
+ private:
+  Value map(const YAML::Node& node, int depth) {
+    Value value = Value::map();
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) fail(name_, entry.first.Mark(), "a key must be a single word");
+      const std::string& key = entry.first.Scalar();
+      if (value.find(key) != nullptr)
+        fail(name_, entry.first.Mark(),
+             fmt::format("the key '{}' appears twice in the same section", shown(key, kLongestKey)));
+      value.keys.push_back(key);
+      value.items.push_back(tree(entry.second, depth + 1));
+    }
+    return value;
+  }
+
+  const std::string& name_;
+  int num_values_ = 0;
+};
 
 void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
   switch (value.kind) {
@@ -77,7 +94,7 @@ Value parse_yaml(const std::string& text, const std::string& name) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) fail(name, documents[1].Mark(), "a deck is one YAML document");
-    return documents.empty() ? Value{} : convert(documents.front(), name, 0);
+    return documents.empty() ? Value{} : Expansion(name).tree(documents.front(), 0);
   } catch (const YAML::Exception& error) {
     fail(name, error.mark, error.msg);
   }

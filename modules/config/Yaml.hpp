@@ -8,7 +8,8 @@
 namespace multicard {
 
 /// Parses one YAML document. `name` stands in messages. \throws UsageError with `name:line` on a syntax error, a
-/// duplicate key, a key that is not a scalar, or a tree deeper than 64 levels.
+/// duplicate key, a key that is not a scalar, a tree deeper than 64 levels, or
+/// one of more than 20,000 values when its aliases are expanded.
 Value parse_yaml(const std::string& text, const std::string& name);
 
 /// Block style for maps, flow style for lists and whatever they hold; ends with a newline.
