@@ -1,5 +1,9 @@
 #include "data/ShardFile.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "comm/Agreement.hpp"
@@ -9,6 +13,14 @@ namespace multicard {
 
 namespace {
 
+/// Pixels become (value - mean) / std.
+void check_statistics(const std::string& path, const char* name, const std::vector<double>& values, double least) {
+  for (std::size_t channel = 0; channel < values.size(); ++channel)
+    if (!std::isfinite(values[channel]) || values[channel] < least)
+      throw DataError(fmt::format("{}: its attribute {} is {} for channel {}", path, name, values[channel], channel),
+                      "images cannot be normalised with it", "Prepare it again.");
+}
+
 ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hdf5Dataset& labels) {
   const Extents& dims = images.dims();
   if (images.type() != ElementType::uint8 || dims.size() != 4 || labels.type() != ElementType::int32 ||
@@ -16,6 +28,9 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
     throw DataError(fmt::format("{} is not a whole image shard", file.path()),
                     "/images must be uint8 [N, H, W, C] and /labels int32 [N]", "Prepare it again.");
   ImageSetInfo info;
+  if (std::any_of(dims.begin() + 1, dims.end(), [](std::uint64_t extent) { return extent == 0; }))
+    throw DataError(fmt::format("{} is not a whole image shard", file.path()),
+                    fmt::format("/images has no pixels: {} x {} x {}", dims[1], dims[2], dims[3]), "Prepare it again.");
   info.num_rows = static_cast<std::int64_t>(dims[0]);
   info.height = static_cast<std::int64_t>(dims[1]);
   info.width = static_cast<std::int64_t>(dims[2]);
@@ -27,6 +42,8 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
   info.std = file.attribute<std::vector<double>>("/", "std");
   if (info.mean.size() != dims[3] || info.std.size() != dims[3])
     throw DataError(fmt::format("{}: mean and std do not have {} values each", file.path(), dims[3]));
+  check_statistics(file.path(), "mean", info.mean, -std::numeric_limits<double>::infinity());
+  check_statistics(file.path(), "std", info.std, 0);
   return info;
 }
 

@@ -277,6 +277,37 @@ TEST(ImageShards, RefusesOtherFiles) {
       "the label of row 4 is 3 (there are 3 classes)");
 }
 
+TEST(ImageShards, RefusesStatisticsAndShapesThatNoImagesHave) {
+  const ScratchFolder scratch;
+  const PrepareResult result = prepare(scratch / "set", 6, 1);
+  const auto refused = [&](const std::string& attribute, double value, const std::string& text) {
+    const std::string path = scratch / "changed.h5";
+    if (world().is_root()) {
+      std::filesystem::copy_file(result.files[0], path, std::filesystem::copy_options::overwrite_existing);
+      Hdf5File file = Hdf5File::open_update(path);
+      std::vector<double> values = file.attribute<std::vector<double>>("/", attribute);
+      values.back() = value;
+      file.write_attribute("/", attribute, values);
+    }
+    world().barrier();
+    expect_data_error([&] { ImageShards(path, world()); }, text);
+    world().barrier();
+  };
+  refused("std", std::nan(""), "changed.h5: its attribute std is nan for channel 2");
+  refused("std", -1, "its attribute std is -1 for channel 2");
+  refused("mean", HUGE_VAL, "its attribute mean is inf for channel 2");
+
+  if (world().is_root()) {
+    Hdf5File flat = Hdf5File::create(scratch / "flat.h5");
+    flat.write_attribute("/", "format", std::string("multicard-images"));
+    flat.write_attribute("/", "schema_version", std::int64_t{1});
+    flat.create_dataset<std::uint8_t>("/images", {8, 0, 0, 3}, Fill::zero);
+    flat.create_dataset<std::int32_t>("/labels", {8}, Fill::zero);
+  }
+  world().barrier();
+  expect_data_error([&] { ImageShards(scratch / "flat.h5", world()); }, "/images has no pixels: 0 x 0 x 3");
+}
+
 TEST(ImageShards, NoticesThatAShardIsCutShort) {
   const ScratchFolder scratch;
   const PrepareResult result = prepare(scratch / "set", 2000, 1);
