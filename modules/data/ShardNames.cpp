@@ -72,6 +72,7 @@ std::vector<std::string> find_shards(const std::string& pattern, const Communica
 
 PendingShards::PendingShards(const std::string& prefix, std::int64_t num_shards, const Communicator& communicator)
     : is_root_(communicator.is_root()) {
+  if (is_root_) remove_orphans(prefix + "-");  // also of another number of shards
   for (std::int64_t shard = 0; shard < num_shards; ++shard) {
     names_.push_back(shard_path(prefix, shard, num_shards));
     files_.push_back(std::make_unique<PendingFile>(names_.back(), communicator));

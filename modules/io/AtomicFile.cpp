@@ -2,8 +2,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -56,6 +61,46 @@ void bring_to_disk(const std::string& path) {
     throw DataError(fmt::format("{} cannot be brought to the disk", path), system_error_text(number));
 }
 
+/// Takes "-DIGITS" from the end of `name`.
+std::optional<std::int64_t> take_number(std::string_view& name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  const char *const begin = name.data() + dash + 1, *const end = name.data() + name.size();
+  if (const auto parsed = std::from_chars(begin, end, number); parsed.ec != std::errc() || parsed.ptr != end)
+    return std::nullopt;
+  name.remove_suffix(name.size() - dash);
+  return number;
+}
+
+/// Whether the process that made `entry` under a name of temporary_name may still be writing it.
+bool may_be_written(const fs::directory_entry& entry) {
+  std::string name = entry.path().filename().string();
+  std::string_view rest = name;
+  rest.remove_suffix(std::string_view(".part").size());
+  const auto counter = take_number(rest), process = take_number(rest);
+  if (counter && process && rest.ends_with("." + host_name()))
+    return kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH;
+  constexpr std::chrono::hours kLongAgo{24};
+  std::error_code error;
+  const auto changed = entry.last_write_time(error);
+  return error || fs::file_time_type::clock::now() - changed < kLongAgo;
+}
+
+/// Removes the temporary files in the folder of `prefix` whose final names begin as it does.
+template <class Choose>
+void remove_temporaries(const fs::path& prefix, Choose&& choose) {
+  const std::string start = "." + prefix.filename().string();
+  std::vector<fs::path> chosen;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder_of(prefix), error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(start) && name.ends_with(".part") && choose(*entry)) chosen.push_back(entry->path());
+  }
+  for (const fs::path& path : chosen)
+    fs::remove_all(path, error);
+}
+
 /// The path without a slash at its end, so that it has a last name.
 std::string with_last_name(const std::string& path) {
   const fs::path normal = fs::absolute(path).lexically_normal();
@@ -75,7 +120,10 @@ void require_free(const std::string& folder) {
 
 PendingFile::PendingFile(std::string final_path, Communicator communicator)
     : final_path_(std::move(final_path)), communicator_(std::move(communicator)) {
-  on_root(communicator_, [&] { make_folder(folder_of(final_path_)); });
+  on_root(communicator_, [&] {
+    make_folder(folder_of(final_path_));
+    remove_orphans(final_path_ + ".");
+  });
   path_ = communicator_.broadcast(communicator_.is_root() ? temporary_name(final_path_) : std::string());
   ticket_ = on_abort_remove(path_);
 }
@@ -99,20 +147,16 @@ void PendingFile::commit() {
 }
 
 void remove_abandoned(const std::string& final_path) {
-  const std::string stem = "." + fs::path(final_path).filename().string() + ".";
-  std::vector<fs::path> abandoned;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder_of(final_path), error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(stem) && name.ends_with(".part")) abandoned.push_back(entry->path());
-  }
-  for (const fs::path& path : abandoned)
-    fs::remove_all(path, error);
+  remove_temporaries(final_path + ".", [](const fs::directory_entry&) { return true; });
+}
+
+void remove_orphans(const std::string& prefix) {
+  remove_temporaries(prefix, [](const fs::directory_entry& entry) { return !may_be_written(entry); });
 }
 
 PendingFolder::PendingFolder(const std::string& final_path) : final_path_(with_last_name(final_path)) {
   require_free(final_path_);
+  remove_orphans(final_path_ + ".");
   path_ = temporary_name(final_path_);
   make_folder(path_);
   ticket_ = on_abort_remove(path_);

@@ -35,6 +35,10 @@ class PendingFile {
 
 /// Removes what processes that were killed left of `final_path`. The caller knows that nobody writes it now.
 void remove_abandoned(const std::string& final_path);
+/// Removes the temporary files and folders whose final path begins with `prefix` and that nobody writes any more: those
+/// of processes of this host that have ended, and those of other hosts that have not changed for a day. Whoever makes a
+/// PendingFile or PendingFolder does this for its path.
+void remove_orphans(const std::string& prefix);
 
 /// A folder being filled by one process. It has a temporary name beside the final one until commit(); without commit it
 /// is removed with all that is in it, also when the job aborts.

@@ -4,8 +4,11 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/Error.hpp"
+#include "base/System.hpp"
 #include "io/Bytes.hpp"
 #include "support/test_world.hpp"
 
@@ -174,6 +177,49 @@ TEST(PendingFolder, RefusesToReplaceWhatIsThere) {
     EXPECT_THROW(late.commit(), DataError);
     EXPECT_EQ(read_file(scratch / "new/y"), "from another");
   });
+}
+
+/// A temporary name as the process `pid` of `host` would choose it.
+std::string temporary(const ScratchFolder& scratch, const std::string& name, const std::string& host, pid_t pid) {
+  return scratch / ("." + name + "." + host + "-" + std::to_string(pid) + "-0.part");
+}
+
+/// Of a process that has ended.
+pid_t ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(Orphans, OfEndedProcessesAreRemovedByTheNextWriter) {
+  const ScratchFolder scratch;
+  if (!world().is_root()) return;
+  const std::string orphan = temporary(scratch, "x", host_name(), ended_process()),
+                    alive = temporary(scratch, "x", host_name(), getpid()),
+                    elsewhere = temporary(scratch, "x", "some-other.host", 1),
+                    other_file = temporary(scratch, "xy", host_name(), ended_process());
+  for (const std::string& path : {orphan, alive, elsewhere, other_file})
+    std::ofstream(path) << "half";
+
+  const PendingFile pending(scratch / "x");
+
+  EXPECT_FALSE(fs::exists(orphan));
+  EXPECT_TRUE(fs::exists(alive));
+  EXPECT_TRUE(fs::exists(elsewhere));
+  EXPECT_TRUE(fs::exists(other_file));
+}
+
+TEST(Orphans, OfOtherHostsAreRemovedAfterADay) {
+  const ScratchFolder scratch;
+  if (!world().is_root()) return;
+  const std::string path = temporary(scratch, "x-00000-of-00002.h5", "some-other.host", 1);
+  std::ofstream(path) << "half";
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(25));
+
+  remove_orphans(scratch / "x-");
+
+  EXPECT_FALSE(fs::exists(path));
 }
 
 }  // namespace
