@@ -15,11 +15,23 @@ namespace multicard {
 
 namespace {
 
+/// A damaged results file does not keep a run from resuming when it is out of the way.
+ResultsFile open_results(const std::string& results, const std::optional<std::string>& checkpoint) {
+  try {
+    return ResultsFile::open(results);
+  } catch (const DataError& error) {
+    if (!checkpoint || !error.suggestion().empty()) throw;
+    throw DataError(
+        error.problem(), error.why(),
+        fmt::format("Move it away: the run then resumes from {}, whose records are beside it.", *checkpoint));
+  }
+}
+
 /// The status of a finished or stopped run in `results`; empty when there is no file. UsageError when the file is a
 /// sweep's or another command's: it would be lost.
-std::string status_of(const std::string& results) {
+std::string status_of(const std::string& results, const std::optional<std::string>& checkpoint) {
   if (!std::filesystem::exists(results)) return {};
-  const ResultsFile file = ResultsFile::open(results);
+  const ResultsFile file = open_results(results, checkpoint);
   if (file.run_names() != std::vector<std::string>{"main"})
     throw UsageError(fmt::format("{} holds the results of another command", results), "this run would replace them",
                      "Set another run.output, or run.resume=never to replace them.");
@@ -60,8 +72,8 @@ RunStart checkpoint_of(const RunOptions& options) {
 /// For one process.
 RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
   if (options.run.resume == "never") return {};
-  const bool complete = status_of(results) == "complete";
   RunStart start = checkpoint_of(options);
+  const bool complete = status_of(results, start.checkpoint) == "complete";
   if (!start.checkpoint && !complete) return {};
   const std::string before_text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck
                                                    : ResultsFile::open(results).run("main").summary.text.at("deck");

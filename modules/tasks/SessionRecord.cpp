@@ -6,6 +6,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include "base/Log.hpp"
+#include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "device/PeakRate.hpp"
 #include "state/TensorFile.hpp"
@@ -108,7 +110,14 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
   if (scaler_ && state.extra.contains(kLossScale))
     scaler_->restore(state.extra.at(kLossScale), static_cast<std::int64_t>(state.extra.at(kScaleUpdates)));
   const std::string records = records_beside(checkpoint);
-  if (!std::filesystem::exists(records)) return;
+  if (!is_there(records)) return;
+  if (!CheckpointStore::has_records(checkpoint, records)) {
+    log_warning(
+        fmt::format("{} is not the file that was written with {}: the results of this run begin without the "
+                    "timings and metrics that it held.",
+                    records, checkpoint));
+    return;
+  }
   const RunData before = ResultsFile::open(records).run("main");
   history_ = history_of(before, communicator_.rank(), communicator_.size());
   take_up_answers(before.summary);

@@ -51,8 +51,8 @@ struct BestCheckpoint {
 };
 
 /// The checkpoints of one run. A checkpoint is a folder with its tensor files, trainer.json (which knows their lengths
-/// and SHA-256) and, written last, COMPLETE; without that marker it does not count. It is made under a name that starts
-/// with a dot. One process at a time may write.
+/// and SHA-256) and, written last, COMPLETE with the SHA-256 of trainer.json; without that marker it does not count. It
+/// is made under a name that starts with a dot. One process at a time may write.
 class CheckpointStore {
  public:
   /// Keeps the newest `keep` checkpoints, at least one, and the best.
@@ -61,12 +61,13 @@ class CheckpointStore {
   /// Writes a checkpoint and then removes what exceeds `keep` and what is newer: an abandoned future.
   /// \param parts tensors on the CPU
   /// \param best the score of this checkpoint when it is the best so far
-  /// \param before_naming called when all is written but the checkpoint does not have its name yet
+  /// \param write_records writes the records that belong to the checkpoint and returns their path, or nothing; called
+  /// before the checkpoint has its name
   /// \throws DataError when the disk is full or the like, NumericalError when a tensor holds a value that is not
-  /// finite. Older checkpoints stay then, and whatever `before_naming` throws.
+  /// finite. Older checkpoints stay then, and whatever `write_records` throws.
   void write(
       const TrainerState& state, const CheckpointParts& parts, std::optional<double> best = std::nullopt,
-      const std::function<void()>& before_naming = [] {}) const;
+      const std::function<std::string()>& write_records = [] { return std::string(); }) const;
 
   /// The newest complete checkpoint.
   std::optional<std::string> newest() const;
@@ -80,14 +81,17 @@ class CheckpointStore {
   /// Removes all checkpoints.
   void clear() const;
 
-  /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema. It
-  /// also names an older complete one beside it.
+  /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema, not as
+  /// it was written, or named for another step. It also names an older complete one beside it.
   static TrainerState read_state(const std::string& checkpoint);
   /// How checkpoints of a run that begins from `checkpoint` name it. \throws DataError when it cannot be read.
   static CheckpointOrigin origin_of(const std::string& checkpoint);
   /// Reads all tensor files. \throws DataError naming the file that is missing, has another length than when it was
   /// written, or other content.
   static void verify(const std::string& checkpoint);
+  /// Whether the file `records` is the one that was written with the checkpoint. Only timings and metrics depend on it,
+  /// so this is not an error.
+  static bool has_records(const std::string& checkpoint, const std::string& records);
   /// `error` about a checkpoint with a hint at the newest older one that is complete, if there is one.
   static Error with_older_one(const Error& error, const std::string& checkpoint);
 

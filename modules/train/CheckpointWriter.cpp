@@ -40,13 +40,15 @@ void CheckpointWriter::Job::add_new_records() {
   new_metrics.clear();
 }
 
-void CheckpointWriter::Job::write_records() const {
+std::string CheckpointWriter::Job::write_records() const {
   RankRows rows;
   for (std::size_t rank = 0; rank < records.size(); ++rank)
     rows.merge(continue_rows(before[rank], records[rank], static_cast<int>(rank)));
   RunSummary summary = content.summary;
   summary.metrics = metrics;
-  write_results(records_file(output, content.state.step), Communicator::null(), Provenance{}, summary, rows);
+  const std::string path = records_file(output, content.state.step);
+  write_results(path, Communicator::null(), Provenance{}, summary, rows);
+  return path;
 }
 
 /// Records whose checkpoint is gone, and files that a killed run has left.
@@ -61,7 +63,7 @@ void CheckpointWriter::Job::remove_stale_records() const {
 void CheckpointWriter::Job::run() {
   const TimePoint start = SteadyClock::now();
   add_new_records();
-  store.write(content.state, copies.wait(), content.best, [&] { write_records(); });
+  store.write(content.state, copies.wait(), content.best, [&] { return write_records(); });
   remove_stale_records();
   seconds = seconds_since(start);
 }

@@ -93,7 +93,8 @@ class CheckpointWriter {
 
     void run();
     void add_new_records();
-    void write_records() const;
+    /// Returns where they are.
+    std::string write_records() const;
     void remove_stale_records() const;
 
     std::string output;

@@ -147,7 +147,7 @@ class Checkpoint(CheckpointTest):
                 ("optimizer.safetensors", lambda data: data[:-1] + b"\x7f", r"optimizer\.safetensors.*SHA-256"),
                 ("model.safetensors", None, r"step_00000004/model\.safetensors"),
                 ("trainer.json", lambda data: data[:40], r"step_00000004 has a damaged trainer\.json"),
-                ("trainer.json", lambda data: data.replace(b"multicard-checkpoint", b"other"), "not a multicard")):
+                ("trainer.json", lambda data: data.replace(b"multicard-checkpoint", b"other"), "its SHA-256 is not")):
             whole = (newest / name).read_bytes()
             if damage:
                 (newest / name).write_bytes(damage(whole))
@@ -155,10 +155,16 @@ class Checkpoint(CheckpointTest):
                 (newest / name).unlink()
             self.expect(4, run(2, *more), text, older)
             (newest / name).write_bytes(whole)
+        self.expect(0, run(2, *more, older), "going on from .*step_00000002")
+
+    def test_records_that_do_not_belong_to_it_are_left_out(self):
+        self.prepare()
+        self.expect(0, run(2, "run", self.deck))
         records = Path(self.path("out/records/step_00000004.h5"))
         records.write_bytes(records.read_bytes()[:1000])
-        self.expect(4, run(2, *more), r"records/step_00000004\.h5", older)
-        self.expect(0, run(2, *more, older), "going on from .*step_00000002")
+        self.expect(0, run(2, "run", self.deck, "run.epochs=2"), "going on from .*step_00000004",
+                    r"warning: .*records/step_00000004\.h5 is not the file that was written with")
+        self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 4)
 
     def test_a_checkpoint_of_another_model_is_refused(self):
         self.prepare()
@@ -167,7 +173,8 @@ class Checkpoint(CheckpointTest):
         mine, other = (Path(self.path(folder + "/checkpoints/step_00000004")) for folder in ("out", "wide"))
         shutil.copy(other / "model.safetensors", mine / "model.safetensors")
         self.expect(4, run(1, "run", self.deck, "run.epochs=2"), r"out/.*model\.safetensors is not as it was written")
-        shutil.copy(other / "trainer.json", mine / "trainer.json")
+        for name in ("trainer.json", "COMPLETE"):
+            shutil.copy(other / name, mine / name)
         self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"model\.width has changed from 0\.35 to 0\.25")
 
     def test_a_full_disk_is_survived_until_the_last_checkpoint(self):

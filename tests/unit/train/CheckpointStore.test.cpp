@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 
@@ -145,6 +146,68 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   EXPECT_NE(message.find("step_00000010 goes on from the one before it"), std::string::npos) << message;
 }
 
+TEST(CheckpointStore, NoticesEveryChangedBitOfTrainerJson) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+  const std::string checkpoint = scratch / "run/checkpoints/step_00000010", path = checkpoint + "/trainer.json";
+  const std::string whole = read_file(path);
+  ASSERT_NO_THROW(CheckpointStore::read_state(checkpoint));
+
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+    write_file(path, damaged);
+    EXPECT_NE(
+        message_of([&] { CheckpointStore::read_state(checkpoint); }).find("its SHA-256 is not the one in COMPLETE"),
+        std::string::npos)
+        << "byte " << at;
+  }
+}
+
+TEST(CheckpointStore, ReadsCheckpointsOfVersionsWithoutACheckSum) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+  const std::string checkpoint = scratch / "run/checkpoints/step_00000010", path = checkpoint + "/trainer.json";
+  std::string text = read_file(path);
+  text.replace(text.find("\"schema_version\": 2"), 19, "\"schema_version\": 1");
+  write_file(path, text);
+  write_file(checkpoint + "/COMPLETE", "");
+
+  EXPECT_EQ(CheckpointStore::read_state(checkpoint).step, 10);
+}
+
+TEST(CheckpointStore, RefusesOneThatHasTheNameOfAnotherStep) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+  fs::copy(scratch / "run/checkpoints/step_00000010", scratch / "run/checkpoints/step_00000099");
+  fs::copy(scratch / "run/checkpoints/step_00000010", scratch / "the_best_so_far");
+
+  const std::string message = message_of([&] { CheckpointStore::read_state(*store.newest()); });
+  EXPECT_NE(message.find("step_00000099 is not named for its step (it is the checkpoint of step 10)"),
+            std::string::npos)
+      << message;
+  EXPECT_EQ(CheckpointStore::read_state(scratch / "the_best_so_far").step, 10);
+}
+
+TEST(CheckpointStore, KnowsTheRecordsThatWereWrittenWithIt) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  const std::string records = scratch / "records.h5", checkpoint = scratch / "run/checkpoints/step_00000010";
+  store.write(state_at(10), parts(1), std::nullopt, [&] {
+    write_file(records, "timings");
+    return records;
+  });
+
+  EXPECT_TRUE(CheckpointStore::has_records(checkpoint, records));
+  write_file(records, "tinings");
+  EXPECT_FALSE(CheckpointStore::has_records(checkpoint, records));
+  fs::remove(records);
+  EXPECT_FALSE(CheckpointStore::has_records(checkpoint, records));
+}
+
 TEST(CheckpointStore, SaysWhatIsGivenInPlaceOfACheckpoint) {
   const ScratchFolder scratch;
   const auto complaint = [&](const std::string& name) {
@@ -229,7 +292,8 @@ TEST(CheckpointStore, LeavesTheOlderOnesWhenItCannotWrite) {
   const CheckpointStore store(scratch / "run", 1);
   write_at(store, 10);
 
-  EXPECT_THROW(store.write(state_at(20), parts(1), std::nullopt, [] { throw DataError("full"); }), DataError);
+  EXPECT_THROW(store.write(state_at(20), parts(1), std::nullopt, []() -> std::string { throw DataError("full"); }),
+               DataError);
 
   EXPECT_EQ(*store.newest(), scratch / "run/checkpoints/step_00000010");
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch / "run/checkpoints"), {}), 1);
@@ -252,21 +316,25 @@ TEST(CheckpointStore, NamesWhatIsWrongWithADamagedOne) {
   const CheckpointStore store(scratch / "run", 2);
   write_at(store, 10);
   const std::string newest = *store.newest();
-  const auto damage = [&](const std::string& file, const std::string& bytes) {
+  const auto damage = [&](const std::string& file, const std::string& bytes, bool fix_sum = false) {
     const std::string before = read_file(newest + "/" + file);
     std::ofstream(newest + "/" + file) << bytes;
+    const std::string sum = read_file(newest + "/COMPLETE");
+    if (fix_sum) write_file(newest + "/COMPLETE", sha256(bytes) + "\n");
     const std::string message = message_of([&] {
       CheckpointStore::read_state(newest);
       CheckpointStore::verify(newest);
     });
     std::ofstream(newest + "/" + file) << before;
+    write_file(newest + "/COMPLETE", sum);
     return message;
   };
 
   EXPECT_NE(damage("trainer.json", "{\"step\": ").find("step_00000010 has a damaged trainer.json"), std::string::npos);
-  EXPECT_NE(damage("trainer.json", R"({"format": "other", "schema_version": 1})").find("not a multicard checkpoint"),
-            std::string::npos);
-  EXPECT_NE(damage("trainer.json", R"({"format": "multicard-checkpoint", "schema_version": 9})").find("newer"),
+  EXPECT_NE(
+      damage("trainer.json", R"({"format": "other", "schema_version": 1})", true).find("not a multicard checkpoint"),
+      std::string::npos);
+  EXPECT_NE(damage("trainer.json", R"({"format": "multicard-checkpoint", "schema_version": 9})", true).find("newer"),
             std::string::npos);
   std::string state = read_file(newest + "/trainer.json");
   state.replace(state.find("a: 1"), 4, "a: [");
