@@ -6,6 +6,7 @@
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5.hpp"
+#include "io/Seal.hpp"
 #include "results/RunFrame.hpp"
 #include "results/Schema.hpp"
 
@@ -48,6 +49,15 @@ void write_rows(Hdf5File& file, const std::string& run, const Communicator& comm
   agree_on(communicator, error);
 }
 
+/// Collective. Gives the closed file its checksum and its name.
+void commit_sealed(PendingFile& pending, const Communicator& communicator) {
+  communicator.barrier();  // a rank that still writes would change what is summed
+  agreed(communicator, [&] {
+    if (communicator.is_root()) seal(pending.path());
+  });
+  pending.commit();
+}
+
 }  // namespace
 
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
@@ -66,7 +76,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
   Hdf5File file = Hdf5File::open_update(pending.path(), communicator);
   write_rows(file, run, communicator, layout, rows);
   file.close();
-  pending.commit();
+  commit_sealed(pending, communicator);
 }
 
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
@@ -84,6 +94,7 @@ void assemble_results(const std::string& path, const std::vector<std::string>& p
       throw DataError(fmt::format("{}: two runs are named {}", path, run), fmt::format("the second is of {}", source));
   };
   for (const std::string& partial : partial_files) {
+    check_seal(partial);
     const Hdf5File source = Hdf5File::open_read(partial);
     for (const std::string& run : source.children(schema::kRuns)) {
       require_new(run, partial);
@@ -95,7 +106,7 @@ void assemble_results(const std::string& path, const std::vector<std::string>& p
     write_run_frame(file, summary, {});
   }
   file.close();
-  pending.commit();
+  commit_sealed(pending, Communicator::null());
 }
 
 }  // namespace multicard
