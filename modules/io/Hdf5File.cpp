@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 #include "comm/Native.hpp"
 #include "io/Hdf5State.hpp"
@@ -17,9 +17,6 @@ namespace multicard {
 namespace {
 
 const std::string kNothing;
-
-/// Objects larger than this start at a multiple of it: whole stripes and pages.
-constexpr hsize_t kAlignment = 1 << 20;
 
 Hdf5Id access_properties(const Communicator& communicator) {
   Hdf5Id properties(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -35,13 +32,6 @@ Hdf5Id access_properties(const Communicator& communicator) {
   return properties;
 }
 
-void require_regular_file(const std::string& path) {
-  std::error_code ignored;
-  const auto status = std::filesystem::status(path, ignored);
-  if (!std::filesystem::exists(status)) throw DataError(path + " does not exist");
-  if (std::filesystem::is_directory(status)) throw DataError(path + " is a folder, not a file");
-}
-
 std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communicator& communicator,
                                          const Hdf5Options& options) {
   auto state = std::make_shared<Hdf5FileState>();
@@ -55,7 +45,7 @@ std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communic
 /// Sets state.id by `open`, on all ranks or none.
 template <class Open>
 void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
-  const Watchdog::Guard guard(state.communicator.watchdog(), verb);
+  const Watchdog::Guard guard(state.communicator.watchdog(), verb, kDiskPatienceS);
   state.agree([&] {
     const Hdf5Lock lock;
     const Hdf5Id access = access_properties(state.communicator);
@@ -75,7 +65,7 @@ void begin_writing(Hdf5FileState& state) {
   state.agree([&] {
     if (!state.communicator.is_root()) return;
     state.space = std::make_unique<ReservedSpace>(state.path);
-    state.end = std::filesystem::file_size(state.path);
+    state.end = RegularFile(state.path).size();
   });
   state.reserve_more(0);
 }
@@ -242,7 +232,7 @@ void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_objec
 }
 
 Hdf5Dataset Hdf5File::create_dataset(const std::string& dataset, ElementType type, const Extents& dims, Fill fill) {
-  state_->reserve_more(Hyperslab{{}, dims}.num_elements() * element_bytes(type) + kAlignment);
+  state_->reserve_more(Hyperslab{{}, dims}.num_elements() * element_bytes(type));
   return state_->together("creating", [&] {
     const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     set_fill(properties, fill, type, state_->operation("creating", dataset));
@@ -260,7 +250,7 @@ Hdf5Dataset Hdf5File::open_dataset(const std::string& dataset) const {
 
 void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::string>& texts) {
   const std::size_t bytes = packed_bytes(texts);
-  state_->reserve_more(texts.size() * bytes + kAlignment);
+  state_->reserve_more(texts.size() * bytes);
   state_->together("writing", [&] {
     const Hdf5Operation operation = state_->operation("writing", dataset);
     const std::string packed = pack_texts(texts, bytes, operation);

@@ -86,13 +86,23 @@ void Hdf5FileState::require_open() const {
   if (id < 0) throw DataError(path + " has been closed");
 }
 
+/// The end of what the library has given out, written or not.
+std::uint64_t Hdf5FileState::allocated_bytes() const {
+  const Hdf5Lock lock;
+  hsize_t bytes = 0;
+  checked(H5Fget_filesize(id, &bytes), operation("measuring", ""));
+  return bytes;
+}
+
 void Hdf5FileState::reserve_more(std::uint64_t bytes) {
-  // The parallel driver does not tell how long the file is, so these are upper bounds of what one operation adds.
-  constexpr std::uint64_t kRecords = 16 << 10, kHeadroom = 1 << 20;
+  // What one operation adds besides its data is less than this, and large data begin at the next whole block.
+  constexpr std::uint64_t kRecords = 16 << 10;
+  const std::uint64_t gap = bytes >= kAlignment ? kAlignment : 0;
   agree([&] {
     if (!space) return;
-    space->reserve(end + bytes + kRecords + kHeadroom);
-    end += bytes + kRecords;
+    if (!is_parallel()) end = allocated_bytes();  // the parallel driver cannot tell
+    space->reserve(end + bytes + gap + kRecords);
+    end += bytes + gap + kRecords;
   });
 }
 

@@ -15,6 +15,12 @@
 
 namespace multicard {
 
+/// Objects of at least this many bytes start at a multiple of it: whole stripes and pages.
+inline constexpr std::uint64_t kAlignment = 1 << 20;
+
+/// A busy file system takes its time without a rank having stopped: so long its operations may take at least.
+inline constexpr double kDiskPatienceS = 60;
+
 /// Held around every call of the library. Reports through return values only while it is held the first time.
 class Hdf5Lock {
  public:
@@ -64,7 +70,7 @@ struct Hdf5FileState {
   Hdf5Options options;
   hid_t id = -1;                         ///< -1 once closed
   std::unique_ptr<ReservedSpace> space;  ///< on the writing rank of a file open for writing
-  std::uint64_t end = 0;                 ///< the file is at most this long
+  std::uint64_t end = 0;                 ///< at most this many bytes are in use
   int exceptions_at_open = 0;
   bool failed_together = false;  ///< all ranks know of an error
 
@@ -77,7 +83,7 @@ struct Hdf5FileState {
   template <class Body>
   auto locked(const char* verb, Body&& body) const {
     require_open();
-    const Watchdog::Guard guard(communicator.watchdog(), verb);
+    const Watchdog::Guard guard(communicator.watchdog(), verb, kDiskPatienceS);
     const Hdf5Lock lock;
     return body();
   }
@@ -101,6 +107,9 @@ struct Hdf5FileState {
   /// Collective. To be called before an operation that lets the file grow by `bytes` and the library's own records of
   /// it: a full disk then shows before any rank has begun, so that the file can still be closed.
   void reserve_more(std::uint64_t bytes);
+
+ private:
+  std::uint64_t allocated_bytes() const;
 };
 
 struct Hdf5DatasetState {
