@@ -150,14 +150,18 @@ void Llama::initialise(std::uint64_t seed) {
   }
 }
 
-void Llama::add_adapters(const AdapterOptions& options) {
-  if (!impl_->adapters.empty()) throw std::logic_error("the network has adapters already");
+std::vector<std::string> Llama::linear_layers() const {
   std::vector<std::string> names;
   for (LlamaBlock& block : impl_->blocks)
     for (const LinearGroup* group : block.groups())
       for (const LinearGroup::Layer& layer : group->layers())
         names.push_back(layer.name);
-  const std::vector<std::string> adapted = adapted_layers(options, names);
+  return names;
+}
+
+void Llama::add_adapters(const AdapterOptions& options) {
+  if (!impl_->adapters.empty()) throw std::logic_error("the network has adapters already");
+  const std::vector<std::string> adapted = adapted_layers(options, linear_layers());
   for (const at::Tensor& weight : {impl_->embedding, impl_->norm, impl_->head})
     weight.requires_grad_(false);
   for (LlamaBlock& block : impl_->blocks) {

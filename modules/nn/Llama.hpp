@@ -52,6 +52,8 @@ class Llama {
   /// biases. On a GPU they are made there.
   void initialise(std::uint64_t seed);
 
+  /// The names of the blocks' linear layers, which can have adapters, in the order of the network.
+  std::vector<std::string> linear_layers() const;
   /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, so that the
   /// network's output is exactly the same. Once only. UsageError as adapted_layers().
   void add_adapters(const AdapterOptions& options);

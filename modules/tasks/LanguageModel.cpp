@@ -1,7 +1,6 @@
 #include "tasks/LanguageModel.hpp"
 
 #include <filesystem>
-#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -35,19 +34,29 @@ void check_same(const char* key, const std::optional<T>& in_deck, const T& in_ad
                    fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
 }
 
-/// The adapters of the deck, or of the adapter that it starts from.
-AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start) {
+/// Targets may be spelt in several ways: what counts is which layers they adapt.
+void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter,
+                       const std::vector<std::string>& layers) {
+  if (method.targets.empty()) return;
+  AdapterOptions of_deck = of_adapter;
+  of_deck.targets = method.targets;
+  of_deck.file.clear();
+  if (adapted_layers(of_deck, layers) != adapted_layers(of_adapter, layers))
+    check_same("targets", std::optional(join(method.targets, ", ")), join(of_adapter.targets, ", "), of_adapter.file);
+}
+
+/// The adapters of the deck, or of the adapter that it starts from, for a network with these linear layers.
+AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
+                               const std::vector<std::string>& layers) {
   AdapterOptions adapters;
   if (start) {
     const AdapterConfig& config = start->config();
     check_same("rank", method.rank, config.rank, start->path());
     check_same("alpha", method.alpha, config.alpha, start->path());
     check_same("rslora", method.rslora, config.rslora, start->path());
-    if (!method.targets.empty() && std::set(method.targets.begin(), method.targets.end()) !=
-                                       std::set(config.targets.begin(), config.targets.end()))
-      check_same("targets", std::optional(join(method.targets, ", ")), join(config.targets, ", "), start->path());
     adapters = adapter_options_of(config);
     adapters.file = start->path();
+    check_same_layers(method, adapters, layers);
   } else {
     adapters.rank = *method.rank;
     adapters.alpha = *method.alpha;
@@ -134,7 +143,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
 void LanguageModel::add_adapters(const RunOptions& options) {
   std::optional<PeftAdapter> start;
   if (options.model.adapter) start = PeftAdapter::open(*options.model.adapter);
-  AdapterOptions adapters = adapter_options(options.method, start);
+  AdapterOptions adapters = adapter_options(options.method, start, network_->linear_layers());
   adapters.dtype = trained_type(options);
   adapters.seed = static_cast<std::uint64_t>(options.run.seed);
   network_->add_adapters(adapters);
