@@ -21,7 +21,29 @@ std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64
   return fmt::format("{}-{:05}-of-{:05}.h5", prefix, shard, num_shards);
 }
 
+namespace {
+
+/// A process that was killed while it gave its shards their names: those that have one are removed with the others,
+/// which still have temporary names. Nothing else leaves a temporary shard whose final name is free.
+void remove_half_named(const std::string& prefix) {
+  static const std::regex temporary("\\.(.*)-([0-9]{5,})-of-([0-9]{5,})\\.h5\\..*\\.part");
+  for (const std::string& orphan : find_orphans(prefix + "-")) {
+    const std::string name = fs::path(orphan).filename().string();
+    std::smatch parts;
+    if (!std::regex_match(name, parts, temporary) || parts[2].length() > 9 || parts[3].length() > 9) continue;
+    const std::string set = (fs::path(orphan).parent_path() / parts[1].str()).string();
+    const std::int64_t num_shards = std::stoll(parts[3]);
+    if (fs::exists(shard_path(set, std::stoll(parts[2]), num_shards))) continue;
+    std::error_code ignored;
+    for (std::int64_t shard = 0; shard < num_shards; ++shard)
+      fs::remove(shard_path(set, shard, num_shards), ignored);
+  }
+}
+
+}  // namespace
+
 void require_no_shards(const std::string& prefix) {
+  remove_half_named(prefix);
   const fs::path path(prefix);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const std::string stem = path.filename().string() + "-";

@@ -14,7 +14,8 @@ namespace multicard {
 /// PREFIX-00000-of-00004.h5
 std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64_t num_shards);
 
-/// A DataError if shards of this prefix are there already, in any number.
+/// A DataError if shards of this prefix are there already, in any number. Those of a process that was killed before all
+/// of its shards had their names are removed.
 void require_no_shards(const std::string& prefix);
 
 /// Collective. The sorted files that a path or glob names on rank 0. \throws DataError on all ranks if there are

@@ -87,18 +87,23 @@ bool may_be_written(const fs::directory_entry& entry) {
   return error || fs::file_time_type::clock::now() - changed < kLongAgo;
 }
 
-/// Removes the temporary files in the folder of `prefix` whose final names begin as it does.
+/// The temporary files in the folder of `prefix` whose final names begin as it does.
 template <class Choose>
-void remove_temporaries(const fs::path& prefix, Choose&& choose) {
+std::vector<std::string> temporaries(const fs::path& prefix, Choose&& choose) {
   const std::string start = "." + prefix.filename().string();
-  std::vector<fs::path> chosen;
+  std::vector<std::string> chosen;
   std::error_code error;
   for (fs::directory_iterator entry(folder_of(prefix), error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(start) && name.ends_with(".part") && choose(*entry)) chosen.push_back(entry->path());
+    if (name.starts_with(start) && name.ends_with(".part") && choose(*entry)) chosen.push_back(entry->path().string());
   }
-  for (const fs::path& path : chosen)
-    fs::remove_all(path, error);
+  return chosen;
+}
+
+void remove_all(const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  for (const std::string& path : paths)
+    fs::remove_all(path, ignored);
 }
 
 /// The path without a slash at its end, so that it has a last name.
@@ -147,11 +152,15 @@ void PendingFile::commit() {
 }
 
 void remove_abandoned(const std::string& final_path) {
-  remove_temporaries(final_path + ".", [](const fs::directory_entry&) { return true; });
+  remove_all(temporaries(final_path + ".", [](const fs::directory_entry&) { return true; }));
+}
+
+std::vector<std::string> find_orphans(const std::string& prefix) {
+  return temporaries(prefix, [](const fs::directory_entry& entry) { return !may_be_written(entry); });
 }
 
 void remove_orphans(const std::string& prefix) {
-  remove_temporaries(prefix, [](const fs::directory_entry& entry) { return !may_be_written(entry); });
+  remove_all(find_orphans(prefix));
 }
 
 PendingFolder::PendingFolder(const std::string& final_path) : final_path_(with_last_name(final_path)) {

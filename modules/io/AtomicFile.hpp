@@ -2,6 +2,7 @@
 /// \file Files and folders that appear under their name only when they are whole.
 
 #include <string>
+#include <vector>
 
 #include "comm/Communicator.hpp"
 
@@ -39,6 +40,8 @@ void remove_abandoned(const std::string& final_path);
 /// of processes of this host that have ended, and those of other hosts that have not changed for a day. Whoever makes a
 /// PendingFile or PendingFolder does this for its path.
 void remove_orphans(const std::string& prefix);
+/// Their temporary paths: FOLDER/.NAME.MAKER.part for the final path FOLDER/NAME.
+std::vector<std::string> find_orphans(const std::string& prefix);
 
 /// A folder being filled by one process. It has a temporary name beside the final one until commit(); without commit it
 /// is removed with all that is in it, also when the job aborts.
