@@ -9,6 +9,7 @@
 
 #include "Commands.hpp"
 #include "base/Log.hpp"
+#include "base/NearPath.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
@@ -57,9 +58,9 @@ Speaker find_speaker(const GenerateArguments& arguments) {
     CheckpointStore::verify(arguments.model);
     take_base(speaker, arguments.model);
   } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
-    throw DataError(fmt::format("{} is no model and no checkpoint", arguments.model),
-                    fs::exists(arguments.model) ? "it holds no config.json and no trainer.json" : "it is not there",
-                    "Name a model's folder, or OUTPUT/checkpoints/step_... of a run.");
+    throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", arguments.model),
+                    fs::exists(arguments.model) ? "it holds neither config.json nor trainer.json" : "it does not exist",
+                    did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));
   }
   if (!arguments.adapter.empty() && speaker.adapter)
     throw UsageError("--adapter stands beside a checkpoint that has an adapter", "a model has one at a time",

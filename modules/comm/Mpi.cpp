@@ -25,6 +25,9 @@ constexpr double kDefaultTimeoutS = 300;
 void set_launch_defaults() {
   setenv("OMPI_MCA_fs_ufs_lock_algorithm", "3", 0);  // 4.1.4 loses data in gapped collective writes without it
   setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);       // network file systems often refuse locks
+  const bool has_launcher = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+  // Started alone, a rank has a daemon of its own, which would explain MPI_Abort, the end of all ranks, in eight lines.
+  if (!has_launcher) setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
 }
 
 int integer_variable(const char* name) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/NearPath.hpp"
 #include "base/Text.hpp"
 #include "config/Yaml.hpp"
 
@@ -24,9 +25,14 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path))
-    throw UsageError(fmt::format("deck {} cannot be read", path), in ? "it is a folder" : system_error_text(errno),
-                     "Name a YAML file.");
+  const int problem = in ? 0 : errno;
+  if (std::filesystem::is_directory(path))
+    throw UsageError(fmt::format("deck {} cannot be read", path), "it is a folder", "Name a YAML file.");
+  if (problem == ENOENT || problem == ENOTDIR)
+    throw UsageError(fmt::format("deck {} cannot be read", path), system_error_text(problem),
+                     did_you_mean(path, "Name a YAML file."));
+  if (problem != 0)
+    throw UsageError(fmt::format("deck {} cannot be read", path), system_error_text(problem), "Name a YAML file.");
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What a person sees on a terminal: the live line, the width of lines, wrong words, the end of a run that fails.
+
+usage: terminal_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+from pathlib import Path
+
+from command_test import MULTICARD, CommandTest, launch, run, wait_for
+
+ERASE = "\r\x1b[K"  # what begins a line that rewrites itself
+
+
+class OnTerminal:
+    """Programs on a terminal of their own."""
+
+    def __init__(self, columns, command, **environment):
+        self.leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower,
+                                        start_new_session=True, env=dict(os.environ, TERM="xterm", **environment),
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # for Ctrl-C
+        os.close(follower)
+        self.shown = ""
+
+    def read(self):
+        """Reads what is there; False at the end."""
+        try:
+            piece = os.read(self.leader, 65536)
+        except OSError:
+            return False
+        self.shown += piece.decode(errors="replace")
+        return bool(piece)
+
+    def read_until(self, pattern, seconds=60):
+        end = time.time() + seconds
+        while not re.search(pattern, self.shown):
+            if time.time() > end or not self.read():
+                raise AssertionError("%s has not been shown:\n%s" % (pattern, self.shown))
+
+    def finish(self):
+        """Returns the exit code and the lines, as they would stand without their rewriting."""
+        while self.read():
+            pass
+        os.close(self.leader)
+        return self.process.wait(), re.split(r"\r?\n|" + re.escape(ERASE), self.shown)
+
+
+def mpirun(ranks, *words):
+    return ["mpirun", "-n", str(ranks), *words]
+
+
+class Words(CommandTest):
+    def test_help_and_version_in_every_usual_way(self):
+        for words in (["help"], ["--help"], ["-h"]):
+            self.assertIn("sweep", self.expect(0, run(1, *words))[1])
+        self.assertIn("--print-config", self.expect(0, run(1, "help", "run"))[1])
+        self.assertIn("--skip-bad", self.expect(0, run(1, "help", "prepare", "text"))[1])
+        for word in ("-V", "--version"):
+            self.assertRegex(self.expect(0, run(1, word))[1], r"^multicard \d+\.\d+\.\d+")
+        self.assertIn("text by loss and perplexity", " ".join(self.expect(0, run(1, "help", "eval"))[1].split()))
+
+    def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
+        for words, texts in (
+                (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),
+                (["help", "swep"], ["unknown command 'multicard swep'", "Did you mean multicard sweep?"]),
+                (["prepare", "image"], ["unknown command 'multicard prepare image'", "prepare images"]),
+                (["run", self.deck, "--quite"], ["unknown option '--quite' of multicard run", "Did you mean --quiet?"]),
+                (["prepare"], ["'multicard prepare' needs a command", "images, text"]),
+                ([], ["'multicard' needs a command", "multicard help"])):
+            for ranks in (1, 2):
+                _, _, err = self.expect(2, run(ranks, *words))
+                for text in texts:
+                    self.assertEqual(err.count(text), 1, err)
+
+    def test_a_misspelt_deck_is_answered_with_its_neighbour(self):
+        _, _, err = self.expect(2, run(2, "run", self.path("dekc.yaml")))
+        self.assertEqual(err.count("Did you mean %s?" % self.deck), 1, err)
+        self.expect(2, run(1, "run", self.path("deck")), r"Did you mean .*deck\.yaml\?")
+        self.expect(2, run(1, "run", self.path("quite_another.yaml")), "Name a YAML file")
+
+    def test_a_missing_checkpoint_is_not_called_a_deck(self):
+        os.makedirs(self.path("out/checkpoints/step_00000313"))
+        _, _, err = self.expect(2, run(1, "eval", self.path("out/checkpoints/step_00000312")),
+                                r"step_00000312 does not exist .*Did you mean .*step_00000313\?")
+        self.assertNotIn("deck %s" % self.scratch, err)
+        self.expect(2, run(1, "eval", self.path("none.yaml")), r"deck .*none\.yaml cannot be read")
+
+    def test_a_negative_seed_is_refused(self):
+        self.expect(2, run(1, "generate", "m", "x", "--seed", "-1"), "-1 is negative")
+
+
+class End(CommandTest):
+    def test_one_rank_alone_ends_without_open_mpis_words(self):
+        code, out, err = run(1, "generate", "/nope", "x")
+        self.assertEqual(code, 4)
+        self.assertEqual(err, "multicard: /nope is neither a model folder nor a checkpoint (it does not exist) "
+                              "Name a model folder, or OUTPUT/checkpoints/step_... of a run.\n")
+
+    def test_a_signal_to_one_rank_alone_is_one_line(self):
+        os.mkdir(self.path("new"))
+        process = launch(1, "prepare", "images", "--format", "synthetic", "--size", "64", "--limit", "60000", "-o",
+                         self.path("new/train"))
+        self.addCleanup(process.kill)
+        wait_for(lambda: os.listdir(self.path("new")))
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        self.assertNotIn("MPI_ABORT", err)
+
+    def test_ctrl_c_under_mpirun_leaves_a_whole_checkpoint(self):
+        self.prepare()
+        terminal = OnTerminal(80, mpirun(2, MULTICARD, "run", self.deck, "run.epochs=100000"))
+        self.addCleanup(self.kill_group, terminal.process)
+        terminal.read_until(r"step +\d{2,}/")
+        os.write(terminal.leader, b"\x03")
+        code, _ = terminal.finish()
+        self.assertEqual(code, 1, terminal.shown)
+        newest = sorted(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE"))[-1]
+        self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"), newest.parent.name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
