@@ -97,9 +97,10 @@ void Session::describe() const {
                                collectives_->name(), strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
                                bucket_size(options_, *collectives_), options_.parallel.overlap ? ", overlap" : "",
                                options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
-  line("memory", "predicted " + memory_need_.text());
-  line("batch",
-       fmt::format("{} rows, {} steps an epoch, {} steps in all", global_batch_, task_->steps_per_epoch(), num_steps_));
+  line("memory",
+       fmt::format("predicted {}: tensors only, the program and its libraries add to it", memory_need_.text()));
+  line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", global_batch_, task_->steps_per_epoch(),
+                            num_steps_));
 }
 
 SessionResult Session::run(StopMonitor* stop) {
@@ -246,7 +247,10 @@ void Session::evaluate_now() {
   if (feed_) feed_->flush();
   progress_.finish_line();
   if (progress_.quiet()) return;
-  log_info(fmt::format("{:<10}{}, {})", "test", task_->describe(*found), human_duration(seconds)));
+  const std::string when = last_evaluated_ == 0
+                               ? std::string("before step 1")
+                               : fmt::format("step {}, epoch {}/{}", last_evaluated_, epoch() + 1, num_epochs_);
+  log_info(fmt::format("{:<10}{}: {}, {})", "test", when, task_->describe(*found), human_duration(seconds)));
 }
 
 void Session::open_feed() {
@@ -283,8 +287,7 @@ void Session::report_step() {
   state.rate = static_cast<double>(work) / total;
   state.unit = task_->unit().abbreviation;
   state.num_steps = num_steps_;
-  state.steps_per_epoch = task_->steps_per_epoch();
-  state.epoch = (state.step - 1) / state.steps_per_epoch;
+  state.epoch = epoch();
   state.num_epochs = num_epochs_;
   state.loss = trainer_->last_result()->loss;
   state.learning_rate = trainer_->last_result()->learning_rate;

@@ -60,6 +60,68 @@ def mpirun(ranks, *words):
     return ["mpirun", "-n", str(ranks), *words]
 
 
+class Live(CommandTest):
+    def show(self, columns, command, **environment):
+        terminal = OnTerminal(columns, command, **environment)
+        code, lines = terminal.finish()
+        self.assertEqual(code, 0, terminal.shown)
+        return terminal.shown, lines
+
+    def deck_of(self, epochs):
+        return ["run", self.deck, "run.resume=never", "run.epochs=%d" % epochs]
+
+    def test_under_mpirun_the_line_rewrites_itself_and_fits(self):
+        self.prepare()
+        for columns in (80, 200):
+            shown, lines = self.show(columns, mpirun(2, MULTICARD, *self.deck_of(6)))
+            live = [line for line in lines if line.startswith("epoch ") or line.startswith("step ")]
+            self.assertGreater(shown.count(ERASE), 1, shown)
+            self.assertTrue(live, shown)
+            words = [line for line in lines if "/" not in line]  # a path may be longer than a line
+            self.assertEqual([line for line in words if len(line) > columns], [])
+            self.assertEqual(any("(data " in line for line in live), columns == 200, live)
+            self.assertRegex(live[-1], r"step +24/24 ")
+
+    def test_a_file_gets_plain_lines_whatever_mpiruns_output_is(self):
+        self.prepare()
+        for redirected in ('2>"$0"', '2>&1 | cat >"$0"'):
+            command = "mpirun -n 2 %s run %s run.resume=never %s" % (MULTICARD, self.deck, redirected)
+            shown, _ = self.show(80, ["bash", "-c", command, self.path("log")])
+            log = Path(self.path("log")).read_text()
+            self.assertNotRegex(log, "[\x1b\r]")
+            self.assertRegex(log, r"(?m)^epoch 1/1  step 4/4 .* left$")
+            self.assertNotIn(ERASE, shown)
+
+    def test_labelled_lines_are_plain(self):
+        self.prepare()
+        shown, _ = self.show(80, ["mpirun", "--tag-output", "-n", "2", MULTICARD, *self.deck_of(1)])
+        self.assertNotIn("\x1b", shown)
+
+    def test_the_variable_decides(self):
+        self.prepare()
+        self.assertNotIn("\x1b", self.show(80, [MULTICARD, *self.deck_of(1)], MULTICARD_PROGRESS="plain")[0])
+        shown = self.show(80, [MULTICARD, *self.deck_of(1)], MULTICARD_PROGRESS="off")[0]
+        self.assertNotRegex(shown, r"step +\d+/4")
+        self.assertIn("accuracy", shown)
+        environment = dict(os.environ, MULTICARD_PROGRESS="live")
+        piped = subprocess.run([MULTICARD, *self.deck_of(1)], capture_output=True, text=True, env=environment)
+        self.assertIn("\x1b[K", piped.stderr)
+        environment["MULTICARD_PROGRESS"] = "lively"
+        wrong = subprocess.run(mpirun(2, MULTICARD, *self.deck_of(1)), capture_output=True, text=True, env=environment)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertEqual(wrong.stderr.count("MULTICARD_PROGRESS is 'lively'"), 1, wrong.stderr)
+
+    def test_steps_are_counted_alike_everywhere(self):
+        self.prepare()
+        _, _, err = self.expect(0, run(1, "run", self.deck, "run.steps=3", "evaluate.at_start=true"))
+        self.assertRegex(err, r"epoch 1/1  step 3/3 .*  0 s left")
+        self.assertRegex(err, r"test +before step 1: accuracy")
+        self.assertRegex(err, r"test +step 3, epoch 1/1: accuracy")
+        self.assertRegex(err, r"train loss +[\d.]+ of step 3\n")
+        self.assertRegex(err, r"accuracy +[\d.]+ after 3 steps")
+        self.assertRegex(err, r"memory +predicted .*tensors only")
+
+
 class Words(CommandTest):
     def test_help_and_version_in_every_usual_way(self):
         for words in (["help"], ["--help"], ["-h"]):
