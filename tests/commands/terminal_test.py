@@ -8,6 +8,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -120,6 +121,30 @@ class Live(CommandTest):
         self.assertRegex(err, r"train loss +[\d.]+ of step 3\n")
         self.assertRegex(err, r"accuracy +[\d.]+ after 3 steps")
         self.assertRegex(err, r"memory +predicted .*tensors only")
+
+
+class Machine(CommandTest):
+    """What a run says of the processors and GPUs that there are not."""
+
+    def test_no_gpu_is_one_line_where_the_program_could_choose(self):
+        if shutil.which("nvidia-smi"):
+            self.skipTest("this machine has a GPU")
+        self.prepare()
+        _, _, err = self.expect(0, run(2, "run", self.deck, "--dry-run"))
+        self.assertEqual(err.count("no GPU found"), 1, err)
+        self.assertEqual(err.count("GPU"), 1, err)
+        _, _, err = self.expect(0, run(2, "run", self.deck, "run.device=cpu", "--dry-run"))
+        self.assertNotIn("GPU", err)
+
+    def test_more_compute_threads_than_processors_are_said(self):
+        self.prepare()
+        one = {min(os.sched_getaffinity(0))}
+        for ranks, threads, is_said in ((1, 1, False), (2, 1, True), (1, 2, True)):
+            environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+            done = subprocess.run(mpirun(ranks, MULTICARD, "run", self.deck, "--dry-run"), capture_output=True,
+                                  text=True, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, one))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("warning: 2 compute threads share 1 processor:" in done.stderr, is_said, done.stderr)
 
 
 class Words(CommandTest):
