@@ -82,6 +82,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   nlohmann::ordered_json scores{{"loss", totals.loss},
                                 {"perplexity", totals.perplexity()},
                                 {"tokens", totals.tokens},
+                                {"targets", totals.targets},
                                 {"sequences", totals.sequences}};
   if (questions) scores["exact_match"] = questions->exact_match();
   if (arguments.json && world.is_root()) std::cout << scores << std::endl;
