@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is asked to speak.
+/// What answers.
 struct Speaker {
   std::string model;                              ///< folder with weights and tokenizer
   std::optional<std::string> adapter = {};        ///< PEFT folder
@@ -47,7 +47,7 @@ void take_base(Speaker& speaker, const std::string& checkpoint) {
   speaker.model = deck.get_text("model.path");
   speaker.random_seed = random_weights_seed(deck);
   if (!fs::exists(speaker.model))
-    throw DataError(fmt::format("the base model of {} is not there", checkpoint),
+    throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
                     fmt::format("it was {}", speaker.model),
                     fmt::format("Name where it is now: multicard generate MODEL --adapter {}", checkpoint));
 }
@@ -63,7 +63,7 @@ Speaker find_speaker(const GenerateArguments& arguments) {
                     did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));
   }
   if (!arguments.adapter.empty() && speaker.adapter)
-    throw UsageError("--adapter stands beside a checkpoint that has an adapter", "a model has one at a time",
+    throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
   if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
   speaker.notes = read_tuning_notes(speaker.adapter.value_or(speaker.model));

@@ -53,7 +53,7 @@ Communicator initialise(int& argc, char**& argv) {
   set_log_identity(impl->rank, impl->size, host_name());
   if (provided < MPI_THREAD_MULTIPLE)
     throw EnvironmentError("this MPI gives no full thread support",
-                           fmt::format("MPI_THREAD_MULTIPLE was asked for, level {} given", provided),
+                           fmt::format("MPI_THREAD_MULTIPLE was requested, level {} is provided", provided),
                            "Use an MPI built with thread support.");
   const int step_tasks = integer_variable("SLURM_STEP_NUM_TASKS");
   if (impl->size == 1 && step_tasks > 1)

@@ -159,7 +159,7 @@ ScheduleOptions read_schedule(Section section) {
 void read_extent(Section& section, RunSettings& run) {
   for (const auto& [one, other] : {std::pair{"steps", "epochs"}, std::pair{"batch_per_rank", "global_batch"}})
     if (section.has(one) && section.has(other))
-      section.reject(one, fmt::format("stands beside run.{}", other), "each replaces the other",
+      section.reject(one, fmt::format("is set together with run.{}", other), "each replaces the other",
                      "Remove one, or set one of them to null.");
   run.steps = section.optional_in_range<std::int64_t>("steps", 1, kManySteps);
   if (!run.steps) run.epochs = section.get_in_range<std::int64_t>("epochs", run.epochs, 1, kManySteps);

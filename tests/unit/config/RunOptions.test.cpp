@@ -154,7 +154,7 @@ TEST(RunOptions, RefusesValuesOutOfRange) {
 
 TEST(RunOptions, RefusesKeysThatContradictEachOther) {
   EXPECT_EQ(complaint("run: {steps: 3, epochs: 1}"),
-            "deck x.yaml, run.steps: stands beside run.epochs (each replaces the other) "
+            "deck x.yaml, run.steps: is set together with run.epochs (each replaces the other) "
             "Remove one, or set one of them to null.");
   EXPECT_NE(complaint("run: {batch_per_rank: 3, global_batch: 1}").find("run.global_batch"), std::string::npos);
   EXPECT_NE(complaint("optimizer: {name: adamw, momentum: 0.9}").find("belongs to sgd"), std::string::npos);
