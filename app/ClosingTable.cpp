@@ -81,7 +81,7 @@ void log_utilisation(const SessionResult& result, int num_ranks) {
                         significant(peak->second / 1e12));
     if (rate > peak->second) share += ", above its peak: the device or the measurement is faulty";
   }
-  log_row("model", fmt::format("{} TFLOP/s a rank, {}", significant(rate / 1e12, 3), share));
+  log_row("model", fmt::format("{} TFLOP/s per rank, {}", significant(rate / 1e12, 3), share));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +20,8 @@
 namespace multicard {
 
 namespace {
+
+constexpr std::size_t kHelpColumn = 34;  ///< where the descriptions of commands and options begin
 
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
@@ -203,6 +206,18 @@ std::string version_text() {
                      build.cuda_compiled_in ? "compiled in" : "not compiled in");
 }
 
+/// Help and complaints of CLI11, which does not wrap its lines itself.
+void print_exit(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::size_t kUsual = 80;
+  const std::size_t columns = std::max<std::size_t>(Terminal().columns().value_or(kUsual), kUsual) - 1;
+  std::ostringstream out, complaint;
+  app.exit(error, out, complaint);
+  for (const std::string& line : split(out.str(), '\n'))
+    std::cout << wrapped(line, columns, line.starts_with("  ") ? kHelpColumn : 0) << '\n';
+  std::cout << std::flush;
+  std::cerr << complaint.str();
+}
+
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
@@ -212,7 +227,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   app.set_version_flag("-V,--version", version_text());
   app.footer("multicard help COMMAND says more about one.");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
   add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
@@ -236,7 +251,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
     return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {
     const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-    if (is_first_process()) app.exit(error, std::cout, std::cerr);
+    if (is_first_process()) print_exit(app, error);
     return static_cast<int>(is_help ? ExitCode::complete : ExitCode::usage);
   }
 }

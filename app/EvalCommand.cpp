@@ -277,7 +277,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   log_info(fmt::format("{:<10}accuracy {}, top-5 {}, loss {} ({} images, {})", "test", significant(totals.accuracy),
                        significant(totals.top5), significant(totals.loss), grouped(totals.samples),
                        human_duration(seconds)));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
   if (arguments.json && world.is_root())
     std::cout << nlohmann::ordered_json{{"loss", totals.loss},
                                         {"accuracy", totals.accuracy},

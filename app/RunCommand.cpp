@@ -77,7 +77,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   const SessionResult result = session.run(&stop);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
   close_with(result, world, options, stop);
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
   print_if_quiet(results, arguments, world);
   if (result.failure) throw Error(*result.failure);
   return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;

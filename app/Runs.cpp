@@ -52,6 +52,11 @@ void log_finished(const std::string& results, const std::string& what) {
   log_info(fmt::format("{} holds this {}, finished. Set run.resume=never to run it again.", results, what));
 }
 
+void log_results(const std::string& results) {
+  log_info(fmt::format("{:<10}{}", "results", results));
+  log_info(fmt::format("{:<10}multicard-post {}", "report", results));
+}
+
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
   if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
 }

@@ -23,6 +23,9 @@ std::string rate_text(const SessionResult& result, const Communicator& communica
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);
 
+/// The last lines: where the results are, and how a report is made of them.
+void log_results(const std::string& results);
+
 /// With --quiet the only line: where the results are.
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "Runs.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "config/RunOptions.hpp"
@@ -99,7 +100,7 @@ void log_sweep_end(const SweepEnd& end, const std::string& results) {
   log_info(fmt::format("{:<10}{} of {} runs complete", "done", end.num_complete, end.num_runs));
   for (const auto& [reason, names] : end.failed)
     log_info(fmt::format("{:<10}{}: {}", "failed", join(names, ", "), reason));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
 }
 
 }  // namespace multicard

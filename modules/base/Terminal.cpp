@@ -98,11 +98,34 @@ std::optional<std::size_t> Terminal::columns() const {
   return std::nullopt;
 }
 
+namespace {
+
+/// Whether `word` is the unit of the number before it, as in "973 kB".
+bool is_unit(const std::string& line, const std::string& word) {
+  constexpr std::size_t kLongest = 6;
+  const bool follows_number = !line.empty() && line.back() >= '0' && line.back() <= '9';
+  return follows_number && !word.empty() && word.size() <= kLongest && (word.front() < '0' || word.front() > '9');
+}
+
+/// `text` cut at its spaces, except those between a number and its unit.
+std::vector<std::string> unbreakable_parts(const std::string& text) {
+  std::vector<std::string> parts;
+  for (const std::string& word : split(text, ' ')) {
+    if (!parts.empty() && is_unit(parts.back(), word))
+      parts.back() += " " + word;
+    else
+      parts.push_back(word);
+  }
+  return parts;
+}
+
+}  // namespace
+
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent) {
   if (num_characters(text) <= columns) return text;
   std::string out, line;
   bool is_new = true;  // the line has no word yet
-  for (const std::string& word : split(text, ' ')) {
+  for (const std::string& word : unbreakable_parts(text)) {
     if (!is_new && num_characters(line) + 1 + num_characters(word) > columns) {
       out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
       line = std::string(indent, ' ');

@@ -38,8 +38,9 @@ class Terminal {
   bool is_there_ = false, can_rewrite_ = false;
 };
 
-/// `text` as lines of at most `columns` characters, broken at spaces, those after the first indented by `indent`;
-/// a word that is longer than a line stays whole. Characters are counted, not bytes.
+/// `text` as lines of at most `columns` characters, broken at spaces but not between a number and its unit, those
+/// after the first indented by `indent`; a word that is longer than a line stays whole. Characters are counted, not
+/// bytes.
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent);
 
 }  // namespace multicard

@@ -152,6 +152,9 @@ class Words(CommandTest):
         for words in (["help"], ["--help"], ["-h"]):
             self.assertIn("sweep", self.expect(0, run(1, *words))[1])
         self.assertIn("--print-config", self.expect(0, run(1, "help", "run"))[1])
+        for words in (["help"], ["help", "generate"], ["help", "prepare", "text"]):
+            self.assertLessEqual(max(map(len, run(1, *words)[1].splitlines())), 80)
+        self.assertIn("byte for byte", self.expect(0, run(1, "help", "generate"))[1])
         self.assertIn("--skip-bad", self.expect(0, run(1, "help", "prepare", "text"))[1])
         for word in ("-V", "--version"):
             self.assertRegex(self.expect(0, run(1, word))[1], r"^multicard \d+\.\d+\.\d+")

@@ -102,10 +102,11 @@ TEST(Terminal, ProgressModeIsReadFromTheEnvironment) {
 }
 
 TEST(Terminal, WrapsBetweenWordsAndIndents) {
-  EXPECT_EQ(wrapped("ranks     2 ranks on 1 host", 27, 10), "ranks     2 ranks on 1 host");
-  EXPECT_EQ(wrapped("ranks     2 ranks on 1 host", 26, 10), "ranks     2 ranks on 1\n          host");
+  EXPECT_EQ(wrapped("output    to some folder", 24, 10), "output    to some folder");
+  EXPECT_EQ(wrapped("output    to some folder", 23, 10), "output    to some\n          folder");
   EXPECT_EQ(wrapped("a /a/path/that/is/longer/than/a/line b", 10, 2), "a\n  /a/path/that/is/longer/than/a/line\n  b");
   EXPECT_EQ(wrapped("ää ää ää", 5, 0), "ää ää\nää");
+  EXPECT_EQ(wrapped("weights 973 kB, loader 1 MB", 12, 0), "weights\n973 kB,\nloader 1 MB");
 }
 
 }  // namespace
