@@ -227,7 +227,7 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
         .reject("gradient_dtype", "fp16 is for float32 gradients", "model.trainable_dtype is bf16, and so are they",
                 "Set it to same.");
   if (options.run.ema_decay > 0)
-    root.section("run").reject("ema_decay", "an average in bfloat16 stands still", "model.trainable_dtype is bf16",
+    root.section("run").reject("ema_decay", "an average in bfloat16 would not change", "model.trainable_dtype is bf16",
                                "Leave one of the two out.");
 }
 

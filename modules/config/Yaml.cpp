@@ -25,7 +25,7 @@ Value convert_map(const YAML::Node& node, const std::string& name, int depth) {
     if (!entry.first.IsScalar()) fail(name, entry.first.Mark(), "a key must be a single word");
     const std::string& key = entry.first.Scalar();
     if (value.find(key) != nullptr)
-      fail(name, entry.first.Mark(), fmt::format("the key '{}' stands twice in the same section", key));
+      fail(name, entry.first.Mark(), fmt::format("the key '{}' appears twice in the same section", key));
     value.keys.push_back(key);
     value.items.push_back(convert(entry.second, name, depth + 1));
   }

@@ -39,7 +39,7 @@ TEST(Deck, NamesFileAndLineOfASyntaxError) {
 
 TEST(Deck, RefusesAKeyThatStandsTwice) {
   EXPECT_EQ(message_of<UsageError>([] { deck_of("run:\n  seed: 1\n  seed: 2\n"); }),
-            "d.yaml:3: cannot be read as YAML (the key 'seed' stands twice in the same section)");
+            "d.yaml:3: cannot be read as YAML (the key 'seed' appears twice in the same section)");
 }
 
 TEST(Deck, RefusesWhatIsNoDeck) {
