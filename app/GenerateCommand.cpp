@@ -11,6 +11,7 @@
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
 #include "comm/AbortOnSignal.hpp"
+#include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
@@ -156,8 +157,10 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const Topology topology = find_topology(world);
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);
-  if (world.is_root()) speak(arguments, device.device);
-  world.barrier();
+  std::optional<Error> failure;
+  if (world.is_root()) failure = error_of([&] { speak(arguments, device.device); });
+  world.idle_barrier();  // without a time-out: an answer may be long
+  agree_on(world, failure);
   return ExitCode::complete;
 }
 

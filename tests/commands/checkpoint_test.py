@@ -227,7 +227,7 @@ class Checkpoint(CheckpointTest):
         self.assertEqual(len(self.dataset(self.path("fork/results.h5"), "/runs/main/steps/step")), 4)
         self.expect(0, run(1, *fork), "finished")
         later = self.path("fork/checkpoints/step_00000004")
-        self.expect(0, run(1, *fork, "run.epochs=2"), "continuing from %s, to which this run has come from %s" %
+        self.expect(0, run(1, *fork, "run.epochs=2"), "continuing from %s, which this run reached from %s" %
                     (later, named))
         for metric in ("train_loss", "eval_loss"):
             path = "/runs/main/metrics/" + metric

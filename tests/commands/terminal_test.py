@@ -197,6 +197,16 @@ class End(CommandTest):
         self.assertEqual(err, "multicard: /nope is neither a model folder nor a checkpoint (it does not exist) "
                               "Name a model folder, or OUTPUT/checkpoints/step_... of a run.\n")
 
+    def test_an_error_of_rank_0_of_several_is_said_once(self):
+        _, _, err = self.expect(4, run(2, "generate", "/nope", "x"))
+        self.assertEqual(err.count("/nope"), 1, err)
+        self.assertNotRegex(err, "MPI_ABORT|ended by signal|rank [01]")
+
+    def test_a_stopped_run_says_why_and_how_to_continue(self):
+        self.prepare()
+        self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"),
+                    r"stopped +\d+ steps in .* by run\.wall_limit; the same command continues the run")
+
     def test_a_signal_to_one_rank_alone_is_one_line(self):
         os.mkdir(self.path("new"))
         process = launch(1, "prepare", "images", "--format", "synthetic", "--size", "64", "--limit", "60000", "-o",
