@@ -39,8 +39,8 @@ void log_memory(const SessionResult& result, const Communicator& world) {
     return static_cast<double>(world.allreduce(result.record.memory.at(name), ReduceOp::max));
   };
   const double host = largest("host_peak_bytes"), device = largest("device_peak_bytes");
-  log_row("memory", fmt::format("peak {} a rank{}", human_bytes(host),
-                                device > 0 ? fmt::format(", {} on its GPU", human_bytes(device)) : ""));
+  log_row("memory", fmt::format("peak {} per rank, program and libraries included{}", human_bytes(host),
+                                device > 0 ? fmt::format("; {} on its GPU", human_bytes(device)) : ""));
 }
 
 /// The last value and the best one. \param better whether the first of two values is better
@@ -55,7 +55,7 @@ void log_best(const char* name, const MetricSeries& series, bool (*better)(doubl
 void log_scores(const std::map<std::string, MetricSeries>& metrics) {
   if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty())
     log_row("train loss",
-            fmt::format("{} at step {}", significant(loss->second.values.back()), loss->second.steps.back()));
+            fmt::format("{} of step {}", significant(loss->second.values.back()), loss->second.steps.back() + 1));
   if (const auto accuracy = metrics.find("eval_accuracy"); accuracy != metrics.end())
     log_best("accuracy", accuracy->second, [](double a, double b) { return a > b; });
   else if (const auto loss = metrics.find("eval_loss"); loss != metrics.end())
@@ -81,7 +81,7 @@ void log_utilisation(const SessionResult& result, int num_ranks) {
                         significant(peak->second / 1e12));
     if (rate > peak->second) share += ", above its peak: the device or the measurement is faulty";
   }
-  log_row("model", fmt::format("{} TFLOP/s a rank, {}", significant(rate / 1e12, 3), share));
+  log_row("model", fmt::format("{} TFLOP/s per rank, {}", significant(rate / 1e12, 3), share));
 }
 
 }  // namespace

@@ -1,20 +1,27 @@
 #include "CommandLine.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "Commands.hpp"
+#include "WrongWords.hpp"
 #include "base/BuildInfo.hpp"
+#include "base/Log.hpp"
+#include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "config/RunOptions.hpp"
 
 namespace multicard {
 
 namespace {
+
+constexpr std::size_t kHelpColumn = 34;  ///< where the descriptions of commands and options begin
 
 bool is_first_process() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
@@ -44,10 +51,11 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
 void add_eval(CLI::App& app, Command& command, const std::string& command_line) {
   auto arguments = std::make_shared<EvalArguments>();
   arguments->command_line = command_line;
-  CLI::App* eval = app.add_subcommand("eval", "Score a trained model on the test shards, class by class");
+  CLI::App* eval = app.add_subcommand(
+      "eval", "Score a trained model on the test shards: images class by class, text by loss and perplexity");
   eval->add_option("source", arguments->source, "Deck (YAML), or a checkpoint folder")->required();
   eval->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
-  eval->add_option("-o,--output", arguments->output, "Results file; else eval.h5 in run.output");
+  eval->add_option("-o,--output", arguments->output, "Results file; default: eval.h5 in run.output");
   eval->add_flag("--json", arguments->json, "Print the scores as JSON to standard output");
   eval->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return eval_command(*arguments, world); };
@@ -108,12 +116,13 @@ void add_prepare(CLI::App& app, Command& command) {
 
 void add_export(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
-  CLI::App* sub = app.add_subcommand("export", "Make a PEFT or a Hugging Face folder of a tuned language model");
+  CLI::App* sub = app.add_subcommand("export", "Write a tuned language model as a PEFT or Hugging Face folder");
   sub->add_option("checkpoint", arguments->checkpoint, "Folder of the checkpoint")->required();
-  sub->add_option("folder", arguments->folder, "The folder that is made")->required();
+  sub->add_option("folder", arguments->folder, "Folder to create")->required();
   sub->add_option("--merge", arguments->merge, "Add the adapter to the base model: original | dequantised")
       ->check(CLI::IsMember({"original", "dequantised"}));
-  sub->add_option("--dtype", arguments->dtype, "fp64 | fp32 | fp16 | bf16; else the adapter's, of models the base's")
+  sub->add_option("--dtype", arguments->dtype,
+                  "fp64 | fp32 | fp16 | bf16; default: that of the adapter, of whole models that of the base")
       ->check(CLI::IsMember({"fp64", "fp32", "fp16", "bf16"}));
   sub->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
@@ -126,35 +135,55 @@ void add_tokenize(CLI::App& app, Command& command) {
   tokenize->add_option("tokenizer", arguments->tokenizer, "Model folder, tokenizer.json or tiktoken file")->required();
   tokenize->add_flag("--no-special", arguments->no_special,
                      "Add no special tokens; those written in the text are still recognised");
-  tokenize->add_flag("--decode", arguments->decode, "The other way: arrays of ids in, strings out");
+  tokenize->add_flag("--decode", arguments->decode, "Decode: arrays of ids in, strings out");
   tokenize->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return tokenize_command(*arguments, world); };
   });
 }
 
+/// CLI11 would turn -1 into the largest number.
+CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.starts_with("-") ? fmt::format("{} is negative, a seed is 0 or more", text) : std::string();
+      },
+      "");
+}
+
 void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
-  CLI::App* generate = app.add_subcommand("generate", "Let a language model answer or continue a text");
+  CLI::App* generate = app.add_subcommand("generate", "Let a language model answer a prompt or continue a text");
   generate->add_option("model", arguments->model, "Model folder, or a checkpoint of a language run")->required();
-  generate->add_option("prompt", arguments->prompt, "The text; - reads standard input")->required();
+  generate
+      ->add_option("prompt", arguments->prompt,
+                   "The prompt; - reads it from standard input, byte for byte: a final newline belongs to it (printf "
+                   "'%s' adds none, "
+                   "echo does)")
+      ->required();
   generate->add_option("--adapter", arguments->adapter, "PEFT folder");
-  generate->add_option("--dtype", arguments->dtype, "fp32 | bf16 | fp16 | fp64; else as the folder says");
-  CLI::Option* greedy = generate->add_flag("--greedy", arguments->greedy, "Always the likeliest token");
-  generate->add_option("--temperature", arguments->temperature, "Below 1: likelier tokens; above: others too")
+  generate->add_option("--dtype", arguments->dtype, "fp32 | bf16 | fp16 | fp64; default: that of the model folder");
+  CLI::Option* greedy = generate->add_flag("--greedy", arguments->greedy, "Always take the most probable token");
+  generate
+      ->add_option("--temperature", arguments->temperature,
+                   "Sampling temperature: below 1 favours probable tokens, above 1 flattens the distribution")
       ->capture_default_str()
       ->excludes(greedy);
-  generate->add_option("--top-p", arguments->top_p, "Only the likeliest tokens with this probability together")
+  generate
+      ->add_option("--top-p", arguments->top_p,
+                   "Nucleus sampling: draw from the smallest set of tokens with this total probability")
       ->capture_default_str()
       ->excludes(greedy);
-  generate->add_option("--seed", arguments->seed, "Of the tokens drawn")->capture_default_str();
-  generate->add_option("--max-new", arguments->max_new, "Tokens at most")
+  generate->add_option("--seed", arguments->seed, "Seed of the sampling, 0 or more")
+      ->capture_default_str()
+      ->check(not_negative());
+  generate->add_option("--max-new", arguments->max_new, "Maximum number of new tokens")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, kMostNewTokens));
-  generate->add_flag("--ignore-eos", arguments->ignore_eos, "Go on behind the end of the text");
+  generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
   generate->add_option("--template", arguments->template_name,
-                       "Of the prompt; else that of the training or the folder");
-  generate->add_flag("--raw", arguments->raw, "No template: continue the text as it is");
-  generate->add_flag("--json", arguments->json, "One line of JSON with the ids");
+                       "Prompt template; default: that of the training, else the folder's own");
+  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is");
+  generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return generate_command(*arguments, world); };
   });
@@ -177,14 +206,28 @@ std::string version_text() {
                      build.cuda_compiled_in ? "compiled in" : "not compiled in");
 }
 
+/// Help and complaints of CLI11, which does not wrap its lines itself.
+void print_exit(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::size_t kUsual = 80;
+  const std::size_t columns = std::max<std::size_t>(Terminal().columns().value_or(kUsual), kUsual) - 1;
+  std::ostringstream out, complaint;
+  app.exit(error, out, complaint);
+  for (const std::string& line : split(out.str(), '\n'))
+    std::cout << wrapped(line, columns, line.starts_with("  ") ? kHelpColumn : 0) << '\n';
+  std::cout << std::flush;
+  std::cerr << complaint.str();
+}
+
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
-  CLI::App app("Train image classifiers and tune language models on the ranks of an MPI job, and see what pays.",
-               "multicard");
-  app.set_version_flag("--version", version_text());
+  CLI::App app(
+      "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
+      "multicard");
+  app.set_version_flag("-V,--version", version_text());
+  app.footer("multicard help COMMAND says more about one.");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
   add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
@@ -196,12 +239,19 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   add_tokenize(app, command);
   add_generate(app, command);
   add_info(app, command);
+  std::vector<std::string> words = without_help_word({argv + 1, argv + argc});
   try {
-    app.parse(argc, argv);
+    check_words(app, words);
+    progress_mode();                           // a wrong MULTICARD_PROGRESS is said before anything starts
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
     return std::nullopt;
+  } catch (const UsageError& error) {
+    if (is_first_process()) log_error(error.what());
+    return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {
     const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-    if (is_first_process()) app.exit(error, std::cout, std::cerr);
+    if (is_first_process()) print_exit(app, error);
     return static_cast<int>(is_help ? ExitCode::complete : ExitCode::usage);
   }
 }

@@ -12,6 +12,7 @@
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
+#include "base/NearPath.hpp"
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
@@ -125,8 +126,17 @@ void choose_normalisation(Subject& subject, const EvalArguments& arguments, cons
   put(subject.deck, "data.train", *options.data.test);
 }
 
+/// UsageError when what is to be evaluated does not exist and is not named as a deck is: then it is a checkpoint.
+void check_checkpoint_exists(const std::string& source) {
+  const std::string extension = fs::path(source).extension().string();
+  if (fs::exists(source) || extension == ".yaml" || extension == ".yml") return;
+  throw UsageError(fmt::format("{} does not exist", source), "a deck or the folder of a checkpoint is expected",
+                   did_you_mean(source, "Checkpoints are in OUTPUT/checkpoints/step_... of a run."));
+}
+
 /// For one process.
 Subject find_subject(const EvalArguments& arguments) {
+  check_checkpoint_exists(arguments.source);
   const std::optional<KnownCheckpoint> given = given_checkpoint(arguments.source);
   Subject subject;
   subject.deck = given ? deck_of(*given) : Deck::load(arguments.source);
@@ -267,7 +277,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   log_info(fmt::format("{:<10}accuracy {}, top-5 {}, loss {} ({} images, {})", "test", significant(totals.accuracy),
                        significant(totals.top5), significant(totals.loss), grouped(totals.samples),
                        human_duration(seconds)));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
   if (arguments.json && world.is_root())
     std::cout << nlohmann::ordered_json{{"loss", totals.loss},
                                         {"accuracy", totals.accuracy},

@@ -78,10 +78,11 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
                        significant(totals.loss), significant(totals.perplexity()), grouped(totals.sequences),
                        grouped(totals.tokens), grouped(totals.targets), human_duration(seconds)));
   if (questions) log_info(fmt::format("{:<10}exact match {}", "answers", questions->text()));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
   nlohmann::ordered_json scores{{"loss", totals.loss},
                                 {"perplexity", totals.perplexity()},
                                 {"tokens", totals.tokens},
+                                {"targets", totals.targets},
                                 {"sequences", totals.sequences}};
   if (questions) scores["exact_match"] = questions->exact_match();
   if (arguments.json && world.is_root()) std::cout << scores << std::endl;

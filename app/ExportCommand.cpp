@@ -43,7 +43,7 @@ Tuned read_checkpoint(const std::string& folder) {
   const TrainerState state = CheckpointStore::read_state(folder);
   const Deck deck = Deck::parse(state.deck, folder);
   if (deck.get_text("task") != "llm")
-    throw UsageError(fmt::format("{} cannot be exported", folder), "it is no checkpoint of a language model",
+    throw UsageError(fmt::format("{} cannot be exported", folder), "it is not a checkpoint of a language model",
                      "The model.safetensors of an image model has torchvision's names and can be used as it is.");
   CheckpointStore::verify(folder);
   Tuned tuned{folder,

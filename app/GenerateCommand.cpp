@@ -9,7 +9,9 @@
 
 #include "Commands.hpp"
 #include "base/Log.hpp"
+#include "base/NearPath.hpp"
 #include "comm/AbortOnSignal.hpp"
+#include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
@@ -28,7 +30,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is asked to speak.
+/// What answers.
 struct Speaker {
   std::string model;                              ///< folder with weights and tokenizer
   std::optional<std::string> adapter = {};        ///< PEFT folder
@@ -46,7 +48,7 @@ void take_base(Speaker& speaker, const std::string& checkpoint) {
   speaker.model = deck.get_text("model.path");
   speaker.random_seed = random_weights_seed(deck);
   if (!fs::exists(speaker.model))
-    throw DataError(fmt::format("the base model of {} is not there", checkpoint),
+    throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
                     fmt::format("it was {}", speaker.model),
                     fmt::format("Name where it is now: multicard generate MODEL --adapter {}", checkpoint));
 }
@@ -57,12 +59,12 @@ Speaker find_speaker(const GenerateArguments& arguments) {
     CheckpointStore::verify(arguments.model);
     take_base(speaker, arguments.model);
   } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
-    throw DataError(fmt::format("{} is no model and no checkpoint", arguments.model),
-                    fs::exists(arguments.model) ? "it holds no config.json and no trainer.json" : "it is not there",
-                    "Name a model's folder, or OUTPUT/checkpoints/step_... of a run.");
+    throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", arguments.model),
+                    fs::exists(arguments.model) ? "it holds neither config.json nor trainer.json" : "it does not exist",
+                    did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));
   }
   if (!arguments.adapter.empty() && speaker.adapter)
-    throw UsageError("--adapter stands beside a checkpoint that has an adapter", "a model has one at a time",
+    throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
   if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
   speaker.notes = read_tuning_notes(speaker.adapter.value_or(speaker.model));
@@ -155,8 +157,10 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const Topology topology = find_topology(world);
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);
-  if (world.is_root()) speak(arguments, device.device);
-  world.barrier();
+  std::optional<Error> failure;
+  if (world.is_root()) failure = error_of([&] { speak(arguments, device.device); });
+  world.idle_barrier();  // without a time-out: an answer may be long
+  agree_on(world, failure);
   return ExitCode::complete;
 }
 

@@ -28,10 +28,13 @@ void start_anew(const RunOptions& options, const std::string& results) {
 }
 
 /// Collective.
-void close_with(const SessionResult& result, const Communicator& world, const RunOptions& options) {
-  const char* status = result.failure ? "failed" : result.summary.status == "stopped" ? "stopped" : "done";
-  log_info(
-      fmt::format("{:<10}{} steps in {}", status, result.record.steps.size(), human_duration(seconds_since_launch())));
+void close_with(const SessionResult& result, const Communicator& world, const RunOptions& options,
+                const StopMonitor& stop) {
+  const bool is_stopped = result.summary.status == "stopped";
+  const char* status = result.failure ? "failed" : is_stopped ? "stopped" : "done";
+  log_info(fmt::format("{:<10}{} steps in {}{}", status, result.record.steps.size(),
+                       human_duration(seconds_since_launch()),
+                       is_stopped ? fmt::format(" by {}; the same command continues the run", stop.reason()) : ""));
   log_closing_table(result, world, options.run.output);
 }
 
@@ -73,8 +76,8 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   if (!start.warning.empty()) log_warning(start.warning);
   const SessionResult result = session.run(&stop);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
-  close_with(result, world, options);
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  close_with(result, world, options, stop);
+  log_results(results);
   print_if_quiet(results, arguments, world);
   if (result.failure) throw Error(*result.failure);
   return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;

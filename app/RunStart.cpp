@@ -51,11 +51,11 @@ std::string warning_of(const ScheduleOptions& schedule, const Deck& before, cons
   if (!has_end || schedule.total_steps || length_text(before) == length_text(now)) return {};
   return fmt::format(
       "the {} schedule ends with the run, which is now {} instead of {}: the learning rate jumps to the curve of the "
-      "new length. Runs that begin with schedule.total_steps set keep their curve.",
+      "new length. Set schedule.total_steps from the start to keep one curve.",
       schedule.name, length_text(now), length_text(before));
 }
 
-/// The checkpoint to go on from.
+/// The checkpoint to continue from.
 RunStart checkpoint_of(const RunOptions& options) {
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
   RunStart start;
@@ -92,8 +92,8 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
 
 std::string RunStart::text() const {
   if (!checkpoint) return {};
-  if (named.empty()) return fmt::format(" (going on from {})", *checkpoint);
-  return fmt::format(" (going on from {}, to which this run has come from {})", *checkpoint, named);
+  if (named.empty()) return fmt::format(" (continuing from {})", *checkpoint);
+  return fmt::format(" (continuing from {}, which this run reached from {})", *checkpoint, named);
 }
 
 std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder) {

@@ -23,7 +23,7 @@ struct RunStart {
   std::string named;                      ///< what run.resume names, where `checkpoint` is a later one
   std::string warning;                    ///< what going on changes; may be empty
 
-  /// " (going on from PATH)", or nothing.
+  /// " (continuing from PATH)", or nothing.
   std::string text() const;
 };
 

@@ -37,9 +37,9 @@ Provenance full_provenance(const Communicator& world, const std::string& command
 std::string rate_text(const SessionResult& result, const Communicator& communicator) {
   const MeasuredSteps steps = measure_steps(result.summary, result.rows, communicator);
   if (steps.seconds.empty()) return "no steps";
-  return fmt::format("{} {}/s, {} ms a step (data wait {} %, reduction exposed {} %)",
-                     significant(median(steps.rates), 4), result.unit.abbreviation,
-                     significant(1e3 * median(steps.seconds), 4), significant(steps.percent(Phase::data_wait), 2),
+  return fmt::format("{} {}/s, {} ms per step (data {} %, reduce {} %)", significant(median(steps.rates), 4),
+                     result.unit.abbreviation, significant(1e3 * median(steps.seconds), 4),
+                     significant(steps.percent(Phase::data_wait), 2),
                      significant(steps.percent(Phase::reduce_wait), 2));
 }
 
@@ -50,6 +50,11 @@ void log_heading(const std::string& command, const std::string& deck) {
 
 void log_finished(const std::string& results, const std::string& what) {
   log_info(fmt::format("{} holds this {}, finished. Set run.resume=never to run it again.", results, what));
+}
+
+void log_results(const std::string& results) {
+  log_info(fmt::format("{:<10}{}", "results", results));
+  log_info(fmt::format("{:<10}multicard-post {}", "report", results));
 }
 
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {

@@ -17,11 +17,14 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
 
-/// Collective over the run's ranks. "208 img/s, 307 ms a step (data wait 0.1 %, reduction 1.2 %)" of measure_steps().
+/// Collective over the run's ranks. "208 img/s, 307 ms per step (data 0.1 %, reduce 1.2 %)" of measure_steps().
 std::string rate_text(const SessionResult& result, const Communicator& communicator);
 
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);
+
+/// The last lines: where the results are, and how a report is made of them.
+void log_results(const std::string& results);
 
 /// With --quiet the only line: where the results are.
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world);

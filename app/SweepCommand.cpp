@@ -101,6 +101,7 @@ class Sweep {
         Provenance provenance, StopMonitor& stop)
       : world_(world),
         variants_(std::move(variants)),
+        heads_(aligned_heads(variants_)),
         identity_(std::move(identity)),
         folder_(std::move(folder)),
         provenance_(std::move(provenance)),
@@ -116,8 +117,7 @@ class Sweep {
  private:
   /// Collective. False when the sweep is to stop.
   bool one(const Variant& variant) {
-    const std::string head =
-        fmt::format("[{}/{}] {}  {}", variant.execution + 1, variants_.size(), variant.name, describe(variant));
+    const std::string& head = heads_[static_cast<std::size_t>(&variant - variants_.data())];
     const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
     const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
     if (!is_open) {
@@ -134,11 +134,11 @@ class Sweep {
     world_.idle_barrier();
     const double seconds = seconds_since(start);
     pace_.add(variant, seconds);
-    log_info(fmt::format("{}  {}  ({}{})", head, outcome.words, human_duration(seconds), time_left(variant)));
+    log_info(fmt::format("{}  {}, {}{}", head, outcome.words, human_duration(seconds), time_left(variant)));
     return world_.broadcast_value(outcome.stopped ? 1 : 0) == 0;
   }
 
-  /// "; 78 to go, 52 s each, about 1 h 08 min left", or nothing after the last; for rank 0, which sees the folder.
+  /// "; 78 runs left, about 1 h 08 min", or nothing after the last; for rank 0, which sees the folder.
   std::string time_left(const Variant& last) const {
     double seconds = 0;
     int num_open = 0;
@@ -148,19 +148,18 @@ class Sweep {
         ++num_open;
       }
     if (num_open == 0) return "";
-    return fmt::format("; {} to go, {} each, about {} left", num_open, human_duration(seconds / num_open),
-                       human_duration(seconds));
+    return fmt::format("; {} run{} left, about {}", num_open, num_open == 1 ? "" : "s", human_duration(seconds));
   }
 
   /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as
-  /// on one rank. The folder then says why, and the next launch goes on with the others.
+  /// on one rank. The folder then says why, and the next launch continues with the others.
   Outcome run_bounded(const Variant& variant, const Communicator& group) {
     std::optional<Watchdog> watchdog;
     if (identity_.timeout_s && world_.is_root())
       watchdog.emplace(*identity_.timeout_s, [&](const std::string&) {
         const CommunicationError error(
             fmt::format("run {} did not end within {} s", variant.name, *identity_.timeout_s), "limits.timeout_s",
-            "Start the sweep again: it goes on with the other runs.");
+            "Start the sweep again: it continues with the other runs.");
         folder_.record_failure(variant, {error.code(), error.what()});
         log_local_error(error.what());
         abort_job(error.code());
@@ -211,6 +210,7 @@ class Sweep {
 
   const Communicator& world_;
   std::vector<Variant> variants_;
+  std::vector<std::string> heads_;  ///< of their lines
   SweepIdentity identity_;
   SweepFolder folder_;
   Provenance provenance_;

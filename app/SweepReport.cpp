@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "Runs.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "config/RunOptions.hpp"
@@ -18,15 +19,48 @@ std::string length_text(const RunSettings& run) {
   return fmt::format("{} epoch{}", run.epochs, run.epochs == 1 ? "" : "s");
 }
 
+using Cells = std::vector<std::string>;
+
+/// "image_size" of data.image_size, unless another key ends alike.
+std::string short_name(const std::string& key, const Variant& variant) {
+  const auto last_word = [](const std::string& path) { return path.substr(path.rfind('.') + 1); };
+  const auto ends_alike = [&](const auto& pair) { return last_word(pair.first) == last_word(key); };
+  return std::count_if(variant.overrides.begin(), variant.overrides.end(), ends_alike) == 1 ? last_word(key) : key;
+}
+
+/// What tells a variant from the others, a cell each. All variants of a sweep have the same keys in the same order.
+Cells cells_of(const Variant& variant, bool has_repeats) {
+  Cells cells{fmt::format("ranks {}", variant.ranks)};
+  if (!variant.case_name.empty()) cells.push_back(variant.case_name);
+  for (const auto& [key, value] : variant.overrides)
+    cells.push_back(fmt::format("{} {}", short_name(key, variant), value));
+  if (has_repeats) cells.push_back(fmt::format("repeat {}", variant.repeat));
+  return cells;
+}
+
 }  // namespace
 
-std::string describe(const Variant& variant) {
-  std::string text = fmt::format("ranks {}", variant.ranks);
-  if (!variant.case_name.empty()) text += "  " + variant.case_name;
-  for (const auto& [key, value] : variant.overrides)
-    text += fmt::format("  {} {}", key, value);
-  if (variant.repeat > 0) text += fmt::format("  repeat {}", variant.repeat);
-  return text;
+std::vector<std::string> aligned_heads(const std::vector<Variant>& variants) {
+  const bool has_repeats =
+      std::any_of(variants.begin(), variants.end(), [](const Variant& variant) { return variant.repeat > 0; });
+  std::vector<Cells> rows;
+  std::vector<std::size_t> widths;
+  for (const Variant& variant : variants) {
+    rows.push_back(cells_of(variant, has_repeats));
+    widths.resize(std::max(widths.size(), rows.back().size()));
+    for (std::size_t i = 0; i < rows.back().size(); ++i)
+      widths[i] = std::max(widths[i], rows.back()[i].size());
+  }
+  const std::size_t digits = std::to_string(variants.size()).size();
+  std::vector<std::string> heads;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    std::string head =
+        fmt::format("[{:>{}}/{}] {}", variants[v].execution + 1, digits, variants.size(), variants[v].name);
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      head += fmt::format("  {:<{}}", i < rows[v].size() ? rows[v][i] : "", widths[i]);
+    heads.push_back(head);
+  }
+  return heads;
 }
 
 std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variants) {
@@ -38,10 +72,13 @@ std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variant
 }
 
 void log_plan(const std::vector<Variant>& variants) {
-  for (const Variant* variant : in_order_of_time(variants))
+  const std::vector<std::string> heads = aligned_heads(variants);
+  for (const Variant* variant : in_order_of_time(variants)) {
+    const auto index = static_cast<std::size_t>(variant - variants.data());
     log_info(fmt::format(
-        "[{}/{}] {}  {}  {}", variant->execution + 1, variants.size(), variant->name, describe(*variant),
+        "{}  {}", heads[index],
         variant->error.empty() ? length_text(read_run_options(variant->deck).run) : "refused: " + variant->error));
+  }
 }
 
 SweepEnd read_sweep_end(const std::string& results) {
@@ -63,7 +100,7 @@ void log_sweep_end(const SweepEnd& end, const std::string& results) {
   log_info(fmt::format("{:<10}{} of {} runs complete", "done", end.num_complete, end.num_runs));
   for (const auto& [reason, names] : end.failed)
     log_info(fmt::format("{:<10}{}: {}", "failed", join(names, ", "), reason));
-  log_info(fmt::format("{:<10}{}        report: multicard-post {}", "results", results, results));
+  log_results(results);
 }
 
 }  // namespace multicard

@@ -10,8 +10,9 @@
 
 namespace multicard {
 
-/// "ranks 2  data.image_size 64  repeat 1"
-std::string describe(const Variant& variant);
+/// "[ 7/16] 0006  ranks 2  image_size  64  repeat 1" of every variant, in columns; keys by their last word where that
+/// tells them from the others.
+std::vector<std::string> aligned_heads(const std::vector<Variant>& variants);
 
 /// The variants in the order of their runs.
 std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variants);
@@ -19,7 +20,7 @@ std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variant
 /// Logs a line for every run in the order of time, with its length, or why it is refused.
 void log_plan(const std::vector<Variant>& variants);
 
-/// What the runs of a results file came to.
+/// How the runs of a results file ended.
 struct SweepEnd {
   std::size_t num_runs = 0, num_complete = 0;
   std::map<std::string, std::vector<std::string>> failed;  ///< names of runs, by reason

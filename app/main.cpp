@@ -13,10 +13,10 @@
 namespace multicard {
 namespace {
 
-/// Says what went wrong. An error that all ranks share ends the job in order; any other takes it down at once, since
-/// the other ranks may be waiting for this one.
-int end_with(const Error& error) {
-  if (error.scope() == Scope::all_ranks) {
+/// Says what went wrong. An error that all ranks share, which any is of one rank alone, ends the job in order; any
+/// other takes it down at once, since the other ranks may be waiting for this one.
+int end_with(const Error& error, const Communicator& world) {
+  if (error.scope() == Scope::all_ranks || world.size() == 1) {
     log_error(error.what());
     return static_cast<int>(error.code());
   }
@@ -28,7 +28,7 @@ int guarded(const Command& command, const Communicator& world) {
   try {
     return static_cast<int>(command(world));
   } catch (const std::exception& error) {
-    return end_with(any_error(error));
+    return end_with(any_error(error), world);
   }
 }
 

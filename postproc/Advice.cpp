@@ -51,7 +51,7 @@ std::vector<const OptionWorth*> best_of(const std::vector<OptionWorth>& worths) 
   return found;
 }
 
-/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which the data do not tell apart: …; …"
+/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are indistinguishable here: …; …"
 std::string recommendation(const std::vector<const OptionWorth*>& best) {
   std::vector<std::string> names, factors;
   std::string rest;
@@ -62,7 +62,7 @@ std::string recommendation(const std::vector<const OptionWorth*>& best) {
     rest += range_sentence(*worth, it) + unfinished_sentence(*worth, it);
   }
   return fmt::format("use {}{} {}.{}", join(names, " or "),
-                     best.size() > 1 ? ", which the data do not tell apart:" : ",", join(factors, "; "), rest);
+                     best.size() > 1 ? ", which are indistinguishable here:" : ",", join(factors, "; "), rest);
 }
 
 /// Why a difference that was measured supports no choice: nothing was repeated.
@@ -70,7 +70,7 @@ std::string doubt(const std::vector<OptionWorth>& worths) {
   std::string out;
   for (const OptionWorth& worth : worths)
     if (worth.decided() && !worth.supported())
-      out += fmt::format(" {} was run once in each cell and is told apart from {} in {} of {}.",
+      out += fmt::format(" {} was run once per cell and is distinguishable from {} in {} of {}.",
                          capitalised(setting_label(worth.key, worth.value)), setting_label(worth.key, worth.baseline),
                          worth.num_told_apart, counted(worth.num_cells, "cell"));
   return out;
@@ -143,7 +143,7 @@ std::string ranks_sentence(const Study& study) {
     const std::string where = entry.work.empty() ? std::string() : entry.work + ": ";
     parts.push_back(fmt::format("{}{}{}{}", where, counted(entry.ranks, "rank"),
                                 entry.ranks == entry.measured ? " (the most measured)" : "",
-                                entry.is_clear ? "" : ", not sure: an interval reaches beyond it"));
+                                entry.is_clear ? "" : ", not certain: an interval crosses it"));
   }
   return fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.", kEfficient,
                      join(parts, "; "));

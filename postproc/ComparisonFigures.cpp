@@ -33,7 +33,7 @@ std::string comparison_title(const Study& study, const std::vector<std::size_t>&
   const std::string& name = study.configurations[best.configuration].label;
   if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
   if (differ(best.rate, second->rate)) return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
-  return fmt::format("{} and {} cannot be told apart on {}", name, study.configurations[second->configuration].label,
+  return fmt::format("{} and {} are indistinguishable on {}", name, study.configurations[second->configuration].label,
                      counted(best.ranks, "rank"));
 }
 

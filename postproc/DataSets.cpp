@@ -164,7 +164,7 @@ HtmlCell share(double value) {
 HtmlTable data_sets_table(const Study& study) {
   HtmlTable out{
       "Data sets: rows and tokens are means a step over all ranks; imbalance is the tokens of the rank with most over "
-      "the mean rank's. Click a head to sort.",
+      "the mean rank's. Click a column header to sort.",
       {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
        study.rate_unit()},
       {}};

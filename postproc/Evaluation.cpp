@@ -104,7 +104,7 @@ std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunRepor
 HtmlTable classes_table(const EvaluationReport& report) {
   HtmlTable out{
       "Each class: precision is the share of what was taken for it that was right, recall the share of it that "
-      "was found, with its 95 % interval. Click a head to sort.",
+      "was found, with its 95 % interval. Click a column header to sort.",
       {"class", "samples", "right", "taken for it", "precision", "recall", "F1"},
       {}};
   for (const ClassScore& score : report.classes) {

@@ -74,10 +74,10 @@ std::vector<std::string> answer(const Study& study, const std::vector<std::size_
   return out;
 }
 
-/// ", 1.12 times the second (plain, ddp-ds)", or that the two cannot be told apart.
+/// ", 1.12 times the second (plain, ddp-ds)", or that the difference is within noise.
 std::string short_comparison(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
   const std::string& name = configuration_of(study, other).label;
-  if (!differ(best.rate, other.rate)) return fmt::format("; not told apart from {} ({})", role, name);
+  if (!differ(best.rate, other.rate)) return fmt::format("; within noise of {} ({})", role, name);
   return fmt::format("; {} times {} ({})", alike(best.rate.value / other.rate.value, 1, 3), role, name);
 }
 
@@ -112,7 +112,7 @@ std::string culprit(const Cell& cell) {
 /// The fastest options of one kind of work.
 struct Winner {
   std::string name;
-  bool is_clear = true;  ///< told apart from the second
+  bool is_clear = true;  ///< distinguishable from the second
 };
 
 /// What to add where not all wins of `name` are clear.
@@ -124,8 +124,8 @@ std::string clearness_of(const std::vector<Winner>& winners, const std::string& 
       num_clear += winner.is_clear ? 1 : 0;
     }
   if (num_clear == num_wins) return {};
-  if (num_clear == 0) return ", but not told apart from the second";
-  return fmt::format(", told apart from the second for {} of them", num_clear);
+  if (num_clear == 0) return ", within noise of the second";
+  return fmt::format(", clearly for {} of them, else within noise of the second", num_clear);
 }
 
 /// Why efficiency is lost although ranks do not wait.
@@ -136,10 +136,8 @@ std::string computing_growth(const Study& study, const Cell& cell) {
   const double growth = compute_cost(cell) / compute_cost(*study.cell(cell.configuration, *baseline_ranks));
   if (!(growth > kWorthMentioning)) return {};
   return fmt::format(
-      " Computing takes {} times the rank-seconds that the same {} take on {}: look at shared cores, memory bandwidth "
-      "or "
-      "batches that became small.",
-      significant(growth, 3), study.unit, counted(*baseline_ranks, "rank"));
+      " Compute per {} costs {}× more than on {}. Check shared cores, memory bandwidth, small per-rank batches.",
+      study.unit.substr(0, study.unit.size() - 1), significant(growth, 3), counted(*baseline_ranks, "rank"));
 }
 
 }  // namespace
@@ -194,11 +192,9 @@ std::string repeats_sentence(const Study& study) {
   const bool never_twice = std::none_of(study.cells.begin(), study.cells.end(),
                                         [](const Cell& cell) { return cell.rate.basis == Basis::repeats; });
   if (!once) return {};
-  if (study.cells.size() == 1)
-    return "It was run once: how much runs differ is not known, and the interval does not hold it.";
-  return never_twice
-             ? "Each was run once: how much runs differ is not known, and the intervals do not hold it."
-             : "Some were run once: how much those runs differ is not known, and their intervals do not hold it.";
+  if (study.cells.size() == 1) return "One run only: the interval excludes run-to-run variation.";
+  return never_twice ? "One run of each only: the intervals exclude run-to-run variation."
+                     : "Some were run once: their intervals exclude run-to-run variation.";
 }
 
 std::string comparison_sentence(const Study& study, const Cell& best, const Cell& other, const std::string& role) {

@@ -44,6 +44,12 @@ std::string title_of(const std::vector<OptionWorth>& worths) {
   return fmt::format("{} changes most: {} times the rate", most->label(), significant(most->ratio.value, 3));
 }
 
+/// How many intervals exclude 1.
+std::string exclusion_text(long decided, long all) {
+  if (decided == 0) return "No option's 95 % interval excludes 1.";
+  return fmt::format("The 95 % intervals of {} of {} exclude 1.", decided, counted(all, "option"));
+}
+
 std::string caption_of(const std::vector<OptionWorth>& worths) {
   const auto decided =
       std::count_if(worths.begin(), worths.end(), [](const OptionWorth& worth) { return worth.decided(); });
@@ -54,8 +60,7 @@ std::string caption_of(const std::vector<OptionWorth>& worths) {
   }
   const std::string unfinished =
       num_unfinished ? fmt::format("; {} did not complete", counted_pairs(num_unfinished, "cells")) : std::string();
-  return fmt::format("{} of {} lie beside 1 with their whole interval.{}{}", decided,
-                     counted(static_cast<long>(worths.size()), "option"),
+  return fmt::format("{}{}{}", exclusion_text(decided, static_cast<long>(worths.size())),
                      fmt::format(" {} compared{}.", counted_pairs(num_pairs, "runs"), unfinished),
                      worths.front().ratio.basis == Basis::cells
                          ? " Cells were run once: the intervals hold how cells differ, not how runs do."

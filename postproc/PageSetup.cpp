@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -66,12 +67,22 @@ std::string value_of(const RunReport& run, const std::string& key) {
   return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
 }
 
+/// 4e-05 and 4.0e-5 are one value, whichever way decks write it.
+bool same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  char *end_of_a = nullptr, *end_of_b = nullptr;
+  const double number_a = std::strtod(a.c_str(), &end_of_a), number_b = std::strtod(b.c_str(), &end_of_b);
+  const bool are_numbers = !a.empty() && !b.empty() && *end_of_a == '\0' && *end_of_b == '\0';
+  return are_numbers && number_a == number_b;
+}
+
 std::string distinct(const Study& study, const std::string& key) {
   std::vector<std::string> values;
-  for (const RunReport& run : study.runs)
-    if (const std::string value = value_of(run, key);
-        !value.empty() && std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
+  for (const RunReport& run : study.runs) {
+    const std::string value = value_of(run, key);
+    const auto is_it = [&](const std::string& other) { return same_value(value, other); };
+    if (!value.empty() && std::none_of(values.begin(), values.end(), is_it)) values.push_back(value);
+  }
   for (std::string& value : values)
     if (key == "pin_memory" || key == "image_size") value = setting_label(key, value);
   return join(values, ", ");

@@ -64,7 +64,7 @@ std::string memory_label(std::string name) {
 }  // namespace
 
 HtmlTable cells_table(const Study& study) {
-  HtmlTable out{"Configurations and numbers of ranks. Click a head to sort.", {"configuration", "ranks"}, {}};
+  HtmlTable out{"Configurations and numbers of ranks. Click a column header to sort.", {"configuration", "ranks"}, {}};
   out.head.push_back(study.rate_unit());
   out.head.emplace_back("s for 1,000");
   if (study.has_scaling()) out.head.insert(out.head.end(), {"speedup", "efficiency"});
@@ -102,7 +102,7 @@ HtmlTable phases_table(const Study& study) {
 
 std::string communication_html(const Study& study) {
   HtmlTable out{
-      "Collectives of the run in the middle of each cell, seconds as means over ranks. Exposed is the time in "
+      "Collectives, median run of each cell; seconds averaged over ranks. Exposed is the time in "
       "wait(), with what slower ranks are waited for; overlapped is 1 − exposed / total, and 0 where more is waited "
       "than the operations themselves take.",
       {"configuration", "ranks", "kind", "calls", "payload", "on the bus", "total, s", "exposed, s", "overlapped"},
@@ -128,9 +128,8 @@ std::string transfers_html(const Study& study) {
       for (const auto& [direction, bytes] : representative(study, cell).transfers)
         directions.insert(direction);
   if (directions.empty()) return {};
-  HtmlTable out{"Copies of the program itself: bytes a step and rank, of the run in the middle of each cell.",
-                {"configuration", "ranks"},
-                {}};
+  HtmlTable out{
+      "Host–device copies: bytes per step and rank, median run of each cell.", {"configuration", "ranks"}, {}};
   for (std::string direction : directions) {
     std::replace(direction.begin(), direction.end(), '_', ' ');
     out.head.push_back(direction);
@@ -185,7 +184,7 @@ std::string memory_html(const Study& study) {
 }
 
 HtmlTable runs_table(const Study& study) {
-  HtmlTable out{"Every run. Click a head to sort.", {"run"}, {}};
+  HtmlTable out{"Every run. Click a column header to sort.", {"run"}, {}};
   if (study.sources.size() > 1) out.head.emplace_back("file");
   for (const Axis& axis : study.axes)
     out.head.push_back(key_label(axis.key));

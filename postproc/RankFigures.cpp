@@ -44,14 +44,26 @@ std::vector<std::size_t> shown_ranks(const RunReport& run) {
   return ranks;
 }
 
-std::string title_of(const RunReport& run) {
+/// "in 2 of 3 runs": one run says little about a machine, so the title says how many agree.
+std::string in_runs(int repeats, const Cell& cell) {
+  if (cell.num_repeats() == 1) return "in the only run";
+  return fmt::format("in {} of {}", repeats, counted(cell.num_repeats(), "run"));
+}
+
+std::string title_of(const Cell& cell) {
+  if (cell.stragglers.empty()) return "No rank falls behind the others by more than 5 %";
   std::vector<std::string> slow;
-  for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
-    if (run.rank_reports[rank].straggler) slow.push_back(std::to_string(rank));
-  if (slow.empty()) return fmt::format("No rank falls behind the others by more than 5 %");
-  if (slow.size() == 1) return fmt::format("Rank {} is slower than the others", slow[0]);
-  if (slow.size() <= 4) return fmt::format("Ranks {} are slower than the others", join(slow, ", "));
-  return fmt::format("{} ranks are slower than the others", slow.size());
+  int fewest = cell.num_repeats(), most = 0;
+  for (const auto& [rank, repeats] : cell.stragglers) {
+    slow.push_back(std::to_string(rank));
+    fewest = std::min(fewest, repeats);
+    most = std::max(most, repeats);
+  }
+  const std::string who = slow.size() == 1   ? fmt::format("Rank {} was", slow[0])
+                          : slow.size() <= 4 ? fmt::format("Ranks {} were", join(slow, ", "))
+                                             : fmt::format("{} ranks were", slow.size());
+  return fmt::format("{} slower than the others {}", who,
+                     fewest == most ? in_runs(most, cell) : "in some of " + counted(cell.num_repeats(), "run"));
 }
 
 Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
@@ -64,7 +76,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
     chart.columns.push_back(
         {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
-  chart.title = title_of(run);
+  chart.title = title_of(cell);
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
                                : std::string();

@@ -122,7 +122,8 @@ std::string quick_notice(const std::vector<RunReport>& runs) {
                             : fewest == most ? fmt::format(" ({} each)", counted(most, "step"))
                                              : fmt::format(" ({} to {})", fewest, counted(most, "step"));
   return fmt::format(
-      "{} with smaller sizes and fewer steps{}: they show that everything works. Their numbers are not the study's.",
+      "{} with smaller sizes and fewer steps{}: they show that everything works. Quick mode: do not quote these "
+      "numbers.",
       which, steps);
 }
 

@@ -154,7 +154,7 @@ std::string not_told_apart(const SizeFigure& figure, const Line& best, double x)
     for (const auto& [at, cell] : line.points)
       if (at == x && &line != &best && counts(*cell) && !differ(cell->rate, cell_at(best, x).rate))
         names.push_back(figure.label(line));
-  return names.empty() ? std::string() : fmt::format(" Not told apart from it there: {}.", join(names, "; "));
+  return names.empty() ? std::string() : fmt::format(" Within noise of it there: {}.", join(names, "; "));
 }
 
 void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {

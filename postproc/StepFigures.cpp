@@ -110,7 +110,7 @@ std::string share_sentence(const Study& study, const std::vector<const Cell*>& c
   const Cell& least = *extremes(cells).first;
   return fmt::format(
       "{} spends {} computing, {} waiting for collectives, {} waiting for data, {} copying it and {} on "
-      "the rest. Numbers in the bars are per cent, behind them stands the whole step.",
+      "the rest. In the bars: % of the step. At right: step time.",
       name_of(study, least), percent(computing_share(least)), percent(least.exposed_share),
       percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
 }

@@ -1,35 +1,65 @@
-# shellcheck shell=bash disable=SC2034,SC2153  # the batch script sets what is in capitals and uses cpu_bind
+# shellcheck shell=bash disable=SC2034,SC2153  # the batch script sets what is in capitals and uses the results
 # What the batch scripts of this folder share. Sourced, not submitted.
 
-# Loads the site's environment, puts the programs on PATH, splits OVERRIDES into the words of `overrides`, and sets
-# `cpu_bind` for srun's --cpu-bind.
-multicard_environment() {
+# multicard_setup DEFAULT_DECK [DECK] [KEY=VALUE ...]: reads the arguments of the batch script, loads the site's
+# environment and puts the programs on PATH. Sets `words` (the deck and its overrides, each word whole), `per_node` and
+# `num_ranks` (ranks), `cpus` (processors of a rank) and `cpu_bind` (for srun's --cpu-bind).
+multicard_setup() {
+  local default_deck=$1
+  shift
+  case ${1:-=} in *=*) set -- "$default_deck" "$@" ;; esac
+  words=("$@")
+  export SLURM_EXPORT_ENV=ALL  # under SBATCH_EXPORT=NONE srun would start the ranks without PATH
+  per_node=$(multicard_tasks_here)
+  num_ranks=$((per_node * SLURM_JOB_NUM_NODES))
+  cpus=$((${SLURM_CPUS_ON_NODE:-1} / per_node))
+  if [ "$cpus" -lt 1 ]; then cpus=1; fi
+  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
   if [ -n "$MULTICARD_ENV_FILE" ]; then
     # shellcheck disable=SC1090
     . "$MULTICARD_ENV_FILE"
   fi
   # shellcheck source=scripts/env.sh
   . "$MULTICARD_ROOT/scripts/env.sh"
-  read -r -a overrides <<<"$OVERRIDES"
   multicard_check_gpus
   multicard_cpu_bind
-  echo "$(date -u +%FT%TZ) job $SLURM_JOB_ID on $SLURM_JOB_NODELIST: $SLURM_NTASKS ranks," \
-    "restart ${SLURM_RESTART_COUNT:-0}, deck $DECK ${overrides[*]}"
+  echo "$(date -u +%FT%TZ) job $SLURM_JOB_ID on $SLURM_JOB_NODELIST: $num_ranks ranks, $cpus CPUs each," \
+    "restart ${SLURM_RESTART_COUNT:-0}, deck ${words[*]}"
 }
 
-# One rank a GPU: with more the program ends, with fewer GPUs stay idle.
+# multicard_srun COMMAND WORD...: one `multicard COMMAND WORD...` on all ranks of the job. The numbers of the job are
+# replaced by those of multicard_setup: the job itself has asked for one task on each node, or as many as ranks.
+#
+# --mpi=pmix             Open MPI knows no other way to start under srun; `srun --mpi=list` must show it. Where it does
+#                        not, use image_multi_node_mpirun.sbatch.
+# --gpu-bind=none        Every rank sees all GPUs of its node and takes the one of its local rank. Binding a GPU to a
+#                        task hides the others behind a cgroup, and NCCL then loses the direct path between GPUs.
+# --cpu-bind             The processors next to each rank's GPU where the job has the whole node, else its own cores.
+# --kill-on-bad-exit=1   A rank that fails takes the others with it, instead of leaving them waiting.
+multicard_srun() {
+  (
+    unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_CPUS_PER_GPU SLURM_CPUS_PER_TASK
+    exec srun --mpi=pmix --ntasks="$num_ranks" --ntasks-per-node="$per_node" --cpus-per-task="$cpus" --gpu-bind=none \
+      --cpu-bind="$cpu_bind" --kill-on-bad-exit=1 multicard "$@"
+  )
+}
+
+# One rank per GPU: with more the program ends, with fewer GPUs stay idle.
 multicard_check_gpus() {
   local gpus=${SLURM_GPUS_ON_NODE:-0} tasks
   tasks=$(multicard_tasks_here)
   if [ "$gpus" -gt 0 ] && [ "$tasks" != "$gpus" ]; then
-    echo "WARNING: $tasks ranks and $gpus GPUs on $(hostname): sbatch --ntasks-per-node=$gpus gives each its rank" >&2
+    echo "WARNING: $tasks ranks and $gpus GPUs on $(hostname): without --ntasks-per-node each GPU gets its rank" >&2
   fi
 }
 
-# Ranks on this node.
+# Ranks on this node: --ntasks-per-node where it is set, else one per GPU, else what --ntasks comes to.
 multicard_tasks_here() {
-  local tasks=${SLURM_NTASKS_PER_NODE:-$((SLURM_NTASKS / SLURM_JOB_NUM_NODES))}
-  echo "${tasks%%(*}"
+  local tasks=${SLURM_NTASKS_PER_NODE:-${SLURM_GPUS_ON_NODE:-0}}
+  tasks=${tasks%%(*}
+  if [ "$tasks" -lt 1 ]; then tasks=$((${SLURM_NTASKS:-1} / ${SLURM_JOB_NUM_NODES:-1})); fi
+  if [ "$tasks" -lt 1 ]; then tasks=1; fi
+  echo "$tasks"
 }
 
 # Sets `cpu_bind`. Where the job has the whole node, each rank gets the processors next to its GPU: rank r of a node
@@ -48,14 +78,14 @@ multicard_cpu_bind() {
   if [ ${#nodes[@]} = "$(multicard_tasks_here)" ]; then cpu_bind=map_ldom:$(IFS=,; echo "${nodes[*]}"); fi
 }
 
-# Ends the job with the program's status; 75 means that it stopped early, can go on and wants to be queued again.
+# Ends the job with the program's status; 75 means that it stopped early and wants to be queued again to continue.
 multicard_finish() {
   local status=$1
   echo "$(date -u +%FT%TZ) multicard ended with $status"
   if [ "$status" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$MAX_RESTARTS" ]; then
     # The request kills this script, so that the lines below are reached only when it is refused.
     scontrol requeue "$SLURM_JOB_ID" && sleep 60
-    echo "The job could not be requeued: submit it again, and it goes on from its newest checkpoint."
+    echo "The job could not be requeued: submit it again, and it continues from its newest checkpoint."
   fi
   exit "$status"
 }

@@ -2,8 +2,11 @@
 
 #include <cstdlib>
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include "base/Terminal.hpp"
 
 namespace multicard {
 
@@ -53,6 +56,25 @@ bool speaks() {
   return identity().rank == 0;
 }
 
+/// Where the text of a line begins that starts with a label and at least two spaces; else 2.
+std::size_t indent_of(const std::string& message) {
+  constexpr std::size_t kLongestLabel = 18, kUsual = 2;
+  const std::size_t label = message.find_first_not_of(' ');
+  const std::size_t gap = message.find("  ", label);
+  if (gap == std::string::npos || gap > kLongestLabel) return kUsual;
+  const std::size_t text = message.find_first_not_of(' ', gap);
+  return text == std::string::npos ? kUsual : text;
+}
+
+/// The message as a terminal shows it best; files and pipes get each message on one line.
+std::string laid_out(const std::string& message) {
+  static const Terminal terminal;
+  const bool is_one_line = message.find('\n') == std::string::npos;
+  const std::optional<std::size_t> columns = terminal.is_there() && is_one_line ? terminal.columns() : std::nullopt;
+  constexpr std::size_t kNarrowest = 40;  // below that broken lines are harder to read than long ones
+  return columns && *columns >= kNarrowest ? wrapped(message, *columns - 1, indent_of(message)) : message;
+}
+
 }  // namespace
 
 void set_log_identity(int rank, int size, const std::string& host) {
@@ -64,24 +86,24 @@ void set_log_level(LogLevel level) {
 }
 
 void log_debug(const std::string& message) {
-  if (speaks()) logger().debug(message);
+  if (speaks()) logger().debug(laid_out(message));
 }
 void log_info(const std::string& message) {
-  if (speaks()) logger().info(message);
+  if (speaks()) logger().info(laid_out(message));
 }
 void log_warning(const std::string& message) {
-  if (speaks()) logger().warn("warning: " + message);
+  if (speaks()) logger().warn(laid_out("warning: " + message));
 }
 void log_error(const std::string& message) {
-  if (speaks()) logger().error("multicard: " + message);
+  if (speaks()) logger().error(laid_out("multicard: " + message));
 }
 
 void log_local_error(const std::string& message) {
   const Identity& self = identity();
   if (self.size == 1)
-    logger().error("multicard: " + message);
+    logger().error(laid_out("multicard: " + message));
   else
-    logger().error("rank {} on {}: {}", self.rank, self.host, message);
+    logger().error(laid_out(fmt::format("rank {} on {}: {}", self.rank, self.host, message)));
 }
 
 }  // namespace multicard

@@ -169,7 +169,7 @@ void Communicator::allgather_raw(const void* mine, void* all, std::size_t count,
     return;
   }
   if (count * size_of(type) > kMaxTransferBytes)
-    throw CommunicationError(fmt::format("an all-gather of {} bytes a rank is too large", count * size_of(type)));
+    throw CommunicationError(fmt::format("an all-gather of {} bytes per rank is too large", count * size_of(type)));
   const Watchdog::Guard guard(watchdog(), "all-gather");
   const int number = static_cast<int>(count);
   check_mpi(MPI_Allgather(mine, number, mpi_type(type), all, number, mpi_type(type), impl_->handle), "MPI_Allgather");

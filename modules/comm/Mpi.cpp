@@ -25,6 +25,9 @@ constexpr double kDefaultTimeoutS = 300;
 void set_launch_defaults() {
   setenv("OMPI_MCA_fs_ufs_lock_algorithm", "3", 0);  // 4.1.4 loses data in gapped collective writes without it
   setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);       // network file systems often refuse locks
+  const bool has_launcher = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+  // Started alone, a rank has a daemon of its own, which would explain MPI_Abort, the end of all ranks, in eight lines.
+  if (!has_launcher) setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
 }
 
 int integer_variable(const char* name) {
@@ -50,7 +53,7 @@ Communicator initialise(int& argc, char**& argv) {
   set_log_identity(impl->rank, impl->size, host_name());
   if (provided < MPI_THREAD_MULTIPLE)
     throw EnvironmentError("this MPI gives no full thread support",
-                           fmt::format("MPI_THREAD_MULTIPLE was asked for, level {} given", provided),
+                           fmt::format("MPI_THREAD_MULTIPLE was requested, level {} is provided", provided),
                            "Use an MPI built with thread support.");
   const int step_tasks = integer_variable("SLURM_STEP_NUM_TASKS");
   if (impl->size == 1 && step_tasks > 1)

@@ -24,7 +24,7 @@ class StopMonitor {
   bool stop_requested() const;
   /// Whether this rank was asked for a checkpoint since the last call.
   bool take_checkpoint_request();
-  /// "signal SIGUSR1", "the wall limit of 3600 s", or "another rank's request".
+  /// "signal SIGUSR1", "run.wall_limit", or "the request of another rank".
   const char* reason() const;
 
  private:

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/NearPath.hpp"
 #include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 #include "config/Yaml.hpp"
@@ -23,7 +24,8 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
 std::string read_file(const std::string& path) {
   constexpr std::uint64_t kLongest = 4 << 20;
   if (const auto why = why_unreadable(path))
-    throw UsageError(fmt::format("deck {} cannot be read", path), *why, "Name a YAML file.");
+    throw UsageError(fmt::format("deck {} cannot be read", path), *why,
+                     is_there(path) ? "Name a YAML file." : did_you_mean(path, "Name a YAML file."));
   RegularFile file(path);
   if (file.size() > kLongest)
     throw UsageError(fmt::format("deck {} cannot be read", path),

@@ -102,7 +102,8 @@ void read_rows(Section& section, DataOptions& data) {
   data.max_length = section.optional_in_range<std::int64_t>("max_length", 2, std::numeric_limits<std::int32_t>::max());
   data.overlong = section.choice("overlong", data.overlong, {"cut", "drop", "error"});
   if (data.packing && !data.max_length)
-    section.reject("packing", "needs data.max_length", "a pack holds at most so many tokens", "Set it, e.g. to 2048.");
+    section.reject("packing", "needs data.max_length", "a pack holds at most that many tokens",
+                   "Set it, e.g. to 2048.");
 }
 
 void read_asked(Section& evaluate, EvaluateOptions& options) {

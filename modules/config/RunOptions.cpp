@@ -159,7 +159,7 @@ ScheduleOptions read_schedule(Section section) {
 void read_extent(Section& section, RunSettings& run) {
   for (const auto& [one, other] : {std::pair{"steps", "epochs"}, std::pair{"batch_per_rank", "global_batch"}})
     if (section.has(one) && section.has(other))
-      section.reject(one, fmt::format("stands beside run.{}", other), "each replaces the other",
+      section.reject(one, fmt::format("is set together with run.{}", other), "each replaces the other",
                      "Remove one, or set one of them to null.");
   run.steps = section.optional_in_range<std::int64_t>("steps", 1, kManySteps);
   if (!run.steps) run.epochs = section.get_in_range<std::int64_t>("epochs", run.epochs, 1, kManySteps);
@@ -227,7 +227,7 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
         .reject("gradient_dtype", "fp16 is for float32 gradients", "model.trainable_dtype is bf16, and so are they",
                 "Set it to same.");
   if (options.run.ema_decay > 0)
-    root.section("run").reject("ema_decay", "an average in bfloat16 stands still", "model.trainable_dtype is bf16",
+    root.section("run").reject("ema_decay", "an average in bfloat16 would not change", "model.trainable_dtype is bf16",
                                "Leave one of the two out.");
 }
 

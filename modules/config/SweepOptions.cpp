@@ -186,7 +186,7 @@ SweepOptions read_sweep_options(const Deck& sweep) {
   options.base = Deck::parse(base_of(sweep).to_yaml(), sweep.name());
   options.base.merge(own);
   for (const char* key : {"run.steps", "run.epochs"})
-    if (extent.steps && own.find_path(key) != nullptr) refuse(sweep, key, "limits.steps stands in its place");
+    if (extent.steps && own.find_path(key) != nullptr) refuse(sweep, key, "limits.steps replaces it");
   if (extent.steps) options.base.set("run.steps", std::to_string(*extent.steps));
   if (extent.skip_steps) options.base.set("profile.skip_steps", std::to_string(*extent.skip_steps));
   quieten(options.base, own, options.axes);

@@ -46,7 +46,7 @@ int ranks_of(const SweepOptions& sweep, const Value& value) {
 
 void check_ranks(const SweepOptions& sweep, int ranks, int world_size) {
   if (ranks > world_size)
-    throw EnvironmentError(fmt::format("deck {}, sweep.ranks: {} ranks are asked for", sweep.base.name(), ranks),
+    throw EnvironmentError(fmt::format("deck {}, sweep.ranks: {} ranks are requested", sweep.base.name(), ranks),
                            fmt::format("this job has {}", world_size),
                            fmt::format("Start it with -n {}, or leave the value out with sweep.ranks=[...].", ranks));
 }

@@ -38,14 +38,14 @@ std::int64_t rounded(double value) {
 
 void check(const AugmentOptions& options) {
   if (!(options.horizontal_flip >= 0 && options.horizontal_flip <= 1))
-    throw UsageError(fmt::format("a horizontal flip with probability {} is asked for", options.horizontal_flip));
+    throw UsageError(fmt::format("a horizontal flip with probability {} is requested", options.horizontal_flip));
   if (!options.crop) return;
   const RandomResizedCrop& crop = *options.crop;
   if (!(crop.scale_min > 0 && crop.scale_min <= crop.scale_max && crop.scale_max <= 1))
-    throw UsageError(fmt::format("crops of {} to {} of the image's area are asked for", crop.scale_min, crop.scale_max),
+    throw UsageError(fmt::format("crops of {} to {} of the image's area are requested", crop.scale_min, crop.scale_max),
                      "parts of an area rise within (0, 1]");
   if (!(crop.ratio_min > 0 && crop.ratio_min <= crop.ratio_max && std::isfinite(crop.ratio_max)))
-    throw UsageError(fmt::format("crops of width / height {} to {} are asked for", crop.ratio_min, crop.ratio_max),
+    throw UsageError(fmt::format("crops of width / height {} to {} are requested", crop.ratio_min, crop.ratio_max),
                      "ratios rise and are above 0");
 }
 

@@ -31,7 +31,7 @@ std::string role_of(const std::string& name) {
 
 std::string content_of(const json& value, const std::string& what) {
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) throw DataError(fmt::format("the content of a message of {} is not a text", what));
+  if (!value.is_array()) throw DataError(fmt::format("the content of a message of {} is not a string", what));
   std::string content;
   for (const json& part : value) {
     if (type_of(part, fmt::format("a part of a message of {}", what)) != "text")

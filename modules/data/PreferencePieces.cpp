@@ -17,7 +17,7 @@ using nlohmann::json;
 Conversation read_answer(const json& answer, const std::string& what) {
   if (answer.is_array()) return read_messages(answer, what);
   if (answer.is_object()) return read_message(answer, what);
-  if (!answer.is_string()) throw DataError(fmt::format("an answer of {} is no text and no message", what));
+  if (!answer.is_string()) throw DataError(fmt::format("an answer of {} is neither a string nor a message", what));
   Conversation one;
   one.add({"assistant", answer.get<std::string>()});
   return one;

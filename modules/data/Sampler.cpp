@@ -24,7 +24,7 @@ namespace {
 std::int64_t count_steps(const SamplerOptions& options) {
   if (options.num_rows < 1) throw UsageError("there are no rows to make batches of");
   if (options.global_batch < 1)
-    throw UsageError(fmt::format("a batch of {} rows is asked for", options.global_batch), "", "Use 1 or more.");
+    throw UsageError(fmt::format("a batch of {} rows is requested", options.global_batch), "", "Use 1 or more.");
   const std::int64_t whole = options.num_rows / options.global_batch;
   if (!options.drop_last) return whole + (options.num_rows % options.global_batch != 0 ? 1 : 0);
   if (whole == 0)

@@ -37,7 +37,7 @@ void SeekableInput::read(std::uint64_t offset, std::span<std::uint8_t> bytes) {
 
 void SeekableInput::expect_end(std::uint64_t offset) {
   std::uint8_t beyond = 0;
-  if (read_some(offset, {&beyond, 1}) > 0) fail(fmt::format("it goes on after byte {}, where it should end", offset));
+  if (read_some(offset, {&beyond, 1}) > 0) fail(fmt::format("it continues after byte {}, where it should end", offset));
 }
 
 std::size_t SeekableInput::read_some(std::uint64_t offset, std::span<std::uint8_t> bytes) {

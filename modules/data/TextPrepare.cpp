@@ -110,7 +110,7 @@ DataError with_advice(const Error& error, const std::optional<DatasetType>& like
   return DataError(error.problem(), plainly(error.why()),
                    likely && *likely != type
                        ? fmt::format("It looks like --type {}; --skip-bad leaves bad records out.", name_of(*likely))
-                       : "Mend it, or leave bad records out with --skip-bad.");
+                       : "Fix it, or leave bad records out with --skip-bad.");
 }
 
 /// Encodes this rank's records. Returns those that cannot be.

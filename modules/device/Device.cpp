@@ -167,7 +167,7 @@ int set_compute_threads(std::optional<int> request, const Topology& topology) {
   const int fair = std::max(1, available_cpus() / sharing);
   const int threads = request ? *request : openmp_threads().value_or(fair);
   if (threads < 1)
-    throw UsageError(fmt::format("{} threads a rank are asked for", threads), "", "Use 1 or more.").on_all_ranks();
+    throw UsageError(fmt::format("{} threads per rank are requested", threads), "", "Use 1 or more.").on_all_ranks();
   // libgomp ends the process where it cannot start one of its own.
   require_threads(threads - 1, "a compute thread");
   at::set_num_threads(threads);

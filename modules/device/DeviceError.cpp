@@ -62,9 +62,10 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
   const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
   const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : tells_of_device(why);
   if (!is_device) return std::nullopt;
-  return EnvironmentError("the device failed" + when, why,
-                          "Look for Xid and ECC errors (dmesg, nvidia-smi -q) and go on from the newest checkpoint. If "
-                          "it comes again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
+  return EnvironmentError(
+      "the device failed" + when, why,
+      "Look for Xid and ECC errors (dmesg, nvidia-smi -q) and continue from the newest checkpoint. If "
+      "it comes again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
 }
 
 Error any_error(const std::exception& error) {

@@ -20,7 +20,7 @@ namespace multicard {
 namespace {
 
 using nlohmann::json;
-static_assert(std::endian::native == std::endian::little, "tensors are mapped as they stand in the file");
+static_assert(std::endian::native == std::endian::little, "tensors are mapped as stored in the file");
 
 constexpr std::size_t kPrefixBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the limit of the reference implementation

@@ -78,7 +78,7 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
                                               [&](const Definition& known) { return known.name == name; });
   if (definition == kDefinitions.end()) {
     const auto near = nearest(name, network_names());
-    throw UsageError("there is no network \"" + name + "\"", "known: " + join(network_names(), ", "),
+    throw UsageError("unknown network \"" + name + "\"", "known: " + join(network_names(), ", "),
                      near ? "Did you mean " + *near + "?" : "");
   }
   check_ranges(options);

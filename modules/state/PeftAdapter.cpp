@@ -162,7 +162,8 @@ std::string require_file(const std::string& folder, const std::string& name) {
 std::string layer_of(const std::string& name, const std::string& origin) {
   const bool is_lora = name.ends_with(kSuffixA) || name.ends_with(kSuffixB);
   if (!is_lora || !name.starts_with(kPrefix))
-    throw DataError(fmt::format("{} holds the tensor {}", origin, name), "it is no lora_A or lora_B of a linear layer");
+    throw DataError(fmt::format("{} holds the tensor {}", origin, name),
+                    "it is neither lora_A nor lora_B of a linear layer");
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffixA.size());
 }
 
@@ -203,7 +204,8 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin) {
   try {
     const json config = json::parse(text);
-    if (!config.is_object()) throw DataError(fmt::format("{} is not a PEFT configuration", origin), "it is no object");
+    if (!config.is_object())
+      throw DataError(fmt::format("{} is not a PEFT configuration", origin), "it is not a JSON object");
     return ConfigReader(config, origin).read();
   } catch (const json::exception& error) {
     throw DataError(fmt::format("{} is not a PEFT configuration", origin), reason_of(error));

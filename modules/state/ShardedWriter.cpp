@@ -65,7 +65,8 @@ const char* config_dtype(at::ScalarType dtype) {
 nlohmann::ordered_json read_config(const std::string& path) {
   try {
     auto config = nlohmann::ordered_json::parse(read_file(path));
-    if (!config.is_object()) throw DataError(fmt::format("{} is not a model's configuration", path), "it is no object");
+    if (!config.is_object())
+      throw DataError(fmt::format("{} is not a model's configuration", path), "it is not a JSON object");
     return config;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{} is not a model's configuration", path), reason_of(error));

@@ -74,7 +74,7 @@ at::ScalarType weights_type(const std::string& word) {
   if (word == "fp32") return at::kFloat;
   if (word == "fp16") return at::kHalf;
   if (word == "bf16") return at::kBFloat16;
-  throw UsageError(fmt::format("{} is no type of weights", word), "fp64, fp32, fp16 and bf16 are");
+  throw UsageError(fmt::format("{} is not a type of weights", word), "the types are fp64, fp32, fp16 and bf16");
 }
 
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,

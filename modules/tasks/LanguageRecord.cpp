@@ -58,7 +58,7 @@ std::string LanguageTask::tokens_text() const {
   std::int64_t tokens = 0;
   for (std::int64_t step = first; step < end; ++step)
     tokens += work_in(step);
-  return fmt::format("{:.1f} a step, the mean of steps {} to {}",
+  return fmt::format("{:.1f} per step on average over steps {} to {}",
                      static_cast<double>(tokens) / static_cast<double>(end - first), first, end - 1);
 }
 

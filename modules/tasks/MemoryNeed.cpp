@@ -22,7 +22,7 @@ std::string part(const char* name, std::int64_t number) {
 std::string MemoryNeed::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} a rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {}{})",
+  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {}{})",
                      bytes(total()), weights, bytes(gradients), bytes(optimizer), part("average", average),
                      bytes(activations), part("batches", batches), part("buffers", other), bytes(loader),
                      part("checkpoint copies", copies));
@@ -50,7 +50,7 @@ EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t availa
           : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
             "fits.";
   return EnvironmentError(fmt::format("this run would need {}", need.text()),
-                          fmt::format("{} are available to a rank", bytes(available)), suggestion);
+                          fmt::format("{} are available per rank", bytes(available)), suggestion);
 }
 
 }  // namespace multicard

@@ -28,7 +28,7 @@ struct MemoryNeed {
     return parameters + frozen + gradients + optimizer + average + activations + batches + other;
   }
   std::int64_t total() const { return on_device() + loader + copies; }
-  /// "1.1 GB a rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"
+  /// "1.1 GB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"
   std::string text() const;
 };
 

@@ -66,7 +66,7 @@ void check_same_run(const Deck& before, const Deck& now) {
       throw UsageError(fmt::format("{} has changed from {} to {}", key, old_value.empty() ? "nothing" : old_value,
                                    new_value.empty() ? "nothing" : new_value),
                        "the run in run.output began with the former and can only be continued with it",
-                       "Put it back, set another run.output, or run.resume=never to start anew.");
+                       "Put it back, set another run.output, or run.resume=never to start over.");
   }
 }
 

@@ -11,6 +11,7 @@
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/DeviceError.hpp"
+#include "device/Gpu.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
 #include "tasks/RankSetup.hpp"
@@ -36,6 +37,13 @@ class CollectiveStatistics final : public StatisticsReducer {
 std::string bucket_size(const RunOptions& options, const TensorCollectives& collectives) {
   if (const std::optional<double> size = options.parallel.bucket_mb) return fmt::format("{} MB", *size);
   return fmt::format("{} MiB", collectives.bucket_bytes() >> 20);
+}
+
+/// Collective over the node. Compute threads of all ranks that may use exactly the processors of this one.
+int threads_on_my_processors(const Topology& topology, int threads) {
+  const std::string mine = cpu_set_text();
+  const auto all = topology.node.allgather(mine);
+  return threads * static_cast<int>(std::count(all.begin(), all.end(), mine));
 }
 
 void check_world(const RunOptions& options, const Communicator& communicator) {
@@ -91,15 +99,24 @@ void Session::describe() const {
       fmt::format("{} on {}", communicator_.size() == 1 ? "1 rank" : fmt::format("{} ranks", communicator_.size()),
                   topology_.num_nodes == 1 ? "1 host" : fmt::format("{} hosts", topology_.num_nodes));
   line("ranks", fmt::format("{}, {}, {}", hosts, device_.description, mpi_version()));
+  if (!device_.gpu && options_.run.device == "auto" && !gpu_problem())
+    line("device", "no GPU found: everything is computed on the CPU (run.device is auto)");
   for (const auto& [label, text] : task_->description())
     line(label, text);
   line("strategy", fmt::format("{}, {} backend, {} bucket{} of up to {}{}{}", options_.parallel.strategy,
                                collectives_->name(), strategy_->num_buckets(), strategy_->num_buckets() == 1 ? "" : "s",
                                bucket_size(options_, *collectives_), options_.parallel.overlap ? ", overlap" : "",
                                options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
-  line("memory", "predicted " + memory_need_.text());
-  line("batch",
-       fmt::format("{} rows, {} steps an epoch, {} steps in all", global_batch_, task_->steps_per_epoch(), num_steps_));
+  line("memory",
+       fmt::format("predicted {}: tensors only, the program and its libraries add to it", memory_need_.text()));
+  line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", global_batch_, task_->steps_per_epoch(),
+                            num_steps_));
+  const int num_threads = threads_on_my_processors(topology_, threads_), num_cpus = available_cpus();
+  if (!device_.gpu && num_threads > num_cpus)
+    log_warning(
+        fmt::format("{} compute threads share {} processor{}: steps take longer, and their times vary (start "
+                    "fewer ranks, or lower OMP_NUM_THREADS)",
+                    num_threads, num_cpus, num_cpus == 1 ? "" : "s"));
 }
 
 SessionResult Session::run(StopMonitor* stop) {
@@ -246,7 +263,10 @@ void Session::evaluate_now() {
   if (feed_) feed_->flush();
   progress_.finish_line();
   if (progress_.quiet()) return;
-  log_info(fmt::format("{:<10}{}, {})", "test", task_->describe(*found), human_duration(seconds)));
+  const std::string when = last_evaluated_ == 0
+                               ? std::string("before step 1")
+                               : fmt::format("step {}, epoch {}/{}", last_evaluated_, epoch() + 1, num_epochs_);
+  log_info(fmt::format("{:<10}{}: {}, {})", "test", when, task_->describe(*found), human_duration(seconds)));
 }
 
 void Session::open_feed() {
@@ -283,8 +303,7 @@ void Session::report_step() {
   state.rate = static_cast<double>(work) / total;
   state.unit = task_->unit().abbreviation;
   state.num_steps = num_steps_;
-  state.steps_per_epoch = task_->steps_per_epoch();
-  state.epoch = (state.step - 1) / state.steps_per_epoch;
+  state.epoch = epoch();
   state.num_epochs = num_epochs_;
   state.loss = trainer_->last_result()->loss;
   state.learning_rate = trainer_->last_result()->learning_rate;

@@ -48,7 +48,7 @@ class Session {
   Session(const RunOptions& options, const std::string& deck_yaml, const Communicator& communicator,
           const SessionOptions& session);
 
-  /// The block that says what will run.
+  /// Collective. Logs the block that says what will run.
   void describe() const;
   /// Trains, evaluates, saves checkpoints and gathers the record. `stop` (may be null) is asked every step.
   SessionResult run(StopMonitor* stop);

@@ -38,7 +38,7 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
     if (const auto before = state.text.find(name); before != state.text.end() && before->second != now)
       throw UsageError(fmt::format("{} of the model has changed from {} to {}", name, before->second, now),
                        fmt::format("{} was made with the former", checkpoint),
-                       "Put it back, set another run.output, or run.resume=never to start anew.");
+                       "Put it back, set another run.output, or run.resume=never to start over.");
   const auto numbers = task_->data_identity();
   const bool same_data = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
     const auto before = state.extra.find(number.first);
@@ -47,10 +47,10 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
   if (state.samples_seen != rows_before(state.step) || !same_data)
     throw UsageError(fmt::format("data.train has changed: {} holds other data than {} was made with",
                                  options_.data.train, checkpoint),
-                     "", "Put them back, set another run.output, or run.resume=never to start anew.");
+                     "", "Put them back, set another run.output, or run.resume=never to start over.");
   if (state.step > num_steps_)
     throw UsageError(fmt::format("run.steps or run.epochs ask for {} steps, but {} are done", num_steps_, state.step),
-                     fmt::format("{} holds them", checkpoint), "A run can only grow; run.resume=never starts anew.");
+                     fmt::format("{} holds them", checkpoint), "A run can only grow; run.resume=never starts over.");
 }
 
 /// Rows that all ranks saw in the steps before `step`.

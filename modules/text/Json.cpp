@@ -58,7 +58,7 @@ const nlohmann::json* optional_member(const nlohmann::json& object, const char* 
 
 std::string text_member(const nlohmann::json& object, const char* key, const std::string& what) {
   const nlohmann::json& value = member(object, key, what);
-  if (!value.is_string()) throw DataError(fmt::format("\"{}\" of {} is not a text", key, what));
+  if (!value.is_string()) throw DataError(fmt::format("\"{}\" of {} is not a string", key, what));
   return value.get<std::string>();
 }
 

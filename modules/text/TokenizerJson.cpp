@@ -170,7 +170,7 @@ AroundText read_template(const json& processor, const std::string& what) {
 AroundText read_bert(const json& processor, const std::string& what) {
   const auto id = [&](const char* key) {
     const json& pair = list_member(processor, key, what);
-    if (pair.size() != 2) throw DataError(fmt::format("\"{}\" of {} is not a text and an id", key, what));
+    if (pair.size() != 2) throw DataError(fmt::format("\"{}\" of {} is not a pair of a string and an id", key, what));
     return processor_id(pair[1], what);
   };
   return {{id("cls")}, {id("sep")}};

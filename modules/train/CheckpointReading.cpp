@@ -178,7 +178,7 @@ Error CheckpointStore::with_older_one(const Error& error, const std::string& che
     if (other.filename() < path.filename()) older = other.string();
   if (!older) return error;
   return Error(error.code(), error.problem(), error.why(),
-               fmt::format("run.resume={} goes on from the one before it, which is complete.", *older));
+               fmt::format("run.resume={} continues from the one before it, which is complete.", *older));
 }
 
 }  // namespace multicard

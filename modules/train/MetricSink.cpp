@@ -37,7 +37,7 @@ void MetricFeed::each(const std::function<void(MetricSink&)>& body) {
 }
 
 void MetricFeed::give_up(const std::string& why) const {
-  warn_(fmt::format("{} The run goes on without it.", why));
+  warn_(fmt::format("{} The run continues without it.", why));
 }
 
 }  // namespace multicard

@@ -1,13 +1,9 @@
 #include "train/Progress.hpp"
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/Log.hpp"
 #include "base/Text.hpp"
@@ -23,11 +19,10 @@ struct Piece {
 };
 
 std::vector<Piece> pieces_of(const ProgressState& state) {
-  const auto width = static_cast<int>(std::to_string(state.steps_per_epoch).size());
-  const std::int64_t in_epoch = state.step - state.epoch * state.steps_per_epoch;
+  const auto width = static_cast<int>(std::to_string(state.num_steps).size());
   return {
       {3, fmt::format("epoch {}/{}  ", state.epoch + 1, state.num_epochs)},
-      {0, fmt::format("step {:>{}}/{}", in_epoch, width, state.steps_per_epoch)},
+      {0, fmt::format("step {:>{}}/{}", state.step, width, state.num_steps)},
       {0, fmt::format("  loss {:<6}", significant(state.loss, 3))},
       {4, fmt::format("  lr {:<6}", significant(state.learning_rate, 3))},
       {2, fmt::format("  {} {}/s", significant(state.rate, 3), state.unit)},
@@ -37,17 +32,8 @@ std::vector<Piece> pieces_of(const ProgressState& state) {
       {1, fmt::format("  {} left", human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s))}};
 }
 
-/// Width of the terminal at standard error, less the cell in which a full line would wrap.
-std::size_t terminal_columns() {
-  winsize size{};
-  constexpr std::size_t kUsual = 80;
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return (known ? size.ws_col : kUsual) - 1;
-}
-
-bool is_live_terminal() {
-  const char* kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && !(kind && std::string_view(kind) == "dumb");
+bool is_live(ProgressMode mode, const Terminal& terminal) {
+  return mode == ProgressMode::live || (mode == ProgressMode::automatic && terminal.can_rewrite());
 }
 
 }  // namespace
@@ -65,18 +51,24 @@ std::string progress_line(const ProgressState& state, std::size_t columns) {
 }
 
 Progress::Progress(int rank, std::int64_t log_every, bool quiet)
-    : quiet_(quiet), speaks_(rank == 0 && !quiet), terminal_(is_live_terminal()), log_every_(log_every) {}
+    : quiet_(quiet),
+      speaks_(rank == 0 && !quiet && progress_mode() != ProgressMode::off),
+      live_(is_live(progress_mode(), terminal_)),
+      log_every_(log_every) {}
 
 void Progress::step(const ProgressState& state) {
   if (!speaks_) return;
   const bool last = state.step == state.num_steps;
-  if (!terminal_) {
+  if (!live_) {
     if (last || (log_every_ > 0 && state.step % log_every_ == 0)) log_info(progress_line(state));
     return;
   }
   if (!last && seconds_since(last_) < 0.2) return;
   last_ = SteadyClock::now();
-  std::fprintf(stderr, "\r\033[K%s", progress_line(state, terminal_columns()).c_str());
+  constexpr std::size_t kUsual = 80;
+  const std::size_t room = terminal_.columns().value_or(kUsual) - 1;  // a full line would wrap
+  const std::string line = "\r\033[K" + progress_line(state, room);
+  std::fwrite(line.data(), 1, line.size(), stderr);  // in one write: mpirun joins what several ranks write
   std::fflush(stderr);
   line_open_ = true;
 }

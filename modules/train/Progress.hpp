@@ -7,16 +7,16 @@
 #include <string>
 
 #include "base/Clock.hpp"
+#include "base/Terminal.hpp"
 
 namespace multicard {
 
-/// One moment of a run.
+/// One moment of a run. Steps are counted over the whole run.
 struct ProgressState {
   std::int64_t step = 0;  ///< completed steps
   std::int64_t num_steps = 0;
   std::int64_t epoch = 0;
   std::int64_t num_epochs = 0;
-  std::int64_t steps_per_epoch = 0;
   double loss = 0;
   double learning_rate = 0;
   double rate = 0;  ///< units per second
@@ -26,12 +26,12 @@ struct ProgressState {
   double reduce_share = 0;
 };
 
-/// "epoch 1/1  step  120/312  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"; what
+/// "epoch 2/2  step 432/624  loss 0.612  lr 0.071  208 img/s  307 ms (data 0.1 %, reduce 1.2 %)  59 s left"; what
 /// matters least is left out where that is longer than `columns`.
 std::string progress_line(const ProgressState& state, std::size_t columns = std::numeric_limits<std::size_t>::max());
 
-/// Writes progress lines to standard error from rank 0: on a terminal one line that rewrites itself and fits it,
-/// elsewhere (also on a terminal that cannot, TERM=dumb) a plain line every `log_every` steps. No colours.
+/// Writes progress lines to standard error from rank 0: on a terminal (see Terminal) one line that rewrites itself and
+/// fits it, elsewhere a plain line every `log_every` steps; MULTICARD_PROGRESS chooses otherwise. No colours.
 class Progress {
  public:
   Progress(int rank, std::int64_t log_every, bool quiet);
@@ -42,7 +42,8 @@ class Progress {
   void finish_line();
 
  private:
-  bool quiet_, speaks_, terminal_;
+  Terminal terminal_;
+  bool quiet_, speaks_, live_;
   std::int64_t log_every_;
   bool line_open_ = false;
   TimePoint last_{};

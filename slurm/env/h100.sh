@@ -24,8 +24,6 @@ export NCCL_DEBUG="${NCCL_DEBUG:-WARN}"
 # On Ethernet name the interface, or Open MPI tries them all, docker's too:
 # export OMPI_MCA_btl_tcp_if_include=eth0
 
-# ---- Threads and memory ----------------------------------------------------------------------------------------------
-# Compute threads of a rank outside the GPU. Loader threads are chosen by the program from the cores it may use.
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+# ---- Memory ----------------------------------------------------------------------------------------------------------
 # Grow GPU memory segments in place instead of adding new ones: fewer failures from fragmentation when shapes change.
 export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}"

@@ -101,7 +101,8 @@ class Export(CommandTest):
         self.expect(2, run(1, "export", checkpoint, self.path("out"), "--dtype", "int8"), "--dtype")
         self.expect(2, run(1, "export", checkpoint))
         self.expect(4, run(1, "export", self.path("none"), self.path("out")), "none does not exist")
-        self.expect(2, run(1, "export", self.checkpoint(task="image"), self.path("out")), "no checkpoint of a language")
+        self.expect(2, run(1, "export", self.checkpoint(task="image"), self.path("out")),
+                    "not a checkpoint of a language")
         self.checkpoint()
         with open(checkpoint + "/adapter_model.safetensors", "r+b") as file:
             file.seek(-1, os.SEEK_END)

@@ -72,7 +72,7 @@ class Language(CommandTest):
         code, out, err = run(1, "eval", self.checkpoint(), "--json")
         self.assertEqual(code, 0, err)
         tuned = json.loads(out)
-        self.assertEqual(list(tuned), ["loss", "perplexity", "tokens", "sequences"])
+        self.assertEqual(list(tuned), ["loss", "perplexity", "tokens", "targets", "sequences"])
         self.assertAlmostEqual(tuned["loss"], float(recorded[-1]), delta=1e-5 * tuned["loss"])
         self.assertEqual(tuned["sequences"], 12)
         code, out, err = run(2, "eval", self.deck, "run.output=" + self.path("nothing"), "--json")
@@ -119,7 +119,7 @@ class Language(CommandTest):
         code, out, err = run(2, "eval", self.checkpoint(), "--json")
         self.assertEqual(code, 0, err)
         scores = json.loads(out)
-        self.assertEqual(list(scores), ["loss", "perplexity", "tokens", "sequences", "exact_match"])
+        self.assertEqual(list(scores), ["loss", "perplexity", "tokens", "targets", "sequences", "exact_match"])
         self.assertEqual(scores["exact_match"], float(self.dataset(
             self.path("out/results.h5"), "/runs/main/metrics/eval_exact_match")[-1]))
 

@@ -38,7 +38,7 @@ class Sweep(SweepTest):
         deck = self.sweep("sweep: {ranks: all, data.image_size: [32, 64]}\n"
                           "quick: {sweep: {data.image_size: [32], ranks: [1, 2, 4]}, repeat: 2, limits: {steps: 3}}")
         self.expect(0, run(2, "sweep", deck, "--quick", "limits.skip_steps=2"), "quick sweep",
-                    r"sweep\.ranks: 4 is left out", r"3 to go, .* each, about .* left", "4 of 4 runs complete")
+                    r"sweep\.ranks: 4 is left out", r"3 runs left, about ", "4 of 4 runs complete")
         results = self.path("sweep/results.h5")
         runs = self.runs(results)
         self.assertEqual(sorted(int(r["ranks"]) for r in runs), [1, 1, 2, 2])
@@ -72,8 +72,8 @@ class Sweep(SweepTest):
         lines = [line for line in plan.splitlines() if line.startswith("[")]
         self.assertEqual([line.split()[1] for line in lines],
                          ["0004", "0006", "0000", "0002", "0003", "0001", "0007", "0005"])
-        self.assertRegex(lines[0], r"^\[1/8\] 0004  ranks 2  precision fp32  6 steps$")
-        self.assertRegex(lines[1], r"^\[2/8\] 0006  ranks 2  precision 5  refused: ")
+        self.assertRegex(lines[0], r"^\[1/8\] 0004  ranks 2  precision fp32  repeat 0  6 steps$")
+        self.assertRegex(lines[1], r"^\[2/8\] 0006  ranks 2  precision 5     repeat 0  refused: ")
 
     def test_a_dry_run_misses_the_model_folder(self):
         Path(self.path("llm.yaml")).write_text("task: llm\nmodel: {path: nowhere}\ndata: {train: x*.h5}\n")

@@ -63,13 +63,14 @@ class Watching(CommandTest):
         self.prepare()
         os.makedirs(self.path("out/metrics.jsonl"))
         Path(self.path("out/tensorboard")).write_text("")
-        _, _, err = self.expect(0, run(2, "run", self.deck, *WATCHED), "warning: .*The run goes on without it")
+        _, _, err = self.expect(0, run(2, "run", self.deck, *WATCHED), "warning: .*The run continues without it")
         self.assertEqual(err.count("warning:"), 2, err)
 
     def test_the_end_says_what_the_run_came_to(self):
         self.prepare()
         self.expect(0, run(2, "run", self.deck), r"done +4 steps in", r"rate +[\d.]+ img/s", r"step +[\d.]+ ms median",
-                    r"phases +data_wait", r"memory +peak [\d.]+ [MG]B a rank", r"train loss +[\d.]+ at step 3",
+                    r"phases +data_wait", r"memory +peak [\d.]+ [MG]B per rank, program",
+                    r"train loss +[\d.]+ of step 4",
                     r"accuracy +[\d.]+ after 4 steps", r"checkpoint +.*step_00000004", r"results +.*results\.h5")
 
     def test_quiet_says_the_path_and_errors_only(self):

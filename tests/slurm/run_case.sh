@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Submits one of the shipped batch scripts, unchanged, to a two-node Slurm started for it, and checks the outcome.
 #
-# usage: run_case.sh CASE      srun | mpirun | one_node | sweep | requeue_srun | requeue_mpirun | failure
+# usage: run_case.sh CASE      srun | mpirun | one_node | gpus | no_export | array | llm | sweep | requeue_srun |
+#                                requeue_mpirun | failure
 # Reads MULTICARD_SOURCE and MULTICARD_BUILD, the source and build folders. Ends with 77 where Slurm cannot be tested.
 set -euo pipefail
 
@@ -36,7 +37,8 @@ cd "$scratch"
 unset "${!SLURM_JOB@}" "${!OMPI_@}"
 ( . "$source_folder/scripts/env.sh"
   multicard prepare images --format synthetic --size 32 --classes 4 --limit 256 --shards 2 -o data/slurm/train )
-export MULTICARD_ROOT=$source_folder DECK=$source_folder/inputs/tests/slurm.yaml MULTICARD_ENV_FILE=""
+export MULTICARD_ROOT=$source_folder MULTICARD_ENV_FILE=""
+deck=$source_folder/inputs/tests/slurm.yaml
 # Nodes without GPUs and with two cores; what sbatch is told on the command line replaces the lines of the script.
 site=(--parsable --gpus-per-node=0 --cpus-per-task=1 --ntasks-per-node=2 --time=5)
 
@@ -78,7 +80,7 @@ submit_run() { sbatch "${site[@]}" "$@"; }
 # A run long enough to be stopped after its tenth step; it must continue by itself and finish.
 requeue_case() {  # SCRIPT SCANCEL-OPTION
   local job
-  job=$(OVERRIDES="run.steps=400 run.log_every=1" submit_run "$source_folder/slurm/$1")
+  job=$(submit_run "$source_folder/slurm/$1" "$deck" run.steps=400 run.log_every=1)
   wait_for "$job" 60 "step 10" log_has "$job" "step *1[0-9]"
   scancel ${2:+"$2"} --signal=USR1 "$job"
   wait_for "$job" 60 "exit 75" log_has "$job" "ended with 75"
@@ -91,7 +93,7 @@ requeue_case() {  # SCRIPT SCANCEL-OPTION
 
 case $case_name in
   srun | mpirun)
-    job=$(submit_run "$source_folder/slurm/image_multi_node_$case_name.sbatch")
+    job=$(submit_run "$source_folder/slurm/image_multi_node_$case_name.sbatch" "$deck")
     expect_end "$job" COMPLETED 0:0
     expect_ranks results/slurm/results.h5 main 4
     if unshare --uts --mount true 2>/dev/null; then  # the nodes have names of their own
@@ -99,19 +101,53 @@ case $case_name in
     fi
     ;;
   one_node)
-    job=$(submit_run "$source_folder/slurm/image_one_node.sbatch")
+    job=$(submit_run "$source_folder/slurm/image_one_node.sbatch" "$deck")
     expect_end "$job" COMPLETED 0:0
     expect_ranks results/slurm/results.h5 main 2
     ;;
+  gpus)  # one number says how many ranks a node has; each gets its share of the node's processors
+    job=$(sbatch --parsable --gpus-per-node=2 --time=5 "$source_folder/slurm/image_multi_node_srun.sbatch" "$deck" \
+      run.seed=2 'data.normalize={mean: [0.5, 0.5, 0.5], std: [0.2, 0.2, 0.2]}')
+    expect_end "$job" COMPLETED 0:0
+    expect_ranks results/slurm/results.h5 main 4
+    log_has "$job" "4 ranks, 1 CPUs each" || fail "the log does not name the ranks and their CPUs"
+    h5dump -a /runs/main/deck results/slurm/results.h5 >deck.txt
+    grep -F 'mean: [0.5, 0.5, 0.5]' deck.txt >/dev/null || fail "a value with spaces has not reached the program whole"
+    ;;
+  no_export)  # sites may forbid jobs the environment of whoever submits them: arguments arrive in any case
+    mkdir build
+    ln -s "$MULTICARD_BUILD" build/release
+    ln -s "$source_folder"/{slurm,scripts,inputs} .
+    job=$(SBATCH_EXPORT=NONE submit_run slurm/image_one_node.sbatch inputs/tests/slurm.yaml run.output=results/named)
+    expect_end "$job" COMPLETED 0:0
+    expect_ranks results/named/results.h5 main 2
+    ;;
+  array)
+    job=$(submit_run --array=0,2 "$source_folder/slurm/array.sbatch" "$deck")
+    for element in 0 2; do expect_end "${job}_$element" COMPLETED 0:0; done
+    expect_ranks results/array/learning_rate_0.01/results.h5 main 2
+    expect_ranks results/array/learning_rate_0.05/results.h5 main 2
+    ;;
+  llm)
+    mkdir -p tests/data/models
+    ln -s "$source_folder/tests/data/models/tinystories-656K" tests/data/models/
+    ( . "$source_folder/scripts/env.sh"
+      multicard prepare text --type alpaca --tokenizer tests/data/models/tinystories-656K --split 0.1 --max-length 256 \
+        --in "$source_folder/inputs/text/instruction-data.json" -o data/tinystories/instruct )
+    deck=$source_folder/inputs/llm/tinystories.yaml
+    job=$(submit_run "$source_folder/slurm/llm_one_node.sbatch" "$deck" run.steps=3)
+    expect_end "$job" COMPLETED 0:0
+    expect_ranks results/tinystories/results.h5 main 2
+    ;;
   sweep)
-    job=$(DECK=$source_folder/inputs/tests/slurm_sweep.yaml submit_run --nodes=2 "$source_folder/slurm/sweep.sbatch")
+    job=$(submit_run --nodes=2 "$source_folder/slurm/sweep.sbatch" "$source_folder/inputs/tests/slurm_sweep.yaml")
     expect_end "$job" COMPLETED 0:0
     for run in 0000:1 0001:2 0002:4; do expect_ranks results/slurm_sweep/results.h5 "${run%:*}" "${run#*:}"; done
     ;;
   requeue_srun) requeue_case image_multi_node_srun.sbatch "" ;;
   requeue_mpirun) requeue_case image_multi_node_mpirun.sbatch --batch ;;
   failure)  # a deck error reaches Slurm as exit 2, and is not queued again
-    job=$(OVERRIDES="run.no_such_key=1" submit_run "$source_folder/slurm/image_multi_node_srun.sbatch")
+    job=$(submit_run "$source_folder/slurm/image_multi_node_srun.sbatch" "$deck" run.no_such_key=1)
     expect_end "$job" FAILED 2:0
     log_has "$job" no_such_key || fail "the log does not name the wrong key"
     ;;

@@ -3,6 +3,8 @@
 #
 # usage: slurm_up.sh FOLDER [NODES] [CPUS]      (2 nodes of 2 CPUs; then: export SLURM_CONF=FOLDER/slurm.conf)
 #
+# Each node claims two GPUs, which Slurm gives to jobs as it would real ones; programs find none.
+#
 # Needs root and the programs slurmctld, slurmd, munged. FOLDER holds everything: configuration, keys, sockets, logs.
 # Each node's slurmd runs in its own UTS and mount namespace, so that it has a host name and a /dev/shm of its own, as
 # separate machines do; MPI would otherwise take the ranks of two nodes for neighbours in one shared memory. Where
@@ -85,6 +87,7 @@ ReturnToService=2
 KillWait=5
 MinJobAge=600
 PropagateResourceLimits=NONE
+GresTypes=gpu
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
   if [ "$isolate" = no ]; then
@@ -98,8 +101,9 @@ PROLOG
     echo "TaskProlog=$folder/prolog.sh" >>"$SLURM_CONF"
   fi
   for node in $(seq "$num_nodes"); do
+    echo "NodeName=n$node Name=gpu File=/dev/zero,/dev/full" >>"$folder/gres.conf"
     echo "NodeName=n$node $host NodeAddr=127.0.0.1 Port=${ports[$node]} Sockets=1 CoresPerSocket=$num_cpus" \
-      "ThreadsPerCore=1 RealMemory=$memory State=UNKNOWN" >>"$SLURM_CONF"
+      "ThreadsPerCore=1 Gres=gpu:2 RealMemory=$memory State=UNKNOWN" >>"$SLURM_CONF"
   done
 }
 

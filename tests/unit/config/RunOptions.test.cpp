@@ -154,7 +154,7 @@ TEST(RunOptions, RefusesValuesOutOfRange) {
 
 TEST(RunOptions, RefusesKeysThatContradictEachOther) {
   EXPECT_EQ(complaint("run: {steps: 3, epochs: 1}"),
-            "deck x.yaml, run.steps: stands beside run.epochs (each replaces the other) "
+            "deck x.yaml, run.steps: is set together with run.epochs (each replaces the other) "
             "Remove one, or set one of them to null.");
   EXPECT_NE(complaint("run: {batch_per_rank: 3, global_batch: 1}").find("run.global_batch"), std::string::npos);
   EXPECT_NE(complaint("optimizer: {name: adamw, momentum: 0.9}").find("belongs to sgd"), std::string::npos);
@@ -246,7 +246,8 @@ TEST(RunOptions, TrainsInBfloat16WhereThatMakesSense) {
             "Set it to fp32.");
   EXPECT_NE(complaint(deck + "parallel: {gradient_dtype: fp16}").find("fp16 is for float32 gradients"),
             std::string::npos);
-  EXPECT_NE(complaint(deck + "run: {ema_decay: 0.9}").find("an average in bfloat16 stands still"), std::string::npos);
+  EXPECT_NE(complaint(deck + "run: {ema_decay: 0.9}").find("an average in bfloat16 would not change"),
+            std::string::npos);
   EXPECT_EQ(options_of(deck + "parallel: {gradient_dtype: bf16}").parallel.gradient_dtype, "bf16");
 }
 
@@ -254,7 +255,7 @@ TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
   EXPECT_EQ(complaint("task: llm\ndata: {train: t.h5}"), "deck x.yaml, model.path: is missing");
   EXPECT_EQ(complaint("task: llm\nmodel: {path: m}"), "deck x.yaml, data.train: is missing");
   EXPECT_EQ(complaint("task: llm\nmodel: {path: m}\ndata: {train: t.h5, packing: true}"),
-            "deck x.yaml, data.packing: needs data.max_length (a pack holds at most so many tokens) "
+            "deck x.yaml, data.packing: needs data.max_length (a pack holds at most that many tokens) "
             "Set it, e.g. to 2048.");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: full, rank: 4}"),
             "deck x.yaml, method.rank: belongs to adapters (method.name is full) "

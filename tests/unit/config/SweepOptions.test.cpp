@@ -103,7 +103,7 @@ TEST(Sweep, TakesTheWholeWorldWithoutARanksAxis) {
 
 TEST(Sweep, RefusesMoreRanksThanTheJobHas) {
   EXPECT_EQ(message_of<EnvironmentError>([] { expand(sweep_of("sweep: {ranks: [1, 4]}"), 2); }),
-            "deck s.yaml, sweep.ranks: 4 ranks are asked for (this job has 2) "
+            "deck s.yaml, sweep.ranks: 4 ranks are requested (this job has 2) "
             "Start it with -n 4, or leave the value out with sweep.ranks=[...].");
   EXPECT_THROW(expand(sweep_of("sweep: {ranks: [0]}"), 2), UsageError);
   EXPECT_THROW(expand(sweep_of("sweep: {ranks: [two]}"), 2), UsageError);

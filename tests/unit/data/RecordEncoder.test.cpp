@@ -211,7 +211,8 @@ TEST_F(RecordEncoderTest, NamesWhatIsWrongWithARecord) {
   expect_error(DatasetType::preference, R"({"chosen": {"role": "assistant", "content": "b"}, "rejected": "c"})",
                "has no prompt");
   expect_error(DatasetType::chat, R"({"messages": [{"role": "bot", "content": "b"}]})", "no role \"bot\"");
-  expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": 1, "rejected": 2})", "no message");
+  expect_error(DatasetType::preference, R"({"prompt": "a", "chosen": 1, "rejected": 2})",
+               "neither a string nor a message");
 }
 
 TEST(LikelyType, IsKnownByItsMembers) {

@@ -65,7 +65,7 @@ TEST(IdxSource, SaysWhatIsWrongWithAFile) {
   expect_data_error(open(files.labels, files.images), "Exchange --images and --labels");
   expect_data_error(open(files.images, files.scratch / "four"), "5 images and 4 labels");
   expect_data_error(open(files.images, files.scratch / "short"), "truncated");
-  expect_data_error(open(files.images, files.scratch / "long"), "goes on after byte 13");
+  expect_data_error(open(files.images, files.scratch / "long"), "continues after byte 13");
   expect_data_error(open(files.scratch / "tiny", files.labels), "truncated");
   expect_data_error(open(files.scratch / "none", files.labels), "No such file");
 }

@@ -151,7 +151,7 @@ TEST(Advice, ValuesThatAreNotToldApartAreRecommendedTogether) {
 
   ASSERT_EQ(sentences.size(), 1u);
   EXPECT_EQ(
-      sentences[0].find("Precision: use fp16 or bf16, which the data do not tell apart: fp16: 2.00 times the rate "
+      sentences[0].find("Precision: use fp16 or bf16, which are indistinguishable here: fp16: 2.00 times the rate "
                         "of fp32 (95 % interval "),
       0u)
       << sentences[0];
@@ -174,7 +174,7 @@ TEST(Advice, SingleRunsThatAreNotToldApartSupportNoChoice) {
   EXPECT_FALSE(worth.supported());
 
   EXPECT_EQ(advice(study).at(0).find("Precision: the data do not support a choice; against fp32, bf16: 1.04"), 0u);
-  EXPECT_NE(advice(study).at(0).find(" Bf16 was run once in each cell and is told apart from fp32 in 0 of 2 cells."),
+  EXPECT_NE(advice(study).at(0).find(" Bf16 was run once per cell and is distinguishable from fp32 in 0 of 2 cells."),
             std::string::npos)
       << advice(study).at(0);
 }
@@ -218,8 +218,8 @@ TEST(Advice, SaysUpToHowManyRanksPay) {
 
 TEST(Advice, SaysWhereTheEfficiencyIsNotClear) {
   // 0.825 with an interval of about 0.80 to 0.85 by 2 % each way: 0.825 exp(-0.0283) = 0.802; 0.81: 0.787 to 0.833.
-  EXPECT_EQ(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 165)}))[0].find("not sure"), std::string::npos);
-  EXPECT_NE(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 162)}))[0].find("not sure"), std::string::npos);
+  EXPECT_EQ(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 165)}))[0].find("not certain"), std::string::npos);
+  EXPECT_NE(advice(study_of({run_of({}, 1, 100), run_of({}, 2, 162)}))[0].find("not certain"), std::string::npos);
 }
 
 TEST(OptionFigure, HasABarAnOptionAndACrossForWhatNeverCompleted) {

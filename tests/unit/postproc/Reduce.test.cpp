@@ -293,7 +293,7 @@ TEST(ReadResults, QuickRunsSayThatTheyAreNoStudy) {
   ASSERT_EQ(collection.notices.size(), 1u);
   EXPECT_EQ(collection.notices[0],
             "These are quick runs with smaller sizes and fewer steps (40 steps each): they show that everything works. "
-            "Their numbers are not the study's.");
+            "Quick mode: do not quote these numbers.");
   EXPECT_TRUE(collection.studies[0].axes.empty());
 }
 

@@ -213,8 +213,7 @@ TEST(Findings, OneRepeatSaysThatItIsOne) {
 
   EXPECT_EQ(comparison_sentence(once, once.cells[1], once.cells[0], "the second"),
             "It does 1.50 times the rate of the second, dp (1.46–1.54 within single runs).");
-  EXPECT_EQ(repeats_sentence(once),
-            "Each was run once: how much runs differ is not known, and the intervals do not hold it.");
+  EXPECT_EQ(repeats_sentence(once), "One run of each only: the intervals exclude run-to-run variation.");
   EXPECT_EQ(repeats_sentence(twice), "");
 }
 
@@ -225,13 +224,13 @@ TEST(Findings, DifferentWorkHasALineEach) {
                                 run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 51)});
 
   EXPECT_EQ(winners_sentence(study),
-            "ddp is the fastest for both kinds of work, told apart from the second for 1 of them");
+            "ddp is the fastest for both kinds of work, clearly for 1 of them, else within noise of the second");
   const std::vector<std::string> lines = answers_by_work(study);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0],
             "100 px: ddp on 1 rank, 300 rows/s (95 % interval 294.0–306.0 over 30 steps of one run); 1.50 times the "
             "second (dp).");
-  EXPECT_NE(lines[1].find("not told apart from the second (dp)"), std::string::npos);
+  EXPECT_NE(lines[1].find("within noise of the second (dp)"), std::string::npos);
 }
 
 TEST(Findings, OptionsOverKindsOfWorkAreAnOverview) {
@@ -259,8 +258,7 @@ TEST(Findings, ComputingThatGetsDearerIsSaid) {
   const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
 
   EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
-  EXPECT_NE(limit_sentence(study, *study.cell(0, 2))
-                .find("Computing takes 1.5 times the rank-seconds that the same rows take on 1 rank"),
+  EXPECT_NE(limit_sentence(study, *study.cell(0, 2)).find("Compute per row costs 1.5× more than on 1 rank"),
             std::string::npos);
 }
 

@@ -210,8 +210,8 @@ TEST(PeftAdapter, RefusesTensorsThatAreNoPairsOfItsRank) {
   EXPECT_CONTAINS(refusal_of({{a, at::ones({4, 5})}, {b, at::ones({3, 4})}}), "are not of rank 2");
   EXPECT_CONTAINS(refusal_of({{a, at::ones({2})}, {b, at::ones({3, 2})}}), "are not of rank 2");
   EXPECT_CONTAINS(refusal_of({{a, at::ones({2, 5}, at::kInt)}, {b, at::ones({3, 2}, at::kInt)}}), "floating-point");
-  EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.weight", at::ones({2})}}), "it is no lora_A or lora_B");
-  EXPECT_CONTAINS(refusal_of({{"x.lora_A.weight", at::ones({2})}}), "it is no lora_A or lora_B");
+  EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.weight", at::ones({2})}}), "it is neither lora_A nor lora_B");
+  EXPECT_CONTAINS(refusal_of({{"x.lora_A.weight", at::ones({2})}}), "it is neither lora_A nor lora_B");
   EXPECT_CONTAINS(refusal_of({}), "holds no adapter");
 }
 

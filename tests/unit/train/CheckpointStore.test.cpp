@@ -143,7 +143,7 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   const std::string message =
       message_of([&] { CheckpointStore::read_state(scratch / "run/checkpoints/step_00000020"); });
   EXPECT_NE(message.find("step_00000020 is not a complete checkpoint"), std::string::npos) << message;
-  EXPECT_NE(message.find("step_00000010 goes on from the one before it"), std::string::npos) << message;
+  EXPECT_NE(message.find("step_00000010 continues from the one before it"), std::string::npos) << message;
 }
 
 TEST(CheckpointStore, NoticesEveryChangedBitOfTrainerJson) {

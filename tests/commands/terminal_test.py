@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""What a person sees on a terminal: the live line, the width of lines, wrong words, the end of a run that fails.
+
+usage: terminal_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+from pathlib import Path
+
+from command_test import MULTICARD, CommandTest, launch, run, wait_for
+
+ERASE = "\r\x1b[K"  # what begins a line that rewrites itself
+
+
+class OnTerminal:
+    """Programs on a terminal of their own."""
+
+    def __init__(self, columns, command, **environment):
+        self.leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower,
+                                        start_new_session=True, env=dict(os.environ, TERM="xterm", **environment),
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # for Ctrl-C
+        os.close(follower)
+        self.shown = ""
+
+    def read(self):
+        """Reads what is there; False at the end."""
+        try:
+            piece = os.read(self.leader, 65536)
+        except OSError:
+            return False
+        self.shown += piece.decode(errors="replace")
+        return bool(piece)
+
+    def read_until(self, pattern, seconds=60):
+        end = time.time() + seconds
+        while not re.search(pattern, self.shown):
+            if time.time() > end or not self.read():
+                raise AssertionError("%s has not been shown:\n%s" % (pattern, self.shown))
+
+    def finish(self):
+        """Returns the exit code and the lines, as they would stand without their rewriting."""
+        while self.read():
+            pass
+        os.close(self.leader)
+        return self.process.wait(), re.split(r"\r?\n|" + re.escape(ERASE), self.shown)
+
+
+def mpirun(ranks, *words):
+    return ["mpirun", "-n", str(ranks), *words]
+
+
+class Live(CommandTest):
+    def show(self, columns, command, **environment):
+        terminal = OnTerminal(columns, command, **environment)
+        code, lines = terminal.finish()
+        self.assertEqual(code, 0, terminal.shown)
+        return terminal.shown, lines
+
+    def deck_of(self, epochs):
+        return ["run", self.deck, "run.resume=never", "run.epochs=%d" % epochs]
+
+    def test_under_mpirun_the_line_rewrites_itself_and_fits(self):
+        self.prepare()
+        for columns in (80, 200):
+            shown, lines = self.show(columns, mpirun(2, MULTICARD, *self.deck_of(6)))
+            live = [line for line in lines if line.startswith("epoch ") or line.startswith("step ")]
+            self.assertGreater(shown.count(ERASE), 1, shown)
+            self.assertTrue(live, shown)
+            words = [line for line in lines if "/" not in line]  # a path may be longer than a line
+            self.assertEqual([line for line in words if len(line) > columns], [])
+            self.assertEqual(any("(data " in line for line in live), columns == 200, live)
+            self.assertRegex(live[-1], r"step +24/24 ")
+
+    def test_a_file_gets_plain_lines_whatever_mpiruns_output_is(self):
+        self.prepare()
+        for redirected in ('2>"$0"', '2>&1 | cat >"$0"'):
+            command = "mpirun -n 2 %s run %s run.resume=never %s" % (MULTICARD, self.deck, redirected)
+            shown, _ = self.show(80, ["bash", "-c", command, self.path("log")])
+            log = Path(self.path("log")).read_text()
+            self.assertNotRegex(log, "[\x1b\r]")
+            self.assertRegex(log, r"(?m)^epoch 1/1  step 4/4 .* left$")
+            self.assertNotIn(ERASE, shown)
+
+    def test_labelled_lines_are_plain(self):
+        self.prepare()
+        shown, _ = self.show(80, ["mpirun", "--tag-output", "-n", "2", MULTICARD, *self.deck_of(1)])
+        self.assertNotIn("\x1b", shown)
+
+    def test_the_variable_decides(self):
+        self.prepare()
+        self.assertNotIn("\x1b", self.show(80, [MULTICARD, *self.deck_of(1)], MULTICARD_PROGRESS="plain")[0])
+        shown = self.show(80, [MULTICARD, *self.deck_of(1)], MULTICARD_PROGRESS="off")[0]
+        self.assertNotRegex(shown, r"step +\d+/4")
+        self.assertIn("accuracy", shown)
+        environment = dict(os.environ, MULTICARD_PROGRESS="live")
+        piped = subprocess.run([MULTICARD, *self.deck_of(1)], capture_output=True, text=True, env=environment)
+        self.assertIn("\x1b[K", piped.stderr)
+        environment["MULTICARD_PROGRESS"] = "lively"
+        wrong = subprocess.run(mpirun(2, MULTICARD, *self.deck_of(1)), capture_output=True, text=True, env=environment)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertEqual(wrong.stderr.count("MULTICARD_PROGRESS is 'lively'"), 1, wrong.stderr)
+
+    def test_steps_are_counted_alike_everywhere(self):
+        self.prepare()
+        _, _, err = self.expect(0, run(1, "run", self.deck, "run.steps=3", "evaluate.at_start=true"))
+        self.assertRegex(err, r"epoch 1/1  step 3/3 .*  0 s left")
+        self.assertRegex(err, r"test +before step 1: accuracy")
+        self.assertRegex(err, r"test +step 3, epoch 1/1: accuracy")
+        self.assertRegex(err, r"train loss +[\d.]+ of step 3\n")
+        self.assertRegex(err, r"accuracy +[\d.]+ after 3 steps")
+        self.assertRegex(err, r"memory +predicted .*tensors only")
+
+
+class Machine(CommandTest):
+    """What a run says of the processors and GPUs that there are not."""
+
+    def test_no_gpu_is_one_line_where_the_program_could_choose(self):
+        if shutil.which("nvidia-smi"):
+            self.skipTest("this machine has a GPU")
+        self.prepare()
+        _, _, err = self.expect(0, run(2, "run", self.deck, "--dry-run"))
+        self.assertEqual(err.count("no GPU found"), 1, err)
+        self.assertEqual(err.count("GPU"), 1, err)
+        _, _, err = self.expect(0, run(2, "run", self.deck, "run.device=cpu", "--dry-run"))
+        self.assertNotIn("GPU", err)
+
+    def test_more_compute_threads_than_processors_are_said(self):
+        self.prepare()
+        one = {min(os.sched_getaffinity(0))}
+        for ranks, threads, is_said in ((1, 1, False), (2, 1, True), (1, 2, True)):
+            environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+            done = subprocess.run(mpirun(ranks, MULTICARD, "run", self.deck, "--dry-run"), capture_output=True,
+                                  text=True, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, one))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("warning: 2 compute threads share 1 processor:" in done.stderr, is_said, done.stderr)
+
+
+class Words(CommandTest):
+    def test_help_and_version_in_every_usual_way(self):
+        for words in (["help"], ["--help"], ["-h"]):
+            self.assertIn("sweep", self.expect(0, run(1, *words))[1])
+        self.assertIn("--print-config", self.expect(0, run(1, "help", "run"))[1])
+        for words in (["help"], ["help", "generate"], ["help", "prepare", "text"]):
+            self.assertLessEqual(max(map(len, run(1, *words)[1].splitlines())), 80)
+        self.assertIn("byte for byte", self.expect(0, run(1, "help", "generate"))[1])
+        self.assertIn("--skip-bad", self.expect(0, run(1, "help", "prepare", "text"))[1])
+        for word in ("-V", "--version"):
+            self.assertRegex(self.expect(0, run(1, word))[1], r"^multicard \d+\.\d+\.\d+")
+        self.assertIn("text by loss and perplexity", " ".join(self.expect(0, run(1, "help", "eval"))[1].split()))
+
+    def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
+        for words, texts in (
+                (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),
+                (["help", "swep"], ["unknown command 'multicard swep'", "Did you mean multicard sweep?"]),
+                (["prepare", "image"], ["unknown command 'multicard prepare image'", "prepare images"]),
+                (["run", self.deck, "--quite"], ["unknown option '--quite' of multicard run", "Did you mean --quiet?"]),
+                (["prepare"], ["'multicard prepare' needs a command", "images, text"]),
+                ([], ["'multicard' needs a command", "multicard help"])):
+            for ranks in (1, 2):
+                _, _, err = self.expect(2, run(ranks, *words))
+                for text in texts:
+                    self.assertEqual(err.count(text), 1, err)
+
+    def test_a_misspelt_deck_is_answered_with_its_neighbour(self):
+        _, _, err = self.expect(2, run(2, "run", self.path("dekc.yaml")))
+        self.assertEqual(err.count("Did you mean %s?" % self.deck), 1, err)
+        self.expect(2, run(1, "run", self.path("deck")), r"Did you mean .*deck\.yaml\?")
+        self.expect(2, run(1, "run", self.path("quite_another.yaml")), "Name a YAML file")
+
+    def test_a_missing_checkpoint_is_not_called_a_deck(self):
+        os.makedirs(self.path("out/checkpoints/step_00000313"))
+        _, _, err = self.expect(2, run(1, "eval", self.path("out/checkpoints/step_00000312")),
+                                r"step_00000312 does not exist .*Did you mean .*step_00000313\?")
+        self.assertNotIn("deck %s" % self.scratch, err)
+        self.expect(2, run(1, "eval", self.path("none.yaml")), r"deck .*none\.yaml cannot be read")
+
+    def test_a_negative_seed_is_refused(self):
+        self.expect(2, run(1, "generate", "m", "x", "--seed", "-1"), "-1 is negative")
+
+
+class End(CommandTest):
+    def test_one_rank_alone_ends_without_open_mpis_words(self):
+        code, out, err = run(1, "generate", "/nope", "x")
+        self.assertEqual(code, 4)
+        self.assertEqual(err, "multicard: /nope is neither a model folder nor a checkpoint (it does not exist) "
+                              "Name a model folder, or OUTPUT/checkpoints/step_... of a run.\n")
+
+    def test_an_error_of_rank_0_of_several_is_said_once(self):
+        _, _, err = self.expect(4, run(2, "generate", "/nope", "x"))
+        self.assertEqual(err.count("/nope"), 1, err)
+        self.assertNotRegex(err, "MPI_ABORT|ended by signal|rank [01]")
+
+    def test_a_stopped_run_says_why_and_how_to_continue(self):
+        self.prepare()
+        self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"),
+                    r"stopped +\d+ steps in .* by run\.wall_limit; the same command continues the run")
+
+    def test_a_signal_to_one_rank_alone_is_one_line(self):
+        os.mkdir(self.path("new"))
+        process = launch(1, "prepare", "images", "--format", "synthetic", "--size", "64", "--limit", "60000", "-o",
+                         self.path("new/train"))
+        self.addCleanup(process.kill)
+        wait_for(lambda: os.listdir(self.path("new")))
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+        self.assertNotIn("MPI_ABORT", err)
+
+    def test_ctrl_c_under_mpirun_leaves_a_whole_checkpoint(self):
+        self.prepare()
+        terminal = OnTerminal(80, mpirun(2, MULTICARD, "run", self.deck, "run.epochs=100000"))
+        self.addCleanup(self.kill_group, terminal.process)
+        terminal.read_until(r"step +\d{2,}/")
+        os.write(terminal.leader, b"\x03")
+        code, _ = terminal.finish()
+        self.assertEqual(code, 1, terminal.shown)
+        newest = sorted(Path(self.path("out/checkpoints")).glob("step_*/COMPLETE"))[-1]
+        self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"), newest.parent.name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
