@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kills, signals and pauses ranks and mpirun at random moments of runs, sweeps and prepare, on images and LoRA, and starts
-# each again until it is done: what it leaves must equal, bit for bit, what is left without any disturbance. Prints what
-# was disturbed how often; ends with 1 if anything differed. docs/reliability.md has the figures.
+# Kills, signals and pauses ranks and mpirun at random moments of runs, sweeps and prepare, on images and LoRA, and
+# starts each again until it is done: what it leaves must equal, bit for bit, what is left without a disturbance. Prints
+# what was disturbed how often; ends with 1 if anything differed. docs/reliability.md has the figures.
 #
 # usage: scripts/soak.sh [MINUTES] [--seed N] [--only NAME]
 #   MINUTES      10 unless given
