@@ -7,6 +7,7 @@
 #include "base/Log.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReason.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {
@@ -106,7 +107,8 @@ VariantFailure SweepFolder::failure(const Variant& variant) const {
     const nlohmann::json json = nlohmann::json::parse(read_file(file));
     return {static_cast<ExitCode>(json.at("exit_code").get<int>()), json.at("error").get<std::string>()};
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is damaged", file), error.what(), "Remove it: the variant then runs again.");
+    throw DataError(fmt::format("{} is damaged", file), json_reason(error.what()),
+                    "Remove it: the variant then runs again.");
   }
 }
 

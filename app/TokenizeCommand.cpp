@@ -7,6 +7,7 @@
 
 #include "Commands.hpp"
 #include "comm/Agreement.hpp"
+#include "io/JsonReason.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
@@ -43,7 +44,7 @@ json answer(const Tokenizer& tokenizer, const std::string& line, const TokenizeA
     if (arguments.decode) return decoded(tokenizer, value);
     return encoded(tokenizer, value, arguments.no_special ? SpecialTokens::leave_out : SpecialTokens::add);
   } catch (const json::exception& error) {
-    throw DataError("it is not JSON", error.what());
+    throw DataError("it is not JSON", json_reason(error.what()));
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "io/JsonReason.hpp"
 
 namespace multicard {
 
@@ -65,7 +66,7 @@ json parse_header(const std::string& path, std::string_view text) {
     if (!header.is_object()) refuse(path, "its header is not a JSON object");
     return header;
   } catch (const json::exception& error) {
-    refuse(path, fmt::format("its header is not JSON: {}", error.what()));
+    refuse(path, fmt::format("its header is not JSON: {}", json_reason(error.what())));
   }
 }
 
@@ -158,7 +159,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     try {
       entries_.push_back(parse_entry(name, value, data));
     } catch (const std::exception& error) {
-      refuse(path, fmt::format("tensor {}: {}", name, error.what()));
+      refuse(path, fmt::format("tensor {}: {}", name, json_reason(error.what())));
     }
   }
   std::sort(entries_.begin(), entries_.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {

@@ -11,6 +11,7 @@
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReason.hpp"
 #include "state/TensorProblems.hpp"
 
 namespace multicard {
@@ -48,7 +49,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
       files[tensor] = name;
     }
   } catch (const nlohmann::json::exception& json_error) {
-    refuse_index(path, json_error.what());
+    refuse_index(path, json_reason(json_error.what()));
   }
   if (files.empty()) refuse_index(path, "it names no tensor");
   return files;

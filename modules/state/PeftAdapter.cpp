@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReason.hpp"
 #include "state/TensorProblems.hpp"
 
 namespace multicard {
@@ -205,7 +206,7 @@ AdapterConfig parse_adapter_config(const std::string& text, const std::string& o
     if (!config.is_object()) throw DataError(fmt::format("{} is not a PEFT configuration", origin), "it is no object");
     return ConfigReader(config, origin).read();
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("{} is not a PEFT configuration", origin), error.what());
+    throw DataError(fmt::format("{} is not a PEFT configuration", origin), json_reason(error.what()));
   }
 }
 

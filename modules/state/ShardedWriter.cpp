@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReason.hpp"
 #include "state/TensorFile.hpp"
 
 namespace multicard {
@@ -67,7 +68,7 @@ nlohmann::ordered_json read_config(const std::string& path) {
     if (!config.is_object()) throw DataError(fmt::format("{} is not a model's configuration", path), "it is no object");
     return config;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is not a model's configuration", path), error.what());
+    throw DataError(fmt::format("{} is not a model's configuration", path), json_reason(error.what()));
   }
 }
 

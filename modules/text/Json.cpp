@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "io/JsonReason.hpp"
 
 namespace multicard {
 
@@ -39,7 +40,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is not JSON", origin), error.what());
+    throw DataError(fmt::format("{} is not JSON", origin), json_reason(error.what()));
   }
 }
 
@@ -58,7 +59,7 @@ const nlohmann::json* optional_member(const nlohmann::json& object, const char* 
 
 std::string text_member(const nlohmann::json& object, const char* key, const std::string& what) {
   const nlohmann::json& value = member(object, key, what);
-  if (!value.is_string()) throw DataError(fmt::format("\"{}\" of {} is not a text", key, what));
+  if (!value.is_string()) throw DataError(fmt::format("\"{}\" of {} is not a string", key, what));
   return value.get<std::string>();
 }
 
