@@ -7,6 +7,7 @@
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import unittest
@@ -181,6 +182,24 @@ class Syntax(unittest.TestCase):
             for pattern in REFUSED:
                 with self.subTest(pattern=pattern):
                     self.assertIn("refused", peer.ask(pattern=pattern, texts=[]))
+
+
+class RandomTexts(unittest.TestCase):
+    def test_are_split_as_the_library_splits_them(self):
+        draw = random.Random(1)
+        pool = [*" \n\r\t'.,!/azAZsStT019\u00e9\u00df\u017f\u212a\u4e2d\u3042\u0430\u0627\u0301\u00b2\u2167\u200d\u3000",
+                "'s", "'RE", "\r\n", "  ", "\U0001f600", "\u0378", "\U00010d50", "\U000323b0", "\U0001e5d0", "\ua7cb"]
+        texts = ["".join(draw.choices(pool, k=draw.randint(1, 40))) for _ in range(1500)]
+        ranges = [(0, 0x300), (0, 0xD800), (0x10000, 0x20000)]
+        texts += ["".join(chr(draw.randrange(*draw.choice(ranges))) for _ in range(draw.randint(1, 40)))
+                  for _ in range(1500)]
+        with Peer() as peer:
+            for name, pattern in {**TOKENIZERS, **{one: one for one in PATTERNS}}.items():
+                with self.subTest(pattern=name):
+                    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+                    for text, ours in zip(texts, peer.ask(pattern=pattern, texts=texts)):
+                        theirs = "".join(f" {len(part)}" for part, _ in split.pre_tokenize_str(text))
+                        self.assertEqual(ours, theirs, ascii(text))
 
 
 def write_oracle(path):
