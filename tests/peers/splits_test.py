@@ -188,7 +188,8 @@ class RandomTexts(unittest.TestCase):
     def test_are_split_as_the_library_splits_them(self):
         draw = random.Random(1)
         pool = [*" \n\r\t'.,!/azAZsStT019\u00e9\u00df\u017f\u212a\u4e2d\u3042\u0430\u0627\u0301\u00b2\u2167\u200d\u3000",
-                "'s", "'RE", "\r\n", "  ", "\U0001f600", "\u0378", "\U00010d50", "\U000323b0", "\U0001e5d0", "\ua7cb"]
+                "'s", "'RE", "\r\n", "  ", "\U0001f600", "\u0378", "\U00010d50", "\U000323b0", "\U0001e5d0",
+                "\ua7cb"]
         texts = ["".join(draw.choices(pool, k=draw.randint(1, 40))) for _ in range(1500)]
         ranges = [(0, 0x300), (0, 0xD800), (0x10000, 0x20000)]
         texts += ["".join(chr(draw.randrange(*draw.choice(ranges))) for _ in range(draw.randint(1, 40)))
