@@ -69,8 +69,12 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option("--type", options->type,
                    "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
       ->required();
-  text->add_option("--in", options->inputs, "JSON arrays or JSON lines; text also takes plain files; .gz or plain")
+  text->add_option("--in", options->inputs,
+                   "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")
       ->required();
+  text->add_option("--map", options->map,
+                   "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, as instruction=prompt")
+      ->allow_extra_args(false);
   text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
   text->add_option("--template", options->prompt_template,
                    "alpaca, llama3, chatml, smollm2, plain, ...; else the folder's own if it is known, else alpaca");

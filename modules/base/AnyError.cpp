@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "base/Shown.hpp"
 
 namespace multicard {
 
@@ -40,9 +43,11 @@ std::string reason_of(const std::exception& error) {
   // "[json.exception.type_error.302] type must be string, but is number"
   constexpr int kAccessThrough = 304, kAccessByNumber = 306;  // at(), operator[] and value() of another type
   if (json->id >= kAccessThrough && json->id <= kAccessByNumber) return "a value is of another type than expected";
-  const std::string text = error.what();
-  const std::size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
+  constexpr std::size_t kLongestReason = 300;
+  std::string_view text = error.what();
+  if (const std::size_t end = text.find("] "); end != std::string_view::npos) text.remove_prefix(end + 2);
+  if (text.starts_with("parse error at line ")) text.remove_prefix(std::string_view("parse error ").size());
+  return shown(text, kLongestReason);
 }
 
 }  // namespace multicard

@@ -68,8 +68,7 @@ void report(const ShardSet& set, double seconds) {
 }
 
 PrepareResult write_sets(const PrepareOptions& options, const ImageSource& source, const Survey& survey,
-                         const std::vector<ShardSet>& sets, const Communicator& communicator) {
-  const TimePoint start = SteadyClock::now();
+                         const std::vector<ShardSet>& sets, TimePoint start, const Communicator& communicator) {
   PrepareResult result;
   result.num_skipped = survey.num_skipped;
   std::vector<std::unique_ptr<ShardWriter>> writers;
@@ -95,6 +94,7 @@ PrepareResult write_sets(const PrepareOptions& options, const ImageSource& sourc
 }  // namespace
 
 PrepareResult prepare_images(const PrepareOptions& options, const Communicator& communicator) {
+  const TimePoint start = SteadyClock::now();
   agreed(communicator, [&] {
     check_options(options);
     if (communicator.is_root() && !options.split) require_no_shards(options.output);
@@ -108,7 +108,7 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
     for (const ShardSet& set : sets)
       check_shard_set(set.prefix, static_cast<std::int64_t>(set.images.size()), set.num_shards, "images");
   });
-  return write_sets(options, *source, survey, sets, communicator);
+  return write_sets(options, *source, survey, sets, start, communicator);
 }
 
 }  // namespace multicard

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,6 +13,15 @@
 
 namespace multicard {
 
+namespace {
+
+bool shows_live_line() {
+  const char* const wish = std::getenv("MULTICARD_PROGRESS");
+  return isatty(STDERR_FILENO) == 1 || isatty(STDOUT_FILENO) == 1 || (wish && std::string_view(wish) == "live");
+}
+
+}  // namespace
+
 PrepareProgress::PrepareProgress(std::string what, std::int64_t total, std::string unit,
                                  const Communicator& communicator, Loudness loudness)
     : what_(std::move(what)),
@@ -18,7 +29,7 @@ PrepareProgress::PrepareProgress(std::string what, std::int64_t total, std::stri
       total_(total),
       num_ranks_(communicator.size()),
       speaks_(loudness == Loudness::normal && communicator.is_root()),
-      on_terminal_(isatty(STDERR_FILENO) == 1) {}
+      on_terminal_(shows_live_line()) {}
 
 PrepareProgress::~PrepareProgress() {
   if (line_is_open_) std::fputs("\r\x1b[K", stderr);
@@ -26,7 +37,7 @@ PrepareProgress::~PrepareProgress() {
 
 void PrepareProgress::advance() {
   ++done_;
-  const double interval_s = on_terminal_ ? 1 : 10;
+  const double interval_s = on_terminal_ ? 1 : 5;
   if (speaks_ && seconds_since(shown_) >= interval_s) show();
 }
 

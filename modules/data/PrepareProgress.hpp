@@ -12,7 +12,8 @@ namespace multicard {
 enum class Loudness { normal, quiet };
 
 /// Percent and rate on standard error, from rank 0, which takes itself for an average rank. On a terminal one line that
-/// is written over every second, else a line every ten seconds.
+/// is written over every second, else a line every five seconds. Under mpirun standard output tells a terminal;
+/// MULTICARD_PROGRESS=live asks for the one line anywhere.
 class PrepareProgress {
  public:
   /// `what` is done to `total` things called `unit`: "writing", 60000, "images".

@@ -107,7 +107,8 @@ EncodedRecord RecordEncoder::encode_json(const std::string& text, const std::str
 }
 
 EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::string& name) const {
-  const json record = parse_json(text, name);
+  json record = parse_json(text, name);
+  if (map_) map_->apply(record);
   EncodedRecord encoded;
   switch (type_) {
     case DatasetType::alpaca:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/DatasetType.hpp"
+#include "data/RecordMap.hpp"
 #include "text/PromptTemplate.hpp"
 #include "text/Tokenizer.hpp"
 
@@ -29,6 +30,9 @@ class RecordEncoder {
   RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> tokenizer,
                 std::optional<PromptTemplate> prompt_template, LossOn loss);
 
+  /// Renames the members of every record first.
+  void use(std::shared_ptr<RecordMap> map) { map_ = std::move(map); }
+
   /// A record as JSON. `name` says what it is in errors. The first token of a sequence is never a target.
   /// \throws DataError naming it for anything that is not a record of this type.
   EncodedRecord encode_json(const std::string& json, const std::string& name) const;
@@ -43,6 +47,7 @@ class RecordEncoder {
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::optional<PromptTemplate> template_;
   LossOn loss_;
+  std::shared_ptr<RecordMap> map_;  ///< null: none
 };
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "data/RecordFiles.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 
@@ -9,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "data/CsvRecords.hpp"
 #include "data/LongWork.hpp"
 #include "io/Bytes.hpp"
 
@@ -39,6 +41,7 @@ std::vector<std::string> find_files(const std::vector<std::string>& names) {
 }
 
 bool is_plain_file(const std::string& path) {
+  if (csv_separator(path)) return false;
   fs::path name(path);
   if (name.extension() == ".gz") name = name.stem();
   return name.extension() != ".json" && name.extension() != ".jsonl";
@@ -55,17 +58,68 @@ std::int64_t for_all_bytes(SeekableInput& input, Take&& take) {
   return offset;
 }
 
+/// Columnar formats, which are known by their first bytes, are others' work to read.
+void refuse_columnar(const std::string& path, SeekableInput& input) {
+  std::array<std::uint8_t, 6> bytes{};
+  const std::size_t size = input.read_some(0, bytes);
+  const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
+  const bool is_parquet = begin.starts_with("PAR1"), is_arrow = begin == "ARROW1" || begin.starts_with("FEA1");
+  const std::string extension = fs::path(path).extension();
+  const bool is_stream = extension == ".arrow" && begin.starts_with("\xff\xff\xff\xff");
+  if (!is_parquet && !is_arrow && !is_stream) return;
+  const std::string reader = is_parquet  ? "import pandas; pandas.read_parquet"
+                             : is_stream ? "import pyarrow; pyarrow.ipc.open_stream"
+                                         : "import pandas; pandas.read_feather";
+  throw DataError(
+      fmt::format("{} is a file of {}", path, is_parquet ? "Parquet" : "Arrow"), "JSON, CSV and plain texts are read",
+      fmt::format("Convert it to JSON lines:\n  python3 -c '{}(\"{}\"){}.to_json(\"{}.jsonl\", "
+                  "orient=\"records\", lines=True)'",
+                  reader, path, is_stream ? ".read_pandas()" : "", fs::path(path).replace_extension().string()));
+}
+
+template <class Scanner>
+std::vector<RecordPlace> scanned(SeekableInput& input, Scanner scanner) {
+  for_all_bytes(input, [&](std::string_view piece) { scanner.take(piece); });
+  if (const std::string why = scanner.finish(); !why.empty())
+    throw DataError(fmt::format("{} cannot be read", input.path()), why);
+  return scanner.release();
+}
+
+/// The rows of a table without its header.
+std::vector<RecordPlace> rows_in(SeekableInput& input, char separator) {
+  std::vector<RecordPlace> rows = scanned(input, CsvScanner(separator));
+  if (!rows.empty()) rows.erase(rows.begin());
+  return rows;
+}
+
 std::vector<RecordPlace> places_in(const std::string& path, bool is_plain) {
   SeekableInput input(path);
+  refuse_columnar(path, input);
   if (is_plain) {
     const std::int64_t num_bytes = for_all_bytes(input, [](std::string_view) {});
     return num_bytes == 0 ? std::vector<RecordPlace>{} : std::vector<RecordPlace>{{0, num_bytes, 1, 0}};
   }
-  RecordScanner scanner;
-  for_all_bytes(input, [&](std::string_view piece) { scanner.take(piece); });
-  if (const std::string why = scanner.finish(); !why.empty())
-    throw DataError(fmt::format("{} cannot be read", path), why);
-  return scanner.release();
+  if (const std::optional<char> separator = csv_separator(path)) return rows_in(input, *separator);
+  return scanned(input, RecordScanner());
+}
+
+/// The names of a table's columns.
+std::vector<std::string> header_of(SeekableInput& input, char separator) {
+  CsvScanner scanner(separator);
+  std::vector<std::uint8_t> piece(static_cast<std::size_t>(kPieceBytes));
+  std::vector<RecordPlace> rows;
+  for (std::uint64_t offset = 0; rows.empty();) {  // there is a row: records were found
+    const std::size_t got = input.read_some(offset, piece);
+    if (got == 0) throw DataError(fmt::format("{} cannot be read", input.path()), "it has changed meanwhile");
+    scanner.take({reinterpret_cast<const char*>(piece.data()), got});
+    if (got < piece.size()) static_cast<void>(scanner.finish());
+    rows = scanner.release();
+    offset += got;
+  }
+  std::string bytes(static_cast<std::size_t>(rows.front().num_bytes), '\0');
+  input.read(static_cast<std::uint64_t>(rows.front().offset),
+             {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+  return csv_header(bytes, separator, fmt::format("line {} of {}", rows.front().line, input.path()));
 }
 
 /// Ranks exchange lists of records as bytes.
@@ -134,10 +188,18 @@ std::string RecordFiles::read(std::int64_t record) {
                                 human_bytes(static_cast<double>(largest))),
                     "Split it.");
   const std::string& path = paths_[static_cast<std::size_t>(file)];
-  if (!open_ || open_->path() != path) open_ = std::make_unique<SeekableInput>(path);
+  open(path);
   std::string bytes(static_cast<std::size_t>(place.num_bytes), '\0');
   open_->read(static_cast<std::uint64_t>(place.offset), {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
-  return bytes;
+  const std::optional<char> separator = csv_separator(path);
+  return separator ? csv_record(header_, bytes, *separator, name_of(record)) : bytes;
+}
+
+void RecordFiles::open(const std::string& path) {
+  if (open_ && open_->path() == path) return;
+  open_ = std::make_unique<SeekableInput>(path);
+  const std::optional<char> separator = csv_separator(path);
+  if (separator) header_ = header_of(*open_, *separator);
 }
 
 Block RecordFiles::block_of_bytes(int part, int num_parts) const {

@@ -16,8 +16,8 @@ namespace multicard {
 
 /// What is one record.
 enum class RecordKind {
-  json,  ///< an element of a JSON array or a line
-  text   ///< as json in files called *.json or *.jsonl (also .gz); any other file as a whole
+  json,  ///< an element of a JSON array, a line, or a row of a table called *.csv or *.tsv (also .gz)
+  text   ///< as json in files called *.json, *.jsonl, *.csv or *.tsv (also .gz); any other file as a whole
 };
 
 /// All records of the files, in the order of the files; all ranks know where each stands. Files may be gzipped.
@@ -32,11 +32,14 @@ class RecordFiles {
   std::string name_of(std::int64_t record) const;
   /// Whether the record is a text of its own, not JSON.
   bool is_plain(std::int64_t record) const;
-  /// Its bytes. Cheapest in ascending order. Not collective; one thread. \throws DataError
+  /// Its bytes, of a row of a table the JSON that it means. Cheapest in ascending order. Not collective; one thread.
+  /// \throws DataError
   std::string read(std::int64_t record);
   /// The part-th of `num_parts` blocks of consecutive records with about the same number of bytes.
   Block block_of_bytes(int part, int num_parts) const;
   std::vector<SourceFile> files() const;
+  /// Of all records together, uncompressed.
+  std::int64_t num_bytes() const { return num_bytes_; }
 
  private:
   struct Record {
@@ -45,6 +48,7 @@ class RecordFiles {
   };
 
   void scan(const Communicator& communicator);
+  void open(const std::string& path);
 
   RecordKind kind_;
   std::vector<std::string> paths_;
@@ -52,6 +56,7 @@ class RecordFiles {
   std::vector<std::int64_t> begins_;  ///< bytes of all records before each
   std::int64_t num_bytes_ = 0;
   std::unique_ptr<SeekableInput> open_;  ///< the file read last
+  std::vector<std::string> header_;      ///< its columns, if it is a table
 };
 
 }  // namespace multicard

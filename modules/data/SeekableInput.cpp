@@ -1,6 +1,7 @@
 #include "data/SeekableInput.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -40,9 +41,22 @@ void SeekableInput::expect_end(std::uint64_t offset) {
   if (read_some(offset, {&beyond, 1}) > 0) fail(fmt::format("it continues after byte {}, where it should end", offset));
 }
 
+void SeekableInput::skip_to(std::uint64_t offset) {
+  gzFile file = handle_->file;
+  const auto gap = static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(gztell(file));
+  if (gap == 0) return;
+  // A seek gives up what is buffered of a plain file, so what lies between two records is read instead.
+  std::array<std::uint8_t, 4096> between;
+  if (gap > 0 && gap <= static_cast<std::int64_t>(between.size())) {
+    gzread(file, between.data(), static_cast<unsigned>(gap));
+  } else {
+    gzseek(file, static_cast<z_off_t>(offset), SEEK_SET);
+  }
+}
+
 std::size_t SeekableInput::read_some(std::uint64_t offset, std::span<std::uint8_t> bytes) {
   gzFile file = handle_->file;
-  if (gztell(file) != static_cast<z_off_t>(offset)) gzseek(file, static_cast<z_off_t>(offset), SEEK_SET);
+  skip_to(offset);
   constexpr std::size_t kLargestCall = std::size_t{1} << 30;
   std::size_t done = 0;
   while (done < bytes.size()) {

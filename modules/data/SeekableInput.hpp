@@ -28,6 +28,7 @@ class SeekableInput {
 
  private:
   struct Handle;
+  void skip_to(std::uint64_t offset);
   [[noreturn]] void fail(const std::string& why) const;
 
   std::string path_;

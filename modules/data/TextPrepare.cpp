@@ -80,6 +80,7 @@ struct Setup {
   LossOn loss;
   ChosenTemplate chosen;
   std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<RecordMap> map;
   std::unique_ptr<RecordEncoder> encoder;
 };
 
@@ -92,22 +93,20 @@ Setup make_setup(const TextPrepareOptions& options) {
   if (!options.tokenizer.empty()) setup.tokenizer = Tokenizer::load(options.tokenizer);
   setup.encoder =
       std::make_unique<RecordEncoder>(setup.type, setup.tokenizer, setup.chosen.prompt_template, setup.loss);
+  setup.map = std::make_shared<RecordMap>(setup.type, options.map);
+  setup.encoder->use(setup.map);
   return setup;
 }
 
-/// The JSON library's words without its own numbering, and with no more of the record than is useful. Records that
-/// stand in one line begin its lines at 1.
-std::string plainly(std::string why) {
-  constexpr std::size_t kLongest = 300;
-  if (why.starts_with("[json.exception.")) why = why.substr(why.find("] ") + 2);
-  const std::string in_first_line = "parse error at line 1, ";
-  if (why.starts_with(in_first_line)) why = "at " + why.substr(in_first_line.size());
-  return why.size() > kLongest ? why.substr(0, kLongest) + " ..." : why;
+/// Records that stand in one line begin its lines at 1.
+std::string without_first_line(const std::string& why) {
+  const std::string in_first_line = "at line 1, ";
+  return why.starts_with(in_first_line) ? "at " + why.substr(in_first_line.size()) : why;
 }
 
 /// Errors of a record say which, whether it looks like another type's, and that it can be left out.
 DataError with_advice(const Error& error, const std::optional<DatasetType>& likely, DatasetType type) {
-  return DataError(error.problem(), plainly(error.why()),
+  return DataError(error.problem(), without_first_line(error.why()),
                    likely && *likely != type
                        ? fmt::format("It looks like --type {}; --skip-bad leaves bad records out.", name_of(*likely))
                        : "Fix it, or leave bad records out with --skip-bad.");
@@ -138,6 +137,16 @@ std::vector<BadInput> encode(EncodedSet& encoded, RecordFiles& records, Block mi
 void sum(CutCounts& counts, const Communicator& communicator) {
   for (std::int64_t* count : {&counts.num_cut, &counts.num_split, &counts.num_without_target, &counts.num_lost_target})
     *count = communicator.allreduce(*count, ReduceOp::sum);
+}
+
+/// Collective. A name that no record has is a mistake in the option.
+void check_map(const RecordMap& map, const Communicator& communicator) {
+  const std::vector<bool> uses = map.uses();
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    if (communicator.allreduce(std::int64_t{uses[i]}, ReduceOp::sum) == 0)
+      throw UsageError(fmt::format("--map {} names nothing that any record has", map.options()[i]), "",
+                       "The name in the data stands behind the equals sign.")
+          .on_all_ranks();
 }
 
 /// Collective. Whether the records are pairs.
@@ -199,7 +208,6 @@ std::map<std::string, Hdf5Value> attributes(const TextPrepareOptions& options, c
 void write_sets(TextPrepareResult& result, const TextPrepareOptions& options, std::vector<TokenSet> sets,
                 const EncodedSet& encoded, bool is_paired, const std::map<std::string, Hdf5Value>& attributes,
                 const Communicator& communicator) {
-  const TimePoint start = SteadyClock::now();
   std::vector<std::unique_ptr<TokenWriter>> writers;
   for (TokenSet& set : sets) {
     writers.push_back(std::make_unique<TokenWriter>(encoded, is_paired, std::move(set), communicator));
@@ -220,13 +228,14 @@ void write_sets(TextPrepareResult& result, const TextPrepareOptions& options, st
     result.num_tokens += writer->totals().num_tokens;
     result.num_trained += writer->totals().num_trained;
     result.files.insert(result.files.end(), writer->paths().begin(), writer->paths().end());
-    if (!options.quiet) report_set(*writer, is_paired, seconds_since(start));
+    if (!options.quiet) report_set(*writer, is_paired);
   }
 }
 
 }  // namespace
 
 TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communicator& communicator) {
+  const TimePoint start = SteadyClock::now();
   Setup setup = agreed(communicator, [&] { return make_setup(options); });
   agreed(communicator, [&] {
     if (communicator.is_root() && !options.split) require_no_shards(options.output);
@@ -251,12 +260,14 @@ TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communic
   bad = merge_bad(bad, communicator);
   report_bad(bad, "record", "records");
   result.num_skipped = static_cast<std::int64_t>(bad.size());
+  if (bad.empty()) check_map(*setup.map, communicator);
   sum(encoded.counts, communicator);
   result.counts = encoded.counts;
   const bool is_paired = find_pairs(encoded, communicator);
   if (!options.quiet) report_sequences(encoded, is_paired, communicator);
   write_sets(result, options, make_sets(options, encoded, communicator), encoded, is_paired,
              attributes(options, setup, records, communicator), communicator);
+  if (!options.quiet) report_rate(records.num_bytes(), result.num_tokens, seconds_since(start));
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "data/TextReport.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -54,16 +55,22 @@ void report_sequences(const EncodedSet& encoded, bool is_paired, const Communica
   if (const std::string cuts = in_words(encoded.counts); !cuts.empty()) log_info(cuts);
 }
 
-void report_set(const TokenWriter& writer, bool is_paired, double seconds) {
+void report_set(const TokenWriter& writer, bool is_paired) {
   const TokenTotals& totals = writer.totals();
   const auto num_shards = static_cast<std::int64_t>(writer.paths().size());
-  log_info(fmt::format("wrote {}, {} tokens, {} of them trained ({:.1f} %), as {}{} in {}",
+  log_info(fmt::format("wrote {}, {} tokens, {} of them trained ({:.1f} %), as {}{}",
                        is_paired ? in_words(totals.num_sequences, "pair", "pairs")
                                  : in_words(totals.num_sequences, "sequence", "sequences"),
                        grouped(totals.num_tokens), grouped(totals.num_trained),
                        100.0 * static_cast<double>(totals.num_trained) / static_cast<double>(totals.num_tokens),
-                       writer.paths().front(), num_shards == 1 ? "" : fmt::format(" and {} more", num_shards - 1),
-                       human_duration(seconds)));
+                       writer.paths().front(), num_shards == 1 ? "" : fmt::format(" and {} more", num_shards - 1)));
+}
+
+void report_rate(std::int64_t num_bytes, std::int64_t num_tokens, double seconds) {
+  const double bytes = static_cast<double>(num_bytes), least = std::max(seconds, 1e-3);
+  log_info(fmt::format("took {} for {} of records: {}/s, {} tokens/s", human_duration(seconds), human_bytes(bytes),
+                       human_bytes(bytes / least),
+                       grouped(static_cast<std::int64_t>(static_cast<double>(num_tokens) / least))));
 }
 
 }  // namespace multicard

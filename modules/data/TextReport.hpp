@@ -17,6 +17,9 @@ std::string in_words(const CutCounts& counts);
 void report_sequences(const EncodedSet& encoded, bool is_paired, const Communicator& communicator);
 
 /// One line on a set that has been written.
-void report_set(const TokenWriter& writer, bool is_paired, double seconds);
+void report_set(const TokenWriter& writer, bool is_paired);
+
+/// One line on the whole work: its time, and the rates of bytes read and tokens written.
+void report_rate(std::int64_t num_bytes, std::int64_t num_tokens, double seconds);
 
 }  // namespace multicard

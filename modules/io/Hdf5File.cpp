@@ -75,10 +75,25 @@ herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* out) {
   return 0;
 }
 
-Hdf5Id creation_with_groups() {
-  Hdf5Id properties(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(properties, 1);
+/// Properties of a new object without the time at which it is made, so that equal contents are equal files.
+Hdf5Id timeless(hid_t kind) {
+  Hdf5Id properties(H5Pcreate(kind), H5Pclose);
+  H5Pset_obj_track_times(properties, false);
   return properties;
+}
+
+void new_group(const Hdf5FileState& file, const std::string& path) {
+  const Hdf5Id made(H5Gcreate2(file.id, path.c_str(), H5P_DEFAULT, timeless(H5P_GROUP_CREATE), H5P_DEFAULT), H5Gclose);
+  checked<hid_t>(made, file.operation("creating", path));
+}
+
+/// The groups that lead to `path`. HDF5 would make them by itself, but with times.
+void make_parents(const Hdf5FileState& file, const std::string& path) {
+  for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
+    const std::string parent = path.substr(0, end);
+    if (checked(H5Lexists(file.id, parent.c_str(), H5P_DEFAULT), file.operation("looking up", parent)) == 0)
+      new_group(file, parent);
+  }
 }
 
 void set_fill(hid_t properties, Fill fill, ElementType type, const Hdf5Operation& operation) {
@@ -100,16 +115,17 @@ hid_t new_dataset(const Hdf5FileState& file, const std::string& path, hid_t type
   checked<hid_t>(space, operation);
   H5Pset_layout(properties, H5D_CONTIGUOUS);
   H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
-  return checked(H5Dcreate2(file.id, path.c_str(), type, space, creation_with_groups(), properties, H5P_DEFAULT),
-                 operation);
+  make_parents(file, path);
+  return checked(H5Dcreate2(file.id, path.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT), operation);
 }
 
 }  // namespace
 
 Hdf5File Hdf5File::create(const std::string& path, const Communicator& communicator, Hdf5Options options) {
   auto state = new_state(path, communicator, options);
+  const Hdf5Id properties = timeless(H5P_FILE_CREATE);
   open_together(*state, "creating",
-                [&](hid_t access) { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access); });
+                [&](hid_t access) { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties, access); });
   Hdf5File file(std::move(state));
   begin_writing(*file.state_);
   return file;
@@ -164,9 +180,8 @@ void Hdf5File::create_group(const std::string& group) {
   if (exists(group)) return;
   state_->reserve_more(0);
   state_->together("creating", [&] {
-    const Hdf5Id made(H5Gcreate2(state_->id, group.c_str(), creation_with_groups(), H5P_DEFAULT, H5P_DEFAULT),
-                      H5Gclose);
-    checked<hid_t>(made, state_->operation("creating", group));
+    make_parents(*state_, group);
+    new_group(*state_, group);
   });
 }
 
@@ -225,8 +240,8 @@ void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_objec
     return bytes;
   }));
   state_->locked("writing", [&] {
-    checked(H5Ocopy(source.state_->id, source_object.c_str(), state_->id, object.c_str(), H5P_DEFAULT,
-                    creation_with_groups()),
+    make_parents(*state_, object);
+    checked(H5Ocopy(source.state_->id, source_object.c_str(), state_->id, object.c_str(), H5P_DEFAULT, H5P_DEFAULT),
             state_->operation("writing", object));
   });
 }
@@ -234,7 +249,7 @@ void Hdf5File::copy_from(const Hdf5File& source, const std::string& source_objec
 Hdf5Dataset Hdf5File::create_dataset(const std::string& dataset, ElementType type, const Extents& dims, Fill fill) {
   state_->reserve_more(Hyperslab{{}, dims}.num_elements() * element_bytes(type));
   return state_->together("creating", [&] {
-    const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Hdf5Id properties = timeless(H5P_DATASET_CREATE);
     set_fill(properties, fill, type, state_->operation("creating", dataset));
     const hid_t id = new_dataset(*state_, dataset, file_type(type), dims, properties);
     return Hdf5Dataset(std::make_shared<Hdf5DatasetState>(state_, dataset, id));
@@ -255,7 +270,7 @@ void Hdf5File::write_texts(const std::string& dataset, const std::vector<std::st
     const Hdf5Operation operation = state_->operation("writing", dataset);
     const std::string packed = pack_texts(texts, bytes, operation);
     const Hdf5Id type = text_type(bytes);
-    const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const Hdf5Id properties = timeless(H5P_DATASET_CREATE);
     const Hdf5Id made(new_dataset(*state_, dataset, type, {texts.size()}, properties), H5Dclose);
     if (is_writer() && !texts.empty())
       checked(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.data()), operation);

@@ -152,7 +152,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     try {
       entries_.push_back(parse_entry(name, value, data));
     } catch (const std::exception& error) {
-      refuse(path, fmt::format("tensor {}: {}", name, error.what()));
+      refuse(path, fmt::format("tensor {}: {}", name, reason_of(error)));
     }
   }
   std::sort(entries_.begin(), entries_.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {

@@ -28,12 +28,9 @@ const std::string kSuffixA = ".lora_A.weight", kSuffixB = ".lora_B.weight";
 /// Settings that change what an adapter computes; each has to be absent, null, false or empty.
 constexpr const char* kUnsupported[] = {"alora_invocation_tokens",
                                         "arrow_config",
-                                        "exclude_modules",
                                         "fan_in_fan_out",
                                         "kasa_config",
                                         "layer_replication",
-                                        "layers_pattern",
-                                        "layers_to_transform",
                                         "lora_bias",
                                         "modules_to_save",
                                         "monteclora_config",
@@ -45,6 +42,9 @@ constexpr const char* kUnsupported[] = {"alora_invocation_tokens",
                                         "alpha_pattern",
                                         "rank_pattern",
                                         "velora_config"};
+
+/// Settings that leave out some of the targets; which, the tensors tell.
+constexpr const char* kSelections[] = {"exclude_modules", "layers_pattern", "layers_to_transform"};
 
 /// Initialisations that subtract the adapter's start from the base model, which is then another than the one named.
 const std::set<std::string> kChangesBase{"pissa", "olora", "corda", "loftq", "lora_ga"};
@@ -63,6 +63,8 @@ class ConfigReader {
     config.rslora = is_set("use_rslora");
     config.base_model = text("base_model_name_or_path");
     read_targets(config);
+    for (const char* key : kSelections)
+      config.selects_layers = config.selects_layers || is_set(key);
     if (!is_integer("r")) refuse("r", "it is not a whole number");
     if (config.dropout == 1) refuse("lora_dropout", "it is not below 1");
     return config;
@@ -127,7 +129,7 @@ class ConfigReader {
       config.targets = {targets->get<std::string>()};
       config.target_kind = config.targets[0] == kAllLinear ? TargetKind::names : TargetKind::pattern;
     } else {
-      if (!targets->is_array()) refuse("target_modules", "it is neither a list nor text");
+      if (!targets->is_array()) refuse("target_modules", "it is neither a list nor a string");
       for (const json& target : *targets) {
         if (!target.is_string()) refuse("target_modules", "it holds something that is not text");
         config.targets.push_back(target.get<std::string>());
@@ -161,6 +163,10 @@ std::string require_file(const std::string& folder, const std::string& name) {
 
 std::string layer_of(const std::string& name, const std::string& origin) {
   const bool is_lora = name.ends_with(kSuffixA) || name.ends_with(kSuffixB);
+  for (const char* outside : {"lm_head", "embed_tokens"})
+    if (!is_lora && name.find(outside) != std::string::npos)
+      throw DataError(fmt::format("{} adapts {}", origin, outside), fmt::format("it holds the tensor {}", name),
+                      "Only adapters of the linear layers of blocks are supported.");
   if (!is_lora || !name.starts_with(kPrefix))
     throw DataError(fmt::format("{} holds the tensor {}", origin, name),
                     "it is neither lora_A nor lora_B of a linear layer");
@@ -251,6 +257,10 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
   if (layers.empty()) throw DataError(fmt::format("{} holds no adapter", adapter.file_.path()));
   for (const std::string& layer : layers)
     require_pair(adapter.file_.file(), layer, adapter.config_.rank);
+  if (adapter.config_.selects_layers) {
+    adapter.config_.targets = layers;
+    adapter.config_.target_kind = TargetKind::names;
+  }
   return adapter;
 }
 

@@ -26,7 +26,8 @@ struct AdapterConfig {
   bool rslora = false;
   std::vector<std::string> targets;
   TargetKind target_kind = TargetKind::names;
-  std::string base_model;  ///< name or folder; empty: not said
+  std::string base_model;       ///< name or folder; empty: not said
+  bool selects_layers = false;  ///< other settings leave out some of the targets: those with tensors are meant
 
   /// What B A x is multiplied by: alpha/rank, alpha/sqrt(rank) for rsLoRA.
   double scaling() const;
@@ -53,6 +54,7 @@ class PeftAdapter {
   static PeftAdapter open(const std::string& folder, const std::string& file = kAdapterFile);
 
   const std::string& path() const { return folder_; }
+  /// Where it selects layers, the targets are the names of those that have tensors.
   const AdapterConfig& config() const { return config_; }
   const TensorFile& file() const { return file_; }
   /// Names of the adapted layers as the base model has them, e.g. "model.layers.0.self_attn.q_proj"; sorted.
@@ -63,7 +65,9 @@ class PeftAdapter {
 
   /// Fills every target (PEFT's file names) from the tensor of its name; dtype and device of the targets stay.
   /// \throws DataError, with nothing written, when names or shapes differ.
-  void load_into(const NamedTensors& targets) const { copy_into(targets, file_); }
+  void load_into(const NamedTensors& targets) const {
+    copy_into(targets, file_, "The adapter was made for a model of another width: check model.path and model.adapter.");
+  }
 
  private:
   PeftAdapter(std::string folder, AdapterConfig config, const std::string& file);

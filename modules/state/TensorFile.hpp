@@ -43,6 +43,7 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
 /// Fills every target from the tensor of its name; dtype, device and memory format of the targets stay. DataError, with
 /// nothing written, when one is missing (only a `num_batches_tracked` may be), when shapes differ, or when the file
 /// holds tensors that are no target.
-void copy_into(const NamedTensors& targets, const TensorFile& file);
+void copy_into(const NamedTensors& targets, const TensorFile& file,
+               const std::string& suggestion = "Check the model's width and number of classes.");
 
 }  // namespace multicard

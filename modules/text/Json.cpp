@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/AnyError.hpp"
 #include "base/Error.hpp"
 
 namespace multicard {
@@ -39,7 +40,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is not JSON", origin), error.what());
+    throw DataError(fmt::format("{} is not JSON", origin), reason_of(error));
   }
 }
 

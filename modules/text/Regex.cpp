@@ -4,114 +4,25 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <vector>
 
 #include <fmt/format.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "base/Error.hpp"
+#include "text/RegexSet.hpp"
+#include "text/RegexTranslation.hpp"
 
 namespace multicard {
 
 namespace {
-
-// Where PCRE2 reads a class differently from Oniguruma, it is spelt out.
-constexpr std::string_view kSpaces =
-    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-constexpr std::string_view kWordCharacters = "\\p{L}\\p{M}\\p{Nd}\\p{Pc}";
 
 /// How an error names a pattern.
 std::string quoted(const std::string& what, const std::string& pattern) {
   constexpr std::size_t kMostShown = 200;
   return fmt::format("{} {}{}", what, pattern.substr(0, kMostShown), pattern.size() > kMostShown ? "..." : "");
 }
-
-/// Rewrites a pattern for PCRE2.
-class Translation {
- public:
-  Translation(const std::string& pattern, const std::string& what) : pattern_(pattern), what_(what) {
-    while (at_ < pattern_.size())
-      step();
-  }
-  const std::string& result() const { return result_; }
-
- private:
-  void step() {
-    const char character = pattern_[at_];
-    if (character == '\\') return escape();
-    if (is_in_class_ && character == '[') {
-      const std::size_t end = next() == ':' ? pattern_.find(":]", at_) : std::string::npos;
-      if (end == std::string::npos) refuse("it has a set inside a set");
-      return copy(end + 2 - at_);
-    }
-    if (is_in_class_ && character == '&' && next() == '&') refuse("it intersects sets");
-    if (character == '[' && !is_in_class_) {
-      is_in_class_ = true;
-      class_begin_ = at_ + (next() == '^' ? 2 : 1);
-    } else if (character == ']' && at_ != class_begin_) {
-      is_in_class_ = false;
-    }
-    copy(1);
-  }
-
-  void escape() {
-    switch (next()) {
-      case 's':
-      case 'S':
-        return character_class('S', kSpaces);
-      case 'w':
-      case 'W':
-        return character_class('W', kWordCharacters);
-      case 'p':
-      case 'P':
-        return property();
-      case 'h':
-      case 'H':
-        refuse("\\h means different things to different engines");
-      default:
-        copy(2);
-    }
-  }
-
-  void character_class(char negated, std::string_view members) {
-    const bool is_negated = next() == negated;
-    if (is_in_class_ && is_negated) {
-      copy(2);  // a negated class inside a set cannot be spelt out
-    } else {
-      if (!is_in_class_) result_ += is_negated ? "[^" : "[";
-      result_ += members;
-      if (!is_in_class_) result_ += "]";
-      at_ += 2;
-    }
-  }
-
-  /// \p{Han} is a script; PCRE2 by itself would take the wider "script extensions".
-  void property() {
-    const std::size_t begin = at_ + 3, end = pattern_.find('}', at_);
-    if (at_ + 2 >= pattern_.size() || pattern_[at_ + 2] != '{' || end == std::string::npos) return copy(2);
-    const bool is_negated = pattern_[begin] == '^';
-    const std::string name = pattern_.substr(begin + (is_negated ? 1 : 0), end - begin - (is_negated ? 1 : 0));
-    if (name.size() <= 2 || name == "Any") return copy(end + 1 - at_);
-    result_ += fmt::format("{}{{{}sc:{}}}", pattern_.substr(at_, 2), is_negated ? "^" : "", name);
-    at_ = end + 1;
-  }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw DataError(quoted(what_, pattern_) + " cannot be used", why);
-  }
-
-  char next() const { return at_ + 1 < pattern_.size() ? pattern_[at_ + 1] : '\0'; }
-
-  void copy(std::size_t length) {
-    result_.append(pattern_, at_, length);
-    at_ += length;
-  }
-
-  const std::string &pattern_, &what_;
-  std::string result_;
-  std::size_t at_ = 0, class_begin_ = 0;
-  bool is_in_class_ = false;
-};
 
 /// What a thread needs for matching, made once.
 struct Scratch {
@@ -146,14 +57,70 @@ PCRE2_SPTR units(std::string_view text) {
   return text.data() == nullptr ? &kNothing : reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
+/// Blocks of 64 characters, which UTF-8 tells apart by all bytes but the last, that hold a disputed one.
+std::vector<bool> disputed_blocks() {
+  std::vector<bool> blocks((CodePointSet::kLast >> 6) + 1);
+  for (const CodePointSet::Range& range : disputed_characters().ranges())
+    for (char32_t block = range.first >> 6; block <= range.last >> 6; ++block)
+      blocks[block] = true;
+  return blocks;
+}
+
+bool has_disputed_character(std::string_view text) {
+  static const std::vector<bool> blocks = disputed_blocks();
+  const auto byte = [&](std::size_t at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at])); };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::uint32_t lead = byte(at);
+    if (lead < 0x80) {
+      ++at;
+      continue;
+    }
+    std::uint32_t block = 0;
+    if (lead < 0xE0) {
+      block = lead & 0x1F;
+    } else if (lead < 0xF0) {
+      block = (lead & 0xF) << 6 | (byte(at + 1) & 0x3F);
+    } else {
+      block = (lead & 7) << 12 | (byte(at + 1) & 0x3F) << 6 | (byte(at + 2) & 0x3F);
+    }
+    if (!blocks[block]) {
+      at += lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    } else if (disputed_characters().contains(next_character(text, at))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-struct Regex::Code {
-  ~Code() { pcre2_code_free(code); }
-  std::string pattern;
-  RegexUse use;
+/// What PCRE2 makes of a pattern.
+struct Regex::Program {
+  Program(const std::string& pattern, Extent extent, const std::string& refusal) {
+    const std::uint32_t ends = extent == Extent::whole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
+    pcre2_compile_context* const context = pcre2_compile_context_create(nullptr);
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    code = pcre2_compile(units(pattern), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | ends, &error, &at,
+                         context);
+    pcre2_compile_context_free(context);
+    if (!code) throw DataError(refusal, error_text(error));
+    is_compiled_to_machine_code = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+  }
+  ~Program() { pcre2_code_free(code); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
   pcre2_code* code = nullptr;
   bool is_compiled_to_machine_code = false;
+};
+
+struct Regex::Code {
+  std::string pattern;
+  RegexUse use;
+  std::unique_ptr<const Program> usual;      ///< for texts without disputed characters
+  std::unique_ptr<const Program> spelt_out;  ///< for all; null where it would be the same
 };
 
 Regex::Regex(const std::string& pattern) : Regex(pattern, {}, Extent::part) {}
@@ -166,17 +133,17 @@ Regex::Regex(const std::string& pattern, RegexUse use, Extent extent) {
   constexpr std::size_t kLongest = 64 << 10;
   const std::string refusal = quoted(use.what, pattern) + " cannot be used";
   if (pattern.size() > kLongest) throw DataError(refusal, "it is longer than 64 KiB");
-  const std::string translated = Translation(pattern, use.what).result();
-  int number = 0;
-  PCRE2_SIZE at = 0;
   auto code = std::make_shared<Code>();
+  if (extent == Extent::whole) {
+    code->usual = std::make_unique<const Program>(pattern, extent, refusal);
+  } else {
+    const std::string usual = translated_regex(pattern, refusal, disputed_characters());
+    const std::string spelt_out = translated_regex(pattern, refusal, {});
+    code->usual = std::make_unique<const Program>(usual, extent, refusal);
+    if (spelt_out != usual) code->spelt_out = std::make_unique<const Program>(spelt_out, extent, refusal);
+  }
   code->pattern = pattern;
   code->use = std::move(use);
-  const std::uint32_t ends = extent == Extent::whole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
-  code->code = pcre2_compile(units(translated), translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | ends,
-                             &number, &at, nullptr);
-  if (!code->code) throw DataError(refusal, error_text(number));
-  code->is_compiled_to_machine_code = pcre2_jit_compile(code->code, PCRE2_JIT_COMPLETE) == 0;
   code_ = std::move(code);
 }
 
@@ -194,16 +161,24 @@ Regex Regex::literal(std::string_view text) {
   return Regex(pattern);
 }
 
+const Regex::Program& Regex::program_for(std::string_view text) const {
+  return code_->spelt_out && has_disputed_character(text) ? *code_->spelt_out : *code_->usual;
+}
+
 std::optional<Regex::Match> Regex::find(std::string_view text, std::size_t from) const {
+  return find(program_for(text), text, from);
+}
+
+std::optional<Regex::Match> Regex::find(const Program& program, std::string_view text, std::size_t from) const {
   static thread_local Scratch scratch;
   // In proportion to the text, so that long runs of spaces are fine and a hostile pattern still comes to an end.
   const std::uint64_t limit = code_->use.num_steps + 100 * (text.size() - from);
   pcre2_set_match_limit(scratch.context, static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, ~std::uint32_t{0})));
   int result = PCRE2_ERROR_JIT_STACKLIMIT;
-  if (code_->is_compiled_to_machine_code)
-    result = pcre2_jit_match(code_->code, units(text), text.size(), from, 0, scratch.data, scratch.context);
+  if (program.is_compiled_to_machine_code)
+    result = pcre2_jit_match(program.code, units(text), text.size(), from, 0, scratch.data, scratch.context);
   if (result == PCRE2_ERROR_JIT_STACKLIMIT)
-    result = pcre2_match(code_->code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch.data,
+    result = pcre2_match(program.code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch.data,
                          scratch.context);
   if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
   if (result < 0) throw DataError(quoted(code_->use.what, code_->pattern) + " gives up on a text", error_text(result));

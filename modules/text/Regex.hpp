@@ -14,9 +14,7 @@ namespace multicard {
 
 /// The members of a set that are what Rust's regex crate takes for \w: alphabetic characters, marks, digits,
 /// connectors, joiners. The tokenizers library uses that crate beside Oniguruma, whose \w is another.
-constexpr const char* kRustWordCharacters =
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}"
-    "\\x{1F170}-\\x{1F189}\\x{200C}\\x{200D}";
+constexpr const char* kRustWordCharacters = "[:word:]\\x{200C}\\x{200D}";
 
 /// What a pattern is for: how errors name it, and how many steps a match may take at least, before it gives up.
 struct RegexUse {
@@ -31,9 +29,10 @@ class Regex {
     std::size_t begin, end;
   };
 
-  /// A pattern that is wrong, or that the two engines would read differently, is a DataError naming it.
+  /// Matches what the tokenizers library's Oniguruma matches, whatever PCRE2 is installed. A pattern that is wrong, or
+  /// that cannot be translated, is a DataError naming it.
   explicit Regex(const std::string& pattern);
-  /// One that matches a whole text or nothing.
+  /// One in PCRE2's own syntax that matches a whole text or nothing.
   static Regex whole(const std::string& pattern, RegexUse use);
   /// Matches exactly this text.
   static Regex literal(std::string_view text);
@@ -45,9 +44,10 @@ class Regex {
   /// Calls `visit` for one match after the other; an empty one does not directly follow another.
   template <class Visit>
   void for_each(std::string_view text, const Visit& visit) const {
+    const Program& program = program_for(text);
     std::size_t last_end = ~std::size_t{0};
     for (std::size_t from = 0; from <= text.size();) {
-      const std::optional<Match> match = find(text, from);
+      const std::optional<Match> match = find(program, text, from);
       if (!match) return;
       if (match->begin == match->end && match->end == last_end) {
         from += from < text.size() ? utf8_length(text[from]) : 1;
@@ -60,9 +60,14 @@ class Regex {
 
  private:
   enum class Extent { part, whole };
+  struct Program;
   struct Code;
 
   Regex(const std::string& pattern, RegexUse use, Extent extent);
+
+  /// The fast one, unless the text has characters that the installed PCRE2 knows otherwise.
+  const Program& program_for(std::string_view text) const;
+  std::optional<Match> find(const Program& program, std::string_view text, std::size_t from) const;
 
   std::shared_ptr<const Code> code_;
 };

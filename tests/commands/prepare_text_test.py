@@ -1,5 +1,7 @@
 """multicard prepare text as a person runs it."""
 
+import csv
+import gzip
 import json
 import os
 import re
@@ -51,6 +53,69 @@ class PrepareText(CommandTest):
         self.expect(4, self.prepare_text(2, *arguments), r"line 3 of .*lines\.jsonl has no \"answer\"", "--skip-bad")
         self.expect(0, self.prepare_text(2, *arguments, "--skip-bad"), "1 unreadable record is left out",
                     "wrote 1 sequence,")
+
+    def test_names_of_other_data_sets_are_mapped(self):
+        one, other = Path(self.path("one.jsonl")), Path(self.path("other.jsonl"))
+        one.write_text('{"instruction": "Say hi.", "output": "Hi!"}\n')
+        other.write_text('{"prompt": "Say hi.", "reply": "Hi!"}\n')
+        prepared = []
+        for name, arguments in (("one", ()), ("other", ("--map", "output=reply"))):
+            self.expect(0, self.prepare_text(1, "--type", "alpaca", "--in", str(Path(self.path(name + ".jsonl"))),
+                                             "--tokenizer", TOKENIZER, "-o", self.path(name), *arguments))
+            prepared.append(self.text(self.path(name + "-00000-of-00001.h5"), "/tokens").split("\n", 1)[1])
+        self.assertEqual(*prepared)
+        arguments = ("--type", "alpaca", "--in", str(one), "--tokenizer", TOKENIZER, "-o", self.path("set"), "--map")
+        self.expect(2, self.prepare_text(2, *arguments, "input=contxt"),
+                    "--map input=contxt names nothing that any record has")
+        self.expect(2, self.prepare_text(1, *arguments, "input"), "is not NAME=THEIRS")
+
+    def test_tables_are_read_as_their_rows_in_json(self):
+        rows = [["Say hi,\nplease.", 'He said: "hi"'], ["Count.", "1\r\n2"], ["", "nothing"]]
+        lines = "".join(json.dumps({"question": question, "answer": answer}) + "\n" for question, answer in rows)
+        Path(self.path("lines.jsonl")).write_text(lines)
+        with open(self.path("table.csv"), "w", newline="", encoding="utf-8-sig") as file:
+            csv.writer(file).writerows([["question", "answer"], *rows])
+        with gzip.open(self.path("table.tsv.gz"), "wt", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter="\t").writerows([["answer", "question"], *(row[::-1] for row in rows)])
+        tokens = set()
+        for ranks, name in ((1, "lines.jsonl"), (2, "table.csv"), (2, "table.tsv.gz")):
+            prefix = self.path("set-" + name.split(".")[1])
+            self.expect(0, self.prepare_text(ranks, "--type", "question-answer", "--in", self.path(name),
+                                             "--tokenizer", TOKENIZER, "-o", prefix), "wrote 3 sequences")
+            tokens.add(self.text(prefix + "-00000-of-00001.h5", "/tokens").split("\n", 1)[1])
+        self.assertEqual(len(tokens), 1)
+        Path(self.path("bad.csv")).write_text('question,answer\n"a\nb",c\nd,e,f\n')
+        self.expect(4, self.prepare_text(2, "--type", "question-answer", "--in", self.path("bad.csv"), "--tokenizer",
+                                         TOKENIZER, "-o", self.path("bad")),
+                    r"line 4 of .*bad\.csv has 3 fields, the header 2")
+
+    def test_columnar_files_are_refused_with_the_way_to_convert_them(self):
+        for name, begin in (("a.parquet", b"PAR1\x15\x04"), ("b.json", b"PAR1\x15\x04"), ("c.feather", b"ARROW1\0\0"),
+                            ("d.arrow", b"\xff\xff\xff\xff\x10\0")):
+            Path(self.path(name)).write_bytes(begin + bytes(20))
+            self.expect(4, self.prepare_text(1, "--type", "chat", "--in", self.path(name), "--tokenizer", TOKENIZER,
+                                             "-o", self.path("set")),
+                        rf"{re.escape(name)} is a file of (Parquet|Arrow)", r"python3 -c 'import (pandas|pyarrow)")
+
+    def test_damaged_json_is_quoted_in_printable_words(self):
+        Path(self.path("raw.jsonl")).write_bytes(b'{"question": "\xff\xfe"}\n')
+        result = self.expect(4, self.prepare_text(1, "--type", "question-answer", "--in", self.path("raw.jsonl"),
+                                                     "--tokenizer", TOKENIZER, "-o", self.path("set")), r"\\xff")
+        self.assertNotIn("json.exception", result[2])
+
+    def test_identical_runs_write_identical_files(self):
+        for name in ("one", "two"):
+            self.expect(0, self.prepare_text(1, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", TOKENIZER,
+                                             "-o", self.path(name)))
+            self.expect(0, run(1, "prepare", "images", "--format", "synthetic", "--limit", "20", "-o",
+                               self.path("images-" + name)))
+        for prefix in ("", "images-"):
+            one, two = (Path(self.path(f"{prefix}{name}-00000-of-00001.h5")).read_bytes() for name in ("one", "two"))
+            self.assertEqual(one, two)
+
+    def test_the_time_of_the_whole_command_is_told(self):
+        self.expect(0, self.prepare_text(2, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", TOKENIZER, "-o",
+                                         self.path("set")), r"took [0-9.]+ s for \d+ kB of records: .*B/s, .* tokens/s")
 
     def test_wrong_usage(self):
         arguments = ("--in", INSTRUCTIONS, "-o", self.path("set"))

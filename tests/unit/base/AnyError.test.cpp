@@ -46,7 +46,7 @@ TEST(AnyError, HidesTheNamesOfTheJsonLibrary) {
     EXPECT_EQ(error.code(), ExitCode::data) << error.what();
     EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos) << error.what();
   }
-  EXPECT_NE(errors[0].why().find("line 1, column 10"), std::string::npos) << errors[0].what();
+  EXPECT_TRUE(errors[0].why().starts_with("at line 1, column 10: syntax error")) << errors[0].what();
   EXPECT_EQ(errors[1].why(), "key 'b' not found");
   EXPECT_EQ(errors[3].why(), "a value is of another type than expected");
 }

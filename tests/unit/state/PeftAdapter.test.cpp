@@ -65,8 +65,8 @@ TEST(AdapterConfig, ReadsWhatItSays) {
 TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
   for (const char* setting :
        {R"("use_dora": true)", R"("bias": "all")", R"("modules_to_save": ["lm_head"])", R"("rank_pattern": {"q": 4})",
-        R"("alpha_pattern": {"q": 4})", R"("layers_to_transform": 3)", R"("fan_in_fan_out": true)",
-        R"("lora_bias": true)", R"("target_parameters": ["x"])", R"("trainable_token_indices": [1])",
+        R"("alpha_pattern": {"q": 4})", R"("fan_in_fan_out": true)", R"("lora_bias": true)",
+        R"("target_parameters": ["x"])", R"("trainable_token_indices": [1])",
         R"("init_lora_weights": "pissa_niter_16")", R"("init_lora_weights": "loftq")"}) {
     const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
     EXPECT_CONTAINS(refusal(config_text(setting)), "adapter_config.json: " + key + " cannot be used");
@@ -179,6 +179,32 @@ TEST(PeftAdapter, FillsTargetsOfAnotherDtype) {
   EXPECT_THROW(adapter.load_into(targets), DataError);
 }
 
+TEST(PeftAdapter, SaysThatAnotherWidthIsTheAdapters) {
+  NamedTensors targets;
+  const PeftAdapter adapter = PeftAdapter::open(kTuned);
+  for (const NamedTensor& entry : adapter.file().load_all())
+    targets.push_back({entry.name, at::zeros({entry.tensor.size(0) + 1, entry.tensor.size(1)})});
+  try {
+    adapter.load_into(targets);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const DataError& error) {
+    EXPECT_CONTAINS(std::string(error.what()), "made for a model of another width");
+  }
+}
+
+TEST(PeftAdapter, TakesTheLayersThatHaveTensorsWhereSettingsSelectThem) {
+  for (const char* setting : {R"("exclude_modules": ["v_proj"])", R"("layers_to_transform": [0])",
+                              R"("layers_to_transform": 0, "layers_pattern": "layers")"}) {
+    const test::ScratchFolder scratch;
+    save_tensors(scratch / kAdapterFile,
+                 {{PeftAdapter::a_name(kLayer), at::ones({2, 5})}, {PeftAdapter::b_name(kLayer), at::ones({3, 2})}});
+    write_file(scratch / kAdapterConfigFile, config_text(std::string(R"("r": 2, )") + setting));
+    const AdapterConfig config = PeftAdapter::open(scratch.path().string()).config();
+    EXPECT_EQ(config.targets, std::vector<std::string>{kLayer}) << setting;
+    EXPECT_EQ(config.target_kind, TargetKind::names) << setting;
+  }
+}
+
 /// The DataError of opening a folder with these tensors.
 std::string refusal_of(const NamedTensors& tensors) {
   const test::ScratchFolder scratch;
@@ -210,7 +236,7 @@ TEST(PeftAdapter, RefusesTensorsThatAreNoPairsOfItsRank) {
   EXPECT_CONTAINS(refusal_of({{a, at::ones({4, 5})}, {b, at::ones({3, 4})}}), "are not of rank 2");
   EXPECT_CONTAINS(refusal_of({{a, at::ones({2})}, {b, at::ones({3, 2})}}), "are not of rank 2");
   EXPECT_CONTAINS(refusal_of({{a, at::ones({2, 5}, at::kInt)}, {b, at::ones({3, 2}, at::kInt)}}), "floating-point");
-  EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.weight", at::ones({2})}}), "it is neither lora_A nor lora_B");
+  EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.base_layer.weight", at::ones({2})}}), "adapts lm_head");
   EXPECT_CONTAINS(refusal_of({{"x.lora_A.weight", at::ones({2})}}), "it is neither lora_A nor lora_B");
   EXPECT_CONTAINS(refusal_of({}), "holds no adapter");
 }

@@ -4,7 +4,6 @@
 
 #include "base/Utf8.hpp"
 #include "text/ByteAlphabet.hpp"
-#include "text/Regex.hpp"
 
 namespace multicard {
 namespace {
@@ -60,22 +59,6 @@ TEST(NormalForms, OrderMarksInTimeInProportion) {
 
 TEST(Marks, OfAllThreeCategoriesAreLeftOut) {
   EXPECT_EQ(without_marks("e\u0301x\u0903y\u20ddz"), "exyz");
-}
-
-TEST(Regex, ReadsClassesAsTheLibraryDoes) {
-  const auto matches = [](const char* pattern, std::string_view text) {
-    const std::optional<Regex::Match> match = Regex(pattern).find(text, 0);
-    return match && match->begin == 0 && match->end == text.size();
-  };
-  EXPECT_TRUE(matches("\\s", "\u0085"));
-  EXPECT_FALSE(matches("\\s", "\u180e"));
-  EXPECT_TRUE(matches("[^\\s]", "\u180e"));
-  EXPECT_TRUE(matches("\\w+", "aé_9\u0301"));
-  EXPECT_FALSE(matches("\\w", "²"));
-  EXPECT_TRUE(matches("(?i:'S)", "'\u017f"));
-  EXPECT_TRUE(matches("\\p{Han}", "中"));
-  EXPECT_FALSE(matches("\\p{Han}", "\u3006"));  // used with Han, but of the script Common... in script extensions only
-  EXPECT_TRUE(matches(".*", "a\0b"));
 }
 
 }  // namespace

@@ -1,0 +1,119 @@
+#include "data/CsvRecords.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "base/Shown.hpp"
+#include "base/Utf8.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+}  // namespace
+
+std::optional<char> csv_separator(const std::string& path) {
+  std::filesystem::path name(path);
+  if (name.extension() == ".gz") name = name.stem();
+  if (name.extension() == ".csv") return ',';
+  if (name.extension() == ".tsv") return '\t';
+  return std::nullopt;
+}
+
+void CsvScanner::take(std::string_view piece) {
+  for (const char byte : piece) {
+    const bool is_mark = offset_ < 3 && byte == kByteOrderMark[static_cast<std::size_t>(offset_)];
+    const bool begins_row = !is_open_ && !is_mark && byte != '\r' && byte != '\n';
+    if (begins_row) {
+      current_ = {offset_, 0, line_, 0};
+      place_ = Place::field_start;
+      is_open_ = true;
+    }
+    if (place_ == Place::quoted) {
+      if (byte == '"') place_ = Place::quote_in_quotes;
+    } else if (byte == '\n') {
+      if (is_open_) end_row(last_ == '\r' ? offset_ - 1 : offset_);
+    } else if (byte == separator_) {
+      place_ = Place::field_start;
+    } else if (byte == '"' && place_ != Place::plain) {
+      place_ = Place::quoted;  // opens a field, or is the second of two quotes inside one
+    } else if (place_ == Place::field_start) {
+      place_ = Place::plain;
+    }
+    last_ = byte;
+    ++offset_;
+    if (byte == '\n') ++line_;
+  }
+}
+
+std::string CsvScanner::finish() {
+  if (is_open_ && place_ == Place::quoted)
+    return fmt::format("it is truncated: a quoted field of the row that begins in line {} does not end", current_.line);
+  if (is_open_) end_row(last_ == '\r' ? offset_ - 1 : offset_);
+  return {};
+}
+
+void CsvScanner::end_row(std::int64_t end) {
+  current_.num_bytes = end - current_.offset;
+  rows_.push_back(current_);
+  is_open_ = false;
+  place_ = Place::field_start;
+}
+
+std::vector<std::string> csv_fields(std::string_view row, char separator, const std::string& what) {
+  if (!is_valid_utf8(row)) throw DataError(fmt::format("{} is not valid UTF-8", what));
+  std::vector<std::string> fields;
+  std::size_t at = 0;
+  while (true) {
+    std::string field;
+    if (at < row.size() && row[at] == '"') {
+      for (++at; at < row.size() && (row[at] != '"' || row.substr(at).starts_with("\"\"")); ++at) {
+        if (row[at] == '"') ++at;
+        field += row[at];
+      }
+      ++at;  // the scanner has seen that the quote is closed
+      if (at < row.size() && row[at] != separator)
+        throw DataError(fmt::format("field {} of {} has text after its closing quote", fields.size() + 1, what),
+                        fmt::format("it begins with {}", shown(field, 40)), "Double the quotes inside a quoted field.");
+    } else {
+      const std::size_t end = std::min(row.find(separator, at), row.size());
+      field = row.substr(at, end - at);
+      at = end;
+    }
+    fields.push_back(std::move(field));
+    if (at >= row.size()) return fields;
+    ++at;
+  }
+}
+
+std::vector<std::string> csv_header(std::string_view row, char separator, const std::string& what) {
+  std::vector<std::string> names = csv_fields(row, separator, what);
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (name.empty() || !seen.insert(name).second)
+      throw DataError(fmt::format("{} is not a header of column names", what),
+                      name.empty() ? "a name is empty" : fmt::format("{} occurs twice", shown(name, 40)),
+                      "The first row of a table names its columns.");
+  return names;
+}
+
+std::string csv_record(const std::vector<std::string>& header, std::string_view row, char separator,
+                       const std::string& what) {
+  std::vector<std::string> fields = csv_fields(row, separator, what);
+  if (fields.size() != header.size())
+    throw DataError(fmt::format("{} has {} fields, the header {}", what, fields.size(), header.size()), "",
+                    "Quote fields that hold separators or line ends.");
+  nlohmann::json record = nlohmann::json::object();
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    record[header[i]] = std::move(fields[i]);
+  return record.dump();
+}
+
+}  // namespace multicard

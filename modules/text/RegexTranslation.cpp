@@ -1,0 +1,354 @@
+#include "text/RegexTranslation.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "text/RegexParser.hpp"
+#include "text/RegexSet.hpp"
+#include "text/UnicodeTables.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// What holds in a part of the pattern.
+struct Options {
+  const CodePointSet* ignored;  ///< characters that no text holds
+  bool ignores_case = false;
+  bool dot_is_all = false;  ///< Oniguruma's (?m)
+};
+
+std::string one_of(char32_t character, const Options& options) {
+  if (!options.ignores_case) return pcre2_character(character);
+  const CodePointSet equal = case_closed(character);
+  return equal.ranges().size() > 1 ? pcre2_set(equal, *options.ignored) : pcre2_character(character);
+}
+
+std::size_t length_of(const LongFold& fold) {
+  return fold.fold[2] != 0 ? 3 : 2;
+}
+
+bool begins_with(const std::u32string& characters, std::size_t at, const LongFold& fold) {
+  if (at + length_of(fold) > characters.size()) return false;
+  for (std::size_t i = 0; i < length_of(fold); ++i)
+    if (!equal_without_case(characters[at + i], fold.fold[i])) return false;
+  return true;
+}
+
+/// The characters that equal several others, for the longest such row that begins at `at`; the row's length.
+std::pair<CodePointSet, std::size_t> shorter_spellings(const std::u32string& characters, std::size_t at) {
+  std::vector<CodePointSet::Range> equal;
+  for (const std::size_t length : {std::size_t{3}, std::size_t{2}}) {
+    for (const LongFold& fold : kLongFolds)
+      if (length_of(fold) == length && begins_with(characters, at, fold))
+        equal.push_back({fold.character, fold.character});
+    if (!equal.empty()) return {CodePointSet(std::move(equal)), length};
+  }
+  return {{}, 1};
+}
+
+std::string spelt_out(const LongFold& fold, const Options& options) {
+  std::string result;
+  for (std::size_t i = 0; i < length_of(fold); ++i)
+    result += one_of(fold.fold[i], options);
+  return result;
+}
+
+/// The longer spellings of a set's members, as alternatives behind it.
+std::string longer_spellings(const CodePointSet& members, const Options& options) {
+  std::vector<std::string> spellings;
+  for (const LongFold& fold : kLongFolds)
+    if (members.contains(fold.character)) spellings.push_back(spelt_out(fold, options));
+  std::sort(spellings.begin(), spellings.end());
+  spellings.erase(std::unique(spellings.begin(), spellings.end()), spellings.end());
+  std::string result;
+  for (const std::string& spelling : spellings)
+    result += "|" + spelling;
+  return result;
+}
+
+/// A character of a row: a sharp s is matched by "ss", too.
+std::string any_spelling(char32_t character, const Options& options) {
+  const std::string longer = options.ignores_case ? longer_spellings(CodePointSet::of(character), options) : "";
+  const std::string alone = one_of(character, options);
+  return longer.empty() ? alone : "(?:" + alone + longer + ")";
+}
+
+/// A row of characters, which is matched as a whole: "ss" also by a sharp s.
+std::string row_of(const std::u32string& characters, const Options& options) {
+  std::string result;
+  for (std::size_t at = 0; at < characters.size();) {
+    const auto [shorter, length] =
+        options.ignores_case ? shorter_spellings(characters, at) : std::pair<CodePointSet, std::size_t>{{}, 1};
+    std::string row;
+    for (std::size_t i = 0; i < length; ++i)
+      row += length == 1 ? any_spelling(characters[at], options) : one_of(characters[at + i], options);
+    result += shorter.is_empty() ? row : fmt::format("(?:{}|{})", row, pcre2_set(shorter, *options.ignored));
+    at += length;
+  }
+  return result;
+}
+
+/// A number of repetitions: {n}, {n,}, {,m} or {n,m}.
+struct Interval {
+  int least = 0, most = -1;  ///< -1: any number
+  std::size_t length = 0;    ///< of its text
+  bool is_exact = false;
+};
+
+/// Nothing where the brace is an ordinary character.
+std::optional<Interval> interval_at(std::string_view text) {
+  Interval result;
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + text.size();
+  const auto number = [&](int& value) {
+    const auto [stop, error] = std::from_chars(at, end, value);
+    const bool is_there = error == std::errc() && stop != at && *at != '-';
+    if (is_there) at = stop;
+    return is_there;
+  };
+  const bool has_least = number(result.least);
+  if (at != end && *at == ',') {
+    ++at;
+    if (!number(result.most) && !has_least) return std::nullopt;
+  } else if (has_least) {
+    result.most = result.least;
+    result.is_exact = true;
+  }
+  if (at == end || *at != '}' || (!has_least && result.most < 0)) return std::nullopt;
+  result.length = static_cast<std::size_t>(at + 1 - text.data());
+  return result;
+}
+
+/// Rewrites a pattern by recursive descent.
+class Translation {
+ public:
+  Translation(RegexCursor cursor, const CodePointSet& ignored) : cursor_(std::move(cursor)), ignored_(ignored) {}
+
+  std::string whole() {
+    std::string result = alternatives({&ignored_});
+    if (!cursor_.at_end()) cursor_.refuse("a closing parenthesis has no opening one");
+    return result;
+  }
+
+ private:
+  /// Up to the end of the group.
+  std::string alternatives(Options options) {
+    constexpr int kDeepest = 100;
+    if (++depth_ > kDeepest) cursor_.refuse("its groups are nested too deeply");
+    std::string result;
+    std::u32string row;
+    const auto finish_row = [&] {
+      result += row_of(row, options);
+      row.clear();
+    };
+    while (!cursor_.at_end() && cursor_.peek() != ')') {
+      if (cursor_.take("(?#")) {
+        cursor_.until(")");
+        continue;
+      }
+      const std::optional<char32_t> literal = literal_character();
+      if (literal && !repetition_follows()) {
+        row += *literal;
+        continue;
+      }
+      finish_row();
+      if (literal) {
+        result += repeated(any_spelling(*literal, options));
+      } else if (cursor_.take("|")) {
+        result += "|";
+      } else if (const std::optional<Options> changed = option_group(options)) {
+        // (?i) holds to the end of the group, alternatives included: a(?i)b|c is a(?i:b|c).
+        result += "(?:" + alternatives(*changed) + ")";
+      } else {
+        result += atom(options);
+      }
+    }
+    finish_row();
+    --depth_;
+    return result;
+  }
+
+  /// Takes a character that stands for itself or is escaped.
+  std::optional<char32_t> literal_character() {
+    const char first = cursor_.peek();
+    if (first == '\\') {
+      RegexCursor behind = cursor_;
+      behind.skip(1);
+      if (std::string_view("wWsSdDhHbBAzZRNO").find(behind.peek()) != std::string_view::npos && behind.peek() != '\0')
+        return std::nullopt;
+      if ((behind.peek() == 'p' || behind.peek() == 'P') && behind.peek(1) == '{') return std::nullopt;
+      const char32_t character = behind.character_escape();
+      cursor_ = behind;
+      return character;
+    }
+    if (std::string_view("^$.|()[*+?").find(first) != std::string_view::npos && first != '\0') return std::nullopt;
+    if (first == '{' && interval_at(cursor_.rest())) return std::nullopt;
+    return cursor_.next();
+  }
+
+  bool repetition_follows() const {
+    const char first = cursor_.peek();
+    return first == '*' || first == '+' || first == '?' || (first == '{' && interval_at(cursor_.rest()));
+  }
+
+  /// (?i) and the like; the group (?i: is none of these.
+  std::optional<Options> option_group(const Options& options) {
+    if (!cursor_.starts_with("(?")) return std::nullopt;
+    RegexCursor behind = cursor_;
+    behind.skip(2);
+    const std::optional<Options> changed = changed_options(behind, options);
+    if (!changed || !behind.take(")")) return std::nullopt;
+    cursor_ = behind;
+    return changed;
+  }
+
+  /// Letters of options as in (?i-m; nothing where other letters stand.
+  static std::optional<Options> changed_options(RegexCursor& cursor, Options options) {
+    bool is_on = true;
+    while (cursor.peek() != ')' && cursor.peek() != ':') {
+      if (cursor.take("-")) {
+        is_on = false;
+      } else if (cursor.take("i")) {
+        options.ignores_case = is_on;
+      } else if (cursor.take("m")) {
+        options.dot_is_all = is_on;
+      } else {
+        return std::nullopt;
+      }
+    }
+    return options;
+  }
+
+  std::string atom(const Options& options) {
+    switch (cursor_.peek()) {
+      case '^':
+      case '$':
+        return anchor(std::string(1, cursor_.peek()));
+      case '.':
+        cursor_.skip(1);
+        return repeated(options.dot_is_all ? any_character() : but_newline());
+      case '(':
+        return group(options);
+      case '[':
+        cursor_.skip(1);
+        return repeated(set(options));
+      case '\\':
+        cursor_.skip(1);
+        return escape();
+      default:
+        cursor_.refuse("a repetition has nothing to repeat");
+    }
+  }
+
+  static std::string any_character() { return pcre2_set(CodePointSet({{0, CodePointSet::kLast}})); }
+  static std::string but_newline() { return pcre2_set(CodePointSet::of('\n').complement()); }
+
+  std::string anchor(std::string text) {
+    cursor_.skip(1);
+    if (repetition_follows()) cursor_.refuse("it repeats an anchor");
+    return text;
+  }
+
+  std::string escape() {
+    const char kind = cursor_.peek();
+    if (kind == 'A' || kind == 'z' || kind == 'Z') return anchor(std::string("\\") + kind);
+    if (kind == 'b' || kind == 'B') {
+      const std::string word = pcre2_set(word_set(ClassPlace::alone), ignored_), after = "(?<=" + word + ")";
+      const std::string not_after = "(?<!" + word + ")", before = "(?=" + word + ")", not_before = "(?!" + word + ")";
+      return anchor(kind == 'b' ? "(?:" + after + not_before + "|" + not_after + before + ")"
+                                : "(?:" + after + before + "|" + not_after + not_before + ")");
+    }
+    if (cursor_.take("R")) return repeated("(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
+    if (cursor_.take("N")) return repeated(but_newline());
+    if (cursor_.take("O")) return repeated(any_character());
+    return repeated(pcre2_set(*cursor_.class_escape(ClassPlace::alone), ignored_));
+  }
+
+  std::string set(const Options& options) {
+    ParsedSet parsed = parse_set(cursor_);
+    if (!options.ignores_case) return pcre2_set(parsed.set(), ignored_);
+    const std::string longer = parsed.negated ? "" : longer_spellings(parsed.members, options);
+    parsed.members = case_closed(parsed.members);
+    const std::string characters = pcre2_set(parsed.set(), ignored_);
+    return longer.empty() ? characters : fmt::format("(?:{}{})", characters, longer);
+  }
+
+  std::string group(Options options) {
+    cursor_.skip(1);
+    if (cursor_.peek() == '*') cursor_.refuse("it has a callout");
+    std::string opening = "(?:";
+    bool looks_around = false;
+    if (cursor_.take("?")) {
+      if (cursor_.take(":")) {
+      } else if (cursor_.take(">")) {
+        opening = "(?>";
+      } else if (const std::string look = look_around(); !look.empty()) {
+        opening = look;
+        looks_around = true;
+      } else if (cursor_.take("<")) {
+        cursor_.until(">");  // a name, which nothing refers to
+      } else {
+        const std::optional<Options> changed = changed_options(cursor_, options);
+        if (!changed || !cursor_.take(":")) cursor_.refuse("it has a group of an unsupported kind");
+        options = *changed;
+      }
+    }
+    std::string result = opening + alternatives(options) + ")";
+    if (!cursor_.take(")")) cursor_.refuse("a parenthesis is not closed");
+    if (!looks_around) return repeated(std::move(result));
+    if (repetition_follows()) cursor_.refuse("it repeats an anchor");
+    return result;
+  }
+
+  std::string look_around() {
+    for (const char* kind : {"=", "!", "<=", "<!"})
+      if (cursor_.take(kind)) return std::string("(?") + kind;
+    return "";
+  }
+
+  /// The item with the repetitions that follow it.
+  std::string repeated(std::string item) {
+    while (true) {
+      if (const char sign = cursor_.peek(); sign == '*' || sign == '+' || sign == '?') {
+        cursor_.skip(1);
+        item += sign;
+        if (cursor_.take("?")) {
+          item += '?';
+        } else if (cursor_.take("+")) {
+          item += '+';
+        }
+        if (repetition_follows()) cursor_.refuse("it repeats a repetition");
+        return item;
+      }
+      const std::optional<Interval> interval =
+          cursor_.peek() == '{' ? interval_at(cursor_.rest()) : std::optional<Interval>{};
+      if (!interval) return item;
+      cursor_.skip(interval->length);
+      if (interval->most >= 0 && interval->most < interval->least)
+        cursor_.refuse("the bounds of a repetition are the wrong way round");
+      item += fmt::format("{{{},{}}}", interval->least, interval->most < 0 ? "" : std::to_string(interval->most));
+      if (!interval->is_exact && cursor_.take("?")) item += '?';
+      // {1,3}+ is not possessive and {3}? not lazy: both repeat the repetition.
+      if (!repetition_follows()) return item;
+      item = "(?:" + item + ")";
+    }
+  }
+
+  RegexCursor cursor_;
+  const CodePointSet& ignored_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string translated_regex(const std::string& pattern, const std::string& refusal, const CodePointSet& ignored) {
+  return Translation(RegexCursor(pattern, refusal), ignored).whole();
+}
+
+}  // namespace multicard

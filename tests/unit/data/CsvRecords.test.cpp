@@ -1,0 +1,90 @@
+// Tables as records, whatever pieces they are taken in.
+#include "data/CsvRecords.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+
+namespace multicard {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Numbers = std::vector<std::int64_t>;
+
+struct Found {
+  Texts rows;
+  Numbers lines;
+  std::string problem;
+
+  friend bool operator==(const Found&, const Found&) = default;
+};
+
+Found scan(const std::string& file, std::size_t piece) {
+  CsvScanner scanner(',');
+  for (std::size_t at = 0; at < file.size(); at += piece)
+    scanner.take(std::string_view(file).substr(at, piece));
+  Found found;
+  found.problem = scanner.finish();
+  for (const RecordPlace& place : scanner.release()) {
+    found.rows.push_back(
+        file.substr(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.num_bytes)));
+    found.lines.push_back(place.line);
+  }
+  return found;
+}
+
+Found scan(const std::string& file) {
+  const Found whole = scan(file, file.size() + 1);
+  for (const std::size_t piece : {1u, 2u, 3u, 7u})
+    EXPECT_EQ(scan(file, piece), whole) << file;
+  return whole;
+}
+
+TEST(CsvScanner, FindsRowsWithTheirLines) {
+  const Found found = scan(
+      "\xef\xbb\xbf"
+      "a,b\r\n1,2\r\n\r\n\"x\ny\r\n\"\"z\"\"\",3\n,\n last ,\"\"");
+  EXPECT_EQ(found.rows, (Texts{"a,b", "1,2", "\"x\ny\r\n\"\"z\"\"\",3", ",", " last ,\"\""}));
+  EXPECT_EQ(found.lines, (Numbers{1, 2, 4, 7, 8}));
+  EXPECT_EQ(found.problem, "");
+}
+
+TEST(CsvScanner, TakesQuotesOnlyAtTheBeginningOfAField) {
+  EXPECT_EQ(scan("a,5\"\nb,c\n").rows, (Texts{"a,5\"", "b,c"}));
+}
+
+TEST(CsvScanner, SaysWhichQuoteIsNotClosed) {
+  EXPECT_EQ(scan("a,b\n1,\"2\n3,4\n").problem,
+            "it is truncated: a quoted field of the row that begins in line 2 does not end");
+}
+
+TEST(CsvFields, AreUnquoted) {
+  EXPECT_EQ(csv_fields("a,\"b,c\",\"say \"\"hi\"\"\",\"x\ny\",,", ',', "row"),
+            (Texts{"a", "b,c", "say \"hi\"", "x\ny", "", ""}));
+  EXPECT_EQ(csv_fields("a,b\tc", '\t', "row"), (Texts{"a,b", "c"}));
+  EXPECT_THROW(csv_fields("\"a\"b,c", ',', "row"), DataError);
+  EXPECT_THROW(csv_fields("a\xff", ',', "row"), DataError);
+}
+
+TEST(CsvRecord, NamesItsFields) {
+  const Texts header = csv_header("question,answer", ',', "line 1 of F");
+  EXPECT_EQ(csv_record(header, "\"1\n2\",3", ',', "line 2 of F"), "{\"answer\":\"3\",\"question\":\"1\\n2\"}");
+  try {
+    csv_record(header, "1,2,3", ',', "line 2 of F");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.problem(), "line 2 of F has 3 fields, the header 2");
+  }
+  EXPECT_THROW(csv_header("a,,b", ',', "line 1 of F"), DataError);
+  EXPECT_THROW(csv_header("a,b,a", ',', "line 1 of F"), DataError);
+}
+
+TEST(CsvSeparator, FollowsTheName) {
+  EXPECT_EQ(csv_separator("x/a.csv"), ',');
+  EXPECT_EQ(csv_separator("x/a.csv.gz"), ',');
+  EXPECT_EQ(csv_separator("a.tsv"), '\t');
+  EXPECT_EQ(csv_separator("a.csv.jsonl"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace multicard
