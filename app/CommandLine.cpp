@@ -76,8 +76,9 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
                    "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, as instruction=prompt")
       ->allow_extra_args(false);
   text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
-  text->add_option("--template", options->prompt_template,
-                   "alpaca, llama3, chatml, smollm2, plain, ...; else the folder's own if it is known, else alpaca");
+  text->add_option(
+      "--template", options->prompt_template,
+      "alpaca, llama3, chatml, mistral, plain, ...; else the tokenizer folder's chat template, else alpaca");
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
@@ -185,7 +186,7 @@ void add_generate(CLI::App& app, Command& command) {
       ->check(CLI::Range(std::int64_t{1}, kMostNewTokens));
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
   generate->add_option("--template", arguments->template_name,
-                       "Prompt template; default: that of the training, else the folder's own");
+                       "Prompt template; default: that of the training, else the folder's chat template");
   generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is");
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {

@@ -77,13 +77,21 @@ std::future<std::string> hash_base(const Speaker& speaker) {
   return std::async(std::launch::async, [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
 }
 
-/// The prompts of a training had a template that the folder may not have.
-std::string template_for(const GenerateArguments& arguments, const Speaker& speaker) {
-  if (arguments.raw) return {};
-  const std::string& name = arguments.template_name.empty() ? speaker.notes.template_name : arguments.template_name;
-  if (name.empty() && !PromptTemplate::of_folder(speaker.model))
+/// Prompts get the template of the training, which the folder may not have. Says which one it is.
+Prompter make_prompter(const GenerateArguments& arguments, const Speaker& speaker) {
+  if (arguments.raw) return Prompter(speaker.model);
+  const bool is_requested = !arguments.template_name.empty();
+  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.notes.template_name);
+  const std::optional<PromptTemplate>& chosen = prompter.prompt_template();
+  if (!chosen) {
     log_info("no template is known for this model: the prompt is continued as it is (--template names one)");
-  return name;
+  } else {
+    const char* why = is_requested                           ? "as requested"
+                      : !speaker.notes.template_name.empty() ? "that of the training"
+                                                             : "the model folder's chat template";
+    log_info(fmt::format("template {} ({})", chosen->name(), why));
+  }
+  return prompter;
 }
 
 std::string read_prompt(const std::string& argument) {
@@ -117,7 +125,7 @@ void speak(const GenerateArguments& arguments, at::Device device) {
   const Speaker speaker = find_speaker(arguments);
   const LlamaConfig config = LlamaConfig::read(speaker.model);
   std::future<std::string> base_hash = hash_base(speaker);
-  const Prompter prompter(speaker.model, template_for(arguments, speaker));
+  const Prompter prompter = make_prompter(arguments, speaker);
   const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
       arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);

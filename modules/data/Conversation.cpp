@@ -1,6 +1,8 @@
 #include "data/Conversation.hpp"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,9 +14,10 @@ namespace multicard {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
-constexpr const char* kAssistant = "assistant";
+constexpr std::array kWeights{"weight", "loss_weight", "train"};
+constexpr std::array kReasoning{"reasoning_content", "thinking", "reasoning"};
 
 /// ShareGPT's names, and those that mean the same.
 std::string role_of(const std::string& name) {
@@ -37,54 +40,92 @@ std::string content_of(const json& value, const std::string& what) {
     if (type_of(part, fmt::format("a part of a message of {}", what)) != "text")
       throw DataError(fmt::format("a message of {} holds a part of type {}", what, type_of(part, what)),
                       "only text can be rendered");
-    content += text_member(part, "text", what);
+    content += text_member(part, optional_member(part, "text") ? "text" : "value", what);
   }
   return content;
 }
 
-void refuse_tools(const json& object, const std::string& what) {
-  for (const char* key : {"tools", "tool_calls", "functions", "function_call"}) {
-    const json* value = optional_member(object, key);
-    if (value && !value->empty()) throw DataError(fmt::format("{} has \"{}\", which cannot be rendered", what, key));
-  }
+bool is_given(const json* value) {
+  return value && !value->empty() && *value != "";
+}
+
+void refuse_functions(const json& object, const std::string& what) {
+  for (const char* key : {"functions", "function_call"})
+    if (is_given(optional_member(object, key)))
+      throw DataError(fmt::format("{} has \"{}\", which cannot be rendered", what, key), "",
+                      "Write it as \"tools\" or \"tool_calls\".");
 }
 
 bool is_weighted(const json& message, const std::string& what) {
-  const json* weight = optional_member(message, "weight");
-  if (!weight) return true;
-  if (*weight != 0 && *weight != 1) throw DataError(fmt::format("a weight in {} is neither 0 nor 1", what));
-  return *weight == 1;
+  std::optional<bool> is_trained;
+  for (const char* key : kWeights) {
+    const json* weight = optional_member(message, key);
+    if (!weight) continue;
+    const bool is_one = *weight == 1 || *weight == true;
+    if (!is_one && *weight != 0 && *weight != false)
+      throw DataError(fmt::format("\"{}\" of a message of {} is {}", key, what, weight->dump()),
+                      "an answer is trained on (1, true) or not (0, false)");
+    if (is_trained.value_or(is_one) != is_one)
+      throw DataError(fmt::format("the weights of a message of {} contradict each other", what));
+    is_trained = is_one;
+  }
+  return is_trained.value_or(true);
+}
+
+/// The members of a message that are not read here, as JSON; nothing if there are none.
+std::string further_fields(const json& message, const char* role, const char* content) {
+  json fields = json::object();
+  for (const auto& [key, value] : message.items()) {
+    const bool is_read = key == role || key == content || value.is_null() ||
+                         std::find(kWeights.begin(), kWeights.end(), key) != kWeights.end();
+    if (!is_read) fields[key] = value;
+  }
+  return fields.empty() ? std::string() : fields.dump();
+}
+
+/// A member that may be JSON or a string of it.
+std::string json_member(const json& record, const char* key, const std::string& what) {
+  const json* value = optional_member(record, key);
+  if (!is_given(value)) return {};
+  if (!value->is_string()) return value->dump();
+  const json parsed = parse_ordered_json(value->get<std::string>(), fmt::format("\"{}\" of {}", key, what));
+  return is_given(&parsed) && !parsed.is_null() ? parsed.dump() : std::string();
 }
 
 }  // namespace
 
-void Conversation::add(Message message, bool is_trained_on) {
-  messages.push_back(std::move(message));
-  is_trained.push_back(is_trained_on);
-}
-
 void Conversation::append(const Conversation& other) {
   messages.insert(messages.end(), other.messages.begin(), other.messages.end());
-  is_trained.insert(is_trained.end(), other.is_trained.begin(), other.is_trained.end());
+  if (tools.empty()) tools = other.tools;
+  if (documents.empty()) documents = other.documents;
 }
 
 void Conversation::mask_all() {
-  is_trained.assign(messages.size(), false);
+  for (Message& message : messages)
+    message.is_trained = false;
 }
 
 Conversation read_message(const json& message, const std::string& what) {
-  refuse_tools(message, fmt::format("a message of {}", what));
-  const bool is_openai = optional_member(message, "role") != nullptr;
   const std::string of_what = fmt::format("a message of {}", what);
-  const std::string role = role_of(text_member(message, is_openai ? "role" : "from", of_what));
-  Conversation one;
-  one.add({role, content_of(member(message, is_openai ? "content" : "value", of_what), what)},
-          is_weighted(message, what));
-  return one;
+  refuse_functions(message, of_what);
+  const bool is_openai = optional_member(message, "role") != nullptr;
+  const char *role_key = is_openai ? "role" : "from", *content_key = is_openai ? "content" : "value";
+  Message one;
+  const std::string role = text_member(message, role_key, of_what);
+  one.role = role_of(role);
+  if (one.role != role) one.given_role = role;
+  one.has_content = !is_given(optional_member(message, "tool_calls")) || optional_member(message, content_key);
+  if (one.has_content) one.content = content_of(member(message, content_key, of_what), what);
+  one.fields = further_fields(message, role_key, content_key);
+  one.is_trained = is_weighted(message, what);
+  Conversation conversation;
+  conversation.add(std::move(one));
+  return conversation;
 }
 
 Conversation read_messages(const json& list, const std::string& what) {
-  if (!list.is_array() || list.empty()) throw DataError(fmt::format("the messages of {} are not a list", what));
+  if (!list.is_array()) throw DataError(fmt::format("the messages of {} are not a list", what));
+  if (list.empty()) throw DataError(fmt::format("{} has an empty list of messages", what));
   Conversation all;
   for (const json& message : list)
     all.append(read_message(message, what));
@@ -92,11 +133,13 @@ Conversation read_messages(const json& list, const std::string& what) {
 }
 
 Conversation read_conversation(const json& record, const std::string& what) {
-  refuse_tools(record, what);
+  refuse_functions(record, what);
   const json* list = optional_member(record, "messages");
   if (!list) list = optional_member(record, "conversations");
   if (!list) throw DataError(fmt::format("{} has neither \"messages\" nor \"conversations\"", what));
   Conversation all;
+  all.tools = json_member(record, "tools", what);
+  all.documents = json_member(record, "documents", what);
   if (optional_member(record, "system")) {
     const std::string system = text_member(record, "system", what);
     if (!system.empty()) all.add({"system", system});
@@ -106,17 +149,29 @@ Conversation read_conversation(const json& record, const std::string& what) {
 }
 
 std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conversation& conversation) {
-  std::vector<TextPiece> pieces = prompt_template.conversation(conversation.messages, Turn::closed);
-  // The template makes one target of each answer, in their order.
-  auto target = pieces.begin();
-  for (std::size_t i = 0; i < conversation.messages.size(); ++i) {
-    if (conversation.messages[i].role != kAssistant) continue;
-    while (!target->is_target)
-      ++target;
-    target->is_target = conversation.is_trained[i];
-    ++target;
-  }
-  return pieces;
+  const auto refuse = [&](const char* key) {
+    throw DataError(fmt::format("the record has \"{}\"", key),
+                    fmt::format("the template {} has no place for them", prompt_template.name()),
+                    "Use a template that has, or leave such records out with --skip-bad.");
+  };
+  if (!conversation.tools.empty() && !prompt_template.uses("tools")) refuse("tools");
+  for (const Message& message : conversation.messages)
+    if (message.fields.find("\"tool_calls\"") != std::string::npos && !prompt_template.uses("tool_calls") &&
+        is_given(optional_member(parse_ordered_json(message.fields, "a message"), "tool_calls")))
+      refuse("tool_calls");
+  return prompt_template.conversation({conversation.messages, conversation.tools, conversation.documents},
+                                      Turn::closed);
+}
+
+bool has_reasoning(const json& record) {
+  const auto has = [](const json& message) {
+    return std::any_of(kReasoning.begin(), kReasoning.end(),
+                       [&](const char* key) { return is_given(optional_member(message, key)); });
+  };
+  if (!record.is_object()) return false;
+  for (const auto& [key, value] : record.items())
+    if (value.is_array() ? std::any_of(value.begin(), value.end(), has) : value.is_object() && has(value)) return true;
+  return false;
 }
 
 }  // namespace multicard

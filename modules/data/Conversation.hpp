@@ -10,27 +10,33 @@
 
 namespace multicard {
 
-/// Messages, and for each whether it is to be learnt if it is an answer.
+/// Messages, and what a template may want to know beside them.
 struct Conversation {
   std::vector<Message> messages;
-  std::vector<bool> is_trained;
+  std::string tools = {}, documents = {};  ///< JSON; empty: none
 
-  void add(Message message, bool is_trained_on = true);
+  void add(Message message) { messages.push_back(std::move(message)); }
   void append(const Conversation& other);
   /// From here on nothing of what is there so far is a target.
   void mask_all();
 };
 
-/// A list of messages: {role, content} (content may be a list of text parts, `weight` 0 keeps an answer from being
-/// learnt) or {from, value}. `what` names the list in errors. \throws DataError for anything that cannot be rendered.
-Conversation read_messages(const nlohmann::json& list, const std::string& what);
+/// A list of messages: {role, content} (content may be a list of text parts) or {from, value}; `weight`, `loss_weight`
+/// 0 or `train` false keep an answer from being learnt. `what` names the list in errors. \throws DataError for anything
+/// that no template can render.
+Conversation read_messages(const nlohmann::ordered_json& list, const std::string& what);
 /// One message of such a list.
-Conversation read_message(const nlohmann::json& message, const std::string& what);
+Conversation read_message(const nlohmann::ordered_json& message, const std::string& what);
 
-/// The record's messages: the member `messages` or `conversations`, and `system` in front if it is there.
-Conversation read_conversation(const nlohmann::json& record, const std::string& what);
+/// The record's messages: the member `messages` or `conversations`, and `system` in front if it is there; `tools` and
+/// `documents`.
+Conversation read_conversation(const nlohmann::ordered_json& record, const std::string& what);
 
-/// The text of a conversation with the template; only answers that are trained are targets.
+/// The text of a conversation with the template; only answers that are trained are targets. \throws DataError when the
+/// template has no place for the tools that it has
 std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conversation& conversation);
+
+/// Whether a message of the record has reasoning beside its content.
+bool has_reasoning(const nlohmann::ordered_json& record);
 
 }  // namespace multicard

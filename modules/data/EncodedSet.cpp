@@ -17,6 +17,7 @@ bool has_target(std::span<const std::uint8_t> loss_mask) {
 void EncodedSet::add(const EncodedRecord& record, LongText long_text, std::optional<std::int64_t> max_length) {
   const auto most = max_length ? static_cast<std::size_t>(*max_length) : std::numeric_limits<std::size_t>::max();
   const std::size_t before = chosen.size();
+  if (record.drops_reasoning) ++counts.num_dropped_reasoning;
   if (long_text == LongText::split) {
     add_parts(record.sequence, most);
   } else {

@@ -12,10 +12,11 @@ namespace multicard {
 
 /// What happened to records.
 struct CutCounts {
-  std::int64_t num_cut = 0;             ///< sequences (of a pair: halves) that lost their end
-  std::int64_t num_split = 0;           ///< texts that became several sequences
-  std::int64_t num_without_target = 0;  ///< records or parts of texts left out because nothing in them is a target
-  std::int64_t num_lost_target = 0;     ///< records left out because the cut took all targets
+  std::int64_t num_cut = 0;                ///< sequences (of a pair: halves) that lost their end
+  std::int64_t num_split = 0;              ///< texts that became several sequences
+  std::int64_t num_without_target = 0;     ///< records or parts of texts left out because nothing in them is a target
+  std::int64_t num_lost_target = 0;        ///< records left out because the cut took all targets
+  std::int64_t num_dropped_reasoning = 0;  ///< records with reasoning that the template does not write
 };
 
 /// What becomes of sequences above the largest length.

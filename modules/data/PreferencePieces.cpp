@@ -11,7 +11,7 @@ namespace multicard {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// One of the two answers as messages.
 Conversation read_answer(const json& answer, const std::string& what) {
@@ -36,7 +36,9 @@ std::size_t common_length(std::string_view a, std::string_view b) {
 }
 
 std::size_t common_length(const Conversation& a, const Conversation& b) {
-  const auto is_same = [](const Message& x, const Message& y) { return x.role == y.role && x.content == y.content; };
+  const auto is_same = [](const Message& x, const Message& y) {
+    return x.role == y.role && x.content == y.content && x.fields == y.fields;
+  };
   std::size_t length = 0;
   while (length + 1 < std::min(a.messages.size(), b.messages.size()) && is_same(a.messages[length], b.messages[length]))
     ++length;
@@ -56,7 +58,8 @@ PiecePair whole_texts(const std::string& chosen, const std::string& rejected) {
 PiecePair whole_conversations(Conversation chosen, Conversation rejected, const PromptTemplate& prompt_template) {
   const std::size_t prompt = common_length(chosen, rejected);
   for (Conversation* half : {&chosen, &rejected})
-    std::fill_n(half->is_trained.begin(), prompt, false);
+    for (std::size_t i = 0; i < prompt; ++i)
+      half->messages[i].is_trained = false;
   return {render(prompt_template, chosen), render(prompt_template, rejected)};
 }
 

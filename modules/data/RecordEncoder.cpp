@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
+#include "data/Conversation.hpp"
 #include "data/RecordPieces.hpp"
 #include "text/Json.hpp"
 
@@ -14,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// A label that is not trained on.
 constexpr std::int64_t kIgnored = -100;
@@ -80,7 +81,7 @@ std::optional<DatasetType> likely_type(const std::string& text) {
   };
   const std::optional<json> record = [&]() -> std::optional<json> {
     try {
-      return parse_json(text, "");
+      return parse_ordered_json(text, "");
     } catch (const DataError&) {
       return std::nullopt;
     }
@@ -94,6 +95,7 @@ std::optional<DatasetType> likely_type(const std::string& text) {
 RecordEncoder::RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> tokenizer,
                              std::optional<PromptTemplate> prompt_template, LossOn loss)
     : type_(type), tokenizer_(std::move(tokenizer)), template_(std::move(prompt_template)), loss_(loss) {
+  writes_reasoning_ = template_ && (template_->uses("reasoning_content") || template_->uses("thinking"));
   const bool needs_eos = template_ ? template_->completion_needs_eos() : type_ == DatasetType::text;
   if (needs_eos && !tokenizer_->eos())
     throw DataError(
@@ -107,9 +109,9 @@ EncodedRecord RecordEncoder::encode_json(const std::string& text, const std::str
 }
 
 EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::string& name) const {
-  json record = parse_json(text, name);
+  json record = parse_ordered_json(text, name);
   if (map_) map_->apply(record);
-  EncodedRecord encoded;
+  EncodedRecord encoded = {};
   switch (type_) {
     case DatasetType::alpaca:
       encoded.sequence = encode(alpaca_pieces(record, *template_, name));
@@ -137,6 +139,7 @@ EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::s
   }
   unmask_first(encoded.sequence);
   if (encoded.rejected) unmask_first(*encoded.rejected);
+  encoded.drops_reasoning = template_ && !writes_reasoning_ && has_reasoning(record);
   return encoded;
 }
 

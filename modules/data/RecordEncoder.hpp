@@ -17,6 +17,7 @@ namespace multicard {
 struct EncodedRecord {
   EncodedText sequence;                 ///< of a pair the chosen one
   std::optional<EncodedText> rejected;  ///< of a preference pair
+  bool drops_reasoning = false;         ///< it has reasoning that the template does not write
 };
 
 /// The type whose members a record has, if it is JSON that has any type's.
@@ -48,6 +49,7 @@ class RecordEncoder {
   std::optional<PromptTemplate> template_;
   LossOn loss_;
   std::shared_ptr<RecordMap> map_;  ///< null: none
+  bool writes_reasoning_ = false;
 };
 
 }  // namespace multicard

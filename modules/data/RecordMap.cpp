@@ -12,7 +12,7 @@ namespace multicard {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// Where lists of messages stand.
 constexpr std::array kMessageLists{"messages", "conversations", "prompt", "completion", "chosen", "rejected"};

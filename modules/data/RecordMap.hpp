@@ -23,7 +23,7 @@ class RecordMap {
   RecordMap(DatasetType type, const std::vector<std::string>& options);
 
   /// Changes the record in place. What it does not have is left to its reader.
-  void apply(nlohmann::json& record);
+  void apply(nlohmann::ordered_json& record);
 
   /// For each option whether any record so far had what it names.
   std::vector<bool> uses() const;
@@ -36,7 +36,7 @@ class RecordMap {
   };
 
   void add(const std::string& option);
-  void rename_roles(nlohmann::json& messages);
+  void rename_roles(nlohmann::ordered_json& messages);
 
   DatasetType type_;
   std::vector<std::string> options_;

@@ -10,7 +10,7 @@ namespace multicard {
 
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// Empty when it is missing or null.
 std::string text_or_nothing(const json& record, const char* key, const std::string& what) {

@@ -15,13 +15,17 @@ using Pieces = std::vector<TextPiece>;
 /// \name One record each; `what` names it in errors. \throws DataError
 /// @{
 /// instruction, input?, output, system?, history? (a list of [instruction, output])
-Pieces alpaca_pieces(const nlohmann::json& record, const PromptTemplate& prompt_template, const std::string& what);
+Pieces alpaca_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
+                     const std::string& what);
 /// messages or conversations
-Pieces chat_pieces(const nlohmann::json& record, const PromptTemplate& prompt_template, const std::string& what);
+Pieces chat_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
+                   const std::string& what);
 /// prompt and completion: two texts or two lists of messages. With template plain two texts are joined as they are.
-Pieces completion_pieces(const nlohmann::json& record, const PromptTemplate& prompt_template, const std::string& what);
+Pieces completion_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
+                         const std::string& what);
 /// question and answer
-Pieces answer_pieces(const nlohmann::json& record, const PromptTemplate& prompt_template, const std::string& what);
+Pieces answer_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
+                     const std::string& what);
 /// A text, all of it a target, with the EOS behind it.
 Pieces plain_pieces(std::string text);
 /// @}
@@ -33,7 +37,7 @@ struct PiecePair {
 /// chosen and rejected (texts, messages or lists of messages) with a prompt: `prompt` (a text or messages),
 /// `conversations` or `messages`, `instruction` with `input`, `question`; without any of these the beginning that both
 /// have in common is the prompt. Only the answers are targets.
-PiecePair preference_pieces(const nlohmann::json& record, const PromptTemplate& prompt_template,
+PiecePair preference_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                             const std::string& what);
 
 }  // namespace multicard

@@ -52,22 +52,21 @@ struct ChosenTemplate {
 
 ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType type) {
   if (!uses_template(type)) return {};
-  if (!options.prompt_template.empty()) return {PromptTemplate::named(options.prompt_template), "as asked for"};
-  const ChosenTemplate alpaca{PromptTemplate::named("alpaca"), ""};
-  if (!std::filesystem::is_directory(options.tokenizer))
-    return {alpaca.prompt_template, "--tokenizer is a file, which has no chat template"};
-  if (const std::optional<PromptTemplate> own = PromptTemplate::of_folder(options.tokenizer))
-    return {own, fmt::format("the chat template of {}", options.tokenizer)};
-  return {alpaca.prompt_template,
-          PromptTemplate::has_chat_template(options.tokenizer)
-              ? fmt::format("the chat template of {} is none of the known ones", options.tokenizer)
-              : fmt::format("{} has no chat template", options.tokenizer)};
+  if (!options.prompt_template.empty())
+    return {PromptTemplate::resolve(options.prompt_template, options.tokenizer), "as requested"};
+  const bool is_folder = std::filesystem::is_directory(options.tokenizer);
+  if (is_folder)
+    if (const std::optional<PromptTemplate> own = PromptTemplate::of_folder(options.tokenizer))
+      return {own, fmt::format("the chat template of {}", options.tokenizer)};
+  const std::string why = is_folder ? fmt::format("{} has no chat template", options.tokenizer)
+                                    : "--tokenizer is a file, which has no chat template";
+  return {PromptTemplate::named("alpaca"), why};
 }
 
 /// A chat template is of little use to a tokenizer that does not know its special tokens.
 void warn_of_missing_tokens(const PromptTemplate& prompt_template, const Tokenizer& tokenizer) {
   const std::string& end = prompt_template.end_of_turn();
-  if (end.empty() || tokenizer.id_of(end)) return;
+  if (end.empty() || tokenizer.encode(end, SpecialTokens::leave_out).size() == 1) return;
   log_warning(
       fmt::format("the tokenizer {} does not know {}, with which template {} ends a turn: it becomes several "
                   "tokens",
@@ -135,7 +134,8 @@ std::vector<BadInput> encode(EncodedSet& encoded, RecordFiles& records, Block mi
 }
 
 void sum(CutCounts& counts, const Communicator& communicator) {
-  for (std::int64_t* count : {&counts.num_cut, &counts.num_split, &counts.num_without_target, &counts.num_lost_target})
+  for (std::int64_t* count : {&counts.num_cut, &counts.num_split, &counts.num_without_target, &counts.num_lost_target,
+                              &counts.num_dropped_reasoning})
     *count = communicator.allreduce(*count, ReduceOp::sum);
 }
 
@@ -263,6 +263,12 @@ TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communic
   if (bad.empty()) check_map(*setup.map, communicator);
   sum(encoded.counts, communicator);
   result.counts = encoded.counts;
+  if (communicator.is_root() && encoded.counts.num_dropped_reasoning > 0)
+    log_warning(fmt::format("{} reasoning, which template {} does not write: it is left out",
+                            encoded.counts.num_dropped_reasoning == 1
+                                ? "1 record has"
+                                : fmt::format("{} records have", grouped(encoded.counts.num_dropped_reasoning)),
+                            result.template_name));
   const bool is_paired = find_pairs(encoded, communicator);
   if (!options.quiet) report_sequences(encoded, is_paired, communicator);
   write_sets(result, options, make_sets(options, encoded, communicator), encoded, is_paired,

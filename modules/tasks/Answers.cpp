@@ -7,9 +7,12 @@
 
 namespace multicard {
 
-Prompter::Prompter(const std::string& folder, const std::string& template_name)
-    : tokenizer_(Tokenizer::load(folder)),
-      template_(template_name.empty() ? PromptTemplate::of_folder(folder) : PromptTemplate::named(template_name)) {}
+Prompter::Prompter(const std::string& folder) : tokenizer_(Tokenizer::load(folder)) {}
+
+Prompter::Prompter(const std::string& folder, const std::string& template_name) : Prompter(folder) {
+  template_ =
+      template_name.empty() ? PromptTemplate::of_folder(folder) : PromptTemplate::resolve(template_name, folder);
+}
 
 std::vector<TokenId> Prompter::encode(const std::string& prompt) const {
   if (!template_) return encode_raw(prompt);
@@ -30,7 +33,9 @@ std::vector<TokenId> Prompter::encode_raw(const std::string& prompt) const {
 std::vector<std::int64_t> Prompter::end_ids() const {
   std::vector<std::int64_t> ids(tokenizer_->end_ids().begin(), tokenizer_->end_ids().end());
   // A base model may have learnt a template whose end of a turn its own files do not know as an end.
-  if (const auto end = template_ ? tokenizer_->id_of(template_->end_of_turn()) : std::nullopt) ids.push_back(*end);
+  if (!template_) return ids;
+  const std::vector<TokenId> end = tokenizer_->encode(template_->end_of_turn(), SpecialTokens::leave_out);
+  if (end.size() == 1) ids.push_back(end.front());
   return ids;
 }
 

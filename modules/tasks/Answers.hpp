@@ -15,10 +15,13 @@ namespace multicard {
 /// Between texts and the tokens of one model folder.
 class Prompter {
  public:
-  /// \param template_name of the training data; empty: the folder's own where it is a known one, else none
-  /// \throws DataError about the tokenizer, UsageError for a template that does not exist
+  /// \param template_name of the training data; empty: the folder's own, if it has one
+  /// \throws DataError about the tokenizer and the folder's template, UsageError for a template that does not exist
   Prompter(const std::string& folder, const std::string& template_name);
+  /// Without a template.
+  explicit Prompter(const std::string& folder);
 
+  const std::optional<PromptTemplate>& prompt_template() const { return template_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   /// The prompt as one instruction, up to where its answer begins; without a template as it is.
   std::vector<TokenId> encode(const std::string& prompt) const;

@@ -1,12 +1,17 @@
-// The chat template of a model folder, and which of the known formats it renders.
+#include "text/ChatTemplate.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Utf8.hpp"
 #include "io/Bytes.hpp"
-#include "text/Jinja.hpp"
 #include "text/Json.hpp"
-#include "text/PromptFormat.hpp"
-#include "text/PromptTemplate.hpp"
+#include "text/KnownTemplates.hpp"
+#include "text/PythonText.hpp"
 
 namespace multicard {
 
@@ -14,6 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kAssistant = "assistant";
+/// The names under which messages have their reasoning; templates read the first or the second.
+constexpr std::array kReasoning{"reasoning_content", "thinking", "reasoning"};
+
+struct Sources {
+  std::string chat;
+  std::optional<std::string> with_tools = {};  ///< another one for conversations with tools
+};
 
 std::optional<std::string> read_if_there(const std::string& folder, const char* name) {
   const fs::path path = fs::path(folder) / name;
@@ -21,96 +36,285 @@ std::optional<std::string> read_if_there(const std::string& folder, const char* 
   return fs::exists(path, unused) ? std::optional(read_file(path.string())) : std::nullopt;
 }
 
-/// A text, or the one called "default" in a list of named ones.
-std::optional<std::string> template_in(const json& config) {
+/// A text, or those called "default" and "tool_use" in a list of named ones.
+std::optional<Sources> sources_in(const json& config, const std::string& path) {
   const json* value = optional_member(config, "chat_template");
   if (!value) return std::nullopt;
-  if (value->is_string()) return value->get<std::string>();
+  if (value->is_string()) return Sources{value->get<std::string>()};
+  std::optional<std::string> chat, with_tools;
   if (value->is_array())
-    for (const json& entry : *value)
-      if (const json* name = optional_member(entry, "name"); name && *name == "default")
-        return text_member(entry, "template", "the default chat template");
-  return "";  // there are some, but none that would be used
+    for (const json& entry : *value) {
+      const json* name = optional_member(entry, "name");
+      if (name && *name == "default") chat = text_member(entry, "template", "the default chat template");
+      if (name && *name == "tool_use") with_tools = text_member(entry, "template", "the chat template for tools");
+    }
+  if (!chat)
+    throw DataError(fmt::format("{} has chat templates, but none is the default one", path), "",
+                    "Name a template: --template NAME.");
+  return Sources{*chat, with_tools};
 }
 
-std::optional<std::string> chat_template_of(const std::string& folder) {
-  if (std::optional<std::string> text = read_if_there(folder, "chat_template.jinja")) return text;
-  for (const char* name : {"tokenizer_config.json", "chat_template.json"})
+std::optional<Sources> sources_of(const std::string& folder) {
+  if (std::optional<std::string> text = read_if_there(folder, "chat_template.jinja")) return Sources{*text};
+  for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+    const std::string path = (fs::path(folder) / name).string();
     if (const std::optional<std::string> text = read_if_there(folder, name))
-      if (std::optional<std::string> found = template_in(parse_json(*text, (fs::path(folder) / name).string())))
-        return found;
+      if (std::optional<Sources> found = sources_in(parse_json(*text, path), path)) return found;
+  }
   return std::nullopt;
 }
 
-/// The special tokens that a chat template may write.
-json special_tokens(const std::string& folder) {
-  json tokens = {{"bos_token", ""}, {"eos_token", ""}};
+/// The special tokens that a chat template may write, under their names.
+std::vector<std::pair<std::string_view, std::string>> special_tokens(const std::string& folder) {
+  std::vector<std::pair<std::string_view, std::string>> tokens;
   const std::optional<std::string> text = read_if_there(folder, "tokenizer_config.json");
-  const json config = text ? parse_json(*text, folder + "/tokenizer_config.json") : json::object();
-  for (auto& [name, token] : tokens.items()) {
-    const json* value = optional_member(config, name.c_str());
+  if (!text) return tokens;
+  const json config = parse_json(*text, folder + "/tokenizer_config.json");
+  for (const char* name :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+    const json* value = optional_member(config, name);
     if (const json* content = value ? optional_member(*value, "content") : nullptr) value = content;
-    if (value && value->is_string()) token = *value;
+    if (value && value->is_string()) tokens.emplace_back(name, value->get<std::string>());
   }
   return tokens;
 }
 
-/// Conversations that tell the known formats from each other and from formats that are nearly theirs: with and without
-/// system message and answer, contents with white space around them and without any, a later system message, and
-/// answers with the reasoning that some models' templates cut away.
-std::vector<std::vector<Message>> probes() {
-  const Message system{"system", " You are\n terse.  "}, user{"user", "  What is <b>1 + 1</b>?\n"},
-      assistant{"assistant", "\n It is two. "}, thanks{"user", "Thanks 'a' \"lot\" \u4e2d"}, bye{"assistant", "Bye"},
-      later{"system", "Be verbose."}, no_system{"system", ""}, no_question{"user", ""}, no_answer{"assistant", ""},
-      thought{"assistant", "<think>\nOne, two.\n</think>\n\nTwo."}, second{"assistant", "One.</think>Two."};
-  return {{user},
-          {system, user},
-          {user, assistant},
-          {system, user, assistant},
-          {user, assistant, thanks},
-          {system, user, assistant, thanks, bye},
-          {no_question, assistant},
-          {no_system, user, no_answer, no_question, bye},
-          {user, assistant, later, thanks, bye},
-          {system, user, later, assistant},
-          {user, thought},
-          {user, thought, thanks, second}};
+/// A message as templates see it.
+JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
+  const bool is_own_role = message.given_role.empty() || !reader.mentions(message.given_role);
+  std::vector<std::pair<JinjaValue, JinjaValue>> members{{"role", is_own_role ? message.role : message.given_role}};
+  if (message.has_content) members.emplace_back("content", message.content);
+  if (!message.fields.empty()) {
+    const ordered_json fields = parse_ordered_json(message.fields, "a message");
+    std::optional<JinjaValue> reasoning;
+    for (const char* name : kReasoning)
+      if (const ordered_json* value = reasoning ? nullptr : optional_member(fields, name))
+        reasoning = jinja_value(*value);
+    if (reasoning) members.emplace_back("thinking", *reasoning);
+    for (const auto& [name, value] : fields.items())
+      if (!value.is_null()) members.emplace_back(name, jinja_value(value));
+    if (reasoning) members.emplace_back("reasoning_content", *reasoning);
+  }
+  return make_jinja_dict(std::move(members));
 }
 
-bool renders_alike(const JinjaTemplate& chat_template, const json& specials, const PromptTemplate& known) {
-  for (const std::vector<Message>& messages : probes())
-    for (const Turn end : {Turn::open, Turn::closed}) {
-      json variables = specials;
-      variables["add_generation_prompt"] = end == Turn::open;
-      for (const Message& message : messages)
-        variables["messages"].push_back({{"role", message.role}, {"content", message.content}});
-      std::string expected;
-      for (const TextPiece& piece : known.conversation(messages, end))
-        expected += piece.text;
-      if (chat_template.render(variables) != expected) return false;
-    }
-  return true;
+JinjaValue parsed(std::string_view text, const char* what) {
+  return text.empty() ? JinjaValue(JinjaNone()) : jinja_value(parse_ordered_json(text, what));
 }
 
 }  // namespace
 
-std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder) {
-  const std::optional<std::string> text = chat_template_of(folder);
-  if (!text) return std::nullopt;
-  const json specials = special_tokens(folder);
-  try {
-    const JinjaTemplate chat_template(*text);
-    for (const PromptFormat& format : prompt_formats())
-      if (const PromptTemplate known(format); !format.needs_eos && renders_alike(chat_template, specials, known))
-        return known;
-  } catch (const JinjaError&) {
-    // It is none of those that this reader covers.
+/// A conversation while its answers are looked for: its values are made once.
+struct ChatTemplate::Rendering {
+  const JinjaTemplate& source;
+  const Prompt& prompt;
+  Turn end;
+  std::vector<JinjaValue> messages = {};
+  JinjaTemplate::Variables variables = {};  ///< all but messages and add_generation_prompt
+  JinjaOutput whole = {};
+
+  JinjaOutput render(std::vector<JinjaValue> some, Turn as) const {
+    JinjaTemplate::Variables all = variables;
+    all.emplace_back("messages", make_jinja_list(std::move(some)));
+    all.emplace_back("add_generation_prompt", as == Turn::open);
+    return source.render(all);
   }
-  return std::nullopt;
+  /// The text of the first messages, nothing where there are none or the template objects to them.
+  std::optional<std::string> first(std::size_t count, Turn as) const {
+    if (count == 0) return std::nullopt;
+    try {
+      return render({messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(count)}, as).text;
+    } catch (const JinjaError&) {
+      return std::nullopt;
+    }
+  }
+};
+
+ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials)
+    : name_(std::move(name)), folder_(std::move(folder)), template_(source) {
+  for (const auto& [token, text] : specials) {
+    specials_.emplace_back(token, text);
+    if (token == "eos_token") eos_ = text;
+  }
+  find_end_of_turn();
 }
 
-bool PromptTemplate::has_chat_template(const std::string& folder) {
-  return chat_template_of(folder).has_value();
+std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder) {
+  const std::optional<Sources> sources = sources_of(folder);
+  if (!sources) return nullptr;
+  try {
+    std::shared_ptr<ChatTemplate> own(
+        new ChatTemplate(PromptTemplate::kOwn, folder, sources->chat, special_tokens(folder)));
+    if (sources->with_tools) own->tool_template_ = std::make_unique<const JinjaTemplate>(*sources->with_tools);
+    return own;
+  } catch (const JinjaError& error) {
+    throw DataError(fmt::format("the chat template of {} cannot be used", folder), error.what(),
+                    "Name a template: --template NAME.");
+  }
+}
+
+std::shared_ptr<const ChatTemplate> ChatTemplate::known(std::string_view name) {
+  for (const KnownTemplate& one : known_templates())
+    if (name == one.name)
+      return std::shared_ptr<const ChatTemplate>(
+          new ChatTemplate(one.name, "", one.source, {{"bos_token", one.bos}, {"eos_token", one.eos}}));
+  return nullptr;
+}
+
+std::vector<std::string> ChatTemplate::known_names() {
+  std::vector<std::string> names;
+  for (const KnownTemplate& one : known_templates())
+    names.emplace_back(one.name);
+  return names;
+}
+
+ChatTemplate::Rendering ChatTemplate::prepare(const Prompt& prompt, Turn end) const {
+  const bool has_other = !prompt.tools.empty() && tool_template_;
+  Rendering rendering{has_other ? *tool_template_ : template_, prompt, end};
+  for (const Message& message : prompt.messages)
+    rendering.messages.push_back(value_of(message, rendering.source));
+  rendering.variables = specials_;
+  rendering.variables.emplace_back("tools", parsed(prompt.tools, "\"tools\""));
+  rendering.variables.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
+  rendering.whole = rendering.render(rendering.messages, end);
+  return rendering;
+}
+
+bool ChatTemplate::mentions(std::string_view word) const {
+  return template_.mentions(word) || (tool_template_ && tool_template_->mentions(word));
+}
+
+std::vector<TextPiece> ChatTemplate::pieces(const Prompt& prompt, Turn end) const {
+  const Rendering rendering = prepare(prompt, end);
+  const std::string& text = rendering.whole.text;
+  std::vector<TextPiece> pieces;
+  const auto add = [&](std::size_t begin, std::size_t stop, bool is_target) {
+    if (begin < stop) pieces.push_back({text.substr(begin, stop - begin), is_target, false, !pieces.empty()});
+  };
+  std::size_t done = 0;
+  for (const TextRange& range : answers(rendering)) {
+    add(done, range.begin, false);
+    add(range.begin, range.end, true);
+    done = range.end;
+  }
+  add(done, text.size(), false);
+  if (!pieces.empty()) pieces.front().is_begin = !folder_.empty();
+  return pieces;
+}
+
+std::vector<TextRange> ChatTemplate::answers(const Rendering& rendering) const {
+  std::vector<std::size_t> all;
+  const std::span<const Message> messages = rendering.prompt.messages;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (messages[i].role == kAssistant) all.push_back(i);
+  const bool are_all_trained =
+      std::all_of(all.begin(), all.end(), [&](std::size_t i) { return messages[i].is_trained; });
+  const std::vector<TextRange>& generated = rendering.whole.generated;
+  const bool has_blocks = rendering.source.has_generation() && !rendering.whole.has_hidden_generation;
+  if (has_blocks && are_all_trained) return generated;
+  std::vector<TextRange> ranges;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!messages[all[i]].is_trained) continue;
+    const TextRange range = has_blocks && generated.size() == all.size() ? generated[i] : answer(rendering, all[i]);
+    if (!ranges.empty() && range.begin < ranges.back().end)
+      throw JinjaError("answers cannot be told apart in its text");
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+TextRange ChatTemplate::answer(const Rendering& rendering, std::size_t message) const {
+  const std::string_view whole = rendering.whole.text;
+  const bool is_last = message + 1 == rendering.messages.size() && rendering.end == Turn::closed;
+  std::optional<std::size_t> begin, end;
+  if (const std::optional<std::string> before = rendering.first(message, Turn::open);
+      before && whole.starts_with(*before))
+    begin = before->size();
+  if (begin && is_last) {
+    end = whole.size();
+  } else if (begin) {
+    const std::optional<std::string> text = rendering.first(message + 1, Turn::closed);
+    std::string_view with = text ? std::string_view(*text) : "";
+    if (!whole.starts_with(with) && !eos_.empty() && with.ends_with(eos_)) with.remove_suffix(eos_.size());
+    if (text && with.size() >= *begin && whole.starts_with(with)) end = with.size();
+  }
+  if (!end) {
+    const std::optional<TextRange> content = content_of(rendering, message);
+    if (content) begin = std::min(begin.value_or(content->begin), content->begin);
+    if (begin) end = end_of(rendering, message, *begin, content);
+  }
+  if (!end)
+    throw JinjaError(
+        fmt::format("message {} cannot be found in its text, because the template writes the conversation "
+                    "in another way when it goes on",
+                    message + 1));
+  return {*begin, *begin + python_strip(whole.substr(*begin, *end - *begin), PythonEnds::right).size()};
+}
+
+std::optional<TextRange> ChatTemplate::content_of(const Rendering& rendering, std::size_t message) const {
+  const std::string_view whole = rendering.whole.text;
+  std::string other = "Qx7RenderedHere";
+  while (whole.find(other) != std::string_view::npos)
+    other += 'z';
+  std::vector<JinjaValue> messages = rendering.messages;
+  Message changed = rendering.prompt.messages[message];
+  changed.content = other;
+  changed.has_content = true;
+  messages[message] = value_of(changed, rendering.source);
+  std::string text;
+  try {
+    text = rendering.render(std::move(messages), rendering.end).text;
+  } catch (const JinjaError&) {
+    return std::nullopt;
+  }
+  const std::size_t begin = text.find(other);
+  if (begin == std::string::npos) return std::nullopt;
+  const std::string_view before = std::string_view(text).substr(0, begin),
+                         after = std::string_view(text).substr(begin + other.size());
+  const bool is_found = begin + after.size() <= whole.size() && whole.starts_with(before) && whole.ends_with(after);
+  return is_found ? std::optional(TextRange{begin, whole.size() - after.size()}) : std::nullopt;
+}
+
+std::optional<std::size_t> ChatTemplate::end_of(const Rendering& rendering, std::size_t message, std::size_t begin,
+                                                const std::optional<TextRange>& content) const {
+  const std::string_view whole = rendering.whole.text;
+  if (content && !end_of_turn_.empty()) {
+    const std::string_view rest = whole.substr(content->end), marked = python_strip(rest, PythonEnds::left);
+    if (marked.starts_with(end_of_turn_)) return content->end + (rest.size() - marked.size()) + end_of_turn_.size();
+  }
+  const bool has_next = message + 1 < rendering.messages.size();
+  const std::optional<TextRange> next = has_next ? content_of(rendering, message + 1) : std::nullopt;
+  if (!end_of_turn_.empty() && (next || !has_next)) {
+    const std::string_view before = whole.substr(0, next ? next->begin : whole.size());
+    const std::size_t last = before.rfind(end_of_turn_);
+    if (last != std::string_view::npos && last >= begin) return last + end_of_turn_.size();
+  }
+  const bool has_more = !rendering.prompt.messages[message].fields.empty();
+  return content && !has_more ? std::optional(content->end) : std::nullopt;
+}
+
+void ChatTemplate::find_end_of_turn() {
+  const std::string answer = "Qx7Answer";
+  const std::vector<Message> messages{{"user", "Question"}, {"assistant", answer}, {"user", "Next"}};
+  try {
+    const auto text_of = [&](std::size_t count) {
+      const Prompt prompt{std::span(messages).first(count)};
+      const std::string text = prepare(prompt, Turn::closed).whole.text;
+      const std::size_t at = text.find(answer);
+      return at == std::string::npos ? std::string() : text.substr(at + answer.size());
+    };
+    // What ends an answer stands behind it whether something follows or not.
+    const std::string last = text_of(2), middle = text_of(3);
+    const auto end = std::mismatch(last.begin(), last.end(), middle.begin(), middle.end()).first;
+    std::string_view common(last.data(), static_cast<std::size_t>(end - last.begin()));
+    if (common.size() < last.size() && last.ends_with(eos_)) {  // an EOS at the very end, whose beginning may be common
+      const std::string_view without = std::string_view(last).substr(0, last.size() - eos_.size());
+      if (without.size() <= common.size()) common = without;
+    }
+    end_of_turn_ = python_strip(common);
+  } catch (const JinjaError&) {
+    // It stays unknown: the template has conditions that this conversation does not meet.
+  }
 }
 
 }  // namespace multicard

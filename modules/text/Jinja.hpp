@@ -1,36 +1,58 @@
 #pragma once
-/// \file As much of Jinja as chat templates use for plain conversations.
+/// \file Jinja as chat templates use it.
 
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include <nlohmann/json.hpp>
+#include "text/JinjaValue.hpp"
+#include "text/TextRange.hpp"
 
 namespace multicard {
 
-/// The template is wrong, raises an exception itself, or needs what is not supported (macros, tools, dates).
+/// The template is wrong, raises an exception itself, needs what is not supported, or needs too much of something.
 struct JinjaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct JinjaNode;
+struct JinjaProgram;
 
-/// A parsed template, with the settings that chat templates are rendered with (trim_blocks, lstrip_blocks).
+struct JinjaOutput {
+  std::string text;
+  std::vector<TextRange> generated = {};  ///< what stood in {% generation %} blocks
+  bool has_hidden_generation = false;     ///< there was such a block in a macro or the like, where it has no place
+};
+
+/// A parsed template. It renders as the ImmutableSandboxedEnvironment of transformers does (trim_blocks, lstrip_blocks,
+/// loop controls, generation blocks, tojson, raise_exception, strftime_now), except that strftime_now always gives the
+/// same date (kTemplateDate). Any thread.
 class JinjaTemplate {
  public:
+  /// \throws JinjaError
   explicit JinjaTemplate(std::string_view source);
   ~JinjaTemplate();
   JinjaTemplate(const JinjaTemplate&) = delete;
   JinjaTemplate& operator=(const JinjaTemplate&) = delete;
 
-  /// `variables` is an object. Ends after a bounded number of steps and of bytes in values, if need be with a
-  /// JinjaError.
-  std::string render(const nlohmann::json& variables) const;
+  using Variables = std::vector<std::pair<std::string_view, JinjaValue>>;
+  /// Ends after a bounded number of steps and of bytes in values, both in proportion to the variables' size, if need be
+  /// with a JinjaError.
+  JinjaOutput render(const Variables& variables) const;
+
+  /// Whether the template has this name, attribute or string literal.
+  bool mentions(std::string_view word) const;
+  /// Whether it has {% generation %} blocks.
+  bool has_generation() const;
 
  private:
-  std::unique_ptr<const JinjaNode> root_;
+  std::unique_ptr<const JinjaProgram> program_;
 };
+
+/// What strftime_now formats: 2024-07-26 00:00:00, the date that Llama's templates have where there is no such
+/// function. Not the current one, so that equal input gives equal tokens.
+inline constexpr std::string_view kTemplateDate = "2024-07-26";
 
 }  // namespace multicard

@@ -33,57 +33,86 @@ int depth_of(std::string_view text) {
   return deepest;
 }
 
-}  // namespace
-
-nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+template <class Json>
+Json parse(std::string_view text, const std::string& origin) {
   if (depth_of(text) > kDeepest) throw DataError(fmt::format("{} is nested more than {} deep", origin, kDeepest));
   try {
-    return nlohmann::json::parse(text);
+    return Json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{} is not JSON", origin), reason_of(error));
   }
 }
 
-const nlohmann::json& member(const nlohmann::json& object, const char* key, const std::string& what) {
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+  return parse<nlohmann::json>(text, origin);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& origin) {
+  return parse<nlohmann::ordered_json>(text, origin);
+}
+
+template <class Json>
+const Json& member(const Json& object, const char* key, const std::string& what) {
   if (!object.is_object()) throw DataError(fmt::format("{} is not a JSON object", what));
   const auto found = object.find(key);
   if (found == object.end()) throw DataError(fmt::format("{} has no \"{}\"", what, key));
   return *found;
 }
 
-const nlohmann::json* optional_member(const nlohmann::json& object, const char* key) {
+template <class Json>
+const Json* optional_member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string text_member(const nlohmann::json& object, const char* key, const std::string& what) {
-  const nlohmann::json& value = member(object, key, what);
+template <class Json>
+std::string text_member(const Json& object, const char* key, const std::string& what) {
+  const Json& value = member(object, key, what);
   if (!value.is_string()) throw DataError(fmt::format("\"{}\" of {} is not a string", key, what));
-  return value.get<std::string>();
+  return value.template get<std::string>();
 }
 
-bool flag_member(const nlohmann::json& object, const char* key, bool otherwise, const std::string& what) {
-  const nlohmann::json* value = optional_member(object, key);
+template <class Json>
+bool flag_member(const Json& object, const char* key, bool otherwise, const std::string& what) {
+  const Json* value = optional_member(object, key);
   if (!value) return otherwise;
   if (!value->is_boolean()) throw DataError(fmt::format("\"{}\" of {} is not true or false", key, what));
-  return value->get<bool>();
+  return value->template get<bool>();
 }
 
-std::uint64_t count_of(const nlohmann::json& value, std::uint64_t largest, const std::string& what) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > largest)
+template <class Json>
+std::uint64_t count_of(const Json& value, std::uint64_t largest, const std::string& what) {
+  if (!value.is_number_unsigned() || value.template get<std::uint64_t>() > largest)
     throw DataError(fmt::format("{} is not a whole number from 0 to {}", what, largest));
-  return value.get<std::uint64_t>();
+  return value.template get<std::uint64_t>();
 }
 
-std::string type_of(const nlohmann::json& object, const std::string& what) {
+template <class Json>
+std::string type_of(const Json& object, const std::string& what) {
   return text_member(object, "type", what);
 }
 
-const nlohmann::json& list_member(const nlohmann::json& object, const char* key, const std::string& what) {
-  const nlohmann::json& value = member(object, key, what);
+template <class Json>
+const Json& list_member(const Json& object, const char* key, const std::string& what) {
+  const Json& value = member(object, key, what);
   if (!value.is_array()) throw DataError(fmt::format("\"{}\" of {} is not a list", key, what));
   return value;
 }
+
+#define MULTICARD_JSON_MEMBERS(Json)                                               \
+  template const Json& member(const Json&, const char*, const std::string&);       \
+  template const Json* optional_member(const Json&, const char*);                  \
+  template std::string text_member(const Json&, const char*, const std::string&);  \
+  template bool flag_member(const Json&, const char*, bool, const std::string&);   \
+  template std::uint64_t count_of(const Json&, std::uint64_t, const std::string&); \
+  template std::string type_of(const Json&, const std::string&);                   \
+  template const Json& list_member(const Json&, const char*, const std::string&);
+
+MULTICARD_JSON_MEMBERS(nlohmann::json)
+MULTICARD_JSON_MEMBERS(nlohmann::ordered_json)
+#undef MULTICARD_JSON_MEMBERS
 
 }  // namespace multicard

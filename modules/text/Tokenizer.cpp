@@ -10,6 +10,7 @@
 #include "base/Utf8.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
+#include "text/TokenAlignment.hpp"
 #include "text/TokenizerParts.hpp"
 
 namespace multicard {
@@ -30,28 +31,51 @@ class WordEncoder : public PartSink {
   std::vector<TokenId>& out_;
 };
 
-void encode_normalized(const TokenizerParts& parts, const TextPart& part, std::vector<TokenId>& out) {
-  WordEncoder words(parts.bpe, out);
+/// Where the tokens go, and which of them are marked.
+struct Encoding {
+  std::vector<TokenId> ids = {};
+  std::span<const TextRange> ranges = {};  ///< of the text
+  std::vector<std::uint8_t>* marks = nullptr;
+};
+
+bool has_overlap(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const TextRange& range) { return begin < range.end && range.begin < end; });
+}
+
+/// \param ranges of `part`
+void encode_normalized(const TokenizerParts& parts, const TextPart& part, std::span<const TextRange> ranges,
+                       Encoding& out) {
+  WordEncoder words(parts.bpe, out.ids);
   for (const TextSegment& segment : split_at_tokens(part.text, parts.normalized_finder)) {
+    const auto begin = static_cast<std::size_t>(segment.text.data() - part.text.data());
+    const std::size_t num_before = out.ids.size();
     if (segment.token) {
-      out.push_back(segment.token->id);
-    } else {
-      parts.pre_tokenizer.split({segment.text, part.is_first && segment.text.data() == part.text.data()}, words);
+      out.ids.push_back(segment.token->id);
+      if (out.marks) out.marks->push_back(has_overlap(ranges, begin, begin + segment.text.size()) ? 1 : 0);
+      continue;
     }
+    parts.pre_tokenizer.split({segment.text, part.is_first && begin == 0}, words);
+    if (!out.marks) continue;
+    const std::vector<TextRange> inside = ranges_within(parts, segment.text, segment.text, begin, ranges);
+    mark_tokens(parts, segment.text, std::span(out.ids).subspan(num_before), inside, *out.marks);
   }
 }
 
-void encode_raw(const TokenizerParts& parts, std::string_view text, std::vector<TokenId>& out) {
+void encode_raw(const TokenizerParts& parts, std::string_view text, Encoding& out) {
   for (const TextSegment& segment : split_at_tokens(text, parts.raw_finder)) {
-    const bool is_first = segment.text.data() == text.data();
+    const auto begin = static_cast<std::size_t>(segment.text.data() - text.data());
     if (segment.token) {
-      out.push_back(segment.token->id);
-    } else if (parts.normalizer.does_nothing()) {
-      encode_normalized(parts, {segment.text, is_first}, out);
-    } else {
-      const std::string normalized = parts.normalizer(std::string(segment.text));
-      encode_normalized(parts, {normalized, is_first}, out);
+      out.ids.push_back(segment.token->id);
+      if (out.marks) out.marks->push_back(has_overlap(out.ranges, begin, begin + segment.text.size()) ? 1 : 0);
+      continue;
     }
+    std::string changed;
+    if (!parts.normalizer.does_nothing()) changed = parts.normalizer(std::string(segment.text));
+    const std::string_view normalized = parts.normalizer.does_nothing() ? segment.text : std::string_view(changed);
+    std::vector<TextRange> ranges;
+    if (out.marks) ranges = ranges_within(parts, segment.text, normalized, begin, out.ranges);
+    encode_normalized(parts, {normalized, begin == 0}, ranges, out);
   }
 }
 
@@ -138,15 +162,24 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens spec
   constexpr std::size_t kLongest = std::size_t{1} << 31;
   if (text.size() >= kLongest)
     throw DataError("a text of 2 GiB or more cannot be encoded at once", "", "Split it into several.");
-  std::vector<TokenId> ids;
-  if (special == SpecialTokens::add) ids = parts_->around.before;
+  Encoding encoding;
+  if (special == SpecialTokens::add) encoding.ids = parts_->around.before;
   if (is_valid_utf8(text)) {
-    encode_raw(*parts_, text, ids);
+    encode_raw(*parts_, text, encoding);
   } else {
-    encode_raw(*parts_, repaired_utf8(text), ids);
+    encode_raw(*parts_, repaired_utf8(text), encoding);
   }
-  if (special == SpecialTokens::add) ids.insert(ids.end(), parts_->around.after.begin(), parts_->around.after.end());
-  return ids;
+  const std::vector<TokenId>& after = parts_->around.after;
+  if (special == SpecialTokens::add) encoding.ids.insert(encoding.ids.end(), after.begin(), after.end());
+  return std::move(encoding.ids);
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, std::span<const TextRange> ranges,
+                                       std::vector<std::uint8_t>& marks) const {
+  if (!is_valid_utf8(text)) throw DataError("a text with marked parts is invalid UTF-8");
+  Encoding encoding{{}, ranges, &marks};
+  encode_raw(*parts_, text, encoding);
+  return std::move(encoding.ids);
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeSpecial special) const {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/TextRange.hpp"
+
 namespace multicard {
 
 using TokenId = std::uint32_t;
@@ -38,6 +40,10 @@ class Tokenizer {
   /// Invalid UTF-8 in `text` is read as U+FFFD, one for each maximal broken part. Texts of 2 GiB and more are a
   /// DataError.
   std::vector<TokenId> encode(std::string_view text, SpecialTokens special) const;
+  /// The same for valid UTF-8, without what the post-processor adds. \param marks gets a 1 for each token with a
+  /// character in one of `ranges` (ascending, apart), else a 0
+  std::vector<TokenId> encode(std::string_view text, std::span<const TextRange> ranges,
+                              std::vector<std::uint8_t>& marks) const;
   /// Valid UTF-8: bytes that form no character become U+FFFD. Ids that are nobody's give no text.
   std::string decode(std::span<const TokenId> ids, DecodeSpecial special) const;
 

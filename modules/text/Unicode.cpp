@@ -82,6 +82,22 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+std::string upper_case(char32_t character) {
+  constexpr char32_t kSharpS = 0xDF;  // the commonest letter whose capital form has two characters
+  std::string result;
+  if (character == kSharpS) return "SS";
+  append_utf8(result, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(character))));
+  return result;
+}
+
+std::string title_case(char32_t character) {
+  constexpr char32_t kSharpS = 0xDF;
+  std::string result;
+  if (character == kSharpS) return "Ss";
+  append_utf8(result, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(character))));
+  return result;
+}
+
 std::string without_marks(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -104,6 +120,22 @@ bool is_punctuation(char32_t character) {
            (character >= '[' && character <= '`') || (character >= '{' && character <= '~');
   const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+bool is_cased(char32_t character) {
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LT;
+}
+
+bool is_letter(char32_t character) {
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_printable(char32_t character) {
+  if (character < 0x80) return character >= ' ' && character < 0x7F;
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category != UTF8PROC_CATEGORY_CN && (category < UTF8PROC_CATEGORY_ZS || category > UTF8PROC_CATEGORY_CO);
 }
 
 }  // namespace multicard

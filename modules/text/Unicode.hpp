@@ -11,6 +11,9 @@ enum class NormalForm { nfc, nfd, nfkc, nfkd };
 /// All of these take valid UTF-8 and time in proportion to its length.
 std::string normalized(std::string_view text, NormalForm form);
 std::string lower_case(std::string_view text);
+/// Of one character, which may become several.
+std::string upper_case(char32_t character);
+std::string title_case(char32_t character);
 /// Without the characters of the categories M.
 std::string without_marks(std::string_view text);
 
@@ -18,5 +21,11 @@ std::string without_marks(std::string_view text);
 bool is_numeric(char32_t character);
 /// Categories P, and ASCII punctuation.
 bool is_punctuation(char32_t character);
+/// Categories Lu, Ll and Lt.
+bool is_cased(char32_t character);
+/// Categories L.
+bool is_letter(char32_t character);
+/// Neither a control character nor unassigned, of private use or white space other than " ".
+bool is_printable(char32_t character);
 
 }  // namespace multicard

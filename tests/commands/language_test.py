@@ -219,6 +219,8 @@ class Language(CommandTest):
         base, err = answer(self.model)
         self.assertNotEqual(base["prompt_ids"], of_checkpoint["prompt_ids"])
         self.assertIn("no template is known", err)
+        self.assertIn("template alpaca (as requested)", answer(self.model, "--template", "alpaca")[1])
+        self.assertIn("that of the training", answer(self.checkpoint())[1])
 
     def test_another_base_model_is_refused(self):
         self.model = str(self.changed_model("base"))

@@ -46,6 +46,19 @@ class PrepareText(CommandTest):
         self.expect(0, self.prepare_text(1, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", gpt2, "-o",
                                          self.path("set")), r"template alpaca \(.*gpt2 has no chat template\)")
 
+    def test_an_unknown_chat_template_is_rendered(self):
+        model = Path(self.path("model"))
+        model.mkdir()
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (model / name).write_bytes((Path(TOKENIZER) / name).read_bytes())
+        (model / "chat_template.jinja").write_text("{% for m in messages %}[{{ m.content }}]{% endfor %}")
+        lines = Path(self.path("lines.jsonl"))
+        lines.write_text('{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo", '
+                         '"reasoning": "hm"}]}\n')
+        self.expect(0, self.prepare_text(1, "--type", "chat", "--in", str(lines), "--tokenizer", str(model), "-o",
+                                         self.path("set")),
+                    r"template chat_template \(the chat template of ", "1 record has reasoning", "wrote 1 sequence")
+
     def test_a_bad_line_is_named(self):
         lines = Path(self.path("lines.jsonl"))
         lines.write_text('{"question": "1", "answer": "2"}\n\n{"question": "1"}\n')

@@ -8,7 +8,7 @@
 namespace multicard {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 json mapped(DatasetType type, const std::vector<std::string>& options, json record) {
   RecordMap(type, options).apply(record);

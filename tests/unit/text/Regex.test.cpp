@@ -8,6 +8,7 @@
 #include "Data.hpp"
 #include "SplitWalk.hpp"
 #include "base/Error.hpp"
+#include "io/Sha256.hpp"
 #include "text/CodePointSet.hpp"
 #include "text/RegexSet.hpp"
 

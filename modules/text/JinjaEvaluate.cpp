@@ -1,0 +1,361 @@
+// Evaluating the expressions of templates.
+
+#include <algorithm>
+
+#include "text/JinjaRuntime.hpp"
+#include "text/JinjaText.hpp"
+#include "text/PythonText.hpp"
+
+namespace multicard {
+
+namespace {
+
+using Kind = JinjaExpression::Kind;
+
+JinjaValue count(std::size_t number) {
+  return static_cast<std::int64_t>(number);
+}
+
+[[noreturn]] void fail_undefined(const JinjaValue& value) {
+  const std::string* name = value.undefined()->name;
+  throw JinjaError(name ? "\"" + *name + "\" is undefined" : "a value is undefined");
+}
+
+/// The index as one from 0 on, if the row has it.
+std::optional<std::size_t> place_of(const JinjaValue& key, std::size_t size) {
+  const std::int64_t index = key.integer() + (key.integer() < 0 ? static_cast<std::int64_t>(size) : 0);
+  return index >= 0 && std::cmp_less(index, size) ? std::optional(static_cast<std::size_t>(index)) : std::nullopt;
+}
+
+}  // namespace
+
+/// While it lives a macro does not see what scopes opened around its call have set, only those around its definition.
+class JinjaRuntime::HiddenScopes {
+ public:
+  HiddenScopes(JinjaRuntime& runtime, std::size_t num_seen)
+      : runtime_(runtime),
+        begin_(num_seen < runtime.scopes_.size() ? runtime.scopes_[num_seen] : runtime.saved_.size()),
+        end_(runtime.saved_.size()) {
+    for (std::size_t i = end_; i-- > begin_;)
+      exchange(runtime_.saved_[i]);
+  }
+  ~HiddenScopes() {
+    for (std::size_t i = begin_; i < end_; ++i)
+      exchange(runtime_.saved_[i]);
+  }
+  HiddenScopes(const HiddenScopes&) = delete;
+  HiddenScopes& operator=(const HiddenScopes&) = delete;
+
+ private:
+  void exchange(Saved& saved) { std::swap(saved.value, runtime_.values_[saved.symbol]); }
+
+  JinjaRuntime& runtime_;
+  std::size_t begin_, end_;
+};
+
+std::string JinjaRuntime::text_of(const JinjaValue& value) {
+  spend(value.weight());
+  return jinja_text(value);
+}
+
+bool JinjaRuntime::equal(const JinjaValue& a, const JinjaValue& b) {
+  spend(std::min(a.weight(), b.weight()) / 4);
+  return jinja_equal(a, b);
+}
+
+JinjaValue JinjaRuntime::value_of(const Expression& expression) {
+  switch (expression.kind) {  // the commonest ones need no more
+    case Kind::literal:
+      return expression.value;
+    case Kind::name:
+      return values_[expression.symbol];
+    default:
+      break;
+  }
+  const Level level(*this);
+  step();
+  return computed(expression);
+}
+
+JinjaValue JinjaRuntime::computed(const Expression& expression) {
+  switch (expression.kind) {
+    case Kind::list:
+      return list_of(expression, JinjaList::Kind::list);
+    case Kind::tuple:
+      return list_of(expression, JinjaList::Kind::tuple);
+    case Kind::dict:
+      return dict_of(expression);
+    case Kind::attribute:
+      return attribute(value_of(*expression.operands[0]), expression.name);
+    case Kind::item: {
+      const JinjaValue whole = value_of(*expression.operands[0]);
+      return item(whole, value_of(*expression.operands[1]));
+    }
+    case Kind::slice:
+      return slice(expression);
+    case Kind::call:
+      return call(expression);
+    case Kind::filter: {
+      if (!expression.filter) throw JinjaError("there is no filter \"" + expression.name + "\"");
+      const JinjaValue value = value_of(*expression.operands[0]);
+      spend_on(value);
+      JinjaValue result = expression.filter(*this, value, arguments_of(expression));
+      spend_on(result);
+      return result;
+    }
+    case Kind::test: {
+      if (!expression.test) throw JinjaError("there is no test \"" + expression.name + "\"");
+      const JinjaValue value = value_of(*expression.operands[0]);
+      return expression.test(*this, value, arguments_of(expression));
+    }
+    case Kind::unary:
+      return unary(expression);
+    case Kind::binary:
+      return binary(expression);
+    case Kind::compare:
+      return comparison(expression);
+    case Kind::choice: {
+      const bool is_true = value_of(*expression.operands[0]).is_true();
+      const auto& chosen = expression.operands[is_true ? 1 : 2];
+      return chosen ? value_of(*chosen) : JinjaValue();
+    }
+    case Kind::literal:
+    case Kind::name:
+      break;
+  }
+  return {};
+}
+
+JinjaValue JinjaRuntime::list_of(const Expression& expression, JinjaList::Kind kind) {
+  std::vector<JinjaValue> items;
+  items.reserve(expression.operands.size());
+  for (const auto& operand : expression.operands)
+    items.push_back(value_of(*operand));
+  JinjaValue list = make_jinja_list(std::move(items), kind);
+  spend_on(list);
+  return list;
+}
+
+JinjaValue JinjaRuntime::dict_of(const Expression& expression) {
+  std::vector<std::pair<JinjaValue, JinjaValue>> items;
+  for (std::size_t i = 0; i < expression.operands.size(); i += 2) {
+    JinjaValue key = value_of(*expression.operands[i]);
+    items.emplace_back(std::move(key), value_of(*expression.operands[i + 1]));
+  }
+  JinjaValue dict = make_jinja_dict(std::move(items));
+  spend_on(dict);
+  return dict;
+}
+
+JinjaValue JinjaRuntime::attribute(const JinjaValue& value, const std::string& name) {
+  if (const JinjaDict* dict = value.dict()) {
+    if (const JinjaFunction method = find_jinja_method(value, name))
+      return std::make_shared<const JinjaCallable>(JinjaCallable{method, value});
+    const JinjaValue* found = dict->find(std::string_view(name));
+    return found ? *found : JinjaValue(JinjaUndefined{&name});
+  }
+  if (value.is_undefined()) fail_undefined(value);
+  if (const JinjaNamespace* members = value.name_space()) {
+    const JinjaValue* found = members->find(name);
+    return found ? *found : JinjaValue(JinjaUndefined{&name});
+  }
+  if (const JinjaLoop* loop = value.loop()) return loop_attribute(*loop, name);
+  if (const JinjaFunction method = find_jinja_method(value, name))
+    return std::make_shared<const JinjaCallable>(JinjaCallable{method, value});
+  return JinjaUndefined{&name};
+}
+
+JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string& name) const {
+  const std::size_t size = loop.items->items.size(), index = loop.index;
+  if (name == "index0") return count(index);
+  if (name == "index") return count(index + 1);
+  if (name == "first") return index == 0;
+  if (name == "last") return index + 1 >= size;
+  if (name == "length") return count(size);
+  if (name == "revindex") return count(size - index);
+  if (name == "revindex0") return count(size - index - 1);
+  if (name == "depth") return static_cast<std::int64_t>(1);
+  if (name == "depth0") return static_cast<std::int64_t>(0);
+  if (name == "previtem" && index > 0) return loop.items->items[index - 1];
+  if (name == "nextitem" && index + 1 < size) return loop.items->items[index + 1];
+  if (name == "cycle" || name == "changed") throw JinjaError("loop." + name + " is not supported");
+  return JinjaUndefined{&name};
+}
+
+JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, const std::string* name) {
+  if (value.is_undefined()) fail_undefined(value);
+  if (const JinjaDict* dict = value.dict()) {
+    if (const JinjaValue* found = dict->find(key)) return *found;
+  } else if (const JinjaNamespace* members = value.name_space()) {
+    if (const JinjaValue* found = key.string() ? members->find(*key.string()) : nullptr) return *found;
+  } else if (const JinjaList* list = value.list(); list && list->is_sequence() && key.is_integer()) {
+    if (const auto place = place_of(key, list->items.size())) return list->items[*place];
+  } else if (const std::string* text = value.string(); text && key.is_integer()) {
+    spend(text->size());
+    const std::size_t length = python_length(*text);
+    if (const auto place = place_of(key, length)) {
+      const auto begin = static_cast<std::int64_t>(*place);
+      return python_slice(*text, begin, begin + 1, 1);
+    }
+  }
+  const std::string* method = key.string();
+  if (method && !value.dict() && !value.name_space()) return attribute(value, *method);
+  if (method)
+    if (const JinjaFunction function = find_jinja_method(value, *method))
+      return std::make_shared<const JinjaCallable>(JinjaCallable{function, value});
+  return JinjaUndefined{name};
+}
+
+JinjaValue JinjaRuntime::slice(const Expression& expression) {
+  const JinjaValue value = value_of(*expression.operands[0]);
+  const std::string* text = value.string();
+  const JinjaList* list = value.list();
+  if (value.is_undefined()) fail_undefined(value);
+  if (!text && !(list && list->is_sequence())) throw JinjaError(std::string("a slice of a ") + value.type_name());
+  if (text) spend(text->size());
+  const auto size = static_cast<std::int64_t>(text ? python_length(*text) : list->items.size());
+  const auto given = [&](std::size_t i, std::optional<std::int64_t> otherwise) {
+    if (!expression.operands[i]) return otherwise;
+    const JinjaValue bound = value_of(*expression.operands[i]);
+    if (bound.is_none()) return otherwise;
+    if (!bound.is_integer()) throw JinjaError("a bound of a slice is not an integer");
+    return std::optional(bound.integer());
+  };
+  const std::int64_t step = *given(3, 1);
+  if (step == 0) throw JinjaError("the step of a slice is 0");
+  const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
+  const auto bound = [&](std::size_t i, std::int64_t otherwise) {
+    const std::optional<std::int64_t> number = given(i, std::nullopt);
+    if (!number) return otherwise;
+    return std::clamp(*number < 0 ? *number + size : *number, lowest, highest);
+  };
+  const std::int64_t begin = bound(1, step > 0 ? lowest : highest), end = bound(2, step > 0 ? highest : lowest);
+  const std::int64_t stride = std::clamp<std::int64_t>(step, -size - 1, size + 1);
+  JinjaValue part;
+  if (text) {
+    part = python_slice(*text, begin, end, stride);
+  } else {
+    std::vector<JinjaValue> items;
+    for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += stride)
+      items.push_back(list->items[static_cast<std::size_t>(i)]);
+    part = make_jinja_list(std::move(items), list->kind);
+  }
+  spend_on(part);
+  return part;
+}
+
+JinjaArguments JinjaRuntime::arguments_of(const Expression& expression) {
+  JinjaArguments arguments;
+  for (std::size_t i = 1; i < expression.operands.size(); ++i)
+    arguments.positional.push_back(value_of(*expression.operands[i]));
+  for (const auto& [name, value] : expression.named)
+    arguments.named.emplace_back(name, value_of(*value));
+  return arguments;
+}
+
+JinjaValue JinjaRuntime::call(const Expression& expression) {
+  const Expression& function = *expression.operands[0];
+  if (function.kind == Kind::attribute) {  // a method, without an object for it
+    const JinjaValue self = value_of(*function.operands[0]);
+    if (const JinjaFunction method = find_jinja_method(self, function.name)) {
+      spend_on(self);
+      JinjaValue result = method(*this, self, arguments_of(expression));
+      spend_on(result);
+      return result;
+    }
+    const JinjaValue member = attribute(self, function.name);
+    if (!member.callable())
+      throw JinjaError(std::string("a ") + self.type_name() + " has no method \"" + function.name + "\"");
+    return call(*member.callable(), arguments_of(expression));
+  }
+  const JinjaValue callee = value_of(function);
+  if (callee.is_undefined()) fail_undefined(callee);
+  if (!callee.callable()) throw JinjaError(std::string("a ") + callee.type_name() + " is called");
+  return call(*callee.callable(), arguments_of(expression));
+}
+
+JinjaValue JinjaRuntime::call(const JinjaCallable& callable, const JinjaArguments& arguments) {
+  if (callable.macro) return call_macro(callable, arguments);
+  spend_on(callable.self);
+  JinjaValue result = callable.function(*this, callable.self, arguments);
+  spend_on(result);
+  return result;
+}
+
+JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaArguments& arguments) {
+  const Level level(*this);
+  const JinjaNode& macro = *callable.macro;
+  const HiddenScopes hidden(*this, callable.num_scopes);
+  const std::size_t num_parameters = macro.targets.size() - 1;
+  const auto fail = [&](const char* problem) {
+    throw JinjaError("the macro " + macro.targets[0].name + " is called with " + problem);
+  };
+  if (arguments.positional.size() > num_parameters) fail("too many arguments");
+  open_scope();
+  if (!callable.is_caller) assign(*caller_symbol_, JinjaUndefined{&macro.targets[0].name});
+  for (std::size_t i = 0; i < num_parameters; ++i) {
+    const Node::Target& parameter = macro.targets[i + 1];
+    const JinjaValue* given = i < arguments.positional.size() ? &arguments.positional[i] : nullptr;
+    for (const auto& [name, value] : arguments.named) {
+      if (name != parameter.name) continue;
+      if (given) fail("two values for one parameter");
+      given = &value;
+    }
+    if (given) {
+      assign(parameter.symbol, *given);
+    } else {
+      assign(parameter.symbol, macro.more[i] ? value_of(*macro.more[i]) : JinjaValue(JinjaUndefined{&parameter.name}));
+    }
+  }
+  for (const auto& [name, value] : arguments.named) {
+    const bool is_parameter = std::any_of(macro.targets.begin() + 1, macro.targets.end(),
+                                          [&, &called = name](const auto& target) { return target.name == called; });
+    if (!is_parameter && name != "caller") fail("an unknown keyword argument");
+    if (!is_parameter) assign(*caller_symbol_, value);
+  }
+  std::string text = captured(*macro.children[0]);
+  close_scope();
+  return text;
+}
+
+std::shared_ptr<const JinjaList> JinjaRuntime::items_of(const JinjaValue& value) {
+  std::vector<JinjaValue> items;
+  if (const JinjaList* list = value.list()) {
+    if (list->kind != JinjaList::Kind::generator) return value.shared_list();
+    if (!std::exchange(list->is_used_up, true)) return value.shared_list();
+  } else if (const JinjaDict* dict = value.dict()) {
+    for (const auto& member : dict->items)
+      items.push_back(member.first);
+  } else if (const std::string* text = value.string()) {
+    spend(64 * text->size());
+    for (const std::string_view character : python_characters(*text))
+      items.emplace_back(character);
+  } else if (!value.is_undefined()) {
+    throw JinjaError(std::string("a ") + value.type_name() + " cannot be iterated");
+  }
+  return make_jinja_list(std::move(items)).shared_list();
+}
+
+bool JinjaRuntime::contains(const JinjaValue& whole, const JinjaValue& part) {
+  if (const std::string* text = whole.string()) {
+    if (!part.string()) throw JinjaError(std::string("\"in\" a string needs a string, not ") + part.type_name());
+    spend(text->size() / 64 * part.string()->size() + text->size());  // compared at worst
+    return text->find(*part.string()) != std::string::npos;
+  }
+  spend_on(whole);
+  if (const JinjaDict* dict = whole.dict()) return dict->find(part) != nullptr;
+  const std::shared_ptr<const JinjaList> items = items_of(whole);
+  return std::any_of(items->items.begin(), items->items.end(),
+                     [&](const JinjaValue& item) { return equal(item, part); });
+}
+
+std::int64_t JinjaRuntime::length_of(const JinjaValue& value) {
+  if (const std::string* text = value.string()) return static_cast<std::int64_t>(python_length(*text));
+  if (const JinjaDict* dict = value.dict()) return static_cast<std::int64_t>(dict->items.size());
+  if (const JinjaList* list = value.list(); list && list->kind != JinjaList::Kind::generator)
+    return static_cast<std::int64_t>(list->items.size());
+  if (value.is_undefined()) return 0;
+  throw JinjaError(std::string("a ") + value.type_name() + " has no length");
+}
+
+}  // namespace multicard

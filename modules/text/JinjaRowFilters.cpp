@@ -1,0 +1,260 @@
+// The filters of templates that take a row of values.
+
+#include <algorithm>
+#include <charconv>
+
+#include "text/JinjaFilterTools.hpp"
+#include "text/PythonText.hpp"
+#include "text/Unicode.hpp"
+
+namespace multicard {
+
+namespace {
+
+using Items = std::vector<JinjaValue>;
+
+JinjaValue generator(Items items) {
+  return make_jinja_list(std::move(items), JinjaList::Kind::generator);
+}
+
+/// The member of an item that an `attribute` names: "a.0.b" is a path, a number an index.
+JinjaValue member_of(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute) {
+  if (attribute.is_integer()) return runtime.item(item, attribute);
+  for (const std::string_view part : python_split(string_of(attribute), ".", -1, PythonEnds::left)) {
+    std::int64_t index = 0;
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
+    const bool is_index = !part.empty() && read.ec == std::errc() && read.ptr == part.data() + part.size();
+    item = runtime.item(item, is_index ? JinjaValue(index) : JinjaValue(part));
+  }
+  return item;
+}
+
+/// What a filter compares: without regard to case unless that is wanted.
+JinjaValue key_of(const JinjaValue& value, bool minds_case) {
+  return value.string() && !minds_case ? JinjaValue(lower_case(*value.string())) : value;
+}
+
+bool is_true(const JinjaValue* value) {
+  return value && value->is_true();
+}
+
+/// Some filters take everything that is false as an empty row.
+std::shared_ptr<const JinjaList> items_if_true(JinjaRuntime& runtime, const JinjaValue& value) {
+  return runtime.items_of(value.is_true() ? value : JinjaValue());
+}
+
+JinjaValue first_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("first", {});
+  const auto items = runtime.items_of(value);
+  return items->items.empty() ? JinjaValue() : items->items.front();
+}
+
+JinjaValue last_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("last", {});
+  if (value.list() && value.list()->kind == JinjaList::Kind::generator)
+    throw JinjaError("a generator has no last item");
+  const auto items = runtime.items_of(value);
+  return items->items.empty() ? JinjaValue() : items->items.back();
+}
+
+JinjaValue length_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("length", {});
+  return runtime.length_of(value);
+}
+
+JinjaValue list_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("list", {});
+  return make_jinja_list(runtime.items_of(value)->items);
+}
+
+JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("items", {});
+  if (value.is_undefined()) return generator({});
+  if (!value.dict()) throw JinjaError(std::string("a ") + value.type_name() + " has no items");
+  const JinjaValue pairs = find_jinja_method(value, "items")(runtime, value, {});
+  return generator(pairs.list()->items);
+}
+
+JinjaValue reverse_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  arguments.bind("reverse", {});
+  Items items = runtime.items_of(value)->items;
+  std::reverse(items.begin(), items.end());
+  if (!value.string()) return generator(std::move(items));
+  std::string text;
+  for (const JinjaValue& character : items)
+    text += *character.string();
+  return text;
+}
+
+JinjaValue join_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("join", {"d", "attribute"});
+  const std::string between = bound[0] ? runtime.text_of(*bound[0]) : "";
+  std::string text;
+  bool is_first = true;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    if (!is_first) text += between;
+    is_first = false;
+    const bool has_attribute = bound[1] && !bound[1]->is_none();
+    text += runtime.text_of(has_attribute ? member_of(runtime, item, *bound[1]) : item);
+    runtime.spend(between.size());
+  }
+  return text;
+}
+
+JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  Items mapped;
+  const auto items = items_if_true(runtime, value);
+  if (arguments.positional.empty()) {
+    const auto bound = arguments.bind("map", {"attribute", "default"});
+    if (!bound[0]) throw JinjaError("map needs a filter or an attribute");
+    for (const JinjaValue& item : items->items) {
+      JinjaValue member = member_of(runtime, item, *bound[0]);
+      mapped.push_back(member.is_undefined() && bound[1] ? *bound[1] : std::move(member));
+    }
+    return generator(std::move(mapped));
+  }
+  const std::string& name = string_of(arguments.positional[0]);
+  const JinjaFunction filter = find_jinja_filter(name);
+  if (!filter) throw JinjaError("there is no filter \"" + name + "\"");
+  JinjaArguments rest = arguments;
+  rest.positional.erase(rest.positional.begin());
+  for (const JinjaValue& item : items->items) {
+    runtime.spend_on(item);
+    mapped.push_back(filter(runtime, item, rest));
+  }
+  return generator(std::move(mapped));
+}
+
+/// Which items a filter takes, and whether it looks at a member of them.
+enum class Choice { select, reject };
+enum class Subject { item, member };
+
+template <Choice choice, Subject subject>
+JinjaValue choosing_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  JinjaArguments rest = arguments;
+  const auto take = [&]() -> std::optional<JinjaValue> {
+    if (rest.positional.empty()) return std::nullopt;
+    JinjaValue first = std::move(rest.positional.front());
+    rest.positional.erase(rest.positional.begin());
+    return first;
+  };
+  const std::optional<JinjaValue> attribute = subject == Subject::member ? take() : std::nullopt;
+  if (subject == Subject::member && !attribute) throw JinjaError("an attribute is missing");
+  const std::optional<JinjaValue> name = take();
+  const JinjaPredicate test = name ? find_jinja_test(string_of(*name)) : nullptr;
+  if (name && !test) throw JinjaError("there is no test \"" + string_of(*name) + "\"");
+  Items chosen;
+  const auto items = items_if_true(runtime, value);
+  for (const JinjaValue& item : items->items) {
+    const JinjaValue looked_at = attribute ? member_of(runtime, item, *attribute) : item;
+    const bool passes = test ? test(runtime, looked_at, rest) : looked_at.is_true();
+    if (passes == (choice == Choice::select)) chosen.push_back(item);
+  }
+  runtime.spend(32 * chosen.size());
+  return generator(std::move(chosen));
+}
+
+JinjaValue sort_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("sort", {"reverse", "case_sensitive", "attribute"});
+  std::vector<std::pair<JinjaValue, JinjaValue>> keyed;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    const bool has_attribute = bound[2] && !bound[2]->is_none();
+    const JinjaValue member = has_attribute ? member_of(runtime, item, *bound[2]) : item;
+    keyed.emplace_back(key_of(member, is_true(bound[1])), item);
+    runtime.spend(16 * keyed.back().first.weight());  // it is compared that often or so
+  }
+  const bool is_reverse = is_true(bound[0]);
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    return is_reverse ? jinja_order(b.first, a.first) < 0 : jinja_order(a.first, b.first) < 0;
+  });
+  Items sorted;
+  for (auto& [key, item] : keyed)
+    sorted.push_back(std::move(item));
+  return make_jinja_list(std::move(sorted));
+}
+
+JinjaValue unique_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("unique", {"case_sensitive", "attribute"});
+  Items keys, chosen;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    const bool has_attribute = bound[1] && !bound[1]->is_none();
+    const JinjaValue key = key_of(has_attribute ? member_of(runtime, item, *bound[1]) : item, is_true(bound[0]));
+    require_jinja_key(key);
+    if (std::any_of(keys.begin(), keys.end(), [&](const JinjaValue& other) { return runtime.equal(key, other); }))
+      continue;
+    keys.push_back(key);
+    chosen.push_back(item);
+  }
+  return generator(std::move(chosen));
+}
+
+JinjaValue dictsort_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("dictsort", {"case_sensitive", "by", "reverse"});
+  if (!value.dict()) throw JinjaError(std::string("dictsort of a ") + value.type_name());
+  const bool by_value = bound[1] && string_of(*bound[1]) == "value";
+  JinjaArguments sorting;
+  sorting.named = {{"attribute", static_cast<std::int64_t>(by_value)},
+                   {"case_sensitive", is_true(bound[0])},
+                   {"reverse", is_true(bound[2])}};
+  return sort_filter(runtime, find_jinja_method(value, "items")(runtime, value, {}), sorting);
+}
+
+enum class Extreme { smallest, largest };
+
+template <Extreme extreme>
+JinjaValue extreme_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("min and max", {"case_sensitive", "attribute"});
+  std::optional<std::pair<JinjaValue, JinjaValue>> best;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    const bool has_attribute = bound[1] && !bound[1]->is_none();
+    JinjaValue key = key_of(has_attribute ? member_of(runtime, item, *bound[1]) : item, is_true(bound[0]));
+    const int order = best ? jinja_order(key, best->first) : 0;
+    if (!best || (extreme == Extreme::smallest ? order < 0 : order > 0)) best.emplace(std::move(key), item);
+  }
+  return best ? best->second : JinjaValue();
+}
+
+JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("sum", {"attribute", "start"});
+  JinjaValue total = bound[1] ? *bound[1] : JinjaValue(std::int64_t{0});
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    const bool has_attribute = bound[0] && !bound[0]->is_none();
+    total = jinja_arithmetic(JinjaOperator::add, total, has_attribute ? member_of(runtime, item, *bound[0]) : item);
+  }
+  return total;
+}
+
+}  // namespace
+
+JinjaFunction find_jinja_row_filter(std::string_view name) {
+  static const std::map<std::string, JinjaFunction, std::less<>> kFilters{
+      {"count", length_filter},
+      {"dictsort", dictsort_filter},
+      {"first", first_filter},
+      {"items", items_filter},
+      {"join", join_filter},
+      {"last", last_filter},
+      {"length", length_filter},
+      {"list", list_filter},
+      {"map", map_filter},
+      {"max", extreme_filter<Extreme::largest>},
+      {"min", extreme_filter<Extreme::smallest>},
+      {"reject", choosing_filter<Choice::reject, Subject::item>},
+      {"rejectattr", choosing_filter<Choice::reject, Subject::member>},
+      {"reverse", reverse_filter},
+      {"select", choosing_filter<Choice::select, Subject::item>},
+      {"selectattr", choosing_filter<Choice::select, Subject::member>},
+      {"sort", sort_filter},
+      {"sum", sum_filter},
+      {"unique", unique_filter},
+  };
+  const auto found = kFilters.find(name);
+  return found == kFilters.end() ? nullptr : found->second;
+}
+
+}  // namespace multicard

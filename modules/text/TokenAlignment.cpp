@@ -1,0 +1,139 @@
+#include "text/TokenAlignment.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace multicard {
+
+namespace {
+
+constexpr std::string_view kSpaceMark = "\u2581";
+
+bool overlaps(const TextRange& token, std::span<const TextRange> ranges) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const TextRange& range) {
+    return token.begin < token.end ? token.begin < range.end && range.begin < token.end
+                                   : range.begin < token.begin && token.begin < range.end;
+  });
+}
+
+/// What a token stands for in the text.
+class Surface {
+ public:
+  Surface(const TokenizerParts& parts, TokenId id) {
+    const Vocabulary& words = parts.bpe.vocabulary();
+    if (!words.has(id)) return;
+    text_ = words.text(id);
+    const bool is_byte = parts.pre_tokenizer.unit() == WordUnit::characters && text_.size() == 6 &&
+                         text_.starts_with("<0x") && text_.ends_with('>');
+    if (!is_byte) return;
+    std::uint8_t byte = 0;
+    std::from_chars(text_.data() + 3, text_.data() + 5, byte, 16);
+    byte_ = static_cast<char>(byte);
+    text_ = {&byte_, 1};
+  }
+  Surface(const Surface&) = delete;
+  Surface& operator=(const Surface&) = delete;
+
+  /// How many bytes of `text`, from its beginning, the token stands for, if it does.
+  std::optional<std::size_t> length_in(std::string_view text) const {
+    if (text_.empty()) return std::nullopt;
+    if (text.starts_with(text_)) return text_.size();
+    std::string plain;  // the pre-tokenizer has written spaces as marks
+    for (std::size_t at = 0; at < text_.size();) {
+      const bool is_mark = text_.substr(at).starts_with(kSpaceMark);
+      plain += is_mark ? ' ' : text_[at];
+      at += is_mark ? kSpaceMark.size() : 1;
+    }
+    if (text.starts_with(plain)) return plain.size();
+    if (plain.starts_with(' ') && text.starts_with(plain.substr(1))) return plain.size() - 1;  // or put one in front
+    return std::nullopt;
+  }
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+  char byte_ = '\0';
+};
+
+/// The places in `normalized`, from `there` on, of places in `text`, ascending, by walking through both. Nothing where
+/// they differ in more than marks for spaces.
+std::optional<std::vector<std::size_t>> places_by_walking(std::string_view text, std::string_view normalized,
+                                                          std::size_t there, const std::vector<std::size_t>& places) {
+  std::vector<std::size_t> found;
+  auto next = places.begin();
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    for (; next != places.end() && *next == at; ++next)
+      found.push_back(at == 0 ? 0 : there);
+    if (at == text.size()) break;
+    const std::string_view rest = normalized.substr(there);
+    const bool is_same = !rest.empty() && rest[0] == text[at];
+    if (!is_same && !(text[at] == ' ' && rest.starts_with(kSpaceMark))) return std::nullopt;
+    there += is_same ? 1 : kSpaceMark.size();
+  }
+  return there == normalized.size() ? std::optional(found) : std::nullopt;
+}
+
+/// The same by normalising what stands before each place.
+std::vector<std::size_t> places_by_normalizing(const Normalizer& normalizer, std::string_view text,
+                                               std::string_view normalized, const std::vector<std::size_t>& places) {
+  std::vector<std::size_t> found;
+  for (const std::size_t place : places) {
+    const std::string before = place == 0 ? std::string() : normalizer(std::string(text.substr(0, place)));
+    const auto end = std::mismatch(before.begin(), before.end(), normalized.begin(), normalized.end()).first;
+    found.push_back(static_cast<std::size_t>(end - before.begin()));
+  }
+  return found;
+}
+
+}  // namespace
+
+void mark_tokens(const TokenizerParts& parts, std::string_view normalized, std::span<const TokenId> ids,
+                 std::span<const TextRange> ranges, std::vector<std::uint8_t>& marks) {
+  if (ranges.empty()) return marks.resize(marks.size() + ids.size(), 0);
+  std::size_t at = 0, num_waiting = 0;  // unknown tokens cover what lies between known ones
+  const auto mark = [&](const TextRange& place, std::size_t count) {
+    marks.insert(marks.end(), count, overlaps(place, ranges) ? 1 : 0);
+  };
+  for (const TokenId id : ids) {
+    const Surface surface(parts, id);
+    std::size_t begin = at;
+    std::optional<std::size_t> length = num_waiting == 0 ? surface.length_in(normalized.substr(at)) : std::nullopt;
+    if (!length && !surface.text().empty()) {  // what stands before it is unknown or was removed
+      begin = normalized.find(surface.text(), at);
+      if (begin != std::string_view::npos) length = surface.text().size();
+    }
+    if (!length) {
+      ++num_waiting;
+      continue;
+    }
+    mark({at, begin}, num_waiting);
+    num_waiting = 0;
+    mark({begin, begin + *length}, 1);
+    at = begin + *length;
+  }
+  mark({at, normalized.size()}, num_waiting);
+}
+
+std::vector<TextRange> ranges_within(const TokenizerParts& parts, std::string_view text, std::string_view normalized,
+                                     std::size_t offset, std::span<const TextRange> ranges) {
+  std::vector<TextRange> inside;
+  std::vector<std::size_t> places;
+  for (const TextRange& range : ranges) {
+    const std::size_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + text.size());
+    if (begin >= end) continue;
+    inside.push_back({begin - offset, end - offset});
+    places.insert(places.end(), {begin - offset, end - offset});
+  }
+  if (inside.empty() || text.data() == normalized.data()) return inside;
+  auto walked = places_by_walking(text, normalized, 0, places);
+  if (!walked && normalized.starts_with(kSpaceMark))  // one was put in front
+    walked = places_by_walking(text, normalized, kSpaceMark.size(), places);
+  const std::vector<std::size_t> found =
+      walked ? *walked : places_by_normalizing(parts.normalizer, text, normalized, places);
+  for (std::size_t i = 0; i < inside.size(); ++i)
+    inside[i] = {found[2 * i], found[2 * i + 1]};
+  return inside;
+}
+
+}  // namespace multicard
