@@ -154,7 +154,7 @@ TEST(ImageFile, SaysWhichFileIsDamaged) {
   expect_bad(scratch / "text.jpg", "neither a JPEG nor a PNG");
   expect_bad(scratch / "empty.png", "it is empty");
   expect_bad(scratch / "none.jpg", "No such file");
-  expect_bad(scratch.path().string(), "directory");
+  expect_bad(scratch.path().string(), "it is a folder");
 }
 
 TEST(ImageFile, IsNotStoppedByDamageInUnimportantPlaces) {

@@ -131,8 +131,9 @@ TEST(TokenShards, RefusesWhatIsNoTokenShard) {
   });
   expect_data_error([&] { TokenShards(scratch / "other.h5", world()); }, "is not a token shard");
   on_root([&] { write_file(scratch / "a.json", "[{\"text\": \"a\"}]"); });
-  expect_data_error([&] { TokenShards(scratch / "a.json", world()); },
-                    "a.json is not a token shard (it is no HDF5 file) Make shards of it with multicard prepare text.");
+  expect_data_error(
+      [&] { TokenShards(scratch / "a.json", world()); },
+      "a.json is not a token shard (it is not an HDF5 file) Make shards of it with multicard prepare text.");
 }
 
 /// A shard with these offsets over four tokens.
