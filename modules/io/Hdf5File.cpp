@@ -123,9 +123,10 @@ hid_t new_dataset(const Hdf5FileState& file, const std::string& path, hid_t type
 
 Hdf5File Hdf5File::create(const std::string& path, const Communicator& communicator, Hdf5Options options) {
   auto state = new_state(path, communicator, options);
-  const Hdf5Id properties = timeless(H5P_FILE_CREATE);
-  open_together(*state, "creating",
-                [&](hid_t access) { return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties, access); });
+  open_together(*state, "creating", [&](hid_t access) {
+    const Hdf5Id properties = timeless(H5P_FILE_CREATE);
+    return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties, access);
+  });
   Hdf5File file(std::move(state));
   begin_writing(*file.state_);
   return file;
