@@ -81,8 +81,11 @@ PrepareResult write_sets(const PrepareOptions& options, const ImageSource& sourc
       writers.back()->write_attributes(hash_files(source.files(set.images), communicator));
     }
   }
-  for (const auto& writer : writers) {
+  NamingJournal journal(options.output, names_of(writers), communicator);
+  for (const auto& writer : writers)
     writer->commit();
+  journal.finish();
+  for (const auto& writer : writers) {
     const std::vector<std::string> paths = writer->paths();
     result.num_images += static_cast<std::int64_t>(writer->set().images.size());
     result.files.insert(result.files.end(), paths.begin(), paths.end());
@@ -97,6 +100,7 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
   const TimePoint start = SteadyClock::now();
   agreed(communicator, [&] {
     check_options(options);
+    if (communicator.is_root()) free_interrupted_names(options.output);
     if (communicator.is_root() && !options.split) require_no_shards(options.output);
   });
   const std::unique_ptr<ImageSource> source = open_image_source(options, communicator);

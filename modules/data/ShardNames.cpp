@@ -9,8 +9,10 @@
 #include <fnmatch.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
 #include "io/Bytes.hpp"
 
 namespace multicard {
@@ -21,29 +23,19 @@ std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64
   return fmt::format("{}-{:05}-of-{:05}.h5", prefix, shard, num_shards);
 }
 
-namespace {
-
-/// A process that was killed while it gave its shards their names: those that have one are removed with the others,
-/// which still have temporary names. Nothing else leaves a temporary shard whose final name is free.
-void remove_half_named(const std::string& prefix) {
-  static const std::regex temporary("\\.(.*)-([0-9]{5,})-of-([0-9]{5,})\\.h5\\..*\\.part");
-  for (const std::string& orphan : find_orphans(prefix + "-")) {
-    const std::string name = fs::path(orphan).filename().string();
-    std::smatch parts;
-    if (!std::regex_match(name, parts, temporary) || parts[2].length() > 9 || parts[3].length() > 9) continue;
-    const std::string set = (fs::path(orphan).parent_path() / parts[1].str()).string();
-    const std::int64_t num_shards = std::stoll(parts[3]);
-    if (fs::exists(shard_path(set, std::stoll(parts[2]), num_shards))) continue;
+void free_interrupted_names(const std::string& prefix) {
+  constexpr std::uint64_t kLongest = 64 << 20;
+  for (const std::string& orphan : find_orphans(prefix + ".")) {
+    if (why_unreadable(orphan) || RegularFile(orphan).size() > kLongest) continue;  // another writer's
     std::error_code ignored;
-    for (std::int64_t shard = 0; shard < num_shards; ++shard)
-      fs::remove(shard_path(set, shard, num_shards), ignored);
+    for (const std::string& name : split(read_file(orphan), '\n'))
+      if (!name.empty() && name == fs::path(name).filename())
+        fs::remove(fs::path(orphan).parent_path() / name, ignored);
+    fs::remove(orphan, ignored);
   }
 }
 
-}  // namespace
-
 void require_no_shards(const std::string& prefix) {
-  remove_half_named(prefix);
   const fs::path path(prefix);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const std::string stem = path.filename().string() + "-";
@@ -102,16 +94,29 @@ PendingShards::PendingShards(const std::string& prefix, std::int64_t num_shards,
 }
 
 void PendingShards::commit() {
-  std::size_t num_named = 0;
-  try {
-    for (; num_named < files_.size(); ++num_named)
-      files_[num_named]->commit();
-  } catch (const Error&) {
-    std::error_code ignored;
-    for (std::size_t i = 0; is_root_ && i < num_named; ++i)
-      fs::remove(names_[i], ignored);
-    throw;
-  }
+  for (const std::unique_ptr<PendingFile>& file : files_)
+    file->commit();
+}
+
+NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string> names,
+                             const Communicator& communicator)
+    : names_(std::move(names)), is_root_(communicator.is_root()), file_(prefix, communicator) {
+  agreed(communicator, [&] {
+    if (!is_root_) return;
+    OutputFile list(file_.path());
+    for (const std::string& name : names_) {
+      list.write(fs::path(name).filename().string() + "\n");
+      tickets_.push_back(on_abort_remove(name));
+    }
+    list.close();
+  });
+}
+
+NamingJournal::~NamingJournal() {
+  std::error_code ignored;
+  for (const std::string& name : names_)
+    if (is_root_ && !is_finished_) fs::remove(name, ignored);
+  std::for_each(tickets_.begin(), tickets_.end(), cancel_on_abort);
 }
 
 }  // namespace multicard

@@ -60,6 +60,9 @@ ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType ty
       return {own, fmt::format("the chat template of {}", options.tokenizer)};
   const std::string why = is_folder ? fmt::format("{} has no chat template", options.tokenizer)
                                     : "--tokenizer is a file, which has no chat template";
+  if (type == DatasetType::chat)
+    throw UsageError("there is no chat template to render conversations with", why,
+                     "Name the template that the model was trained with, for example --template chatml.");
   return {PromptTemplate::named("alpaca"), why};
 }
 
@@ -222,8 +225,11 @@ void write_sets(TextPrepareResult& result, const TextPrepareOptions& options, st
     writer->write_sequences();
     writer->write_attributes(attributes);
   }
-  for (const auto& writer : writers) {
+  NamingJournal journal(options.output, names_of(writers), communicator);
+  for (const auto& writer : writers)
     writer->commit();
+  journal.finish();
+  for (const auto& writer : writers) {
     result.num_sequences += writer->totals().num_sequences;
     result.num_tokens += writer->totals().num_tokens;
     result.num_trained += writer->totals().num_trained;
@@ -238,6 +244,7 @@ TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communic
   const TimePoint start = SteadyClock::now();
   Setup setup = agreed(communicator, [&] { return make_setup(options); });
   agreed(communicator, [&] {
+    if (communicator.is_root()) free_interrupted_names(options.output);
     if (communicator.is_root() && !options.split) require_no_shards(options.output);
   });
   TextPrepareResult result;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/Error.hpp"
-#include "base/System.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {
@@ -17,45 +16,64 @@ namespace {
 namespace fs = std::filesystem;
 using test::ScratchFolder;
 
-/// Of a process that has ended.
-pid_t ended_process() {
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  return child;
-}
-
 void put(const std::string& path) {
   std::ofstream(path) << "x";
 }
 
-/// Shard 0 of 3 has its name, the others have those that process `pid` gave them.
-void leave_half_named(const ScratchFolder& scratch, pid_t pid) {
-  put(shard_path(scratch / "set", 0, 3));
-  for (const char* name : {".set-00001-of-00003.h5.", ".set-00002-of-00003.h5."})
-    put(scratch / (name + host_name() + "-" + std::to_string(pid) + "-1.part"));
+/// Another process names the first of `names` and dies without a word.
+void die_while_naming(const std::string& prefix, const std::vector<std::string>& names) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const NamingJournal journal(prefix, names, Communicator::null());
+    put(names.front());
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
 }
 
-TEST(ShardNames, OfASetWhoseWriterWasKilledWhileItNamedThemAreFreed) {
-  const ScratchFolder scratch;
-  leave_half_named(scratch, ended_process());
-  put(shard_path(scratch / "setter", 0, 3));
-
-  EXPECT_NO_THROW(require_no_shards(scratch / "set"));
-
-  EXPECT_FALSE(fs::exists(shard_path(scratch / "set", 0, 3)));
-  EXPECT_TRUE(fs::exists(shard_path(scratch / "setter", 0, 3)));
+std::vector<std::string> both_sets(const ScratchFolder& scratch) {
+  return {shard_path(scratch / "set-train", 0, 2), shard_path(scratch / "set-train", 1, 2),
+          shard_path(scratch / "set-test", 0, 2), shard_path(scratch / "set-test", 1, 2)};
 }
 
-TEST(ShardNames, OfOthersAreNeverFreed) {
+TEST(ShardNames, OfAWriterThatWasKilledWhileItNamedThemAreFreed) {
   const ScratchFolder scratch;
-  leave_half_named(scratch, getpid());
-  EXPECT_THROW(require_no_shards(scratch / "set"), DataError);
+  const std::vector<std::string> names = both_sets(scratch);
+  die_while_naming(scratch / "set", names);
+  ASSERT_TRUE(fs::exists(names.front()));
+  put(shard_path(scratch / "setter", 0, 2));
 
-  put(shard_path(scratch / "whole", 0, 1));
-  put(scratch / (".whole-00000-of-00001.h5." + host_name() + "-" + std::to_string(ended_process()) + "-1.part"));
-  EXPECT_THROW(require_no_shards(scratch / "whole"), DataError);
-  EXPECT_TRUE(fs::exists(shard_path(scratch / "whole", 0, 1)));
+  free_interrupted_names(scratch / "set");
+
+  EXPECT_FALSE(fs::exists(names.front()));
+  EXPECT_NO_THROW(require_no_shards(scratch / "set-train"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), {}), 1) << "the other set alone is left";
+}
+
+TEST(ShardNames, OfALivingWriterOrAFinishedOneStay) {
+  const ScratchFolder scratch;
+  const std::vector<std::string> names = both_sets(scratch);
+  {
+    NamingJournal journal(scratch / "set", names, Communicator::null());
+    for (const std::string& name : names)
+      put(name);
+    free_interrupted_names(scratch / "set");
+    EXPECT_TRUE(fs::exists(names.front()));
+    journal.finish();
+  }
+  free_interrupted_names(scratch / "set");
+  EXPECT_THROW(require_no_shards(scratch / "set-train"), DataError);
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), {}), 4) << "no journal is left";
+}
+
+TEST(ShardNames, AreGivenBackWhenNamingFails) {
+  const ScratchFolder scratch;
+  const std::vector<std::string> names = both_sets(scratch);
+  {
+    const NamingJournal journal(scratch / "set", names, Communicator::null());
+    put(names.front());
+  }
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
 }  // namespace
