@@ -28,9 +28,24 @@ std::optional<char> csv_separator(const std::string& path) {
 }
 
 void CsvScanner::take(std::string_view piece) {
+  if (has_begun_) return scan(piece);
+  head_ += piece;
+  if (head_.size() >= kByteOrderMark.size()) begin();
+}
+
+void CsvScanner::begin() {
+  has_begun_ = true;
+  std::string_view head = head_;
+  if (head.starts_with(kByteOrderMark)) {
+    offset_ = static_cast<std::int64_t>(kByteOrderMark.size());
+    head.remove_prefix(kByteOrderMark.size());
+  }
+  scan(head);
+}
+
+void CsvScanner::scan(std::string_view piece) {
   for (const char byte : piece) {
-    const bool is_mark = offset_ < 3 && byte == kByteOrderMark[static_cast<std::size_t>(offset_)];
-    const bool begins_row = !is_open_ && !is_mark && byte != '\r' && byte != '\n';
+    const bool begins_row = !is_open_ && byte != '\r' && byte != '\n';
     if (begins_row) {
       current_ = {offset_, 0, line_, 0};
       place_ = Place::field_start;
@@ -54,6 +69,7 @@ void CsvScanner::take(std::string_view piece) {
 }
 
 std::string CsvScanner::finish() {
+  if (!has_begun_) begin();
   if (is_open_ && place_ == Place::quoted)
     return fmt::format("it is truncated: a quoted field of the row that begins in line {} does not end", current_.line);
   if (is_open_) end_row(last_ == '\r' ? offset_ - 1 : offset_);

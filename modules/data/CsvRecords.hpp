@@ -28,6 +28,9 @@ class CsvScanner {
  private:
   enum class Place { field_start, plain, quoted, quote_in_quotes };
 
+  /// Leaves out a byte order mark.
+  void begin();
+  void scan(std::string_view piece);
   void end_row(std::int64_t end);
 
   char separator_;
@@ -37,6 +40,8 @@ class CsvScanner {
   Place place_ = Place::field_start;
   char last_ = '\0';
   std::int64_t offset_ = 0, line_ = 1;
+  bool has_begun_ = false;
+  std::string head_ = {};  ///< what came until it was known whether a byte order mark is there
 };
 
 /// The fields of one row. `what` names it in errors. \throws DataError

@@ -199,7 +199,10 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
     }
   }
   const std::string* method = key.string();
-  if (method && !value.dict() && !value.name_space()) return attribute(value, *method);
+  if (method && !value.dict() && !value.name_space()) {
+    JinjaValue found = attribute(value, *method);
+    return found.is_undefined() ? JinjaValue(JinjaUndefined{name}) : found;  // the key's string may be gone soon
+  }
   if (method)
     if (const JinjaFunction function = find_jinja_method(value, *method))
       return std::make_shared<const JinjaCallable>(JinjaCallable{function, value});

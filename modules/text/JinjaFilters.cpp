@@ -94,7 +94,9 @@ JinjaValue int_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArgumen
   if (value.is_real()) {
     number = truncated(value.real());
   } else if (const std::string* text = value.string()) {
-    number = read_integer(*text, static_cast<int>(integer_or(bound[1], 10)));
+    const std::int64_t base = integer_or(bound[1], 10);
+    if (base < 2 || base > 36) throw JinjaError("int has no base " + std::to_string(base));
+    number = read_integer(*text, static_cast<int>(base));
     if (const auto real = number ? std::nullopt : read_real(*text)) number = truncated(*real);
   }
   return number ? JinjaValue(*number) : otherwise;
@@ -126,13 +128,16 @@ JinjaValue round_filter(JinjaRuntime&, const JinjaValue& value, const JinjaArgum
   if (method == "floor") return std::floor(scaled) / scale;
   if (method != "common") throw JinjaError("round has no method " + method);
   const double rounded = std::nearbyint(scaled) / scale;
-  return value.is_integer() ? JinjaValue(static_cast<std::int64_t>(rounded)) : JinjaValue(rounded);
+  if (!value.is_integer()) return rounded;
+  const auto whole = truncated(rounded);
+  return whole ? JinjaValue(*whole) : JinjaValue(rounded);
 }
 
 JinjaValue trim_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   const auto bound = arguments.bind("trim", {"chars"});
   const std::string text = runtime.text_of(value);
   if (!bound[0] || bound[0]->is_none()) return python_strip(text);
+  runtime.spend(text.size() / 64 * string_of(*bound[0]).size());
   return python_strip(text, string_of(*bound[0]), PythonEnds::both);
 }
 
@@ -180,7 +185,12 @@ JinjaValue tojson_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
     options.item_separator = string_of(pair->items[0]);
     options.key_separator = string_of(pair->items[1]);
   }
-  runtime.spend(2 * value.weight());
+  constexpr std::size_t kLongest = 100;
+  if (std::max({options.indent.size(), options.item_separator.size(), options.key_separator.size()}) > kLongest)
+    throw JinjaError("the indent or a separator of tojson is too long");
+  const std::size_t each = options.item_separator.size() + options.key_separator.size() +
+                           options.indent.size() * static_cast<std::size_t>(value.depth() + 1);
+  runtime.spend(2 * value.weight() + value.weight() / 16 * each);
   return jinja_json(value, options);
 }
 

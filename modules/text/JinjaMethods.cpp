@@ -22,9 +22,10 @@ Value of_text(JinjaRuntime&, const Value& self, const Arguments& arguments) {
 }
 
 template <PythonEnds ends>
-Value strip(JinjaRuntime&, const Value& self, const Arguments& arguments) {
+Value strip(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("strip", {"chars"});
   if (!bound[0] || bound[0]->is_none()) return python_strip(*self.string(), ends);
+  runtime.spend(self.string()->size() / 64 * string_of(*bound[0]).size());
   return python_strip(*self.string(), string_of(*bound[0]), ends);
 }
 
@@ -34,6 +35,7 @@ Value split(JinjaRuntime& runtime, const Value& self, const Arguments& arguments
   std::optional<std::string_view> separator;
   if (bound[0] && !bound[0]->is_none()) separator = string_of(*bound[0]);
   if (separator && separator->empty()) throw JinjaError("an empty separator");
+  if (separator) runtime.spend(self.string()->size() / 64 * separator->size());
   std::vector<Value> parts;
   for (const std::string_view part : python_split(*self.string(), separator, integer_or(bound[1], -1), from))
     parts.emplace_back(part);
@@ -51,10 +53,11 @@ Value splitlines(JinjaRuntime& runtime, const Value& self, const Arguments& argu
 }
 
 template <PythonEnds from>
-Value partition(JinjaRuntime&, const Value& self, const Arguments& arguments) {
+Value partition(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("partition", {"sep"});
   if (!bound[0] || string_of(*bound[0]).empty()) throw JinjaError("partition needs a separator");
   const std::string &text = *self.string(), &separator = string_of(*bound[0]);
+  runtime.spend(text.size() / 64 * separator.size());
   const std::size_t at = from == PythonEnds::left ? text.find(separator) : text.rfind(separator);
   std::vector<Value> parts{"", "", ""};
   if (at == std::string::npos) {
@@ -165,7 +168,8 @@ Value format(JinjaRuntime& runtime, const Value& self, const Arguments& argument
   std::string result;
   std::size_t next = 0;
   const auto value_of = [&](const std::string& name) -> const Value& {
-    const bool is_number = !name.empty() && all_characters<is_numeric>(name) && name.size() < 4;
+    const bool is_number =
+        !name.empty() && name.find_first_not_of("0123456789") == std::string::npos && name.size() < 4;
     if (name.empty() || is_number) {
       const std::size_t i = name.empty() ? next++ : static_cast<std::size_t>(std::stoi(name));
       if (i < arguments.positional.size()) return arguments.positional[i];

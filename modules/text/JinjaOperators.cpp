@@ -248,6 +248,7 @@ std::string jinja_percent_format(JinjaRuntime& runtime, std::string_view text, c
     } else if (kind == 'd') {
       const JinjaValue& value = next();
       if (!value.is_number()) throw JinjaError("%d of what is not a number");
+      if (value.is_real() && !(std::abs(value.real()) < 9.2e18)) throw JinjaError("a number is too large");
       result += std::to_string(value.is_real() ? static_cast<std::int64_t>(value.real()) : value.integer());
     } else {
       throw JinjaError("a format string is not supported");

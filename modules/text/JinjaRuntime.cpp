@@ -101,11 +101,9 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       put(text_of(filtered(*node.expression, captured(*node.children[0]))));
       return Flow::normal;
     case Node::Kind::with:
-      render_with(node);
-      return Flow::normal;
+      return render_with(node);
     case Node::Kind::generation:
-      render_generation(node);
-      return Flow::normal;
+      return render_generation(node);
     case Node::Kind::leave:
       return Flow::leave;
     case Node::Kind::skip:
@@ -124,7 +122,7 @@ JinjaRuntime::Flow JinjaRuntime::render_loop(const Node& node) {
   const std::shared_ptr<const JinjaList> items = chosen_items(node);
   if (items->items.empty()) return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
   spend(128);  // a loop stays until the end of the rendering
-  JinjaLoop& loop = loops_.emplace_back(JinjaLoop{items, 0, ++num_loops_});
+  JinjaLoop& loop = loops_.emplace_back(JinjaLoop{items, 0});
   for (; loop.index < items->items.size(); ++loop.index) {
     open_scope();
     assign(*loop_symbol_, &std::as_const(loop));
@@ -133,7 +131,6 @@ JinjaRuntime::Flow JinjaRuntime::render_loop(const Node& node) {
     close_scope();
     if (flow == Flow::leave) break;
   }
-  --num_loops_;
   return Flow::normal;
 }
 
@@ -215,27 +212,29 @@ void JinjaRuntime::render_call_block(const Node& node) {
   put(text_of(call(*function.callable(), arguments)));
 }
 
-void JinjaRuntime::render_with(const Node& node) {
+JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
   std::vector<JinjaValue> values;
   for (const auto& expression : node.more)
     values.push_back(value_of(*expression));
   open_scope();
   for (std::size_t i = 0; i < values.size(); ++i)
     assign(node.targets[i], std::move(values[i]));
-  render(*node.children[0]);
+  const Flow flow = render(*node.children[0]);
   close_scope();
+  return flow;
 }
 
-void JinjaRuntime::render_generation(const Node& node) {
+JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   const std::size_t begin = output_.text.size();
   open_scope();
-  render(*node.children[0]);
+  const Flow flow = render(*node.children[0]);
   close_scope();
   if (num_captures_ > 0) {
     output_.has_hidden_generation = true;
   } else if (output_.text.size() > begin) {
     output_.generated.push_back({begin, output_.text.size()});
   }
+  return flow;
 }
 
 JinjaTemplate::JinjaTemplate(std::string_view source) : program_(parse_jinja(source)) {}

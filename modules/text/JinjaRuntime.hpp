@@ -82,8 +82,8 @@ class JinjaRuntime {
   std::string captured(const Node& body);
   JinjaValue filtered(const Expression& filters, std::string text);
   void render_call_block(const Node& node);
-  void render_with(const Node& node);
-  void render_generation(const Node& node);
+  Flow render_with(const Node& node);
+  Flow render_generation(const Node& node);
 
   // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
@@ -112,7 +112,7 @@ class JinjaRuntime {
   std::optional<std::size_t> loop_symbol_, caller_symbol_, body_symbol_;
 
   JinjaOutput output_;
-  int num_captures_ = 0, num_levels_ = 0, num_loops_ = 0;
+  int num_captures_ = 0, num_levels_ = 0;
   std::size_t num_steps_ = 0, spent_ = 0;
   std::size_t most_steps_, most_spent_, longest_;
 };

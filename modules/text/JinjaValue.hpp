@@ -139,7 +139,6 @@ struct JinjaNamespace {
 struct JinjaLoop {
   std::shared_ptr<const JinjaList> items;
   std::size_t index = 0;
-  int depth = 1;
 };
 
 /// \name Lists and dicts; a JinjaError when they are nested too deeply or hold too much

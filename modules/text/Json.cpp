@@ -1,6 +1,8 @@
 #include "text/Json.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,11 +13,18 @@ namespace multicard {
 
 namespace {
 
-constexpr int kDeepest = 100;
+constexpr std::size_t kDeepest = 100;
+/// Of an object that keeps the order of its members: it finds them one by one.
+constexpr std::size_t kMostOrdered = 1000;
 
-/// How deeply brackets are nested outside strings, at most.
-int depth_of(std::string_view text) {
-  int depth = 0, deepest = 0;
+struct Shape {
+  std::size_t depth = 0;         ///< how deeply brackets are nested outside strings, at most
+  std::size_t most_members = 0;  ///< of one object
+};
+
+Shape shape_of(std::string_view text) {
+  Shape shape;
+  std::vector<std::size_t> open;  // by bracket: the members so far
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char character = text[i];
@@ -25,17 +34,25 @@ int depth_of(std::string_view text) {
     } else if (character == '"') {
       in_string = true;
     } else if (character == '{' || character == '[') {
-      deepest = std::max(deepest, ++depth);
+      open.push_back(0);
+      shape.depth = std::max(shape.depth, open.size());
+    } else if (open.empty()) {
+      continue;
     } else if (character == '}' || character == ']') {
-      --depth;
+      open.pop_back();
+    } else if (character == ':') {
+      shape.most_members = std::max(shape.most_members, ++open.back());
     }
   }
-  return deepest;
+  return shape;
 }
 
 template <class Json>
 Json parse(std::string_view text, const std::string& origin) {
-  if (depth_of(text) > kDeepest) throw DataError(fmt::format("{} is nested more than {} deep", origin, kDeepest));
+  const Shape shape = shape_of(text);
+  if (shape.depth > kDeepest) throw DataError(fmt::format("{} is nested more than {} deep", origin, kDeepest));
+  if (std::is_same_v<Json, nlohmann::ordered_json> && shape.most_members > kMostOrdered)
+    throw DataError(fmt::format("{} has an object of more than {} members", origin, kMostOrdered));
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::exception& error) {

@@ -52,6 +52,24 @@ TEST(Jinja, KeepsWhiteSpaceLikeChatTemplates) {
   expect("{% raw %}{{ a }}{% endraw %}", "{{ a }}");
 }
 
+TEST(Jinja, LeavesLoopsFromInsideOtherBlocks) {
+  expect("{% for i in list %}{% with x = i %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% endwith %}{% endfor %}",
+         "1");
+  expect(
+      "{% for i in list %}{% generation %}{% if i == 2 %}{% continue %}{% endif %}{{ i }}{% endgeneration %}{% endfor "
+      "%}",
+      "13");
+}
+
+TEST(Jinja, RefusesWhatHasNoMeaningOrNoEnd) {
+  EXPECT_FALSE(refusal("{{ ['a'] | map(attribute='b.c.d') | list }}").starts_with("rendered"));
+  EXPECT_FALSE(refusal("{{ ('a' ~ 'b')['x' ~ 'y']['z'] }}").starts_with("rendered"));
+  EXPECT_EQ(refusal("{{ '{\u00b2}'.format(1) }}"), "format has no value for {\u00b2}");
+  EXPECT_EQ(refusal("{{ 'zz' | int(base=99) }}"), "int has no base 99");
+  EXPECT_EQ(refusal("{{ [1] | tojson(indent='" + repeated("a", 101) + "') }}"),
+            "the indent or a separator of tojson is too long");
+}
+
 TEST(Jinja, RunsStatements) {
   expect("{% for i in list %}{% if loop.first %}<{% elif loop.last %}>{% else %}-{% endif %}{{ i }}{% endfor %}",
          "<1-2>3");
