@@ -7,6 +7,7 @@
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
+#include "results/Divergence.hpp"
 #include "results/MeasuredSteps.hpp"
 
 namespace multicard {
@@ -53,9 +54,13 @@ void log_best(const char* name, const MetricSeries& series, bool (*better)(doubl
 }
 
 void log_scores(const std::map<std::string, MetricSeries>& metrics) {
-  if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty())
+  if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty()) {
     log_row("train loss",
             fmt::format("{} of step {}", significant(loss->second.values.back()), loss->second.steps.back() + 1));
+    if (const auto how = divergence(loss->second.values))
+      log_warning(
+          fmt::format("training diverged: {}. Lower optimizer.learning_rate or set optimizer.clip_norm.", *how));
+  }
   if (const auto accuracy = metrics.find("eval_accuracy"); accuracy != metrics.end())
     log_best("accuracy", accuracy->second, [](double a, double b) { return a > b; });
   else if (const auto loss = metrics.find("eval_loss"); loss != metrics.end())

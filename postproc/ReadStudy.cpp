@@ -16,6 +16,7 @@
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Reduce.hpp"
+#include "results/Divergence.hpp"
 
 namespace multicard::post {
 
@@ -171,6 +172,9 @@ Collection read_results(const std::vector<std::string>& paths) {
         ++repeated[first->second];
         continue;
       }
+      if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
+        if (const auto how = divergence(losses->second.values))
+          collection.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", name, path, *how));
       RunReport report = reduce_run(data);
       report.source = collection.sources.size();
       if (report.evaluation) collection.evaluated.push_back(report);

@@ -33,6 +33,13 @@ class Watching(CommandTest):
     def event_files(self):
         return sorted(Path(self.path("out/tensorboard")).iterdir())
 
+    def test_a_loss_that_is_finite_but_absurd_is_called_divergence(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, "run.epochs=3", "optimizer.learning_rate=1e15"),
+                    "warning: training diverged: the training loss rose from .* to .*Lower optimizer.learning_rate")
+        done = subprocess.run([POST, self.path("out/results.h5"), "--csv"], capture_output=True, text=True)
+        self.assertIn("diverged: the training loss rose", done.stderr)
+
     def test_files_hold_what_the_results_hold(self):
         self.prepare()
         self.expect(0, run(2, "run", self.deck, "run.log_every=3", *WATCHED))
