@@ -6,9 +6,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/max.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/tensor.h>
+#include <fmt/format.h>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -52,7 +54,11 @@ std::vector<std::int64_t> generate(Llama& network, const std::vector<std::int64_
   std::vector<std::int64_t> result;
   at::Tensor unread = at::tensor(prompt, at::kLong).to(network.device());
   while (static_cast<std::int64_t>(result.size()) < options.max_new) {
-    const std::int64_t token = sampler.next(network.next_logits(unread, cache));
+    const at::Tensor logits = network.next_logits(unread, cache);
+    if (!std::isfinite(logits.max().item<double>()))  // NaN wins against every number
+      throw NumericalError("the model's logits are not finite", fmt::format("at token {} of the answer", result.size()),
+                           "Its weights have diverged or are damaged; fp16 can also overflow: try --dtype fp32.");
+    const std::int64_t token = sampler.next(logits);
     const bool is_end = std::find(ends.begin(), ends.end(), token) != ends.end();
     if (is_end && options.end_tokens == EndTokens::stop) break;
     result.push_back(token);

@@ -1,7 +1,9 @@
 #include "nn/Generate.hpp"
 
+#include <cmath>
 #include <map>
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
@@ -102,6 +104,16 @@ TEST(Generate, StopsAtEachEndTokenUnlessTold) {
   options.end_tokens = EndTokens::stop;
   options.more_ends = {whole[0]};
   EXPECT_TRUE(generate(*network, prompt, options).empty());
+}
+
+TEST(Generate, RefusesToChooseFromLogitsThatAreNotFinite) {
+  for (const double temperature : {0.0, 1.0}) {
+    const auto network = test::small_network();
+    const at::NoGradGuard no_grad;
+    at::Tensor weight = network->weights().back().tensor;
+    weight.fill_(std::nan(""));
+    EXPECT_THROW(generate(*network, {1, 2}, {.sampling = {.temperature = temperature}}), NumericalError);
+  }
 }
 
 TEST(Generate, ShowsTokensAsTheyComeAndCanBeStopped) {
