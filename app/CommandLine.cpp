@@ -13,6 +13,7 @@
 #include "WrongWords.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
+#include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "config/RunOptions.hpp"
@@ -217,10 +218,12 @@ void print_exit(const CLI::App& app, const CLI::ParseError& error) {
   const std::size_t columns = std::max<std::size_t>(Terminal().columns().value_or(kUsual), kUsual) - 1;
   std::ostringstream out, complaint;
   app.exit(error, out, complaint);
-  for (const std::string& line : split(out.str(), '\n'))
+  std::string text = out.str();
+  if (text.ends_with('\n')) text.pop_back();
+  for (const std::string& line : split(text, '\n'))
     std::cout << wrapped(line, columns, line.starts_with("  ") ? kHelpColumn : 0) << '\n';
   std::cout << std::flush;
-  std::cerr << complaint.str();
+  std::cerr << shown(complaint.str());
 }
 
 }  // namespace

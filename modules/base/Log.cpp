@@ -6,6 +6,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 
 namespace multicard {
@@ -39,13 +40,18 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+/// Unknown words count as info: to spdlog they would mean silence.
+spdlog::level::level_enum level_named(const std::string& word) {
+  const spdlog::level::level_enum level = spdlog::level::from_str(word == "warning" ? "warn" : word);
+  return level == spdlog::level::off && word != "off" ? spdlog::level::info : level;
+}
+
 spdlog::logger& logger() {
   static spdlog::logger instance = [] {
     spdlog::logger made("multicard", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made.set_pattern("%v");
     const char* level = std::getenv("MULTICARD_LOG");
-    made.set_level(level ? spdlog::level::from_str(std::string(level) == "warning" ? "warn" : level)
-                         : spdlog::level::info);
+    made.set_level(level_named(level ? level : "info"));
     made.flush_on(spdlog::level::debug);
     return made;
   }();
@@ -67,8 +73,10 @@ std::size_t indent_of(const std::string& message) {
 }
 
 /// The message as a terminal shows it best; files and pipes get each message on one line.
-std::string laid_out(const std::string& message) {
+std::string laid_out(const std::string& given) {
   static const Terminal terminal;
+  constexpr std::size_t kLongest = 20'000;
+  const std::string message = shown(given, kLongest);
   const bool is_one_line = message.find('\n') == std::string::npos;
   const std::optional<std::size_t> columns = terminal.is_there() && is_one_line ? terminal.columns() : std::nullopt;
   constexpr std::size_t kNarrowest = 40;  // below that broken lines are harder to read than long ones

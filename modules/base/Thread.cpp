@@ -37,13 +37,17 @@ struct Waiting {
 
 }  // namespace
 
+void refuse_thread(const char* purpose, const std::system_error& error) {
+  throw EnvironmentError(fmt::format("{} cannot be started", purpose), error.code().message(),
+                         "Lower data.workers or OMP_NUM_THREADS, or raise the limit on processes (ulimit -u, the "
+                         "container's pids limit).");
+}
+
 std::thread start_thread(const char* purpose, std::function<void()> body) {
   try {
     return std::thread(std::move(body));
   } catch (const std::system_error& error) {
-    throw EnvironmentError(fmt::format("{} cannot be started", purpose), error.code().message(),
-                           "Lower data.workers or OMP_NUM_THREADS, or raise the limit on processes (ulimit -u, the "
-                           "container's pids limit).");
+    refuse_thread(purpose, error);
   }
 }
 

@@ -2,7 +2,10 @@
 /// \file The one way to start a thread.
 
 #include <functional>
+#include <future>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 namespace multicard {
 
@@ -10,6 +13,19 @@ namespace multicard {
 /// further one (ulimit -u, the pids limit of a container). Started threads that the caller holds stay joinable: join
 /// them before the error leaves their owner.
 std::thread start_thread(const char* purpose, std::function<void()> body);
+
+/// \throws EnvironmentError for what start_thread and start_async could not start.
+[[noreturn]] void refuse_thread(const char* purpose, const std::system_error& error);
+
+/// std::async on a thread of its own, with errors as start_thread. The future waits for it when it is destroyed.
+template <class Body>
+auto start_async(const char* purpose, Body&& body) {
+  try {
+    return std::async(std::launch::async, std::forward<Body>(body));
+  } catch (const std::system_error& error) {
+    refuse_thread(purpose, error);
+  }
+}
 
 /// Checks that `count` threads can exist beside those that do, for libraries that end the process where one of theirs
 /// cannot be started. \throws EnvironmentError as above

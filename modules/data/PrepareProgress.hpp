@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/Clock.hpp"
+#include "base/LiveLine.hpp"
 #include "comm/Communicator.hpp"
 
 namespace multicard {
@@ -12,8 +13,8 @@ namespace multicard {
 enum class Loudness { normal, quiet };
 
 /// Percent and rate on standard error, from rank 0, which takes itself for an average rank. On a terminal one line that
-/// is written over every second, else a line every five seconds. Under mpirun standard output tells a terminal;
-/// MULTICARD_PROGRESS=live asks for the one line anywhere.
+/// is written over every second, else a line every five seconds. See LiveLine for what
+/// decides.
 class PrepareProgress {
  public:
   /// `what` is done to `total` things called `unit`: "writing", 60000, "images".
@@ -31,8 +32,8 @@ class PrepareProgress {
 
   std::string what_, unit_;
   std::int64_t total_, num_ranks_;
-  bool speaks_, on_terminal_;
-  bool line_is_open_ = false;
+  LiveLine line_;
+  bool speaks_, is_live_;
   std::int64_t done_ = 0;
   TimePoint start_ = SteadyClock::now(), shown_ = start_;
 };

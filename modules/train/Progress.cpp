@@ -32,10 +32,6 @@ std::vector<Piece> pieces_of(const ProgressState& state) {
       {1, fmt::format("  {} left", human_duration(static_cast<double>(state.num_steps - state.step) * state.step_s))}};
 }
 
-bool is_live(ProgressMode mode, const Terminal& terminal) {
-  return mode == ProgressMode::live || (mode == ProgressMode::automatic && terminal.can_rewrite());
-}
-
 }  // namespace
 
 std::string progress_line(const ProgressState& state, std::size_t columns) {
@@ -51,10 +47,7 @@ std::string progress_line(const ProgressState& state, std::size_t columns) {
 }
 
 Progress::Progress(int rank, std::int64_t log_every, bool quiet)
-    : quiet_(quiet),
-      speaks_(rank == 0 && !quiet && progress_mode() != ProgressMode::off),
-      live_(is_live(progress_mode(), terminal_)),
-      log_every_(log_every) {}
+    : quiet_(quiet), speaks_(rank == 0 && !quiet && line_.is_wanted()), live_(line_.is_live()), log_every_(log_every) {}
 
 void Progress::step(const ProgressState& state) {
   if (!speaks_) return;
@@ -65,18 +58,11 @@ void Progress::step(const ProgressState& state) {
   }
   if (!last && seconds_since(last_) < 0.2) return;
   last_ = SteadyClock::now();
-  constexpr std::size_t kUsual = 80;
-  const std::size_t room = terminal_.columns().value_or(kUsual) - 1;  // a full line would wrap
-  const std::string line = "\r\033[K" + progress_line(state, room);
-  std::fwrite(line.data(), 1, line.size(), stderr);  // in one write: mpirun joins what several ranks write
-  std::fflush(stderr);
-  line_open_ = true;
+  line_.show(progress_line(state, line_.room()));
 }
 
 void Progress::finish_line() {
-  if (!line_open_) return;
-  std::fputc('\n', stderr);
-  line_open_ = false;
+  line_.finish();
 }
 
 }  // namespace multicard

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/Clock.hpp"
-#include "base/Terminal.hpp"
+#include "base/LiveLine.hpp"
 
 namespace multicard {
 
@@ -42,10 +42,9 @@ class Progress {
   void finish_line();
 
  private:
-  Terminal terminal_;
+  LiveLine line_;
   bool quiet_, speaks_, live_;
   std::int64_t log_every_;
-  bool line_open_ = false;
   TimePoint last_{};
 };
 
