@@ -8,6 +8,7 @@
 #include "Runs.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "base/Thread.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
@@ -81,11 +82,11 @@ std::vector<TensorHeader> headers_in(std::vector<TensorHeader> headers, at::Scal
   return headers;
 }
 
-/// Compares the base model with the one that was tuned, while other work goes on.
+/// Compares the base model with the one that was tuned, while other work continues.
 class BaseCheck {
  public:
   BaseCheck(const Tuned& tuned, const ModelFolder& base) : tuned_(tuned) {
-    if (tuned.notes.base_sha256) hash_ = std::async(std::launch::async, [&base] { return base.sha256(); });
+    if (tuned.notes.base_sha256) hash_ = start_async("the check of the base model", [&base] { return base.sha256(); });
   }
 
   void finish() {

@@ -10,6 +10,7 @@
 #include "Commands.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
+#include "base/Thread.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
@@ -71,10 +72,11 @@ Speaker find_speaker(const GenerateArguments& arguments) {
   return speaker;
 }
 
-/// The hash of the base model while other work goes on, where it can be compared.
+/// The hash of the base model while other work continues, where it can be compared.
 std::future<std::string> hash_base(const Speaker& speaker) {
   if (!speaker.adapter || !speaker.notes.base_sha256 || speaker.random_seed) return {};
-  return std::async(std::launch::async, [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
+  return start_async("the check of the base model",
+                     [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
 }
 
 /// Prompts get the template of the training, which the folder may not have. Says which one it is.

@@ -16,6 +16,7 @@
 #include "comm/Watchdog.hpp"
 #include "config/SweepOptions.hpp"
 #include "config/Variant.hpp"
+#include "device/DeviceError.hpp"
 #include "io/Bytes.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "results/ResultsWriter.hpp"
@@ -180,7 +181,8 @@ class Sweep {
       if (error.scope() == Scope::all_ranks && group.size() == world_.size()) throw;
       throw Error(error.code(), error.problem(), error.why(), error.suggestion());
     } catch (const std::exception& error) {
-      folder_.record_failure(variant, {ExitCode::defect, fmt::format("rank {}: {}", world_.rank(), error.what())});
+      const Error found = any_error(error);
+      folder_.record_failure(variant, {found.code(), fmt::format("rank {}: {}", world_.rank(), found.what())});
       throw;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
 #include "state/ShardedWriter.hpp"
@@ -131,7 +132,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const
   const std::optional<std::uint64_t> random_seed = random_weights_seed(options);
   network_ = load_network(folder_, dtype, device, random_seed);
   if (communicator.is_root())
-    sha256_ = std::async(std::launch::async, [folder = folder_, random_seed, dtype] {
+    sha256_ = start_async("the check of the base model", [folder = folder_, random_seed, dtype] {
                 return random_seed ? sha256_of_random_weights(folder, *random_seed, dtype)
                                    : ModelFolder::open(folder).sha256();
               }).share();

@@ -125,8 +125,8 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
   content_->content = std::move(content);
   content_->content.state.origin = origin_;
   error_.reset();
-  under_way_ = true;
   job_.start([content = content_] { content->run(); });
+  under_way_ = true;
 }
 
 void CheckpointWriter::collect() {
