@@ -15,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 constexpr unsigned char kNoSignal = 0;
 
 int g_write_end = -1;

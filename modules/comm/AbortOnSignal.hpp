@@ -8,8 +8,9 @@
 
 namespace multicard {
 
-/// While one exists, SIGTERM, SIGINT, SIGUSR1 and SIGHUP (unless ignored) end the job through abort_job with 128 + the
-/// signal, so that files that are half-written are removed. At most one at a time, and not beside a StopMonitor.
+/// While one exists, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 and SIGHUP (unless ignored) end the job through abort_job with
+/// 128 + the signal, so that files that are half-written are removed. At most one at a time, and not beside a
+/// StopMonitor.
 class AbortOnSignal {
  public:
   AbortOnSignal();

@@ -204,6 +204,13 @@ class Language(CommandTest):
             exported = [str(MODEL), "--adapter", folder] if method == "lora" else [folder]
             self.assertEqual(averaged, answer(*exported), method)
 
+    def test_targets_may_be_spelt_as_the_adapter_does_not(self):
+        self.expect(0, run(1, "run", self.deck, "run.steps=1"))
+        self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("adapter")))
+        again = ("run", self.deck, "run.steps=1", "run.resume=never", "model.adapter=" + self.path("adapter"))
+        self.expect(0, run(1, *again, "method.targets=all-linear"))
+        self.expect(2, run(1, *again, "method.targets=[q_proj]"), r"method\.targets is q_proj, but the adapter's is")
+
     def test_an_exported_adapter_answers_with_the_template_of_its_training(self):
         def answer(*words):
             code, out, err = run(1, "generate", *words, "--greedy", "--json", "--max-new", "5", "Name a colour.")

@@ -65,8 +65,8 @@ def losses(results, run):
     """Values of a run's training loss, bit for bit."""
     done = subprocess.run([H5DUMP, "-d", "/runs/%s/metrics/train_loss" % run, "-m", "%.17g", "-y", "-w", "0", results],
                           capture_output=True, text=True)
-    body = re.search(r"DATA \{(.*?)\}", done.stdout, re.S)
-    return body.group(1).split() if body else done.stderr
+    assert done.returncode == 0, done.stderr
+    return re.search(r"DATA \{(.*?)\}", done.stdout, re.S).group(1).split()
 
 
 def check_checkpoints(output):
@@ -109,7 +109,7 @@ def prints_of_run(tensors):
 
 
 def prints_of_sweep(output):
-    return [losses(str(Path(output) / "results.h5"), "%04d" % run) for run in range(3)]
+    return [losses(str(Path(output) / "results.h5"), "%04d" % run) for run in range(4)]
 
 
 def prints_of_shards(output):

@@ -94,6 +94,20 @@ TEST_F(DiskFull, IsADataErrorOfManySmallAttributes) {
   EXPECT_TRUE(says_full(error)) << error;
 }
 
+TEST_F(DiskFull, LeavesRoomForSmallFiles) {
+  if (!world().is_root()) return;
+  const std::string filler(kDiskBytes - (192 << 10), 'x');
+  write_file(scratch_ / "filler", filler);
+
+  Hdf5File file = Hdf5File::create(scratch_ / "x.h5");
+  for (int i = 0; i < 40; ++i) {
+    file.create_group("/g" + std::to_string(i));
+    file.write_attribute("/g" + std::to_string(i), "a", std::string(100, 'x'));
+  }
+  file.create_dataset<double>("/values", {100}, Fill::zero);
+  EXPECT_NO_THROW(file.close());
+}
+
 TEST_F(DiskFull, IsADataErrorOfPlainFiles) {
   if (!world().is_root()) return;
   const std::string bytes(2 * kDiskBytes, 'x');
