@@ -13,7 +13,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from command_test import MULTICARD, CommandTest, launch, run, wait_for
+from command_test import MULTICARD, POST, CommandTest, launch, run, wait_for
 
 WATCHED = ("run.json_lines=true", "run.tensorboard=true")
 
