@@ -19,15 +19,8 @@ constexpr std::size_t kSealBytes = Sha256::kBytes + kMark.size();
 
 /// The checksum of the next `size` bytes.
 std::string checksum(RegularFile& file, std::uint64_t size) {
-  constexpr std::uint64_t kPiece = 1 << 20;
   Sha256 digest;
-  std::string piece(kPiece, '\0');
-  for (std::uint64_t left = size; left > 0;) {
-    const std::size_t got = file.read(piece.data(), static_cast<std::size_t>(std::min(kPiece, left)));
-    if (got == 0) break;
-    digest.add(std::string_view(piece).substr(0, got));
-    left -= got;
-  }
+  digest.add(file, size);
   return digest.bytes();
 }
 

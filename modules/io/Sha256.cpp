@@ -1,9 +1,9 @@
 #include "io/Sha256.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <openssl/evp.h>
-
-#include "base/RegularFile.hpp"
 
 namespace multicard {
 
@@ -32,6 +32,17 @@ void Sha256::add(std::string_view bytes) {
   EVP_DigestUpdate(context_->handle.get(), bytes.data(), bytes.size());
 }
 
+void Sha256::add(RegularFile& file, std::uint64_t most) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  std::string piece(kPiece, '\0');
+  while (most > 0) {
+    const std::size_t got = file.read(piece.data(), static_cast<std::size_t>(std::min(kPiece, most)));
+    if (got == 0) return;
+    add(std::string_view(piece).substr(0, got));
+    most -= got;
+  }
+}
+
 std::string Sha256::bytes() {
   std::string digest(kBytes, '\0');
   EVP_DigestFinal_ex(context_->handle.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr);
@@ -47,9 +58,7 @@ std::string sha256(std::string_view bytes) {
 std::string sha256_of_file(const std::string& path) {
   RegularFile file(path);
   Sha256 digest;
-  std::string chunk(std::size_t{1} << 20, '\0');
-  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
-    digest.add(std::string_view(chunk).substr(0, got));
+  digest.add(file);
   return hexadecimal(digest.bytes());
 }
 

@@ -2,9 +2,12 @@
 /// \file SHA-256 of texts and files.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "base/RegularFile.hpp"
 
 namespace multicard {
 
@@ -19,6 +22,8 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void add(std::string_view bytes);
+  /// What `file` has from where it stands, at most `most` bytes.
+  void add(RegularFile& file, std::uint64_t most = ~std::uint64_t{0});
   /// The digest of what was added; nothing can be added afterwards.
   std::string bytes();
 
