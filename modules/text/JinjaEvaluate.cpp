@@ -16,11 +16,6 @@ JinjaValue count(std::size_t number) {
   return static_cast<std::int64_t>(number);
 }
 
-[[noreturn]] void fail_undefined(const JinjaValue& value) {
-  const std::string* name = value.undefined()->name;
-  throw JinjaError(name ? "\"" + *name + "\" is undefined" : "a value is undefined");
-}
-
 /// The index as one from 0 on, if the row has it.
 std::optional<std::size_t> place_of(const JinjaValue& key, std::size_t size) {
   const std::int64_t index = key.integer() + (key.integer() < 0 ? static_cast<std::int64_t>(size) : 0);
@@ -154,7 +149,7 @@ JinjaValue JinjaRuntime::attribute(const JinjaValue& value, const std::string& n
     const JinjaValue* found = dict->find(std::string_view(name));
     return found ? *found : JinjaValue(JinjaUndefined{&name});
   }
-  if (value.is_undefined()) fail_undefined(value);
+  require_defined(value);
   if (const JinjaNamespace* members = value.name_space()) {
     const JinjaValue* found = members->find(name);
     return found ? *found : JinjaValue(JinjaUndefined{&name});
@@ -183,7 +178,7 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
 }
 
 JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, const std::string* name) {
-  if (value.is_undefined()) fail_undefined(value);
+  require_defined(value);
   if (const JinjaDict* dict = value.dict()) {
     if (const JinjaValue* found = dict->find(key)) return *found;
   } else if (const JinjaNamespace* members = value.name_space()) {
@@ -213,7 +208,7 @@ JinjaValue JinjaRuntime::slice(const Expression& expression) {
   const JinjaValue value = value_of(*expression.operands[0]);
   const std::string* text = value.string();
   const JinjaList* list = value.list();
-  if (value.is_undefined()) fail_undefined(value);
+  require_defined(value);
   if (!text && !(list && list->is_sequence())) throw JinjaError(std::string("a slice of a ") + value.type_name());
   if (text) spend(text->size());
   const auto size = static_cast<std::int64_t>(text ? python_length(*text) : list->items.size());
@@ -272,7 +267,7 @@ JinjaValue JinjaRuntime::call(const Expression& expression) {
     return call(*member.callable(), arguments_of(expression));
   }
   const JinjaValue callee = value_of(function);
-  if (callee.is_undefined()) fail_undefined(callee);
+  require_defined(callee);
   if (!callee.callable()) throw JinjaError(std::string("a ") + callee.type_name() + " is called");
   return call(*callee.callable(), arguments_of(expression));
 }

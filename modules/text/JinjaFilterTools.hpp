@@ -20,12 +20,6 @@ inline std::int64_t integer_or(const JinjaValue* value, std::int64_t otherwise) 
   return value->integer();
 }
 
-inline void require_defined(const JinjaValue& value) {
-  if (!value.is_undefined()) return;
-  const std::string* name = value.undefined()->name;
-  throw JinjaError(name ? "\"" + *name + "\" is undefined" : "a value is undefined");
-}
-
 /// The filters of JinjaRowFilters.cpp.
 JinjaFunction find_jinja_row_filter(std::string_view name);
 

@@ -33,10 +33,8 @@ const char* symbol_of(JinjaOperator operation) {
 }
 
 [[noreturn]] void fail_types(JinjaOperator operation, const JinjaValue& a, const JinjaValue& b) {
-  for (const JinjaValue* value : {&a, &b})
-    if (value->is_undefined())
-      throw JinjaError(value->undefined()->name ? "\"" + *value->undefined()->name + "\" is undefined"
-                                                : "a value is undefined");
+  require_defined(a);
+  require_defined(b);
   throw JinjaError(std::string(a.type_name()) + " " + symbol_of(operation) + " " + b.type_name());
 }
 

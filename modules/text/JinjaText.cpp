@@ -164,4 +164,10 @@ std::string jinja_json(const JinjaValue& value, const JinjaJsonOptions& options)
   return writer.release();
 }
 
+void require_defined(const JinjaValue& value) {
+  if (!value.is_undefined()) return;
+  const std::string* name = value.undefined()->name;
+  throw JinjaError(name ? "\"" + *name + "\" is undefined" : "a value is undefined");
+}
+
 }  // namespace multicard

@@ -10,6 +10,9 @@ namespace multicard {
 /// str(value); undefined gives nothing. \throws JinjaError for what has no stable text (functions, views, generators)
 std::string jinja_text(const JinjaValue& value);
 
+/// \throws JinjaError saying that `value`, or the name it comes from, is undefined.
+void require_defined(const JinjaValue& value);
+
 struct JinjaJsonOptions {
   bool escapes_non_ascii = false;
   bool sorts_keys = false;
