@@ -214,15 +214,9 @@ std::string version_text() {
 
 /// Help and complaints of CLI11, which does not wrap its lines itself.
 void print_exit(const CLI::App& app, const CLI::ParseError& error) {
-  constexpr std::size_t kUsual = 80;
-  const std::size_t columns = std::max<std::size_t>(Terminal().columns().value_or(kUsual), kUsual) - 1;
   std::ostringstream out, complaint;
   app.exit(error, out, complaint);
-  std::string text = out.str();
-  if (text.ends_with('\n')) text.pop_back();
-  for (const std::string& line : split(text, '\n'))
-    std::cout << wrapped(line, columns, line.starts_with("  ") ? kHelpColumn : 0) << '\n';
-  std::cout << std::flush;
+  std::cout << wrapped_help(out.str(), kHelpColumn) << std::flush;
   std::cerr << shown(complaint.str());
 }
 

@@ -6,42 +6,17 @@
 
 #include <fmt/format.h>
 
+#include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "postproc/BeforeAfter.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/TextTable.hpp"
 
 namespace multicard::post {
 
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
-
-/// Characters a terminal shows: UTF-8 continuation bytes take no place.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-/// The first column to the left, the others to the right.
-std::string aligned(const Rows& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows)
-    for (std::size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], width_of(row[column]));
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      const std::string padding(widths[column] - width_of(row[column]), ' ');
-      line += column == 0 ? row[column] + padding : "  " + padding + row[column];
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
-}
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
@@ -62,13 +37,18 @@ std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
   return out;
 }
 
-std::vector<std::string> terminal_row(const Study& study, const Cell& cell) {
-  std::vector<std::string> row{
+/// \param is_short  without the intervals of what follows from the rate
+TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short) {
+  const auto ratio = [&](Estimate value) {
+    if (is_short) value.interval.reset();
+    return with_interval(value, 3);
+  };
+  TextTable::Row row{
       study.configurations[cell.configuration].full_label(),
       std::to_string(cell.ranks),
       with_interval(cell.rate),
-      with_interval(cell.speedup, 3),
-      with_interval(cell.efficiency, 3),
+      ratio(cell.speedup),
+      ratio(cell.efficiency),
       percent(cell.exposed_share),
       percent(cell.data_wait_share),
       fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
@@ -100,15 +80,17 @@ std::string interval_note(const Study& study) {
 namespace {
 
 /// What tuning changed, of the first runs.
-std::string changes_of(const Study& study) {
+std::string changes_of(const Study& study, std::optional<std::size_t> columns) {
   constexpr std::size_t kMostRuns = 4;
   const std::vector<TunedRun> tuned = tuned_runs(study);
   std::string out;
   for (std::size_t i = 0; i < std::min(tuned.size(), kMostRuns); ++i) {
-    Rows rows{{tuned[i].heading.empty() ? "what tuning changed" : tuned[i].heading, "before", "after", "change"}};
+    TextTable table;
+    table.rows.push_back(
+        {tuned[i].heading.empty() ? "what tuning changed" : tuned[i].heading, "before", "after", "change"});
     for (const ChangeLine& line : change_lines(*tuned[i].run->tuning))
-      rows.push_back({line.measure, line.before, line.after, line.change});
-    if (rows.size() > 1) out += "\n" + aligned(rows);
+      table.rows.push_back({line.measure, line.before, line.after, line.change});
+    if (table.rows.size() > 1) out += "\n" + aligned(table, columns);
   }
   if (tuned.size() > kMostRuns)
     out += fmt::format("what tuning changed in {}: see the report\n",
@@ -116,26 +98,38 @@ std::string changes_of(const Study& study) {
   return out;
 }
 
-std::string table_of(const Study& study) {
-  Rows rows{{"configuration", "ranks", study.rate_unit() + " (95 %)", "speedup", "efficiency", "exposed", "data wait",
-             "repeats"}};
-  if (const auto score = learning_score(study)) rows.front().emplace_back(score->name);
-  for (const Cell& cell : study.cells)
-    rows.push_back(terminal_row(study, cell));
-  std::string out = aligned(rows);
+TextTable cells_of(const Study& study) {
+  const TextTable::Row head{"configuration", "ranks",      study.rate_unit() + " (95 %)",
+                            "speedup",       "efficiency", "exposed",
+                            "data wait",     "repeats"};
+  constexpr std::size_t kEfficiency = 4, kExposed = 5, kDataWait = 6, kRepeats = 7;
+  TextTable table{{head}, {head}, {kDataWait, kExposed, kRepeats, kEfficiency}};
+  if (const auto score = learning_score(study))
+    for (std::vector<TextTable::Row>* rows : {&table.rows, &table.short_rows})
+      rows->front().emplace_back(score->name);
+  for (const Cell& cell : study.cells) {
+    table.rows.push_back(terminal_row(study, cell, false));
+    table.short_rows.push_back(terminal_row(study, cell, true));
+  }
+  return table;
+}
+
+std::string table_of(const Study& study, std::optional<std::size_t> columns) {
+  const auto fitted = [&](const std::string& line) { return columns ? wrapped(line, *columns, 2) : line; };
+  std::string out = aligned(cells_of(study), columns);
   for (const auto& [reason, names] : unfinished(study))
-    out += fmt::format("{}: {}\n", join(names, ", "), reason);
+    out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
   const std::string note = interval_note(study);
-  return (note.empty() ? out : out + note + "\n") + changes_of(study);
+  return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
 }
 
 }  // namespace
 
-std::string terminal_table(const Collection& collection) {
+std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns) {
   std::string out;
   for (const Study& study : collection.studies) {
     if (!study.id.empty()) out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", study.id, study.title());
-    out += table_of(study);
+    out += table_of(study, columns);
   }
   for (const RunReport& run : collection.evaluated)
     out += fmt::format("{}: {}\n", evaluation_name(run), score_sentence(*run.evaluation));

@@ -1,6 +1,8 @@
 #pragma once
 /// \file The study as CSV, JSON and a table for the terminal.
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 #include "postproc/Study.hpp"
@@ -24,7 +26,8 @@ std::string summary_json(const Collection& collection);
 /// Aligned columns for each study: configuration, ranks, rate with its interval, speedup, efficiency, exposed
 /// communication, repeats, and where a test set was scored the last accuracy or loss. Cells that did not complete say
 /// so with the first line of their error. A line for each evaluation.
-std::string terminal_table(const Collection& collection);
+/// \param columns  width of the terminal; unlimited where it is not given
+std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns = std::nullopt);
 
 /// What the intervals of this study are, in one line: over steps, over repeats, or none.
 std::string interval_note(const Study& study);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "postproc/ReadStudy.hpp"
 #include "postproc/Report.hpp"
@@ -19,6 +21,8 @@
 
 namespace multicard::post {
 namespace {
+
+constexpr std::size_t kHelpColumn = 30;  ///< where the descriptions of options begin
 
 struct Options {
   std::vector<std::string> files;
@@ -54,12 +58,13 @@ void run(const Options& options) {
   if (!options.heat.empty()) how.heat = heat_axes(options.heat);
   if (options.pdf) how.formats = Formats::svg_and_pdf;
   const std::string report = write_report(collection, folder, Gnuplot(), how);
-  print(fmt::format("{}report  {}\n", terminal_table(collection), report));
+  print(fmt::format("{}report  {}\n", terminal_table(collection, output_columns()), report));
 }
 
 /// Fills `options`, or returns the exit code when there is nothing to do.
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
+  app.get_formatter()->column_width(kHelpColumn);
   app.add_option("RESULTS.h5", options.files, "results files; runs of one configuration are put together")->required();
   app.add_option(
          "-o", options.folder,
@@ -78,7 +83,10 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    std::ostringstream out;
+    const int code = app.exit(error, out);
+    print(wrapped_help(out.str(), kHelpColumn));
+    return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
+#include "base/Text.hpp"
 
 namespace multicard {
 
@@ -72,15 +73,18 @@ std::size_t indent_of(const std::string& message) {
   return text == std::string::npos ? kUsual : text;
 }
 
-/// The message as a terminal shows it best; files and pipes get each message on one line.
+/// The message as a terminal shows it best; files and pipes get its lines as they are.
 std::string laid_out(const std::string& given) {
   static const Terminal terminal;
   constexpr std::size_t kLongest = 20'000;
   const std::string message = shown(given, kLongest);
-  const bool is_one_line = message.find('\n') == std::string::npos;
-  const std::optional<std::size_t> columns = terminal.is_there() && is_one_line ? terminal.columns() : std::nullopt;
+  const std::optional<std::size_t> columns = terminal.is_there() ? terminal.columns() : std::nullopt;
   constexpr std::size_t kNarrowest = 40;  // below that broken lines are harder to read than long ones
-  return columns && *columns >= kNarrowest ? wrapped(message, *columns - 1, indent_of(message)) : message;
+  if (!columns || *columns < kNarrowest) return message;
+  std::vector<std::string> lines = split(message, '\n');
+  for (std::string& line : lines)
+    line = wrapped(line, *columns - 1, indent_of(line));
+  return join(lines, "\n");
 }
 
 }  // namespace

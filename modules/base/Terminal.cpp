@@ -90,9 +90,22 @@ Terminal::~Terminal() {
   if (is_own_) close(descriptor_);
 }
 
-std::optional<std::size_t> Terminal::columns() const {
+namespace {
+
+std::optional<std::size_t> columns_of(int descriptor) {
   winsize size{};
-  if (descriptor_ >= 0 && ioctl(descriptor_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (descriptor < 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+}  // namespace
+
+std::optional<std::size_t> output_columns() {
+  return columns_of(STDOUT_FILENO);
+}
+
+std::optional<std::size_t> Terminal::columns() const {
+  if (const auto width = columns_of(descriptor_)) return width;
   const int columns = std::atoi(std::string(variable("COLUMNS")).c_str());
   if (columns > 0) return static_cast<std::size_t>(columns);
   return std::nullopt;
@@ -136,6 +149,15 @@ std::string wrapped(const std::string& text, std::size_t columns, std::size_t in
     is_new = false;
   }
   return out + line;
+}
+
+std::string wrapped_help(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kUsual = 80;
+  const std::size_t columns = std::max(Terminal().columns().value_or(kUsual), kUsual) - 1;
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines)
+    line = wrapped(line, columns, line.starts_with(' ') ? indent : 0);
+  return join(lines, "\n");
 }
 
 }  // namespace multicard

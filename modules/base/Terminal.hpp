@@ -43,4 +43,11 @@ class Terminal {
 /// bytes.
 std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent);
 
+/// The help of a command line with its lines wrapped to the terminal, but not under 80 columns; lines that begin with
+/// spaces continue at `indent`.
+std::string wrapped_help(const std::string& text, std::size_t indent);
+
+/// Width of the terminal that standard output is; none where it is something else.
+std::optional<std::size_t> output_columns();
+
 }  // namespace multicard
