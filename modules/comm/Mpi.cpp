@@ -122,6 +122,15 @@ void cancel_on_abort(int ticket) {
   all.paths.erase(ticket);
 }
 
+std::vector<std::string> removed_on_abort() {
+  Removals& all = removals();
+  const std::lock_guard lock(all.mutex);
+  std::vector<std::string> paths;
+  for (const auto& [ticket, path] : all.paths)
+    paths.push_back(path);
+  return paths;
+}
+
 void abort_job(ExitCode code) {
   // Another thread may be ending the job too: then its removal is enough.
   if (const std::unique_lock lock(removals().mutex, std::try_to_lock); lock) remove_registered();

@@ -104,12 +104,13 @@ NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string>
   agreed(communicator, [&] {
     if (!is_root_) return;
     OutputFile list(file_.path());
-    for (const std::string& name : names_) {
+    for (const std::string& name : names_)
       list.write(fs::path(name).filename().string() + "\n");
-      tickets_.push_back(on_abort_remove(name));
-    }
     list.close();
   });
+  for (const std::string& name : names_)
+    tickets_.push_back(on_abort_remove(name));
+  file_.be_removed_last();
 }
 
 NamingJournal::~NamingJournal() {

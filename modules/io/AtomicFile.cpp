@@ -151,6 +151,11 @@ void PendingFile::commit() {
   pending_ = false;
 }
 
+void PendingFile::be_removed_last() {
+  cancel_on_abort(ticket_);
+  ticket_ = on_abort_remove(path_);
+}
+
 void remove_abandoned(const std::string& final_path) {
   remove_all(temporaries(final_path + ".", [](const fs::directory_entry&) { return true; }));
 }

@@ -26,6 +26,9 @@ class PendingFile {
   /// name. Close the file first.
   void commit();
 
+  /// An abort of the job removes it after everything that is registered by now.
+  void be_removed_last();
+
  private:
   std::string final_path_;
   Communicator communicator_;

@@ -156,6 +156,9 @@ CheckpointOrigin CheckpointStore::origin_of(const std::string& checkpoint) {
 void CheckpointStore::verify(const std::string& checkpoint) {
   with_state(checkpoint, [&](const nlohmann::json& json) {
     const nlohmann::json files = json.value("files", nlohmann::json::object());
+    if (files.empty())
+      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                      "it names none of the checkpoint's files");
     for (const auto& [name, expected] : files.items()) {
       const std::string path = (fs::path(checkpoint) / name).string();
       if (const auto why = difference(path, expected))

@@ -20,7 +20,7 @@ void check_finite(const char* what, double value, std::int64_t step) {
       .on_all_ranks();
 }
 
-/// Scaling mends gradients that overflow float16; when it has shrunk the loss this far, they are not finite in
+/// Scaling cures gradients that overflow float16; when it has shrunk the loss this far, they are not finite in
 /// themselves.
 void check_scale(double scale, std::int64_t step) {
   if (scale >= LossScaler::kLeast) return;

@@ -69,7 +69,7 @@ class Trainer {
 
   /// Collective. One update: read, forward, backward, reduce, update. `mine` travels with the loss, so that all ranks
   /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss of a step is
-  /// not finite, and when its gradient is not finite unless loss scaling may mend that.
+  /// not finite, and when its gradient is not finite unless loss scaling may cure that.
   void step(const Requests& mine = {});
 
   /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of

@@ -13,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command_test import POST, CommandTest, launch, run, wait_for
+from command_test import MULTICARD, POST, CommandTest, launch, run, wait_for
 
 
 def bomb(levels):
@@ -57,6 +57,25 @@ class Files(CommandTest):
                                self.path("new")), why)
         self.expect(4, run(1, "tokenize", self.path("folder")), "it is a pipe")
 
+    def test_a_file_that_may_not_be_read_is_called_that(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can take its own rights over files away")
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        weights = next(Path(self.path("out/checkpoints")).glob("step_*")) / "model.safetensors"
+        foreign = Path(self.path("foreign.safetensors"))
+        foreign.write_bytes(weights.read_bytes())
+        rights = "-dac_override,-dac_read_search"
+        for path, key in ((foreign, "model.weights"), (weights.parent / "trainer.json", "run.resume")):
+            os.chown(path, 65534, 65534)
+            path.chmod(0)
+            value = str(path.parent if key == "run.resume" else path)
+            done = subprocess.run(["setpriv", "--bounding-set=" + rights, "--inh-caps=" + rights, MULTICARD, "run",
+                                   self.deck, "run.output=" + self.path("other"), "%s=%s" % (key, value)],
+                                  capture_output=True, text=True, timeout=60)
+            _, _, err = self.expect(4, (done.returncode, done.stdout, done.stderr), "Permission denied")
+            self.assertNotIn("written or removed", err)
+
     def test_a_link_that_leads_nowhere_is_not_called_a_defect(self):
         self.prepare()
         os.symlink("loop", self.path("loop"))
@@ -93,6 +112,27 @@ class Limits(CommandTest):
         process = launch(1, "run", self.deck, "data.workers=400", preexec_fn=little_address_space)
         out, err = process.communicate(timeout=120)
         self.expect(3, (process.returncode, out, err), "cannot be started", "Lower data.workers")
+
+
+    def test_a_limit_of_processes_is_an_error_of_the_environment(self):
+        """Whichever thread is the first that cannot be started: of the loader, of OpenMP, of the evaluation."""
+        if os.getuid() != 0:
+            self.skipTest("a user with rights to read everything has to be made")
+        self.prepare()
+        os.chmod(self.scratch, 0o777)
+        rights = "+dac_read_search,+dac_override"
+        codes = {}
+        for limit in range(10, 20):
+            arguments = ["setpriv", "--reuid=65533", "--clear-groups", "--inh-caps=" + rights,
+                         "--ambient-caps=" + rights, "bash", "-c", 'ulimit -u "$0"; exec "$@"', str(limit), MULTICARD, "run", self.deck,
+                         "run.resume=never", "data.workers=4", "run.output=" + self.path("limit%d" % limit)]
+            done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+            codes[limit] = done.returncode
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            if done.returncode == 3:
+                self.assertRegex(done.stderr, "cannot be started|could not be initialised|threads")
+        self.assertIn(3, codes.values())
+        self.assertIn(0, codes.values())
 
 
 class Signals(CommandTest):

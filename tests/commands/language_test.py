@@ -140,7 +140,7 @@ class Language(CommandTest):
         self.assertEqual(code, 0, err)
         self.assertLessEqual(len(json.loads(out)["ids"]), 5)
 
-    def test_another_base_model_is_refused(self):
+    def test_a_run_does_not_resume_on_another_base_model(self):
         self.model = self.path("model")
         shutil.copytree(MODEL, self.model)
         self.write_deck()
@@ -264,7 +264,29 @@ class Generate(CommandTest):
         self.assertEqual(answer["ids"], new)
         self.assertEqual(answer["finish"], "length")
 
-    def test_a_seed_repeats_and_standard_input_is_read(self):
+    def test_standard_input_is_the_prompt_byte_for_byte(self):
+        def prompt_ids(*words, given=None):
+            done = subprocess.run([MULTICARD, "generate", str(MODEL), "--raw", "--max-new", "1", "--json", *words],
+                                  input=given, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["prompt_ids"]
+        read = prompt_ids("-", given="Once upon\n")
+        self.assertEqual(read, prompt_ids("Once upon\n"))
+        self.assertNotEqual(read, prompt_ids("Once upon"))
+
+    def test_the_folders_own_template_is_rendered(self):
+        folder = Path(self.path("own"))
+        shutil.copytree(MODEL, folder)
+        template = folder / "chat_template.jinja"
+        template.write_text("{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}")
+        _, out, err = self.expect(0, run(1, "generate", str(folder), "--max-new", "1", "--json", "Hi"),
+                                  "the model folder's chat template")
+        _, raw, _ = run(1, "generate", str(folder), "--max-new", "1", "--json", "--raw", "[INST] Hi [/INST]")
+        self.assertEqual(json.loads(out)["prompt_ids"], json.loads(raw)["prompt_ids"], err)
+        template.write_text("{% include 'other' %}")
+        self.expect(4, run(1, "generate", str(folder), "--max-new", "1", "Hi"), "include", "--template NAME")
+
+    def test_a_seed_repeats(self):
         def draw(seed):
             code, out, err = run(1, "generate", str(MODEL), "--raw", "--seed", seed, "--max-new", "12", "--json",
                                  "--temperature", "1.5", "Once upon a time")

@@ -46,6 +46,14 @@ class PrepareText(CommandTest):
         self.expect(0, self.prepare_text(1, "--type", "alpaca", "--in", INSTRUCTIONS, "--tokenizer", gpt2, "-o",
                                          self.path("set")), r"template alpaca \(.*gpt2 has no chat template\)")
 
+    def test_conversations_need_a_chat_template(self):
+        gpt2 = str(SOURCE / "tests/data/tokenizers/gpt2")
+        lines = Path(self.path("lines.jsonl"))
+        lines.write_text('{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}\n')
+        chat = ("--type", "chat", "--in", str(lines), "--tokenizer", gpt2, "-o", self.path("set"))
+        self.expect(2, self.prepare_text(1, *chat), "no chat template to render conversations with",
+                    "--template chatml")
+
     def test_an_unknown_chat_template_is_rendered(self):
         model = Path(self.path("model"))
         model.mkdir()

@@ -83,6 +83,15 @@ class Live(CommandTest):
             self.assertEqual(any("(data " in line for line in live), columns == 200, live)
             self.assertRegex(live[-1], r"step +24/24 ")
 
+    def test_a_sweeps_lines_fit(self):
+        self.prepare()
+        sweep = Path(self.path("sweep.yaml"))
+        sweep.write_text("base: deck.yaml\nrun: {output: %s}\nlimits: {steps: 4, skip_steps: 1}\n"
+                         "sweep: {ranks: [1, 2], model.dtype: [fp32, fp64]}\n" % self.path("out"))
+        _, lines = self.show(80, mpirun(2, MULTICARD, "sweep", str(sweep)))
+        self.assertTrue(any(line.startswith("[4/4] ") for line in lines), lines)
+        self.assertEqual([line for line in lines if len(line) > 80 and "/" not in line.split(" ")[-1]], [])
+
     def test_a_file_gets_plain_lines_whatever_mpiruns_output_is(self):
         self.prepare()
         for redirected in ('2>"$0"', '2>&1 | cat >"$0"'):

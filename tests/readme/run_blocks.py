@@ -87,7 +87,11 @@ def main():
         add_cmake_stand_in(pathlib.Path(scratch, "bin"))
         environment = {**os.environ, "MULTICARD_BUILD": str(build), "PATH": f"{scratch}/bin:{os.environ['PATH']}"}
         command = ["bash", "-c", script_of(document.name, blocks)]
-        result = subprocess.run(command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, check=False)
+        result = subprocess.run(command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, errors="replace", check=False)
+        sys.stderr.write(result.stderr)
+        if re.search(r"^warning: .*schedule ends", result.stderr, re.M):
+            sys.exit(f"{document.name}: a block trains behind the end of its learning-rate schedule (warning above)")
     print(f"{len(blocks)} blocks of {document.name}: {'failed' if result.returncode else 'all ran'}")
     sys.exit(1 if result.returncode else 0)
 

@@ -17,6 +17,10 @@ SKIPPED = 77
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CLANG_FORMAT_MAJOR = "14"  # other versions lay the same settings out differently
 
+STARTS_THREAD = re.compile(r"std::(?:j?thread|async)\s*(?:\w+\s*)?[({]")
+QUAINT = re.compile(r"\bmend(?:ed|s)?\b|is not a text\b|is no type of|that is no UTF|it is no lora|taking it along"
+                    r"|the mean of steps", re.I)
+
 # header pattern -> modules whose own files may include it. A header that does is private to its module.
 THIRD_PARTY = {
     r"mpi\.h$": {"comm"},
@@ -197,6 +201,15 @@ def check_third_party(tree):
         for number, _, name in tree.includes(path):
             yield from check_private(path, f"{path}:{number}: {name}", name, private)
     yield from check_gpu(tree)
+    yield from check_threads(tree)
+
+
+def check_threads(tree):
+    """A thread that cannot be started must be an error of the program's own."""
+    for path in tree.cpp("modules", "app", "postproc"):
+        for number, line in enumerate(without_comments_and_strings(tree.lines(path)), 1):
+            if STARTS_THREAD.search(line) and path.parent / path.stem != pathlib.Path("modules/base/Thread"):
+                yield f"{path}:{number}: start threads with start_thread or start_async (base/Thread.hpp)"
 
 
 def may_use_torch(modules, path, own):
@@ -290,6 +303,8 @@ def check_words(tree):
         for number, line in enumerate(tree.lines(path), 1):
             if home.search(line) and path.parts[:2] != ("tests", "unit"):
                 yield f"{path}:{number}: absolute path of one machine: {home.search(line)[0]}"
+            if QUAINT.search(line) and path.parts[0] != "inputs":
+                yield f"{path}:{number}: {QUAINT.search(line)[0]}: say it in plain technical English"
             if unfinished.search(line):
                 yield f"{path}:{number}: {unfinished.search(line)[0]}: finish it or document the limit"
 

@@ -48,6 +48,14 @@ class CheckStyle(unittest.TestCase):
         for rule in ("modules", "third-party", "conditionals", "words", "length", "shell"):
             self.assertEqual(violations(rule, {}), [])
 
+    def test_threads_are_started_in_one_place(self):
+        text = "void f() {\n  std::thread worker([] {});\n}\n"
+        self.finds("third-party", "modules/nn/Net.cpp", text, 2, "start_thread")
+        self.assertEqual(violations("third-party", {"modules/base/Thread.cpp": "std::thread worker([] {});\n"}), [])
+
+    def test_quaint_words_are_named(self):
+        self.finds("words", "docs/a.md", "Fine.\nMend it.\n", 2, "plain technical English")
+
     def test_a_module_may_not_include_one_after_it(self):
         self.finds("modules", "modules/base/Error.cpp", '\n#include "nn/Net.hpp"\n', 2, "stands after")
 

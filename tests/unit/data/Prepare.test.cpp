@@ -11,6 +11,8 @@
 
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "data/ShardNames.hpp"
 #include "io/Bytes.hpp"
 #include "io/Hdf5.hpp"
 #include "io/Sha256.hpp"
@@ -238,6 +240,20 @@ TEST(Prepare, SaysWhenNoPictureCanBeRead) {
   options.skip_bad = true;
 
   expect_error(options, ExitCode::data, "no image can be read");
+}
+
+TEST(Prepare, AnAbortOfAnyRankRemovesShardsThenNamesThenTheJournal) {
+  const ScratchFolder scratch;
+  const std::string prefix = scratch / "train";
+  const PendingShards shards(prefix, 2, world());
+  const NamingJournal journal(prefix, shards.names(), world());
+
+  const std::vector<std::string> removed = removed_on_abort();
+
+  ASSERT_EQ(removed.size(), 5U);
+  EXPECT_EQ(std::vector(removed.begin(), removed.begin() + 2), (std::vector{shards.path(0), shards.path(1)}));
+  EXPECT_EQ(std::vector(removed.begin() + 2, removed.begin() + 4), shards.names());
+  EXPECT_TRUE(removed.back().ends_with(".part"));
 }
 
 TEST(Prepare, NeverOverwritesShards) {

@@ -176,6 +176,12 @@ TEST(CheckpointStore, ReadsCheckpointsOfVersionsWithoutACheckSum) {
   write_file(checkpoint + "/COMPLETE", "");
 
   EXPECT_EQ(CheckpointStore::read_state(checkpoint).step, 10);
+  EXPECT_NO_THROW(CheckpointStore::verify(checkpoint));
+
+  text.replace(text.find("\"files\""), 7, "\"filed\"");
+  write_file(path, text);
+  EXPECT_NE(message_of([&] { CheckpointStore::verify(checkpoint); }).find("names none of the checkpoint's files"),
+            std::string::npos);
 }
 
 TEST(CheckpointStore, RefusesOneThatHasTheNameOfAnotherStep) {
