@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/JsonText.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "device/GpuChecks.hpp"
@@ -43,7 +44,7 @@ std::vector<RankChecks> gather(const Communicator& world, const Topology& topolo
   for (const Check& check : gpu_checks(situation))
     mine["checks"].push_back(to_json(check));
   std::vector<RankChecks> all;
-  for (const std::string& text : world.allgather(mine.dump())) {
+  for (const std::string& text : world.allgather(json_text(mine))) {
     const Json one = Json::parse(text);
     all.push_back(
         {one["who"].get<std::string>(), one["gpu"].get<std::string>(), one["sees_gpu"].get<bool>(), one["checks"]});

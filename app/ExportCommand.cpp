@@ -70,8 +70,9 @@ NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.notes));
-  log_info(fmt::format("{:<10}{} adapted linear layers, rank {}, scaling {}, for {}", "adapter",
-                       adapter.layers().size(), adapter.config().rank, significant(adapter.config().scaling()),
+  const std::size_t num_layers = adapter.layers().size();
+  log_info(fmt::format("{:<10}{} adapted linear layer{}, rank {}, scaling {}, for {}", "adapter", num_layers,
+                       num_layers == 1 ? "" : "s", adapter.config().rank, significant(adapter.config().scaling()),
                        adapter.config().base_model));
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
 #include "base/Thread.hpp"
@@ -152,12 +153,11 @@ void speak(const GenerateArguments& arguments, at::Device device) {
   if (!arguments.json) return;
   const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
   const std::vector<TokenId> written(ids.begin(), ids.end());
-  std::cout << nlohmann::ordered_json{{"prompt_ids", prompt},
+  const nlohmann::ordered_json answer{{"prompt_ids", prompt},
                                       {"ids", ids},
                                       {"text", tokenizer->decode(written, DecodeSpecial::skip)},
-                                      {"finish", ended ? "eos" : "length"}}
-                   .dump()
-            << std::endl;
+                                      {"finish", ended ? "eos" : "length"}};
+  std::cout << json_text(answer) << std::endl;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "Runs.hpp"
 #include "SelfTest.hpp"
 #include "base/BuildInfo.hpp"
+#include "base/JsonText.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
@@ -64,7 +65,7 @@ Json describe_ranks(const Communicator& world, const Topology& topology, const D
   const Json mine = {{"rank", world.rank()},   {"host", host_name()},          {"local_rank", topology.local_rank},
                      {"cpus", cpu_set_text()}, {"device", device.description}, {"gpus", describe_gpus()}};
   Json ranks = Json::array();
-  for (const std::string& text : world.allgather(mine.dump()))
+  for (const std::string& text : world.allgather(json_text(mine)))
     ranks.push_back(Json::parse(text));
   return ranks;
 }
@@ -107,7 +108,7 @@ void print_gpu(const Json& gpu) {
 void print_text(const Json& info) {
   std::cout << "versions\n";
   for (const auto& [name, value] : info["versions"].items())
-    std::cout << fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+    std::cout << fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
   std::cout << fmt::format("ranks ({} on {} {})\n", info["ranks"].size(), info["nodes"].get<int>(),
                            info["nodes"] == 1 ? "node" : "nodes");
   for (const Json& rank : info["ranks"]) {
@@ -150,7 +151,7 @@ ExitCode info_command(const InfoArguments& arguments, const Communicator& world)
   }
   if (world.is_root()) {
     if (arguments.json)
-      std::cout << info.dump(2) << std::endl;
+      std::cout << json_text(info, 2) << std::endl;
     else
       print_text(info);
   }

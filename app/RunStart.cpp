@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Error.hpp"
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
@@ -15,27 +16,43 @@ namespace multicard {
 
 namespace {
 
-/// A damaged results file does not keep a run from resuming when it is out of the way.
-ResultsFile open_results(const std::string& results, const std::optional<std::string>& checkpoint) {
-  try {
-    return ResultsFile::open(results);
-  } catch (const DataError& error) {
-    if (!checkpoint || !error.suggestion().empty()) throw;
-    throw DataError(
-        error.problem(), error.why(),
-        fmt::format("Move it away: the run then resumes from {}, whose records are beside it.", *checkpoint));
-  }
-}
+/// What the results file says of the run before.
+struct Before {
+  std::string status;  ///< empty when there is no file
+  std::string deck;
+};
 
-/// The status of a finished or stopped run in `results`; empty when there is no file. UsageError when the file is a
-/// sweep's or another command's: it would be lost.
-std::string status_of(const std::string& results, const std::optional<std::string>& checkpoint) {
-  if (!std::filesystem::exists(results)) return {};
-  const ResultsFile file = open_results(results, checkpoint);
+/// UsageError when the file is a sweep's or another command's: it would be lost.
+Before read_before(const std::string& results) {
+  const ResultsFile file = ResultsFile::open(results);
   if (file.run_names() != std::vector<std::string>{"main"})
     throw UsageError(fmt::format("{} holds the results of another command", results), "this run would replace them",
                      "Set another run.output, or run.resume=never to replace them.");
-  return file.run("main").summary.status;
+  const RunSummary summary = file.run("main").summary;
+  const auto deck = summary.text.find("deck");
+  if (deck == summary.text.end()) throw DataError(fmt::format("{} is damaged", results), "its run has no deck");
+  try {
+    Deck::parse(deck->second, results);
+  } catch (const UsageError& error) {
+    throw DataError(fmt::format("{} is damaged", results), error.what());
+  }
+  return {summary.status, deck->second};
+}
+
+/// Of a finished or stopped run in `results`. A damaged file does not keep a run from going on when it is out of the
+/// way.
+Before before_in(const std::string& results, const std::optional<std::string>& checkpoint) {
+  if (!std::filesystem::exists(results)) return {};
+  try {
+    return read_before(results);
+  } catch (const DataError& error) {
+    const std::string advice =
+        checkpoint
+            ? fmt::format("Move it away: the run then resumes from {}, whose records are beside it.", *checkpoint)
+            : "Move it away, or set run.resume=never to replace it.";
+    throw DataError(error.problem(), error.why(),
+                    error.suggestion().empty() ? advice : fmt::format("{} {}", error.suggestion(), advice));
+  }
 }
 
 /// "1 epoch", "400 steps": what the deck asks for.
@@ -73,15 +90,15 @@ RunStart checkpoint_of(const RunOptions& options) {
 RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
   if (options.run.resume == "never") return {};
   RunStart start = checkpoint_of(options);
-  const bool complete = status_of(results, start.checkpoint) == "complete";
+  const Before recorded = before_in(results, start.checkpoint);
+  const bool complete = recorded.status == "complete";
   if (!start.checkpoint && !complete) return {};
-  const std::string before_text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck
-                                                   : ResultsFile::open(results).run("main").summary.text.at("deck");
-  const Deck before = Deck::parse(before_text, start.checkpoint.value_or(results));
+  const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
+  const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
   check_same_run(before, deck);
   const bool goes_back = start.checkpoint == options.run.resume;
   if (complete && !goes_back) {
-    const Deck finished = Deck::parse(ResultsFile::open(results).run("main").summary.text.at("deck"), results);
+    const Deck finished = Deck::parse(recorded.deck, results);
     start.finished = length_text(finished) == length_text(deck);
   }
   start.warning = warning_of(options.schedule, before, deck);

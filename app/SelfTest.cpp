@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include <ATen/ops/empty.h>
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
@@ -13,7 +12,7 @@
 #include "data/ImageShards.hpp"
 #include "data/Prepare.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "io/Bytes.hpp"
+#include "io/AtomicFile.hpp"
 #include "nn/NetworkFactory.hpp"
 
 namespace multicard {
@@ -61,11 +60,17 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
 
 namespace {
 
-/// Shards in the working folder for as long as the object lives.
+/// Shards in the working folder for as long as the object lives. Their folder is never committed: what a killed
+/// process left is removed by whoever tests next.
 class TemporaryShards {
  public:
-  explicit TemporaryShards(const Communicator& world) : world_(world) {
-    prefix_ = fmt::format("multicard-selftest-{}", world.broadcast_value(static_cast<std::int64_t>(getpid())));
+  explicit TemporaryShards(const Communicator& world) {
+    agreed(world, [&] {
+      if (world.is_root()) folder_ = std::make_unique<PendingFolder>("multicard-selftest");
+    });
+    // Relative: a pattern that names them must not hold what else the path of the working folder may hold.
+    const auto shards = [&] { return std::filesystem::path(folder_->path()).filename() / "shard"; };
+    prefix_ = world.broadcast(folder_ ? shards().string() : std::string());
     PrepareOptions options;
     options.format = "synthetic";
     options.size = kSyntheticSize;
@@ -75,18 +80,10 @@ class TemporaryShards {
     options.quiet = true;
     prepare_images(options, world);
   }
-  ~TemporaryShards() {
-    std::error_code ignored;
-    if (!world_.is_root()) return;
-    for (int shard = 0; shard < 4; ++shard)
-      std::filesystem::remove(fmt::format("{}-{:05}-of-00004.h5", prefix_, shard), ignored);
-  }
-  TemporaryShards(const TemporaryShards&) = delete;
-  TemporaryShards& operator=(const TemporaryShards&) = delete;
   std::string pattern() const { return prefix_ + "-*.h5"; }
 
  private:
-  const Communicator& world_;
+  std::unique_ptr<PendingFolder> folder_;  ///< on rank 0
   std::string prefix_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/AnyError.hpp"
 #include "base/Error.hpp"
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
@@ -85,7 +86,7 @@ void SweepFolder::leave(const Variant& variant) const {
 
 void SweepFolder::record_failure(const Variant& variant, const VariantFailure& failure) const {
   const nlohmann::ordered_json json = {{"exit_code", static_cast<int>(failure.code)}, {"error", failure.why}};
-  write_file(path(variant, ".failed").string(), json.dump() + "\n");
+  write_file(path(variant, ".failed").string(), json_text(json) + "\n");
 }
 
 int SweepFolder::times_begun(const Variant& variant) const {
@@ -104,11 +105,16 @@ bool SweepFolder::is_open(const Variant& variant) const {
 
 VariantFailure SweepFolder::failure(const Variant& variant) const {
   const std::string file = path(variant, ".failed").string();
+  const auto refuse = [&](const std::string& why) {
+    return DataError(fmt::format("{} is damaged", file), why, "Remove it: the variant then runs again.");
+  };
   try {
     const nlohmann::json json = nlohmann::json::parse(read_file(file));
-    return {static_cast<ExitCode>(json.at("exit_code").get<int>()), json.at("error").get<std::string>()};
+    const auto code = exit_code_of(json.at("exit_code").get<std::int64_t>());
+    if (!code) throw refuse("its exit code is none of the program's");
+    return {*code, json.at("error").get<std::string>()};
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is damaged", file), reason_of(error), "Remove it: the variant then runs again.");
+    throw refuse(reason_of(error));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "Runs.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "config/RunOptions.hpp"
@@ -36,6 +37,19 @@ Cells cells_of(const Variant& variant, bool has_repeats) {
     cells.push_back(fmt::format("{} {}", short_name(key, variant), value));
   if (has_repeats) cells.push_back(fmt::format("repeat {}", variant.repeat));
   return cells;
+}
+
+/// What a run that did not complete ended with.
+ExitCode code_of(const RunSummary& summary, const std::string& results) {
+  const auto table = summary.tables.find("sweep");
+  if (table != summary.tables.end()) {
+    const auto codes = table->second.integers.find("exit_code");
+    if (codes != table->second.integers.end() && !codes->second.empty())
+      if (const auto code = exit_code_of(codes->second.front())) return *code;
+  }
+  throw DataError(fmt::format("{} is damaged", results),
+                  fmt::format("it does not say with which exit code run {} ended", summary.name),
+                  "Set run.resume=never to run the sweep again.");
 }
 
 }  // namespace
@@ -90,7 +104,7 @@ SweepEnd read_sweep_end(const std::string& results) {
     if (summary.status == "complete")
       ++end.num_complete;
     else if (end.failed[summary.error].push_back(name); end.code == ExitCode::complete)
-      end.code = static_cast<ExitCode>(summary.tables.at("sweep").integers.at("exit_code").front());
+      end.code = code_of(summary, results);
   }
   if (end.num_complete > 0) end.code = ExitCode::complete;
   return end;

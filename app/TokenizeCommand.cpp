@@ -7,6 +7,7 @@
 
 #include "Commands.hpp"
 #include "base/AnyError.hpp"
+#include "base/JsonText.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/HeldSignals.hpp"
 #include "text/Tokenizer.hpp"
@@ -54,7 +55,7 @@ void tokenize(const TokenizeArguments& arguments) {
   std::string line;
   for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
     try {
-      std::cout << answer(*tokenizer, line, arguments).dump() << std::endl;
+      std::cout << json_text(answer(*tokenizer, line, arguments)) << std::endl;
     } catch (const DataError& error) {
       throw DataError(fmt::format("line {} of the standard input: {}", number, error.problem()), error.why(),
                       error.suggestion());

@@ -232,7 +232,7 @@ std::vector<LengthEffect> length_effects(const Study& study) {
 
 std::string fixed_amount(const Study& study) {
   const std::set<std::string> rows = values_of(study, "global_batch");
-  if (rows.size() == 1) return counted(std::stol(*rows.begin()), "row") + " a step";
+  if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " a step";
   const std::vector<LengthEffect> effects = length_effects(study);
   const bool equal = !effects.empty() && std::all_of(effects.begin(), effects.end(),
                                                      [](const LengthEffect& effect) { return effect.equal_tokens(); });

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/JsonText.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Tables.hpp"
 
@@ -187,8 +188,7 @@ std::string summary_json(const Collection& collection) {
   out["evaluations"] = Json::array();
   for (const RunReport& run : collection.evaluated)
     out["evaluations"].push_back(json_of(collection, run));
-  // File names and errors may hold bytes that are not UTF-8.
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out, 1) + "\n";
 }
 
 }  // namespace multicard::post

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -53,7 +54,7 @@ std::string setting_label(const std::string& key, const std::string& value) {
   const std::string name = short_key(key);
   if (value.empty() || value == "null") return key_label(key) + " not set";
   if (value == "default") return key_label(key) + " as by default";
-  if (name == "ranks") return counted(std::stol(value), "rank");
+  if (name == "ranks") return counted_text(value, "rank");
   if (name == "model") return last_name(value);
   if (name == "image_size") return value + " px";
   if (name == "global_batch") return "batch " + value;
@@ -96,6 +97,13 @@ std::string counted_pairs(long count, const std::string& of) {
 
 std::string counted(long count, const std::string& noun) {
   return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string counted_text(const std::string& number, const std::string& noun) {
+  long count = 0;
+  const char* const end = number.data() + number.size();
+  const auto parsed = std::from_chars(number.data(), end, count);
+  return parsed.ec == std::errc() && parsed.ptr == end ? counted(count, noun) : number + " " + noun + "s";
 }
 
 std::string alike(double value, double reference, int digits) {

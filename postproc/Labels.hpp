@@ -35,6 +35,8 @@ std::string counted_pairs(long count, const std::string& of);
 
 /// "1 rank", "4 ranks"
 std::string counted(long count, const std::string& noun);
+/// The same for a number as a file gives it; what is none stays as it is.
+std::string counted_text(const std::string& number, const std::string& noun);
 
 /// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
 /// read alike: 421.0 beside 413.4.

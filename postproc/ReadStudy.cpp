@@ -16,6 +16,8 @@
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Reduce.hpp"
+#include "postproc/ShownRun.hpp"
+#include "postproc/TrialRead.hpp"
 #include "results/Divergence.hpp"
 
 namespace multicard::post {
@@ -151,7 +153,7 @@ Source source_of(const ResultsFile& file) {
                        {"build flags", from.build_flags}};
   std::erase_if(source.provenance, [](const auto& entry) { return entry.second.empty(); });
   source.environment = from.environment;
-  return source;
+  return shown_source(source);
 }
 
 Collection read_results(const std::vector<std::string>& paths) {
@@ -159,6 +161,7 @@ Collection read_results(const std::vector<std::string>& paths) {
   std::vector<RunReport> timed;
   Fingerprints seen;
   for (const std::string& path : paths) {
+    read_on_trial(path);
     const ResultsFile file = ResultsFile::open(path);
     const Source source = source_of(file);
     const std::vector<std::string> names = file.run_names();
@@ -166,15 +169,16 @@ Collection read_results(const std::vector<std::string>& paths) {
       throw DataError(fmt::format("'{}' holds no run", path), "its group /runs is empty", "Run multicard again.");
     std::map<std::string, std::size_t> repeated;  // by the file that held them first
     for (const std::string& name : names) {
-      const RunData data = file.run(name);
-      const auto [first, is_new] = seen.emplace(fingerprint(source, data), path);
+      const RunData data = shown_run(file.run(name));
+      const auto [first, is_new] = seen.emplace(fingerprint(source, data), source.path);
       if (!is_new) {
         ++repeated[first->second];
         continue;
       }
       if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
         if (const auto how = divergence(losses->second.values))
-          collection.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", name, path, *how));
+          collection.notices.push_back(
+              fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
       RunReport report = reduce_run(data);
       report.source = collection.sources.size();
       if (report.evaluation) collection.evaluated.push_back(report);
@@ -183,7 +187,7 @@ Collection read_results(const std::vector<std::string>& paths) {
     for (const auto& [where, number] : repeated)
       collection.notices.push_back(
           fmt::format("{} of '{}' {} in '{}' already and {} only once.", counted(static_cast<long>(number), "run"),
-                      path, number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
+                      source.path, number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
     collection.sources.push_back(source);
   }
   const auto is_quick = [](const RunReport& run) { return run.is_quick; };

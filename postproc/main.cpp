@@ -96,9 +96,9 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
 
 int main(int argc, char** argv) {
   using namespace multicard;
-  post::Options options;
-  if (const std::optional<int> code = post::parse(argc, argv, options)) return *code;
   try {
+    post::Options options;
+    if (const std::optional<int> code = post::parse(argc, argv, options)) return *code;
     post::run(options);
     return static_cast<int>(ExitCode::complete);
   } catch (const std::exception& error) {

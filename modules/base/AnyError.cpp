@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -31,7 +32,8 @@ Error as_error(const std::exception& error) {
     return DataError("a JSON file is damaged", reason_of(error));
   if (const auto* system = dynamic_cast<const std::system_error*>(&error))
     return EnvironmentError("the system refused a resource", system->code().message());
-  if (dynamic_cast<const std::bad_alloc*>(&error))
+  // A container that is to be longer than any can be lacks memory too.
+  if (dynamic_cast<const std::bad_alloc*>(&error) || dynamic_cast<const std::length_error*>(&error))
     return EnvironmentError("out of memory", "an allocation on the host failed",
                             "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.");
   return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");

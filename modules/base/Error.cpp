@@ -17,6 +17,12 @@ std::string compose(const std::string& problem, const std::string& why, const st
 
 }  // namespace
 
+std::optional<ExitCode> exit_code_of(std::int64_t number) {
+  const bool is_failure = number >= 0 && number <= static_cast<int>(ExitCode::numerical);
+  if (!is_failure && number != static_cast<int>(ExitCode::stopped)) return std::nullopt;
+  return static_cast<ExitCode>(number);
+}
+
 Error::Error(ExitCode code, std::string problem, std::string why, std::string suggestion)
     : std::runtime_error(compose(shown(problem), shown(why), shown(suggestion))),
       code_(code),

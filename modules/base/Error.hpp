@@ -1,6 +1,8 @@
 #pragma once
 /// \file Errors that reach the user, and the exit codes of the program (docs/exit_codes.md).
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +19,9 @@ enum class ExitCode : int {
   numerical = 6,      ///< non-finite loss
   stopped = 75        ///< stopped early with a complete checkpoint: requeue me
 };
+
+/// The exit code of that number, which a file may have said; nullopt when there is none.
+std::optional<ExitCode> exit_code_of(std::int64_t number);
 
 /// Who found the error. An error that all ranks found is printed once and the job ends in order; one that a single rank
 /// found is printed by that rank, which then takes the whole job down.

@@ -25,6 +25,7 @@ void Watchdog::watch() {
   while (!ending_) {
     wake_.wait_for(lock, std::chrono::milliseconds(200));
     for (const OpenOperation& operation : open_) {
+      if (operation.name == nullptr) continue;
       const double open_s = seconds_since(operation.since);
       const double limit_s = std::max(limit_s_.load(), operation.least_limit_s);
       if (open_s < limit_s) continue;
@@ -42,8 +43,11 @@ void Watchdog::watch() {
 
 Watchdog::Guard::Guard(Watchdog* watchdog, const char* operation, double least_limit_s) : watchdog_(watchdog) {
   if (!watchdog_) return;
+  const std::thread::id here = std::this_thread::get_id();
   const std::lock_guard lock(watchdog_->mutex_);
-  entry_ = watchdog_->open_.insert(watchdog_->open_.end(), {operation, SteadyClock::now(), least_limit_s});
+  for (const OpenOperation& outer : watchdog_->open_)
+    if (outer.thread == here) least_limit_s = std::max(least_limit_s, outer.least_limit_s);
+  entry_ = watchdog_->open_.insert(watchdog_->open_.end(), {operation, SteadyClock::now(), least_limit_s, here});
 }
 
 Watchdog::Guard::~Guard() {

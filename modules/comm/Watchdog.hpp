@@ -14,11 +14,15 @@
 
 namespace multicard {
 
+/// A busy file system takes its time without a rank having stopped: so long operations on files may take at least.
+inline constexpr double kDiskPatienceS = 60;
+
 /// A collective that has been entered and not left.
 struct OpenOperation {
-  const char* name;
+  const char* name;  ///< null: not an operation, but what Patience holds open
   TimePoint since;
   double least_limit_s;
+  std::thread::id thread;
 };
 
 /// A thread that looks at the open collectives of this rank. One that is open for longer than the limit calls
@@ -39,7 +43,8 @@ class Watchdog {
   /// Marks one operation as open for its lifetime. A null watchdog is allowed.
   class Guard {
    public:
-    /// \param least_limit_s a longer limit for what may take long without another rank having stopped
+    /// \param least_limit_s a longer limit for what may take long without another rank having stopped; it holds for the
+    /// operations inside it too
     Guard(Watchdog* watchdog, const char* operation, double least_limit_s = 0);
     ~Guard();
     Guard(const Guard&) = delete;
@@ -48,6 +53,16 @@ class Watchdog {
    private:
     Watchdog* watchdog_;
     std::list<OpenOperation>::iterator entry_;
+  };
+
+  /// For its lifetime each operation of this thread may take at least `least_limit_s`. It is no operation itself: any
+  /// number of them may follow each other inside it.
+  class Patience {
+   public:
+    Patience(Watchdog* watchdog, double least_limit_s) : guard_(watchdog, nullptr, least_limit_s) {}
+
+   private:
+    Guard guard_;
   };
 
  private:

@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Shown.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 
@@ -20,6 +21,21 @@ constexpr std::size_t kLongestKey = 100;
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
   const std::string place = mark.is_null() ? name : fmt::format("{}:{}", name, mark.line + 1);
   throw UsageError(fmt::format("{}: cannot be read as YAML", place), why);
+}
+
+/// The library would put U+FFFD in place of other bytes, and no file has such a name. What begins with a mark is
+/// UTF-16.
+void require_utf8(const std::string& text, const std::string& name) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = valid_length(text, at);
+    if (length == 0)
+      throw UsageError(fmt::format("{}:{}: cannot be read as YAML", name, line), "it is not valid UTF-8",
+                       "Rename files whose names are not UTF-8.");
+    line += text[at] == '\n' ? 1 : 0;
+    at += length;
+  }
 }
 
 /// From the library's graph, in which an alias is one node however often it is used, to a tree.
@@ -91,6 +107,7 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
 }  // namespace
 
 Value parse_yaml(const std::string& text, const std::string& name) {
+  require_utf8(text, name);
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) fail(name, documents[1].Mark(), "a deck is one YAML document");

@@ -57,6 +57,7 @@ ShardFile::ShardFile(const std::string& path, const Communicator& communicator, 
     const Hdf5Dataset images = file_.open_dataset(shard_format::kImages);
     labels_ = file_.open_dataset(shard_format::kLabels);
     info_ = read_info(file_, images, *labels_);
+    labels_->require_memory();
     images_.emplace(path, images, method);
   });
 }

@@ -74,6 +74,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
     const Hdf5Dataset mask = file_.open_dataset(group + token_format::kLossMask);
     offsets_ = file_.open_dataset(group + token_format::kOffsets);
     check_arrays(file_, tokens, mask, *offsets_);
+    offsets_->require_memory();
     info_ = read_info(file_);
     info_.num_sequences = static_cast<std::int64_t>(offsets_->num_elements()) - 1;
     info_.num_tokens = static_cast<std::int64_t>(tokens.num_elements());

@@ -1,6 +1,7 @@
 #include "device/AllocationRecorder.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -64,7 +65,7 @@ AllocationTrace AllocationRecorder::trace() const {
   return state_->reports->trace();
 }
 
-std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size) {
+MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured) {
   if (device.is_cuda()) work(measured.small)();
   const auto measure = [&](std::int64_t number) -> MeasuredWork {
     const std::function<void()> prepared = work(number);
@@ -72,8 +73,12 @@ std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSi
     prepared();
     return {number, recorder.trace()};
   };
-  const MeasuredWork small = measure(measured.small), large = measure(measured.large);
-  return extrapolated_peak(small, large, size);
+  MeasuredWork small = measure(measured.small);
+  return {std::move(small), measure(measured.large)};
+}
+
+std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size) {
+  return measured_pair(device, work, measured).peak(size);
 }
 
 }  // namespace multicard

@@ -34,9 +34,11 @@ struct MeasuredSizes {
   std::int64_t small, large;
 };
 
-/// The most bytes that work on `size` holds at a time beyond what it found. On a GPU the work is done once before it is
+/// What the work takes beyond what it found. On a GPU the work is done once before it is
 /// measured: what libraries allocate at their first call and keep is not counted.
 /// \throws whatever the work throws, c10::OutOfMemoryError among it
+MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured);
+/// The most bytes that work on `size` holds at a time.
 std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size);
 
 }  // namespace multicard

@@ -54,4 +54,11 @@ struct MeasuredWork {
 /// \pre small.size < large.size
 std::int64_t extrapolated_peak(const MeasuredWork& small, const MeasuredWork& large, std::int64_t size);
 
+/// Work that was measured twice, from which that of any size follows.
+struct MeasuredPair {
+  MeasuredWork small, large;
+
+  std::int64_t peak(std::int64_t size) const { return extrapolated_peak(small, large, size); }
+};
+
 }  // namespace multicard

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -31,8 +34,22 @@ class FileHandle {
   int number_;
 };
 
+/// Removes what processes left that were killed between making an object and taking its name away. Other users' stay.
+void remove_leftovers() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/dev/shm", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int process = 0, attempt = 0, length = 0;
+    const int num_read = std::sscanf(name.c_str(), "multicard-%d-%d%n", &process, &attempt, &length);
+    const bool is_ours = num_read == 2 && static_cast<std::size_t>(length) == name.size() && process > 0;
+    if (is_ours && kill(process, 0) != 0 && errno == ESRCH) shm_unlink(("/" + name).c_str());
+  }
+}
+
 /// A name nobody uses, in the form of shm_open; the object exists then. Empty when that fails.
 std::string make_object(std::size_t bytes) {
+  remove_leftovers();
   for (int attempt = 0; attempt < 1000; ++attempt) {
     const std::string name = fmt::format("/multicard-{}-{}", getpid(), attempt);
     const FileHandle file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));

@@ -19,6 +19,7 @@
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
+#include "comm/Watchdog.hpp"
 
 namespace multicard {
 
@@ -26,9 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The others wait as long as a busy disk may take.
 template <class Body>
 void on_root(const Communicator& communicator, Body&& body) {
   if (communicator.is_null()) return body();
+  const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
   agreed(communicator, [&] {
     if (communicator.is_root()) body();
   });
@@ -140,6 +143,7 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::commit() {
+  const Watchdog::Patience patience(communicator_.watchdog(), kDiskPatienceS);
   communicator_.barrier();
   on_root(communicator_, [&] {
     bring_to_disk(path_);
@@ -193,15 +197,27 @@ void PendingFolder::commit() {
   bring_to_disk(folder_of(final_path_).string());
 }
 
+namespace {
+
+/// Where there is nothing to exchange with, or the file system cannot.
+void replace_in_steps(const std::string& path, const std::string& final_path, std::error_code& error) {
+  const std::string aside = path + ".old";
+  std::error_code absent;
+  const bool is_taken = fs::exists(fs::symlink_status(final_path, absent));
+  if (is_taken) fs::rename(final_path, aside, error);
+  if (error) return;
+  fs::rename(path, final_path, error);
+  if (!is_taken) return;
+  std::error_code ignored;
+  fs::rename(aside, error ? final_path : path, ignored);
+}
+
+}  // namespace
+
 void put_in_place(const std::string& path, const std::string& final_path) {
   const bool exchanged = renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0;
   std::error_code error;
-  if (!exchanged) {  // there is nothing to exchange with, or the file system cannot
-    const std::string aside = path + ".old";
-    if (fs::exists(final_path)) fs::rename(final_path, aside, error);
-    if (!error) fs::rename(path, final_path, error);
-    if (!error && fs::exists(aside)) fs::rename(aside, path, error);
-  }
+  if (!exchanged) replace_in_steps(path, final_path, error);
   if (error) throw DataError(fmt::format("{} cannot be renamed to {}", path, final_path), error.message());
   bring_to_disk(folder_of(final_path).string());
 }

@@ -71,7 +71,8 @@ class PendingFolder {
 };
 
 /// Gives the file or folder `path` the name `final_path`, on the disk too. What had that name before has `path`
-/// afterwards; where the file system can exchange names, one of the two has the name at every moment. \throws DataError
+/// afterwards. One of the two has the name at every moment; only on a file system that cannot exchange names (NFS)
+/// nobody has it for an instant, in which the old one is called PATH.old. \throws DataError
 void put_in_place(const std::string& path, const std::string& final_path);
 
 }  // namespace multicard

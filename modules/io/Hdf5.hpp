@@ -87,10 +87,14 @@ class Hdf5Dataset {
   /// Independent: all elements.
   template <class T>
   std::vector<T> read_all() const {
+    require_memory();
     std::vector<T> values(num_elements());
     read<T>(Extents(dims().size(), 0), dims(), values);
     return values;
   }
+
+  /// \throws EnvironmentError when the memory that is left does not hold all elements.
+  void require_memory() const;
 
   /// Where the first element stands in the file, if the elements stand there as they are in memory (contiguous and
   /// little-endian), so that they can be read with pread.
@@ -122,7 +126,8 @@ class Hdf5File {
   /// the new one is whole.
   static Hdf5File create(const std::string& path, const Communicator& communicator = Communicator::null(),
                          Hdf5Options options = {});
-  /// Collective.
+  /// Collective. Anybody may have written the file: links, elements in other files, and more elements than the file has
+  /// room for are DataErrors, the first here, the others when a dataset is opened.
   static Hdf5File open_read(const std::string& path, const Communicator& communicator = Communicator::null(),
                             Hdf5Options options = {});
 

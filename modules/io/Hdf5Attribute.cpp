@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "io/Hdf5State.hpp"
@@ -62,7 +64,9 @@ struct Stored {
   explicit Stored(hid_t id)
       : attribute(id, H5Aclose), type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose) {}
   bool is_scalar() const { return H5Sget_simple_extent_type(space) == H5S_SCALAR; }
-  std::size_t length() const { return static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)); }
+  std::size_t length() const {
+    return static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space)));
+  }
 };
 
 template <class T>

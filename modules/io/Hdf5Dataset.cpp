@@ -138,6 +138,12 @@ Hdf5DatasetState::Hdf5DatasetState(std::shared_ptr<Hdf5FileState> owner, std::st
   type = *found;
   dims.resize(static_cast<std::size_t>(rank));
   H5Sget_simple_extent_dims(space, reinterpret_cast<hsize_t*>(dims.data()), nullptr);
+  try {
+    check_storage(*file, path, id, dims);
+  } catch (...) {
+    H5Dclose(id);
+    throw;
+  }
 }
 
 Hdf5DatasetState::~Hdf5DatasetState() {
@@ -167,6 +173,10 @@ void Hdf5Dataset::write_raw(const Extents& start, const Extents& count, const vo
 void Hdf5Dataset::read_raw(const Extents& start, const Extents& count, void* values, std::size_t num_values,
                            ElementType type, Transfer transfer) const {
   run({*state_, Direction::read, {start, count}, values, num_values, type}, transfer);
+}
+
+void Hdf5Dataset::require_memory() const {
+  state_->file->locked("measuring", [&] { check_memory(*state_); });
 }
 
 std::optional<std::uint64_t> Hdf5Dataset::file_offset() const {

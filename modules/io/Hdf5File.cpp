@@ -45,8 +45,9 @@ std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communic
 /// Sets state.id by `open`, on all ranks or none.
 template <class Open>
 void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
-  const Watchdog::Guard guard(state.communicator.watchdog(), verb, kDiskPatienceS);
+  const Watchdog::Patience patience(state.communicator.watchdog(), kDiskPatienceS);
   state.agree([&] {
+    const Watchdog::Guard guard(state.communicator.watchdog(), verb);
     const Hdf5Lock lock;
     const Hdf5Id access = access_properties(state.communicator);
     state.id = checked(open(access), state.operation(verb, kNothing));
@@ -56,7 +57,10 @@ void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
 std::shared_ptr<Hdf5FileState> open_existing(const std::string& path, const Communicator& communicator,
                                              const Hdf5Options& options, unsigned mode) {
   auto state = new_state(path, communicator, options);
-  state->agree([&] { require_regular_file(path); });
+  state->agree([&] {
+    const RegularFile file(path);
+    if (mode == H5F_ACC_RDONLY) state->bytes_at_open = file.size();
+  });
   open_together(*state, "opening", [&](hid_t access) { return H5Fopen(path.c_str(), mode, access); });
   return state;
 }
@@ -133,7 +137,9 @@ Hdf5File Hdf5File::create(const std::string& path, const Communicator& communica
 }
 
 Hdf5File Hdf5File::open_read(const std::string& path, const Communicator& communicator, Hdf5Options options) {
-  return Hdf5File(open_existing(path, communicator, options, H5F_ACC_RDONLY));
+  Hdf5File file(open_existing(path, communicator, options, H5F_ACC_RDONLY));
+  file.state_->together("checking", [&] { check_structure(*file.state_); });
+  return file;
 }
 
 Hdf5File Hdf5File::open_update(const std::string& path, const Communicator& communicator, Hdf5Options options) {
@@ -284,6 +290,7 @@ std::vector<std::string> Hdf5File::read_texts(const std::string& dataset) const 
     throw DataError(fmt::format("{}: reading {} failed", path(), dataset),
                     fmt::format("it holds {} where text is wanted", name_of(opened.type())));
   return state_->locked("reading", [&] {
+    check_memory(*opened.state_);
     const hid_t id = opened.state_->id;
     const Hdf5Id type(H5Dget_type(id), H5Tclose);
     std::string packed(opened.num_elements() * H5Tget_size(type), '\0');

@@ -18,9 +18,6 @@ namespace multicard {
 /// Objects of at least this many bytes start at a multiple of it: whole stripes and pages.
 inline constexpr std::uint64_t kAlignment = 1 << 20;
 
-/// A busy file system takes its time without a rank having stopped: so long its operations may take at least.
-inline constexpr double kDiskPatienceS = 60;
-
 /// Held around every call of the library. Reports through return values only while it is held the first time.
 class Hdf5Lock {
  public:
@@ -71,6 +68,7 @@ struct Hdf5FileState {
   hid_t id = -1;                         ///< -1 once closed
   std::unique_ptr<ReservedSpace> space;  ///< on the writing rank of a file open for writing
   std::uint64_t end = 0;                 ///< at most this many bytes are in use
+  std::uint64_t bytes_at_open = 0;       ///< of a file opened for reading, which anybody may have written; else 0
   int exceptions_at_open = 0;
   bool failed_together = false;  ///< all ranks know of an error
 
@@ -87,9 +85,11 @@ struct Hdf5FileState {
     const Hdf5Lock lock;
     return body();
   }
-  /// The same; an error of one rank is thrown on all ranks of the file.
+  /// The same; an error of one rank is thrown on all ranks of the file. Ranks that are done wait as patiently for those
+  /// whose disk is busy.
   template <class Body>
   auto together(const char* verb, Body&& body) {
+    const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
     return agree([&] { return locked(verb, body); });
   }
   /// Runs `body`; an error of one rank is thrown on all ranks of the file.
@@ -124,6 +124,17 @@ struct Hdf5DatasetState {
   Hdf5DatasetState(const Hdf5DatasetState&) = delete;
   Hdf5DatasetState& operator=(const Hdf5DatasetState&) = delete;
 };
+
+/// \name What is checked before it is read
+/// @{
+/// DataError unless every object of the file is in its group alone: no links, which could lead elsewhere or round in
+/// circles.
+void check_structure(const Hdf5FileState& file);
+/// DataError when the open dataset `id` has its elements elsewhere, or more of them than the file can hold.
+void check_storage(const Hdf5FileState& file, const std::string& dataset, hid_t id, const Extents& dims);
+/// EnvironmentError when there is no memory for all its elements.
+void check_memory(const Hdf5DatasetState& dataset);
+/// @}
 
 /// \name Types
 /// @{

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/JsonText.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "io/Safetensors.hpp"
@@ -45,7 +46,7 @@ std::string make_header(const std::vector<TensorHeader>& tensors, const std::map
     header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + kPrefixBytes - 1) / kPrefixBytes * kPrefixBytes, ' ');
   return text;
 }

@@ -34,15 +34,16 @@ void seal(const std::string& path) {
   out.close();
 }
 
-void check_seal(const std::string& path) {
+bool check_seal(const std::string& path) {
   RegularFile file(path);
-  if (file.size() < kSealBytes) return;
+  if (file.size() < kSealBytes) return false;
   const std::string sum = checksum(file, file.size() - kSealBytes);
   std::string tail(kSealBytes, '\0');
   tail.resize(file.read(tail.data(), tail.size()));
-  if (!tail.ends_with(kMark) || tail.size() != kSealBytes) return;
+  if (!tail.ends_with(kMark) || tail.size() != kSealBytes) return false;
   if (tail.substr(0, Sha256::kBytes) != sum)
     throw DataError(fmt::format("{} is damaged", path), "its content does not match its checksum");
+  return true;
 }
 
 }  // namespace multicard

@@ -9,8 +9,8 @@ namespace multicard {
 /// see what stands behind the end of the data, and drop it when they write to the file. \throws DataError
 void seal(const std::string& path);
 
-/// \throws DataError when `path` is sealed and its content is not what was sealed. Files without a seal pass. libhdf5
-/// may end the process on a damaged file, so this comes before it opens one.
-void check_seal(const std::string& path);
+/// Whether `path` is sealed. libhdf5 may end the process on a damaged file, so this comes before it opens one.
+/// \throws DataError when its content is not what was sealed
+bool check_seal(const std::string& path);
 
 }  // namespace multicard

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,21 @@ namespace {
 
 constexpr std::array<const char*, 7> kColumnGroups{"steps",  "segments",      "epochs",   "metrics",
                                                    "memory", "communication", "transfers"};
+
+constexpr std::int64_t kMostRanks = 1 << 24;
+
+/// Columns of one table have equal lengths.
+bool is_even(const Table& table) {
+  std::set<std::size_t> lengths;
+  const auto note = [&](const auto& columns) {
+    for (const auto& [name, values] : columns)
+      lengths.insert(values.size());
+  };
+  note(table.text);
+  note(table.integers);
+  note(table.reals);
+  return lengths.size() <= 1;
+}
 
 /// Reads the groups of one run.
 class RunReader {
@@ -42,7 +58,7 @@ class RunReader {
   }
 
  private:
-  std::string path(const std::string& inside) const { return run_ + "/" + inside; }
+  std::string path(const std::string& inside) const { return inside.empty() ? run_ : run_ + "/" + inside; }
 
   [[noreturn]] void refuse(const std::string& inside, const std::string& why) const {
     throw DataError(fmt::format("{}: {} is damaged", file_.path(), path(inside)), why);
@@ -59,6 +75,7 @@ class RunReader {
     return dataset;
   }
   void require_ranks(const Hdf5Dataset& dataset, const std::string& inside) const {
+    if (data_.ranks < 1) refuse(inside, "the run has no ranks");
     if (dataset.dims().front() != static_cast<std::uint64_t>(data_.ranks))
       refuse(inside, fmt::format("it has rows of {} ranks instead of {}", dataset.dims().front(), data_.ranks));
   }
@@ -81,7 +98,9 @@ class RunReader {
       if (const auto* integer = std::get_if<std::int64_t>(&value)) data_.summary.integers[name] = *integer;
       if (const auto* real = std::get_if<double>(&value)) data_.summary.reals[name] = *real;
     }
-    data_.ranks = static_cast<int>(file_.attribute<std::int64_t>(run_, "ranks"));
+    const auto ranks = file_.attribute<std::int64_t>(run_, "ranks");
+    if (ranks < 0 || ranks > kMostRanks) refuse("", fmt::format("it has {} ranks", ranks));
+    data_.ranks = static_cast<int>(ranks);
     data_.summary.status = file_.attribute<std::string>(run_, "status");
     data_.summary.error = file_.attribute<std::string>(run_, "error");
     data_.summary.text.erase("status");
@@ -104,6 +123,8 @@ class RunReader {
       else
         data_.times[name] = matrix<double>(inside);
     }
+    if (!data_.times.contains("step")) refuse("steps/step", "it holds no times");
+    if (data_.first_step < 0) refuse("steps", fmt::format("its first step is {}", data_.first_step));
   }
 
   void read_metrics() {
@@ -152,6 +173,8 @@ class RunReader {
                     slash == std::string::npos ? dataset : dataset.substr(slash + 1));
       }
     }
+    for (const auto& [name, table] : data_.summary.tables)
+      if (!is_even(table)) refuse(name, "its columns differ in length");
   }
 
   void read_column(Table& table, const std::string& dataset, const std::string& column) const {

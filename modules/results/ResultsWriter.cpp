@@ -4,6 +4,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5.hpp"
 #include "io/Seal.hpp"
@@ -64,6 +65,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
                    const RunSummary& summary, const RankRows& rows) {
   const RunLayout layout = agree_on_layout(communicator, rows);
   const std::string run = run_path(communicator.broadcast(summary.name));
+  const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
   PendingFile pending(path, communicator);
   // Rank 0 makes the structure alone: hundreds of small collective operations would cost more and say nothing new.
   agreed(communicator, [&] {

@@ -9,6 +9,7 @@
 
 #include "base/AnyError.hpp"
 #include "base/Error.hpp"
+#include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorProblems.hpp"
 
@@ -244,7 +245,7 @@ std::string adapter_config_json(const AdapterConfig& config) {
                         {"task_type", "CAUSAL_LM"},
                         {"use_dora", false},
                         {"use_rslora", config.rslora}};
-  return content.dump(2);
+  return json_text(content, 2);
 }
 
 PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::string& file)

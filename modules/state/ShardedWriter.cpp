@@ -9,6 +9,7 @@
 
 #include "base/AnyError.hpp"
 #include "base/Error.hpp"
+#include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorFile.hpp"
 
@@ -92,7 +93,7 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
   }
   if (shards.size() == 1) return;
   const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}};
-  write_file((fs::path(folder) / "model.safetensors.index.json").string(), index.dump(2) + "\n");
+  write_file((fs::path(folder) / "model.safetensors.index.json").string(), json_text(index, 2) + "\n");
 }
 
 std::vector<std::string> files_beside_weights(const std::string& folder) {
@@ -109,7 +110,7 @@ void copy_model_files(const std::string& from, const std::string& to, at::Scalar
   const bool has_new_key = config.contains("dtype");
   if (has_new_key) config["dtype"] = config_dtype(dtype);
   if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(dtype);
-  write_file((fs::path(to) / kConfigFile).string(), config.dump(2) + "\n");
+  write_file((fs::path(to) / kConfigFile).string(), json_text(config, 2) + "\n");
   for (const std::string& name : files_beside_weights(from))
     if (name != kConfigFile) write_file((fs::path(to) / name).string(), read_file((fs::path(from) / name).string()));
 }

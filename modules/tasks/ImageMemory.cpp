@@ -61,20 +61,24 @@ void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t row
 }
 
 std::int64_t ImageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
+  if (!measured_work_) measured_work_ = measure_work(backward);
+  return measured_work_->peak(rows * options_.data.image_size * options_.data.image_size);
+}
+
+MeasuredPair ImageTask::measure_work(const std::function<void(const at::Tensor&)>& backward) {
   // Three rows of large images, or of a large network, might not fit themselves.
   constexpr std::int64_t kLargest = 512, kSmallest = 64;
   const Alone alone(*network_);
   for (std::int64_t size = std::min<std::int64_t>(options_.data.image_size, kLargest);; size /= 2)
     try {
-      return work_bytes_by(size, rows, backward);
+      return measure_work_by(size, backward);
     } catch (const c10::OutOfMemoryError&) {
       if (size / 2 < kSmallest) throw;
     }
 }
 
-std::int64_t ImageTask::work_bytes_by(std::int64_t size, std::int64_t rows,
-                                      const std::function<void(const at::Tensor&)>& backward) {
-  const std::int64_t pixels = size * size, wanted = std::int64_t{options_.data.image_size} * options_.data.image_size;
+MeasuredPair ImageTask::measure_work_by(std::int64_t size, const std::function<void(const at::Tensor&)>& backward) {
+  const std::int64_t pixels = size * size;
   const SizedWork work = [&](std::int64_t number) {
     Batch batch;
     batch.num_rows = batch.global_rows = number / pixels;
@@ -84,7 +88,7 @@ std::int64_t ImageTask::work_bytes_by(std::int64_t size, std::int64_t rows,
     batch.targets = at::zeros({batch.num_rows}, at::TensorOptions().dtype(at::kLong).device(device_));
     return [this, batch, &backward] { backward(forward(batch).value); };
   };
-  return predicted_peak(device_, work, {2 * pixels, 3 * pixels}, rows * wanted);
+  return measured_pair(device_, work, {2 * pixels, 3 * pixels});
 }
 
 }  // namespace multicard

@@ -9,6 +9,7 @@
 #include "data/DevicePreprocessor.hpp"
 #include "data/ImageLoader.hpp"
 #include "data/ImageShards.hpp"
+#include "device/AllocationTrace.hpp"
 #include "device/BatchUploader.hpp"
 #include "device/Precision.hpp"
 #include "nn/NetworkFactory.hpp"
@@ -65,9 +66,9 @@ class ImageTask final : public SessionTask {
 
  private:
   void build_network(StatisticsReducer* statistics);
-  /// work_bytes() by measuring images of `size` pixels a side.
-  std::int64_t work_bytes_by(std::int64_t size, std::int64_t rows,
-                             const std::function<void(const at::Tensor&)>& backward);
+  MeasuredPair measure_work(const std::function<void(const at::Tensor&)>& backward);
+  /// On images of `size` pixels a side.
+  MeasuredPair measure_work_by(std::int64_t size, const std::function<void(const at::Tensor&)>& backward);
   LoaderOptions loader_options(const ImageShards& shards) const;
   LoaderOptions train_loader_options() const;
   /// The second half of the device pipeline; none of the host pipeline.
@@ -93,6 +94,7 @@ class ImageTask final : public SessionTask {
   std::uint64_t step_seed_ = 0;     ///< of dropout
   std::uint64_t num_forwards_ = 0;  ///< micro-batches since the step began
   std::unique_ptr<ImageLoader> loader_;
+  std::optional<MeasuredPair> measured_work_;  ///< measuring it takes seconds
 };
 
 }  // namespace multicard

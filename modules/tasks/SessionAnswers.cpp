@@ -89,8 +89,11 @@ void Session::take_up_answers(const RunSummary& before) {
   const auto found = before.tables.find(kAnswers);
   const Interview* interview = task_->interview();
   if (found == before.tables.end() || interview == nullptr) return;
-  const std::vector<std::string>& asked = found->second.text.at("prompt");
-  const std::vector<std::string>& given = found->second.text.at("before");
+  const auto column = [&](const char* name) {
+    const auto texts = found->second.text.find(name);
+    return texts == found->second.text.end() ? std::vector<std::string>() : texts->second;
+  };
+  const std::vector<std::string> asked = column("prompt"), given = column("before");
   for (const std::string& prompt : interview->prompts()) {
     const auto place = std::find(asked.begin(), asked.end(), prompt) - asked.begin();
     const bool is_known = place < static_cast<std::ptrdiff_t>(std::min(asked.size(), given.size()));

@@ -1,6 +1,7 @@
 // What a session remembers: its record, its summary and its checkpoints.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <ATen/core/grad_mode.h>
@@ -25,6 +26,18 @@ constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
 std::string records_beside(const std::string& checkpoint) {
   const std::filesystem::path folder = std::filesystem::absolute(checkpoint + "/").lexically_normal().parent_path();
   return (folder.parent_path().parent_path() / "records" / (folder.filename().string() + ".h5")).string();
+}
+
+/// \throws DataError when the checkpoint has a scale that no run comes to, or half of it
+void restore_scaler(LossScaler& scaler, const TrainerState& state, const std::string& checkpoint) {
+  const auto scale = state.extra.find(kLossScale), updates = state.extra.find(kScaleUpdates);
+  if (scale == state.extra.end()) return;  // of a run in another precision
+  const bool is_whole = std::isfinite(scale->second) && scale->second > 0 && updates != state.extra.end() &&
+                        updates->second >= 0 && updates->second <= LossScaler::kGrowthInterval;
+  if (!is_whole)
+    throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                    fmt::format("{} or {} is impossible", kLossScale, kScaleUpdates));
+  scaler.restore(scale->second, static_cast<std::int64_t>(updates->second));
 }
 
 }  // namespace
@@ -107,8 +120,7 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
   if (communicator_.is_root()) CheckpointStore::verify(checkpoint);
   for (const CheckpointPart& part : checkpoint_parts())
     copy_into(part.tensors, TensorFile(checkpoint + "/" + part.file));
-  if (scaler_ && state.extra.contains(kLossScale))
-    scaler_->restore(state.extra.at(kLossScale), static_cast<std::int64_t>(state.extra.at(kScaleUpdates)));
+  if (scaler_) restore_scaler(*scaler_, state, checkpoint);
   const std::string records = records_beside(checkpoint);
   if (!is_there(records)) return;
   if (!CheckpointStore::has_records(checkpoint, records)) {

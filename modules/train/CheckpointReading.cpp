@@ -180,8 +180,9 @@ Error CheckpointStore::with_older_one(const Error& error, const std::string& che
   for (const fs::path& other : complete_ones(path.parent_path()))
     if (other.filename() < path.filename()) older = other.string();
   if (!older) return error;
+  const std::string own = error.suggestion().empty() ? "" : error.suggestion() + " ";
   return Error(error.code(), error.problem(), error.why(),
-               fmt::format("run.resume={} continues from the one before it, which is complete.", *older));
+               fmt::format("{}run.resume={} continues from the one before it, which is complete.", own, *older));
 }
 
 }  // namespace multicard

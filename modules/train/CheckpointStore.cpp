@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Clock.hpp"
+#include "base/JsonText.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "config/Deck.hpp"
@@ -110,7 +111,7 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
                                  {"deck", state.deck}};
   if (!records.empty()) json["records"] = fingerprint(records);
   if (state.origin) json["origin"] = {{"path", state.origin->path}, {"sha256", state.origin->sha256}};
-  const std::string text = json.dump(2) + "\n";
+  const std::string text = json_text(json, 2) + "\n";
   write_file((folder / kStateFile).string(), text);
   write_file((folder / kMarker).string(), sha256(text) + "\n");
 }
@@ -148,7 +149,7 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
     cancel_on_abort(ticket);
     if (best) {
       const nlohmann::ordered_json json = {{"step", state.step}, {"score", *best}};
-      write_file((folder_ / kBestFile).string(), json.dump() + "\n");
+      write_file((folder_ / kBestFile).string(), json_text(json) + "\n");
     }
     remove_others(final_name);
   });

@@ -19,6 +19,12 @@ std::vector<T> vector_of(std::span<const T> values) {
   return {values.begin(), values.end()};
 }
 
+/// Of a column that the file need not have: what it lacks was not measured.
+double time_of(const RunData& run, const char* column, std::size_t rank, std::size_t step) {
+  const auto found = run.times.find(column);
+  return found == run.times.end() ? kAbsent : found->second.at(rank, step);
+}
+
 /// Row `rank` of a run read from a file, as it was recorded.
 RankRecord row_of(const RunData& run, std::size_t rank) {
   RankRecord record;
@@ -26,9 +32,9 @@ RankRecord row_of(const RunData& run, std::size_t rank) {
   record.first_step = run.first_step;
   record.steps.resize(run.num_steps);
   for (std::size_t step = 0; step < run.num_steps; ++step) {
-    record.steps[step].step = run.times.at("step").at(rank, step);
+    record.steps[step].step = time_of(run, "step", rank, step);
     for (std::size_t phase = 0; phase < kPhaseNames.size(); ++phase)
-      record.steps[step].phases[phase] = run.times.at(kPhaseNames[phase]).at(rank, step);
+      record.steps[step].phases[phase] = time_of(run, kPhaseNames[phase], rank, step);
   }
   for (const auto& [name, times] : run.times)
     if (!is_phase(name)) record.extra_times[name] = vector_of(times.row(rank));

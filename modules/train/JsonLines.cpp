@@ -14,6 +14,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool is_before(const nlohmann::json& line, std::int64_t first_step) {
+  if (!line.is_object()) return false;
+  const auto step = line.find("step");
+  return step != line.end() && step->is_number_integer() && *step < first_step;
+}
+
 /// Bytes of the lines before the first one of `first_step` or later, or the first that is not whole.
 std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
   require_regular_file(path);
@@ -22,7 +28,7 @@ std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
   std::string line;
   while (std::getline(file, line) && !file.eof()) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || json.value("step", first_step) >= first_step) break;
+    if (!is_before(json, first_step)) break;
     bytes += line.size() + 1;
   }
   return bytes;

@@ -142,6 +142,15 @@ class Data(CommandTest):
         self.expect(4, run(2, "run", self.deck, "model.weights=" + self.deck), "deck.yaml")
 
 
+    def test_prepare_tells_a_pipe_how_far_it_is(self):
+        process = launch(1, "prepare", "images", "--format", "synthetic", "--limit", "300000", "--size", "64",
+                         "--classes", "4", "-o", self.path("big/b"))
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertRegex(process.stderr.readline(),
+                         r"^writing \d+ %, [\d,]+ of 300,000 images, [\d,.]+ images/s\n$")
+
+
 class Run(CommandTest):
     def test_trains_and_writes_results(self):
         self.prepare(ranks=2)

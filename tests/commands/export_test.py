@@ -53,7 +53,8 @@ class Export(CommandTest):
     def test_without_merge_it_is_an_adapter_folder(self):
         for ranks in (1, 2):
             out = "out%d/adapter" % ranks
-            self.expect(0, run(ranks, "export", self.checkpoint() + "/", self.path(out) + "/"), "PEFT adapter")
+            self.expect(0, run(ranks, "export", self.checkpoint() + "/", self.path(out) + "/"), "PEFT adapter",
+                        r"adapter +14 adapted linear layers, rank 8, scaling 2, for ")
             self.assertEqual(self.files(out), ["adapter_config.json", "adapter_model.safetensors"])
             self.assertEqual(digest(self.path(out + "/adapter_model.safetensors")),
                              digest(ADAPTER / "adapter_model.safetensors"))

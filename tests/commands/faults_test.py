@@ -4,7 +4,10 @@
 usage: faults_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
 
+import ctypes
 import os
+import random
+import re
 import resource
 import signal
 import subprocess
@@ -14,6 +17,28 @@ import unittest
 from pathlib import Path
 
 from command_test import MULTICARD, POST, CommandTest, launch, run, wait_for
+
+
+def hdf5_library():
+    """The HDF5 library that the programs use, by its own functions."""
+    listed = subprocess.run(["ldd", POST], capture_output=True, text=True).stdout
+    library = ctypes.CDLL(re.search(r"=> (\S*libhdf5\S*\.so\S*)", listed).group(1))
+    number, text = ctypes.c_int64, ctypes.c_char_p
+    library.H5Fopen.restype = number
+    for function, arguments in (("H5Fopen", (text, ctypes.c_uint, number)), ("H5Fclose", (number,)),
+                                ("H5Adelete_by_name", (number, text, text, number)),
+                                ("H5Ldelete", (number, text, number)),
+                                ("H5Lcreate_soft", (text, number, text, number, number)),
+                                ("H5Lcreate_external", (text, text, number, text, number, number))):
+        getattr(library, function).argtypes = arguments
+    return library
+
+
+def edit(path, change):
+    """Changes an HDF5 file as another program would: change(library, file) returns what must not be negative."""
+    library = hdf5_library()
+    file = library.H5Fopen(os.fsencode(str(path)), 1, 0)
+    assert file >= 0 and change(library, file) >= 0 and library.H5Fclose(file) >= 0, path
 
 
 def bomb(levels):
@@ -102,6 +127,82 @@ class Files(CommandTest):
         self.assertEqual(self.runs(self.path("out/results.h5"))[0]["steps"], "8")
 
 
+class Edited(CommandTest):
+    """Files that another program has changed: without a checksum, but whole for libhdf5."""
+
+    def post(self, *arguments):
+        done = subprocess.run([POST, *arguments], capture_output=True, timeout=100)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def test_results_without_a_deck_are_damaged(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        edit(self.path("out/results.h5"), lambda hdf5, file: hdf5.H5Adelete_by_name(file, b"/runs/main", b"deck", 0))
+        self.expect(4, run(1, "run", self.deck), r"results\.h5 is damaged \(its run has no deck\)",
+                    "Move it away: the run then resumes from .*step_00000004")
+        self.expect(0, self.post(self.path("out/results.h5"), "--json"))
+
+    def test_junk_beside_no_checkpoint_is_told_with_advice(self):
+        self.prepare()
+        os.mkdir(self.path("out"))
+        Path(self.path("out/results.h5")).write_bytes(b"junk")
+        self.expect(4, run(1, "run", self.deck), "Move it away, or set run.resume=never")
+        self.expect(0, run(1, "run", self.deck, "run.resume=never"))
+
+    def test_a_sweep_that_does_not_say_how_a_run_ended_is_damaged(self):
+        self.prepare()
+        deck = self.path("sweep.yaml")
+        Path(deck).write_text("base: deck.yaml\nrun: {output: %s}\nlimits: {steps: 6, skip_steps: 1}\n"
+                              "sweep: {optimizer.learning_rate: [1.0e30, 1.0e31]}\n" % self.path("sweep"))
+        self.expect(6, run(1, "sweep", deck))
+        self.expect(6, run(1, "sweep", deck), "finished")
+        edit(self.path("sweep/results.h5"),
+             lambda hdf5, file: hdf5.H5Ldelete(file, b"/runs/0000/sweep/exit_code", 0))
+        self.expect(4, run(1, "sweep", deck), "does not say with which exit code run 0000 ended")
+
+    def test_links_in_shards_and_results_are_not_followed(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        shard, = Path(self.scratch).glob("train*.h5")
+        edit(shard, lambda hdf5, file: hdf5.H5Ldelete(file, b"/labels", 0))
+        edit(shard, lambda hdf5, file: hdf5.H5Lcreate_external(b"/etc/passwd", b"/labels", file, b"/labels", 0, 0))
+        for ranks in (1, 2):
+            self.expect(4, run(ranks, "run", self.deck, "run.resume=never"), "/labels is a link to another file")
+        results = self.path("out/results.h5")
+        edit(results, lambda hdf5, file: hdf5.H5Lcreate_soft(b"/runs", file, b"/runs/main/again", 0, 0))
+        self.expect(4, self.post(results), "/runs/main/again is a soft link")
+
+    def repacked(self):
+        """The results of a run in HDF5's first format, which has no checksums of its own."""
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        plain = Path(self.path("plain.h5"))
+        subprocess.run(["h5repack", self.path("out/results.h5"), plain], check=True)
+        self.expect(0, self.post(str(plain), "--json"))
+        return plain, plain.read_bytes()
+
+    def test_a_crash_of_libhdf5_ends_with_a_message(self):
+        plain, whole = self.repacked()
+        said = ""
+        # The size of the space of an attribute, which then ends far behind the file.
+        for place in re.finditer(rb"\x04\x00(threads|model|layout|device|pipeline|task)\x00", whole):
+            plain.write_bytes(whole[:place.start() + 1] + b"\xff" + whole[place.start() + 2:])
+            said += self.expect(4, self.post(str(plain), "--json"))[2]
+        self.assertIn("is damaged (libhdf5 crashes while it reads it: Segmentation fault)", said)
+
+    def test_changed_bytes_without_a_checksum_end_with_a_message(self):
+        plain, whole = self.repacked()
+        generator = random.Random(5)
+        for _ in range(60):
+            damaged = bytearray(whole)
+            for _ in range(20):
+                damaged[generator.randrange(len(whole))] = generator.randrange(256)
+            plain.write_bytes(damaged)
+            code, _, err = self.post(str(plain), "--json")
+            self.assertIn(code, (0, 4), err)
+            self.assertNotIn("defect", err)
+
+
 class Limits(CommandTest):
     def test_threads_that_cannot_be_started_are_an_error_of_the_environment(self):
         self.prepare()
@@ -133,6 +234,15 @@ class Limits(CommandTest):
                 self.assertRegex(done.stderr, "cannot be started|could not be initialised|threads")
         self.assertIn(3, codes.values())
         self.assertIn(0, codes.values())
+
+    def test_a_run_that_can_never_fit_is_refused_soon(self):
+        """In processor seconds, so that a busy machine does not matter."""
+        self.prepare()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.expect(3, run(1, "run", self.deck, "data.image_size=4096", "run.global_batch=64", "model.width=1"),
+                    r"this run would need [\d.]+ [GT]B per rank .* available per rank\) (Set run.micro_batch|Lower)")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertLess(after.ru_utime - before.ru_utime, 2.5)
 
 
 class Signals(CommandTest):
@@ -178,6 +288,18 @@ class Signals(CommandTest):
                            "--classes", "4", "--shards", "3", "-o", self.path("big/b")))
         self.assertEqual(sorted(path.name for path in Path(self.path("big")).iterdir()),
                          ["b-0000%d-of-00003.h5" % shard for shard in range(3)])
+
+    def test_what_a_killed_self_test_leaves_is_removed_by_the_next(self):
+        os.mkdir(self.path("work"))
+        process = launch(1, "info", "--selftest", cwd=self.path("work"))
+        wait_for(lambda: list(Path(self.path("work")).glob("**/*.h5*")) or
+                 list(Path(self.path("work")).glob("**/.*.part")))
+        process.kill()
+        process.communicate(timeout=60)
+        self.assertTrue(os.listdir(self.path("work")))
+        done = subprocess.run([MULTICARD, "info", "--selftest"], cwd=self.path("work"), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.listdir(self.path("work")), [])
 
 
 if __name__ == "__main__":

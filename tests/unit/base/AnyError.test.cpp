@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,7 @@ TEST(AnyError, NamesThePathOfAFailedOperation) {
 
 TEST(AnyError, CallsALackOfResourcesTheEnvironments) {
   EXPECT_EQ(error_from([] { throw std::bad_alloc(); }).code(), ExitCode::environment);
+  EXPECT_EQ(error_from([] { std::vector<int>().reserve(std::size_t{1} << 62); }).code(), ExitCode::environment);
   EXPECT_EQ(error_from([] { throw std::system_error(EAGAIN, std::generic_category()); }).code(), ExitCode::environment);
 }
 

@@ -19,5 +19,13 @@ TEST(Error, LeavesOutWhatIsNotKnown) {
   EXPECT_STREQ(UsageError("no deck", "", "Name one.").what(), "no deck. Name one.");
 }
 
+TEST(Error, KnowsTheProgramsExitCodes) {
+  EXPECT_EQ(exit_code_of(0), ExitCode::complete);
+  EXPECT_EQ(exit_code_of(6), ExitCode::numerical);
+  EXPECT_EQ(exit_code_of(75), ExitCode::stopped);
+  for (const std::int64_t number : {-1LL, 7LL, 74LL, 256LL, 1LL << 32})
+    EXPECT_EQ(exit_code_of(number), std::nullopt) << number;
+}
+
 }  // namespace
 }  // namespace multicard

@@ -1,6 +1,8 @@
 #include "comm/Watchdog.hpp"
 
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -27,6 +29,43 @@ TEST(Watchdog, StaysQuietWhenOperationsEnd) {
       const Watchdog::Guard guard(&watchdog, "barrier");
       std::this_thread::sleep_for(std::chrono::milliseconds(250));
     }
+  }
+  EXPECT_FALSE(expired);
+}
+
+TEST(Watchdog, IsPatientInsideAPatientOperation) {
+  bool expired = false;
+  {
+    Watchdog watchdog(0.2, [&](const std::string&) { expired = true; });
+    const Watchdog::Patience patience(&watchdog, 30);
+    const Watchdog::Guard outer(&watchdog, "closing");
+    const Watchdog::Guard inner(&watchdog, "all-reduce");
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  }
+  EXPECT_FALSE(expired);
+}
+
+TEST(Watchdog, IsPatientForOneThreadAlone) {
+  std::promise<std::string> said;
+  Watchdog watchdog(0.2, [&](const std::string& message) { said.set_value(message); });
+  const Watchdog::Patience patience(&watchdog, 30);
+  auto message = said.get_future();
+
+  std::thread other([&] {
+    const Watchdog::Guard guard(&watchdog, "barrier");
+    EXPECT_EQ(message.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  });
+
+  other.join();
+  EXPECT_NE(message.get().find("barrier"), std::string::npos);
+}
+
+TEST(Watchdog, PatienceAloneIsNoOperation) {
+  bool expired = false;
+  {
+    Watchdog watchdog(0.1, [&](const std::string&) { expired = true; });
+    const Watchdog::Patience patience(&watchdog, 0.2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
   }
   EXPECT_FALSE(expired);
 }

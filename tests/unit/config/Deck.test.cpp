@@ -37,6 +37,20 @@ TEST(Deck, NamesFileAndLineOfASyntaxError) {
   EXPECT_NE(message.find("d.yaml:3"), std::string::npos) << message;
 }
 
+TEST(Deck, RefusesBytesThatAreNotUtf8) {
+  const std::string message =
+      message_of<UsageError>([] { Deck::parse("task: image\ndata: {train: a\xff.h5}\n", "x"); });
+  EXPECT_EQ(message, "x:2: cannot be read as YAML (it is not valid UTF-8) Rename files whose names are not UTF-8.");
+  EXPECT_EQ(Deck::parse("a: größe", "x").get_text("a"), "größe");
+  EXPECT_EQ(Deck::parse(std::string("\xff\xfe"
+                                    "a\0:\0 \0b\0",
+                                    10),
+                        "x")
+                .get_text("a"),
+            "b")
+      << "UTF-16";
+}
+
 TEST(Deck, RefusesAKeyThatStandsTwice) {
   EXPECT_EQ(message_of<UsageError>([] { deck_of("run:\n  seed: 1\n  seed: 2\n"); }),
             "d.yaml:3: cannot be read as YAML (the key 'seed' appears twice in the same section)");

@@ -2,7 +2,11 @@
 
 #include <filesystem>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/Error.hpp"
 #include "dist/NodeChannel.hpp"
@@ -28,6 +32,32 @@ TEST(SharedMemory, IsZeroedSeenByAllAndLeavesNoName) {
   EXPECT_FALSE(memory->owns(memory->part(world().rank()) + 10, 1 << 20));
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     EXPECT_EQ(entry.path().filename().string().rfind("multicard-" + std::to_string(getpid()), 0), std::string::npos);
+}
+
+/// An object as a process leaves it that is killed before it takes the name away.
+std::string abandoned_object() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  const std::string name = "/multicard-" + std::to_string(child) + "-0";
+  close(shm_open(name.c_str(), O_CREAT | O_RDWR, 0600));
+  return "/dev/shm" + name;
+}
+
+TEST(SharedMemory, RemovesWhatKilledProcessesLeft) {
+  const std::string abandoned = abandoned_object();
+  const std::string of_a_living_one = "/multicard-" + std::to_string(getppid()) + "-7";
+  close(shm_open(of_a_living_one.c_str(), O_CREAT | O_RDWR, 0600));
+  ASSERT_TRUE(std::filesystem::exists(abandoned));
+  world().barrier();
+
+  const auto memory = SharedMemory::create(world(), 100);
+  world().barrier();
+
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+  EXPECT_TRUE(std::filesystem::exists("/dev/shm" + of_a_living_one));
+  world().barrier();
+  shm_unlink(of_a_living_one.c_str());
 }
 
 TEST(SharedMemory, IsNullOnAllRanksWhenThereIsNoRoom) {

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -9,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "SyntheticStudy.hpp"
+#include "base/Utf8.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::post {
@@ -87,6 +92,56 @@ TEST_F(Program, TellsByItsExitCodeWhatIsWrong) {
   EXPECT_EQ(run(test::source_path("LICENSE").string()).exit_code, 4);
   EXPECT_EQ(run("--help").exit_code, 0);
   EXPECT_EQ(run("--version").output.substr(0, 15), "multicard-post ");
+}
+
+/// All that a report writes, by the name of the file.
+std::map<std::string, std::string> written_in(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    texts[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return texts;
+}
+
+bool has_control_character(const std::string& text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f;
+  });
+}
+
+TEST_F(Program, ShowsHostileTextsWithoutHarm) {
+  const std::string huge(3'000'000, 'y'), wild = "\x1b[31m\a<b>\xff\xc3\"'`,\n" + std::string("\xed\xa0\x80");
+  const std::string file = folder_ / "hostile/results.h5", second = folder_ / "second.h5";
+  test::SyntheticRun run_;
+  run_.name = "run" + wild.substr(0, 9);
+  run_.settings = {
+      {"precision", wild}, {"ranks_are", huge}, {"layout" + wild.substr(0, 4), "x"}, {"deck", "a: " + wild}};
+  test::write_run(file, run_);
+  run_.settings["precision"] = huge;
+  run_.settings["global_batch"] = "99999999999999999999";
+  run_.status = "failed" + wild;
+  run_.error = huge + wild;
+  test::write_run(second, run_);
+  const std::string both = file + " " + second;
+
+  std::map<std::string, std::string> texts{{"--json", run("--json " + both).output}};
+  for (const char* table : {"--csv=runs", "--csv=cells", "--csv=options"})
+    texts[table] = run(std::string(table) + " " + both).output;
+  const Outcome report = run(both);
+  texts["terminal"] = report.output;
+  texts.merge(written_in(folder_ / "hostile"));
+
+  EXPECT_EQ(report.exit_code, 0);
+  EXPECT_GT(texts.size(), 9U);
+  for (const auto& [name, text] : texts) {
+    if (name == "results.h5") continue;
+    EXPECT_TRUE(is_valid_utf8(text)) << name;
+    EXPECT_FALSE(has_control_character(text)) << name;
+    EXPECT_LT(text.size(), 1'000'000U) << name;
+    EXPECT_FALSE(text.empty()) << name;
+  }
+  EXPECT_FALSE(nlohmann::json::parse(texts["--json"]).empty());
 }
 
 TEST_F(Program, NeedsNoGnuplotToReport) {

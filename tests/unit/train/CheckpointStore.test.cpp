@@ -146,6 +146,32 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   EXPECT_NE(message.find("step_00000010 continues from the one before it"), std::string::npos) << message;
 }
 
+TEST(CheckpointStore, KeepsTheAdviceOfAnErrorBesideTheOlderCheckpoint) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  write_at(store, 10);
+  write_at(store, 20);
+  fs::rename(scratch / "run/checkpoints/step_00000020", scratch / "run/checkpoints/step_00000030");
+
+  const std::string message =
+      message_of([&] { CheckpointStore::read_state(scratch / "run/checkpoints/step_00000030"); });
+
+  EXPECT_NE(message.find("Rename it to step_00000020, or move it out of the folder. run.resume="), std::string::npos);
+  EXPECT_NE(message.find("step_00000010 continues from the one before it"), std::string::npos) << message;
+}
+
+TEST(CheckpointStore, WritesNamesThatAreNotUtf8) {
+  const ScratchFolder scratch;
+  const CheckpointStore store(scratch / "run", 2);
+  TrainerState state = state_at(10);
+  state.text["source"] = "a\xff.h5";
+  state.origin = CheckpointOrigin{scratch / "b\xff", std::string(64, '0')};
+
+  store.write(state, parts(1));
+
+  EXPECT_EQ(CheckpointStore::read_state(*store.newest()).text.at("source"), "a\uFFFD.h5");
+}
+
 TEST(CheckpointStore, NoticesEveryChangedBitOfTrainerJson) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);

@@ -56,6 +56,20 @@ TEST(History, GoesOnWithTheSameRanks) {
   EXPECT_EQ(history.metrics.at("train_loss").values.size(), 2u);
 }
 
+TEST(History, TakesColumnsThatAFileLacksAsNotMeasured) {
+  const ScratchFolder scratch;
+  RunData run = two_ranks(scratch / "a.h5");
+  run.times.erase("forward");
+  run.counts.clear();
+
+  const RankRows rows = continue_rows(history_of(run, 1, 2), record_of(2, 1, 5.0), 1);
+
+  const RankRecord& mine = rows.at(1);
+  EXPECT_EQ(mine.steps[1].step, 2.0);
+  EXPECT_TRUE(std::isnan(mine.steps[1].phases[static_cast<std::size_t>(Phase::forward)]));
+  EXPECT_EQ(mine.samples, (std::vector<std::int64_t>{0, 0, 4}));
+}
+
 TEST(History, KeepsRowsOfRanksThatAreGone) {
   const ScratchFolder scratch;
   const History history = history_of(two_ranks(scratch / "a.h5"), 0, 1);
