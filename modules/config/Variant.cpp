@@ -105,16 +105,24 @@ void order_execution(std::vector<Variant>& variants) {
     variants[order[i]].execution = static_cast<int>(i);
 }
 
+/// All combinations of the axes' values; refused before their number can overflow.
+std::size_t count_cells(const SweepOptions& sweep) {
+  constexpr std::size_t kMostRuns = 10'000;
+  std::size_t cells = 1;
+  for (const SweepAxis& axis : sweep.axes) {
+    cells *= axis.values.size();
+    if (cells * static_cast<std::size_t>(sweep.repeat) > kMostRuns)
+      throw UsageError(fmt::format("deck {}: the sweep has more than {} runs", sweep.base.name(), kMostRuns), "",
+                       "Take values from its axes.");
+  }
+  return cells;
+}
+
 }  // namespace
 
 std::vector<Variant> expand(SweepOptions sweep, int world_size) {
   count_all_ranks(sweep, world_size);
-  std::size_t cells = 1;
-  for (const SweepAxis& axis : sweep.axes)
-    cells *= axis.values.size();
-  if (cells * static_cast<std::size_t>(sweep.repeat) > 10'000)
-    throw UsageError(fmt::format("deck {}: the sweep has {} runs", sweep.base.name(), cells * sweep.repeat),
-                     "at most 10000 fit", "Take values from its axes.");
+  const std::size_t cells = count_cells(sweep);
   std::vector<Variant> variants;
   for (std::size_t cell = 0; cell < cells; ++cell) {
     Variant variant = variant_of(sweep, cell, world_size);

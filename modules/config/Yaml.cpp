@@ -1,6 +1,10 @@
 #include "config/Yaml.hpp"
 
+#include <sstream>
+#include <vector>
+
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/Error.hpp"
@@ -20,6 +24,32 @@ constexpr std::size_t kLongestKey = 100;
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
   const std::string place = mark.is_null() ? name : fmt::format("{}:{}", name, mark.line + 1);
   throw UsageError(fmt::format("{}: cannot be read as YAML", place), why);
+}
+
+/// Where documents begin.
+class DocumentBegins : public YAML::EventHandler {
+ public:
+  std::vector<YAML::Mark> marks;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { marks.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// At a character that has no place there, such as a comma in front, the library finds one empty document after the
+/// other and never ends (YAML::LoadAll), so no more than two are looked for.
+void require_one_document(const std::string& text, const std::string& name) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentBegins begins;
+  if (parser.HandleNextDocument(begins) && parser.HandleNextDocument(begins))
+    fail(name, begins.marks.back(), "a deck is one YAML document");
 }
 
 /// From the library's graph, in which an alias is one node however often it is used, to a tree.
@@ -92,9 +122,8 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
 
 Value parse_yaml(const std::string& text, const std::string& name) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) fail(name, documents[1].Mark(), "a deck is one YAML document");
-    return documents.empty() ? Value{} : Expansion(name).tree(documents.front(), 0);
+    require_one_document(text, name);
+    return Expansion(name).tree(YAML::Load(text), 0);
   } catch (const YAML::Exception& error) {
     fail(name, error.mark, error.msg);
   }

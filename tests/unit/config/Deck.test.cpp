@@ -46,6 +46,8 @@ TEST(Deck, RefusesWhatIsNoDeck) {
   EXPECT_THROW(deck_of("just text"), UsageError);
   EXPECT_THROW(deck_of("[1, 2]"), UsageError);
   EXPECT_THROW(deck_of("a: 1\n---\nb: 2\n"), UsageError);
+  for (const char* text : {",x", "a: 1\n,", "]", "a: 1\n}"})  // at which yaml-cpp does not move on
+    EXPECT_THROW(deck_of(text), UsageError) << text;
   EXPECT_THROW(deck_of("a: &x [*x]\n"), UsageError);
   EXPECT_THROW(deck_of("? [a, b]\n: 1\n"), UsageError);
   EXPECT_EQ(deck_of("").root(), Value::map());
