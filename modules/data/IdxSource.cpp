@@ -64,8 +64,6 @@ IdxSource::IdxSource(const std::string& images, const std::string& labels)
   if (num_labels != count)
     throw DataError(fmt::format("{} and {} do not fit each other", images, labels),
                     fmt::format("{} images and {} labels", count, num_labels));
-  if (rows == 0 || columns == 0)
-    throw DataError(fmt::format("{} cannot be used", images), fmt::format("its images are {} x {}", rows, columns));
   check_picture_size(images, rows, columns);
   shape_ = {rows, columns, 1};
   labels_ = read_bytes(label_input, kLabelHeaderBytes, count);
