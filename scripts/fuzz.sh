@@ -39,9 +39,10 @@ can_fuzz || die "clang++ with libFuzzer is needed. Debian 12: apt-get install cl
 run_target() {
   local target=$1 work=$build/corpus/$1 known=$root/tests/fuzz/corpus/$1
   mkdir -p "$work" "$build/findings" "$build/logs"
-  ASAN_OPTIONS=max_allocation_size_mb=1024 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  ASAN_OPTIONS=max_allocation_size_mb=1024:malloc_context_size=5 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     "$build/fuzz/fuzz_$target" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
-    -print_final_stats=1 -artifact_prefix="$build/findings/$target-" "$work" "$known" >"$build/logs/$target" 2>&1 || true
+    -print_final_stats=1 -artifact_prefix="$build/findings/$target-" "$work" "$known" \
+    >"$build/logs/$target" 2>&1 || true
 }
 export -f run_target
 export build root seed

@@ -19,6 +19,7 @@ namespace {
 constexpr int kMaxDepth = 64;
 /// A few lines of aliases of aliases would otherwise become billions of values.
 constexpr int kMostValues = 20'000;
+constexpr std::size_t kMostBytes = 16 << 20;
 constexpr std::size_t kLongestKey = 100;
 
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
@@ -63,8 +64,7 @@ class Expansion {
       fail(name_, node.Mark(),
            fmt::format("it has more than {} values when its aliases are expanded", grouped(kMostValues)));
     if (node.IsMap()) return map(node, depth);
-    if (node.IsScalar())  // "!" is yaml-cpp's mark of a quoted or block scalar
-      return Value::scalar(node.Scalar(), node.Tag() == "!" ? Value::Quoting::quoted : Value::Quoting::plain);
+    if (node.IsScalar()) return scalar(node);
     Value value;
     if (!node.IsSequence()) return value;
     value.kind = Value::Kind::list;
@@ -74,11 +74,24 @@ class Expansion {
   }
 
  private:
+  void count_text(const std::string& text, const YAML::Mark& mark) {
+    num_bytes_ += text.size();
+    if (num_bytes_ > kMostBytes)
+      fail(name_, mark, fmt::format("it has more than {} MiB of text when its aliases are expanded", kMostBytes >> 20));
+  }
+
+  Value scalar(const YAML::Node& node) {
+    count_text(node.Scalar(), node.Mark());
+    const bool is_quoted = node.Tag() == "!";  // yaml-cpp's mark of quoted and block scalars
+    return Value::scalar(node.Scalar(), is_quoted ? Value::Quoting::quoted : Value::Quoting::plain);
+  }
+
   Value map(const YAML::Node& node, int depth) {
     Value value = Value::map();
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) fail(name_, entry.first.Mark(), "a key must be a single word");
       const std::string& key = entry.first.Scalar();
+      count_text(key, entry.first.Mark());
       if (value.find(key) != nullptr)
         fail(name_, entry.first.Mark(),
              fmt::format("the key '{}' appears twice in the same section", shown(key, kLongestKey)));
@@ -90,6 +103,7 @@ class Expansion {
 
   const std::string& name_;
   int num_values_ = 0;
+  std::size_t num_bytes_ = 0;
 };
 
 void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {

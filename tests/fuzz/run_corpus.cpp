@@ -13,14 +13,20 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
 
+#ifdef __SANITIZE_ADDRESS__
+constexpr rlim_t kMemory = RLIM_INFINITY;  // the sanitizer's own is larger than any bound
+#else
+constexpr rlim_t kMemory = 1 << 30;
+#endif
+
 int main(int count, char** arguments) {
   namespace fs = std::filesystem;
   if (count != 2) {
     std::fprintf(stderr, "usage: %s CORPUS_FOLDER\n", arguments[0]);
     return 2;
   }
-  const rlimit one_gigabyte{1 << 30, 1 << 30};
-  setrlimit(RLIMIT_DATA, &one_gigabyte);
+  const rlimit memory{kMemory, kMemory};
+  setrlimit(RLIMIT_DATA, &memory);
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(arguments[1]))
     files.push_back(entry.path());

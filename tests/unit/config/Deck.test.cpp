@@ -54,6 +54,14 @@ TEST(Deck, RefusesWhatIsNoDeck) {
   EXPECT_EQ(deck_of("# only a comment\n").root(), Value::map());
 }
 
+TEST(Deck, RefusesATextThatAliasesMakeHuge) {
+  std::string text = "a: &x " + std::string(1 << 20, 'x') + "\nb: [*x";
+  for (int i = 0; i < 100; ++i)
+    text += ", *x";
+
+  EXPECT_THROW(deck_of(text + "]\n"), UsageError);
+}
+
 TEST(Deck, LoadsAFileAndAppliesOverridesInOrder) {
   const test::ScratchFolder folder;
   const std::string path = folder / "x.yaml";
