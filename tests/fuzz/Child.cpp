@@ -31,7 +31,7 @@ namespace {
 constexpr int kInLibrary = 99, kFinding = 98;
 constexpr unsigned kMostSeconds = 10;
 
-/// The file or signal that ended a child is told by its exit status, so that nothing has to be allocated any more.
+/// Called where a child ends unexpectedly: whether libhdf5 is at work, above which there is only this project's code.
 bool is_inside_library() {
   std::array<void*, 128> frames;
   const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
@@ -49,13 +49,11 @@ void end_child() {
 }
 
 void end_child_by_signal(int signal) {
-  const bool inside = is_inside_library();
-  if (!inside) std::fprintf(stderr, "FINDING: signal %d (%s)\n", signal, strsignal(signal));
-  if (!inside) {
-    std::array<void*, 64> frames;
-    backtrace_symbols_fd(frames.data(), backtrace(frames.data(), static_cast<int>(frames.size())), STDERR_FILENO);
-  }
-  _exit(inside ? kInLibrary : kFinding);
+  if (is_inside_library()) _exit(kInLibrary);
+  std::fprintf(stderr, "FINDING: signal %d (%s)\n", signal, strsignal(signal));
+  std::array<void*, 64> frames;
+  backtrace_symbols_fd(frames.data(), backtrace(frames.data(), static_cast<int>(frames.size())), STDERR_FILENO);
+  _exit(kFinding);
 }
 
 /// What the child has covered is not seen in this process unless it is carried over.
