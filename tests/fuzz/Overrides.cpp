@@ -1,5 +1,6 @@
 // Values of a deck that are replaced on the command line, one a line.
-#include "base/Text.hpp"
+#include <algorithm>
+
 #include "config/Deck.hpp"
 #include "config/RunOptions.hpp"
 #include "fuzz/Target.hpp"

@@ -1,5 +1,7 @@
 // Records of text data sets, from the file to tokens. The first line of an input is the type of the records and the
 // ending of the file's name ("chat .jsonl"), the rest is the file.
+#include <algorithm>
+
 #include "data/RecordEncoder.hpp"
 #include "data/RecordFiles.hpp"
 #include "fuzz/Target.hpp"

@@ -2,6 +2,8 @@
 // pattern, the rest a text.
 #include "text/Regex.hpp"
 
+#include <algorithm>
+
 #include "fuzz/Target.hpp"
 
 namespace multicard::fuzz {
