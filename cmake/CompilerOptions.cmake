@@ -24,7 +24,7 @@ set(_host_language $<COMPILE_LANGUAGE:C,CXX>)
 target_compile_options(multicard_options INTERFACE
   "$<${_host_language}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wundef>"
   # g++ 12 reports copies inside std::string (GCC bugs 105329, 105651).
-  "$<${_host_language}:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>"
+  "$<$<OR:$<COMPILE_LANG_AND_ID:C,GNU>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>"
   $<$<AND:${_host_language},$<BOOL:${MULTICARD_WERROR}>>:-Werror>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>  # ccache needs it to see a precompiled header
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>

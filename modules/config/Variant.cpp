@@ -10,6 +10,7 @@
 
 #include "config/RunOptions.hpp"
 #include "config/Section.hpp"
+#include "config/Yaml.hpp"
 
 namespace multicard {
 
@@ -105,16 +106,40 @@ void order_execution(std::vector<Variant>& variants) {
     variants[order[i]].execution = static_cast<int>(i);
 }
 
+/// About the bytes of one run's deck, as text.
+std::size_t bytes_of_run(const SweepOptions& sweep) {
+  std::size_t bytes = sweep.base.to_yaml().size();
+  for (const SweepAxis& axis : sweep.axes) {
+    std::size_t longest = 0;
+    for (const Value& value : axis.values)
+      longest = std::max(longest, emit_inline(value).size());
+    bytes += longest;
+  }
+  return bytes;
+}
+
+/// All combinations of the axes' values; refused before their number can overflow, or their decks fill the memory.
+std::size_t count_cells(const SweepOptions& sweep) {
+  constexpr std::size_t kMostRuns = 10'000, kMostBytes = 100 << 20;
+  const auto repeat = static_cast<std::size_t>(sweep.repeat);
+  std::size_t cells = 1;
+  for (const SweepAxis& axis : sweep.axes) {
+    cells *= axis.values.size();
+    if (cells * repeat > kMostRuns)
+      throw UsageError(fmt::format("deck {}: the sweep has more than {} runs", sweep.base.name(), kMostRuns), "",
+                       "Take values from its axes.");
+  }
+  if (cells * repeat * bytes_of_run(sweep) > kMostBytes)
+    throw UsageError(fmt::format("deck {}: the decks of its {} runs are too large", sweep.base.name(), cells * repeat),
+                     fmt::format("together more than {} MiB", kMostBytes >> 20));
+  return cells;
+}
+
 }  // namespace
 
 std::vector<Variant> expand(SweepOptions sweep, int world_size) {
   count_all_ranks(sweep, world_size);
-  std::size_t cells = 1;
-  for (const SweepAxis& axis : sweep.axes)
-    cells *= axis.values.size();
-  if (cells * static_cast<std::size_t>(sweep.repeat) > 10'000)
-    throw UsageError(fmt::format("deck {}: the sweep has {} runs", sweep.base.name(), cells * sweep.repeat),
-                     "at most 10000 fit", "Take values from its axes.");
+  const std::size_t cells = count_cells(sweep);
   std::vector<Variant> variants;
   for (std::size_t cell = 0; cell < cells; ++cell) {
     Variant variant = variant_of(sweep, cell, world_size);

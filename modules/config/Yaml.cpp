@@ -1,6 +1,10 @@
 #include "config/Yaml.hpp"
 
+#include <sstream>
+#include <vector>
+
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/Error.hpp"
@@ -16,6 +20,7 @@ namespace {
 constexpr int kMaxDepth = 64;
 /// A few lines of aliases of aliases would otherwise become billions of values.
 constexpr int kMostValues = 20'000;
+constexpr std::size_t kMostBytes = 16 << 20;
 constexpr std::size_t kLongestKey = 100;
 
 [[noreturn]] void fail(const std::string& name, const YAML::Mark& mark, const std::string& why) {
@@ -38,6 +43,32 @@ void require_utf8(const std::string& text, const std::string& name) {
   }
 }
 
+/// Where documents begin.
+class DocumentBegins : public YAML::EventHandler {
+ public:
+  std::vector<YAML::Mark> marks;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { marks.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// At a character that has no place there, such as a comma in front, the library finds one empty document after the
+/// other and never ends (YAML::LoadAll), so no more than two are looked for.
+void require_one_document(const std::string& text, const std::string& name) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentBegins begins;
+  if (parser.HandleNextDocument(begins) && parser.HandleNextDocument(begins))
+    fail(name, begins.marks.back(), "a deck is one YAML document");
+}
+
 /// From the library's graph, in which an alias is one node however often it is used, to a tree.
 class Expansion {
  public:
@@ -49,8 +80,7 @@ class Expansion {
       fail(name_, node.Mark(),
            fmt::format("it has more than {} values when its aliases are expanded", grouped(kMostValues)));
     if (node.IsMap()) return map(node, depth);
-    if (node.IsScalar())  // "!" is yaml-cpp's mark of a quoted or block scalar
-      return Value::scalar(node.Scalar(), node.Tag() == "!" ? Value::Quoting::quoted : Value::Quoting::plain);
+    if (node.IsScalar()) return scalar(node);
     Value value;
     if (!node.IsSequence()) return value;
     value.kind = Value::Kind::list;
@@ -60,11 +90,24 @@ class Expansion {
   }
 
  private:
+  void count_text(const std::string& text, const YAML::Mark& mark) {
+    num_bytes_ += text.size();
+    if (num_bytes_ > kMostBytes)
+      fail(name_, mark, fmt::format("it has more than {} MiB of text when its aliases are expanded", kMostBytes >> 20));
+  }
+
+  Value scalar(const YAML::Node& node) {
+    count_text(node.Scalar(), node.Mark());
+    const bool is_quoted = node.Tag() == "!";  // yaml-cpp's mark of quoted and block scalars
+    return Value::scalar(node.Scalar(), is_quoted ? Value::Quoting::quoted : Value::Quoting::plain);
+  }
+
   Value map(const YAML::Node& node, int depth) {
     Value value = Value::map();
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) fail(name_, entry.first.Mark(), "a key must be a single word");
       const std::string& key = entry.first.Scalar();
+      count_text(key, entry.first.Mark());
       if (value.find(key) != nullptr)
         fail(name_, entry.first.Mark(),
              fmt::format("the key '{}' appears twice in the same section", shown(key, kLongestKey)));
@@ -76,6 +119,7 @@ class Expansion {
 
   const std::string& name_;
   int num_values_ = 0;
+  std::size_t num_bytes_ = 0;
 };
 
 void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
@@ -109,9 +153,8 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
 Value parse_yaml(const std::string& text, const std::string& name) {
   require_utf8(text, name);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) fail(name, documents[1].Mark(), "a deck is one YAML document");
-    return documents.empty() ? Value{} : Expansion(name).tree(documents.front(), 0);
+    require_one_document(text, name);
+    return Expansion(name).tree(YAML::Load(text), 0);
   } catch (const YAML::Exception& error) {
     fail(name, error.mark, error.msg);
   }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "data/ImageCodec.hpp"
 
 namespace multicard {
 
@@ -33,6 +35,18 @@ void check_magic(const std::string& path, std::uint32_t found, std::uint32_t wan
                   exchanged ? "Exchange --images and --labels." : "");
 }
 
+/// Memory grows with what is there, not with what a header promises.
+std::vector<std::uint8_t> read_bytes(SeekableInput& input, std::uint64_t offset, std::size_t count) {
+  constexpr std::size_t kPiece = 1 << 20;
+  std::vector<std::uint8_t> bytes;
+  while (bytes.size() < count) {
+    const std::size_t begin = bytes.size();
+    bytes.resize(std::min(count, begin + kPiece));
+    input.read(offset + begin, std::span(bytes).subspan(begin));
+  }
+  return bytes;
+}
+
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -50,12 +64,9 @@ IdxSource::IdxSource(const std::string& images, const std::string& labels)
   if (num_labels != count)
     throw DataError(fmt::format("{} and {} do not fit each other", images, labels),
                     fmt::format("{} images and {} labels", count, num_labels));
-  constexpr std::uint32_t kLargestSide = 1 << 16;
-  if (rows == 0 || columns == 0 || rows > kLargestSide || columns > kLargestSide)
-    throw DataError(fmt::format("{} cannot be used", images), fmt::format("its images are {} x {}", rows, columns));
+  check_picture_size(images, rows, columns);
   shape_ = {rows, columns, 1};
-  labels_.resize(count);
-  label_input.read(kLabelHeaderBytes, labels_);
+  labels_ = read_bytes(label_input, kLabelHeaderBytes, count);
   label_input.expect_end(kLabelHeaderBytes + count);
 }
 

@@ -1,15 +1,11 @@
 #include "state/PeftAdapter.hpp"
 
-#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
 #include "base/Error.hpp"
-#include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorProblems.hpp"
 
@@ -19,129 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using nlohmann::json;
-
-constexpr const char* kPeftVersion = "0.21.2";  // whose layout this is
-constexpr const char* kAllLinear = "all-linear";
 const std::string kPrefix = "base_model.model.";
 const std::string kSuffixA = ".lora_A.weight", kSuffixB = ".lora_B.weight";
-
-/// Settings that change what an adapter computes; each has to be absent, null, false or empty.
-constexpr const char* kUnsupported[] = {"alora_invocation_tokens",
-                                        "arrow_config",
-                                        "fan_in_fan_out",
-                                        "kasa_config",
-                                        "layer_replication",
-                                        "lora_bias",
-                                        "modules_to_save",
-                                        "monteclora_config",
-                                        "target_parameters",
-                                        "trainable_token_indices",
-                                        "use_bdlora",
-                                        "use_dora",
-                                        "use_qalora",
-                                        "alpha_pattern",
-                                        "rank_pattern",
-                                        "velora_config"};
-
-/// Settings that leave out some of the targets; which, the tensors tell.
-constexpr const char* kSelections[] = {"exclude_modules", "layers_pattern", "layers_to_transform"};
-
-/// Initialisations that subtract the adapter's start from the base model, which is then another than the one named.
-const std::set<std::string> kChangesBase{"pissa", "olora", "corda", "loftq", "lora_ga"};
-
-/// Reads one adapter_config.json.
-class ConfigReader {
- public:
-  ConfigReader(const json& config, const std::string& origin) : config_(config), origin_(origin) {}
-
-  AdapterConfig read() const {
-    require_supported();
-    AdapterConfig config;
-    config.rank = static_cast<int>(number("r", 8, 1, 1 << 20));
-    config.alpha = number("lora_alpha", 8, -1e12, 1e12);
-    config.dropout = number("lora_dropout", 0, 0, 1);
-    config.rslora = is_set("use_rslora");
-    config.base_model = text("base_model_name_or_path");
-    read_targets(config);
-    for (const char* key : kSelections)
-      config.selects_layers = config.selects_layers || is_set(key);
-    if (!is_integer("r")) refuse("r", "it is not a whole number");
-    if (config.dropout == 1) refuse("lora_dropout", "it is not below 1");
-    return config;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& key, const std::string& why) const {
-    throw DataError(fmt::format("{}: {} cannot be used", origin_, key), why);
-  }
-
-  const json* find(const std::string& key) const {
-    const auto found = config_.find(key);
-    return found == config_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  bool is_set(const std::string& key) const {
-    const json* value = find(key);
-    if (value == nullptr) return false;
-    return value->is_boolean() ? value->get<bool>() : !(value->is_structured() && value->empty());
-  }
-
-  bool is_integer(const std::string& key) const {
-    const json* value = find(key);
-    return value == nullptr || value->is_number_integer();
-  }
-
-  double number(const std::string& key, double fallback, double least, double most) const {
-    const json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_number()) refuse(key, "it is not a number");
-    const auto given = value->get<double>();
-    if (!(given >= least && given <= most)) refuse(key, fmt::format("{} is impossible", value->dump()));
-    return given;
-  }
-
-  std::string text(const std::string& key) const {
-    const json* value = find(key);
-    if (value == nullptr) return "";
-    if (!value->is_string()) refuse(key, "it is not text");
-    return value->get<std::string>();
-  }
-
-  void require_supported() const {
-    if (text("peft_type") != "LORA") refuse("peft_type", "only LORA is supported");
-    for (const char* key : kUnsupported)
-      if (is_set(key)) refuse(key, "adapters with this setting are not supported");
-    if (const std::string bias = text("bias"); !bias.empty() && bias != "none")
-      refuse("bias", "only \"none\" is supported");
-    const json* start = find("init_lora_weights");
-    if (start == nullptr || !start->is_string()) return;
-    std::string name = start->get<std::string>();
-    name = name.substr(0, name.find("_niter"));
-    if (kChangesBase.contains(name))
-      refuse("init_lora_weights", fmt::format("\"{}\" belongs to a changed base model", name));
-  }
-
-  void read_targets(AdapterConfig& config) const {
-    const json* targets = find("target_modules");
-    if (targets == nullptr) {
-      config.targets = {"q_proj", "v_proj"};  // PEFT's choice for Llama, Mistral and Qwen2
-    } else if (targets->is_string()) {
-      config.targets = {targets->get<std::string>()};
-      config.target_kind = config.targets[0] == kAllLinear ? TargetKind::names : TargetKind::pattern;
-    } else {
-      if (!targets->is_array()) refuse("target_modules", "it is neither a list nor a string");
-      for (const json& target : *targets) {
-        if (!target.is_string()) refuse("target_modules", "it holds something that is not text");
-        config.targets.push_back(target.get<std::string>());
-      }
-    }
-    if (config.targets.empty() || config.targets[0].empty()) refuse("target_modules", "it names no layer");
-  }
-
-  const json& config_;
-  const std::string& origin_;
-};
 
 bool is_float(const SafetensorsEntry& entry) {
   const auto type = scalar_type_of(entry.dtype);
@@ -187,66 +62,6 @@ void require_pair(const SafetensorsFile& file, const std::string& layer, int ran
 }
 
 }  // namespace
-
-double AdapterConfig::scaling() const {
-  return alpha / (rslora ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
-}
-
-AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers) {
-  if (config.targets.size() != 1) return config;
-  const std::string target = config.targets[0];
-  std::set<std::string> last_parts;
-  bool is_end = false;
-  for (const std::string& layer : layers) {
-    last_parts.insert(layer.substr(layer.rfind('.') + 1));
-    is_end = is_end || layer == target || layer.ends_with("." + target);
-  }
-  if (target == kAllLinear)
-    config.targets.assign(last_parts.begin(), last_parts.end());
-  else
-    config.target_kind = is_end ? TargetKind::names : TargetKind::pattern;
-  return config;
-}
-
-AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin) {
-  try {
-    const json config = json::parse(text);
-    if (!config.is_object())
-      throw DataError(fmt::format("{} is not a PEFT configuration", origin), "it is not a JSON object");
-    return ConfigReader(config, origin).read();
-  } catch (const json::exception& error) {
-    throw DataError(fmt::format("{} is not a PEFT configuration", origin), reason_of(error));
-  }
-}
-
-std::string adapter_config_json(const AdapterConfig& config) {
-  const bool is_one_text = config.target_kind == TargetKind::pattern || config.targets.at(0) == kAllLinear;
-  const json targets = is_one_text ? json(config.targets.at(0)) : json(config.targets);
-  const bool is_whole = config.alpha == std::floor(config.alpha) && std::abs(config.alpha) < 1e15;
-  const json none;
-  const json content = {{"alpha_pattern", json::object()},
-                        {"auto_mapping", none},
-                        {"base_model_name_or_path", config.base_model.empty() ? none : json(config.base_model)},
-                        {"bias", "none"},
-                        {"fan_in_fan_out", false},
-                        {"inference_mode", true},
-                        {"init_lora_weights", true},
-                        {"layers_pattern", none},
-                        {"layers_to_transform", none},
-                        {"lora_alpha", is_whole ? json(static_cast<std::int64_t>(config.alpha)) : json(config.alpha)},
-                        {"lora_dropout", config.dropout},
-                        {"modules_to_save", none},
-                        {"peft_type", "LORA"},
-                        {"peft_version", kPeftVersion},
-                        {"r", config.rank},
-                        {"rank_pattern", json::object()},
-                        {"revision", none},
-                        {"target_modules", targets},
-                        {"task_type", "CAUSAL_LM"},
-                        {"use_dora", false},
-                        {"use_rslora", config.rslora}};
-  return json_text(content, 2);
-}
 
 PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::string& file)
     : folder_(std::move(folder)), config_(std::move(config)), file_(require_file(folder_, file)) {}

@@ -15,6 +15,7 @@
 #include "results/Columns.hpp"
 #include "state/NamedTensor.hpp"
 #include "tasks/MemoryNeed.hpp"
+#include "train/CheckpointParts.hpp"
 #include "train/CheckpointStore.hpp"
 #include "train/Task.hpp"
 

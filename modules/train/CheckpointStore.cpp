@@ -17,6 +17,7 @@
 #include "io/Sha256.hpp"
 #include "state/TensorFile.hpp"
 #include "train/CheckpointFolder.hpp"
+#include "train/CheckpointParts.hpp"
 
 namespace multicard {
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "state/NamedTensor.hpp"
 
 namespace multicard {
 
@@ -32,11 +31,7 @@ struct TrainerState {
   std::optional<CheckpointOrigin> origin = {};    ///< none for a run that began anew
 };
 
-/// One tensor file of a checkpoint.
-struct CheckpointPart {
-  std::string file;  ///< "model.safetensors", "optimizer.safetensors", ...
-  NamedTensors tensors;
-};
+struct CheckpointPart;  // train/CheckpointParts.hpp, which needs LibTorch
 using CheckpointParts = std::vector<CheckpointPart>;
 
 inline constexpr const char* kStateFile = "trainer.json";

@@ -8,6 +8,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
+#include "train/CheckpointParts.hpp"
 #include "train/CheckpointStore.hpp"
 
 namespace multicard {

@@ -225,7 +225,8 @@ class Limits(CommandTest):
         codes = {}
         for limit in range(10, 20):
             arguments = ["setpriv", "--reuid=65533", "--clear-groups", "--inh-caps=" + rights,
-                         "--ambient-caps=" + rights, "bash", "-c", 'ulimit -u "$0"; exec "$@"', str(limit), MULTICARD, "run", self.deck,
+                         "--ambient-caps=" + rights, "bash", "-c", 'ulimit -u "$0"; exec "$@"', str(limit), MULTICARD,
+                         "run", self.deck,
                          "run.resume=never", "data.workers=4", "run.output=" + self.path("limit%d" % limit)]
             done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
             codes[limit] = done.returncode

@@ -60,10 +60,20 @@ TEST(Deck, RefusesWhatIsNoDeck) {
   EXPECT_THROW(deck_of("just text"), UsageError);
   EXPECT_THROW(deck_of("[1, 2]"), UsageError);
   EXPECT_THROW(deck_of("a: 1\n---\nb: 2\n"), UsageError);
+  for (const char* text : {",x", "a: 1\n,", "]", "a: 1\n}"})  // at which yaml-cpp does not move on
+    EXPECT_THROW(deck_of(text), UsageError) << text;
   EXPECT_THROW(deck_of("a: &x [*x]\n"), UsageError);
   EXPECT_THROW(deck_of("? [a, b]\n: 1\n"), UsageError);
   EXPECT_EQ(deck_of("").root(), Value::map());
   EXPECT_EQ(deck_of("# only a comment\n").root(), Value::map());
+}
+
+TEST(Deck, RefusesATextThatAliasesMakeHuge) {
+  std::string text = "a: &x " + std::string(1 << 20, 'x') + "\nb: [*x";
+  for (int i = 0; i < 100; ++i)
+    text += ", *x";
+
+  EXPECT_THROW(deck_of(text + "]\n"), UsageError);
 }
 
 TEST(Deck, LoadsAFileAndAppliesOverridesInOrder) {

@@ -63,6 +63,20 @@ std::vector<int> ranks_in(const std::vector<Variant>& variants) {
   return ranks;
 }
 
+TEST(Sweep, IsRefusedWhenItHasMoreRunsThanANumberCanSay) {
+  std::string axes;
+  for (int i = 0; i < 64; ++i)
+    axes += "data.k" + std::to_string(i) + ": [1, 2], ";
+
+  EXPECT_THROW(expand(sweep_of("sweep: {" + axes + "}"), 1), UsageError);
+}
+
+TEST(Sweep, IsRefusedWhenItsDecksWouldFillTheMemory) {
+  const std::string base = "{run: {epochs: 3}, model: {freeze: [" + std::string(1 << 20, 'x') + "]}}";
+
+  EXPECT_THROW(expand(sweep_of("sweep: {run.seed: [1, 2]}\nrepeat: 100\n", base), 1), UsageError);
+}
+
 TEST(Sweep, CountsUpToTheWorldWhenAllRanksAreAskedFor) {
   EXPECT_EQ(ranks_in(expand(sweep_of("sweep: {ranks: all}"), 3)), (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(ranks_in(expand(sweep_of("sweep: {ranks: all}"), 1)), std::vector<int>{1});

@@ -12,6 +12,7 @@
 #include "io/Sha256.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
+#include "train/CheckpointParts.hpp"
 
 namespace multicard {
 namespace {
