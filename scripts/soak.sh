@@ -3,10 +3,11 @@
 # starts each again until it is done: what it leaves must equal, bit for bit, what is left without a disturbance. Prints
 # what was disturbed how often; ends with 1 if anything differed. docs/reliability.md has the figures.
 #
-# usage: scripts/soak.sh [MINUTES] [--seed N] [--only NAME]
-#   MINUTES      10 unless given
-#   --seed N     repeats the choices of an earlier run; their moments depend on the machine
-#   --only NAME  one of 'image run', 'LoRA run', 'sweep', 'prepare images', 'prepare text'
+# usage: scripts/soak.sh [MINUTES] [--seed N] [--only NAME] [--disturbances N]
+#   MINUTES           10 unless given
+#   --seed N          repeats the choices of an earlier run; their moments depend on the machine
+#   --only NAME       one of 'image run', 'LoRA run', 'sweep', 'prepare images', 'prepare text'
+#   --disturbances N  ends after so many, if time is left
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

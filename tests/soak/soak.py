@@ -2,7 +2,7 @@
 """Disturbs runs, sweeps and prepare at random moments until the time is over, starts each again until it is done, and
 compares what it leaves with what the undisturbed one left: bit for bit. Standard library only.
 
-usage: soak.py MINUTES [--seed N] [--only NAME]   MULTICARD_BIN is the folder of the programs
+usage: soak.py MINUTES [--seed N] [--only NAME] [--disturbances N]   MULTICARD_BIN is the folder of the programs
 """
 
 import argparse
@@ -144,6 +144,13 @@ def all_work(scratch):
     ]
 
 
+def let_variants_start_again(output):
+    """A sweep gives up a variant during which the job ended twice, unless its mark is removed (docs/exit_codes.md)."""
+    for mark in Path(output).glob("partial/*.running"):
+        if mark.read_text() != "1":
+            mark.unlink()
+
+
 def kill_rank(process, dice):
     ranks = ranks_of(process)
     if ranks:
@@ -189,6 +196,7 @@ class Soak:
         self.scratch, self.dice = scratch, dice
         self.counts, self.codes, self.done, self.failures = (collections.Counter() for _ in range(4))
         self.log = open(os.path.join(scratch, "log"), "w+")
+        self.next_line = 60
 
     def end(self, process):
         """Waits for the job, and for ranks that outlive a killed launcher."""
@@ -225,6 +233,7 @@ class Soak:
         output = os.path.join(self.scratch, "out")
         shutil.rmtree(output, ignore_errors=True)
         for life in range(100):
+            let_variants_start_again(output)
             process = start(work.ranks, work.arguments(output), self.log)
             if life < MOST_DISTURBANCES:
                 self.disturb(work, process)
@@ -241,8 +250,18 @@ class Soak:
         self.done[work.name] += 1
         return None
 
+    def num_disturbances(self):
+        return sum(self.counts.values())
+
+    def tell(self, seconds):
+        """A line every minute."""
+        if seconds >= self.next_line:
+            print("%3.0f min, %d disturbances, %d done bit-equal, %d failures" % (
+                seconds / 60, self.num_disturbances(), sum(self.done.values()), sum(self.failures.values())), flush=True)
+            self.next_line = seconds + 60
+
     def report(self, seconds):
-        print("\n%.0f minutes, %d disturbances:" % (seconds / 60, sum(self.counts.values())))
+        print("\n%.0f minutes, %d disturbances:" % (seconds / 60, self.num_disturbances()))
         for title, table in (("disturbances", self.counts), ("exit codes", self.codes), ("done, bit-equal", self.done),
                              ("failures", self.failures)):
             print("  %-16s %s" % (title, ", ".join("%s: %d" % (key, table[key]) for key in sorted(table, key=str))
@@ -254,6 +273,7 @@ def main():
     parser.add_argument("minutes", type=float)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", help="one kind of work, such as 'LoRA run'")
+    parser.add_argument("--disturbances", type=int, default=sys.maxsize, help="end after so many, if time is left")
     options = parser.parse_args()
     scratch = tempfile.mkdtemp(prefix="multicard-soak-")
     soak = Soak(scratch, random.Random(options.seed))
@@ -263,12 +283,16 @@ def main():
         work.run_undisturbed(os.path.join(scratch, "whole-%d" % number), soak.log)
         print("%-16s undisturbed in %.1f s" % (work.name, work.seconds), flush=True)
     begin = time.time()
-    while time.time() - begin < 60 * options.minutes:
-        work = soak.dice.choice(works)
-        try:
-            soak.episode(work)
-        except AssertionError as error:
-            soak.fail(work, str(error))
+    try:
+        while time.time() - begin < 60 * options.minutes and soak.num_disturbances() < options.disturbances:
+            work = soak.dice.choice(works)
+            try:
+                soak.episode(work)
+            except AssertionError as error:
+                soak.fail(work, str(error))
+            soak.tell(time.time() - begin)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
     soak.report(time.time() - begin)
     if not soak.failures:
         shutil.rmtree(scratch)
