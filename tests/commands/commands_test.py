@@ -135,6 +135,7 @@ class Data(CommandTest):
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
         self.assertIn("ended by signal 15", err)
+        self.assertNotIn("MPI_ABORT", err)
         self.assertEqual(os.listdir(self.path("new")), [])
 
     def test_weights_that_do_not_fit(self):
