@@ -83,7 +83,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
-                   "Tokens of a sequence at most: longer ones are cut, texts are split");
+                   "Most tokens of a sequence: longer ones are cut, texts are split");
   text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
   text->add_option("--split", options->split,
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");

@@ -30,7 +30,7 @@ bool is_pipe(int descriptor) {
 }
 
 /// Whether mpirun itself, rather than a shell or Slurm, has started this process. A rank on a node of its own has Open
-/// MPI's daemon for a parent, whose standard error is no terminal.
+/// MPI's daemon for a parent, whose standard error is not a terminal.
 bool is_child_of_mpirun() {
   if (variable("OMPI_COMM_WORLD_RANK").empty()) return false;
   std::ifstream file(fmt::format("/proc/{}/comm", getppid()));

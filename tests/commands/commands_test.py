@@ -90,7 +90,7 @@ class Environment(CommandTest):
         self.assertEqual(code, 0, err)
         checks = {check["name"]: check for check in json.loads(out)["checks"]}
         self.assertEqual(list(checks), ["GPU path", "driver", "GPUs", "CUDA runtime", "cuDNN", "NCCL", "peer access",
-                                        "NUMA", "a GPU a rank"])
+                                        "NUMA", "GPU per rank"])
         for check in checks.values():
             self.assertEqual(check["ok"] is False, "to_do" in check, check)
 
