@@ -1,7 +1,6 @@
 #include "text/ChatTemplate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -22,8 +21,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* kAssistant = "assistant";
-/// The names under which messages have their reasoning; templates read the first or the second.
-constexpr std::array kReasoning{"reasoning_content", "thinking", "reasoning"};
+constexpr std::string_view kMessages = "messages", kFlag = "add_generation_prompt";
 
 struct Sources {
   std::string chat;
@@ -87,7 +85,7 @@ JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
   if (!message.fields.empty()) {
     const ordered_json fields = parse_ordered_json(message.fields, "a message");
     std::optional<JinjaValue> reasoning;
-    for (const char* name : kReasoning)
+    for (const char* name : kReasoningNames)
       if (const ordered_json* value = reasoning ? nullptr : optional_member(fields, name))
         reasoning = jinja_value(*value);
     if (reasoning) members.emplace_back("thinking", *reasoning);

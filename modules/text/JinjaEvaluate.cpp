@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Utf8.hpp"
 #include "text/JinjaRuntime.hpp"
 #include "text/JinjaText.hpp"
 #include "text/PythonText.hpp"
@@ -187,7 +188,7 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
     if (const auto place = place_of(key, list->items.size())) return list->items[*place];
   } else if (const std::string* text = value.string(); text && key.is_integer()) {
     spend(text->size());
-    const std::size_t length = python_length(*text);
+    const std::size_t length = num_characters(*text);
     if (const auto place = place_of(key, length)) {
       const auto begin = static_cast<std::int64_t>(*place);
       return python_slice(*text, begin, begin + 1, 1);
@@ -211,7 +212,7 @@ JinjaValue JinjaRuntime::slice(const Expression& expression) {
   require_defined(value);
   if (!text && !(list && list->is_sequence())) throw JinjaError(std::string("a slice of a ") + value.type_name());
   if (text) spend(text->size());
-  const auto size = static_cast<std::int64_t>(text ? python_length(*text) : list->items.size());
+  const auto size = static_cast<std::int64_t>(text ? num_characters(*text) : list->items.size());
   const auto given = [&](std::size_t i, std::optional<std::int64_t> otherwise) {
     if (!expression.operands[i]) return otherwise;
     const JinjaValue bound = value_of(*expression.operands[i]);
@@ -348,7 +349,7 @@ bool JinjaRuntime::contains(const JinjaValue& whole, const JinjaValue& part) {
 }
 
 std::int64_t JinjaRuntime::length_of(const JinjaValue& value) {
-  if (const std::string* text = value.string()) return static_cast<std::int64_t>(python_length(*text));
+  if (const std::string* text = value.string()) return static_cast<std::int64_t>(num_characters(*text));
   if (const JinjaDict* dict = value.dict()) return static_cast<std::int64_t>(dict->items.size());
   if (const JinjaList* list = value.list(); list && list->kind != JinjaList::Kind::generator)
     return static_cast<std::int64_t>(list->items.size());

@@ -10,6 +10,7 @@
 #include "base/Utf8.hpp"
 #include "text/ChatTemplate.hpp"
 #include "text/PromptFormat.hpp"
+#include "text/PythonText.hpp"
 
 namespace multicard {
 
@@ -54,7 +55,7 @@ std::vector<Message> completed(const PromptFormat& format, std::span<const Messa
 
 void add_message(PieceList& pieces, const PromptFormat& format, const Message& message) {
   const RoleFormat& role = role_format(format, message.role);
-  const std::string content(format.trims ? trimmed(message.content) : std::string_view(message.content));
+  const std::string content(format.trims ? python_strip(message.content) : std::string_view(message.content));
   pieces.add_context(role.before);
   if (message.role == kAssistant && message.is_trained) {
     pieces.add_target(content + role.end, format.needs_eos);
@@ -197,7 +198,7 @@ std::vector<TextPiece> PromptTemplate::formatted(std::span<const Message> messag
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) pieces.add_context(format_->separator);
     if (i == 0 && !format_->system_prefix.empty())
-      all[i].content = format_->system_prefix + std::string(trimmed(all[i].content));
+      all[i].content = format_->system_prefix + std::string(python_strip(all[i].content));
     if (i == 0 && !format_->system_prefix.empty()) {
       const RoleFormat& role = role_format(*format_, kSystem);
       pieces.add_context(role.before + all[i].content + role.end + role.after);

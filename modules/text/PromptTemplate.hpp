@@ -1,6 +1,7 @@
 #pragma once
 /// \file How an instruction or a conversation becomes text, and which part of it is to be learnt.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,9 @@
 namespace multicard {
 
 struct Message {
+/// The names under which data sets keep a message's reasoning; templates read the first or the second.
+inline constexpr std::array kReasoningNames{"reasoning_content", "thinking", "reasoning"};
+
   std::string role;  ///< system, user, assistant; some templates also know tool
   std::string content;
   std::string fields = {};      ///< further members (tool_calls, name, reasoning_content, ...), a JSON object
