@@ -14,6 +14,10 @@ namespace {
 using Items = std::vector<JinjaValue>;
 
 JinjaValue generator(Items items) {
+Items copied(std::span<const JinjaValue> items) {
+  return {items.begin(), items.end()};
+}
+
   return make_jinja_list(std::move(items), JinjaList::Kind::generator);
 }
 
@@ -64,7 +68,7 @@ JinjaValue length_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 
 JinjaValue list_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("list", {});
-  return make_jinja_list(runtime.items_of(value)->items);
+  return make_jinja_list(copied(runtime.items_of(value)->items));
 }
 
 JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
@@ -72,12 +76,12 @@ JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const Ji
   if (value.is_undefined()) return generator({});
   if (!value.dict()) throw JinjaError(std::string("a ") + value.type_name() + " has no items");
   const JinjaValue pairs = find_jinja_method(value, "items")(runtime, value, {});
-  return generator(pairs.list()->items);
+  return generator(copied(pairs.list()->items));
 }
 
 JinjaValue reverse_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("reverse", {});
-  Items items = runtime.items_of(value)->items;
+  Items items = copied(runtime.items_of(value)->items);
   std::reverse(items.begin(), items.end());
   if (!value.string()) return generator(std::move(items));
   std::string text;

@@ -95,6 +95,7 @@ struct JinjaNode {
 
   Kind kind;
   std::string text = {};
+  bool is_recursive = false;  ///< of a loop
   std::vector<Target> targets = {};
   JinjaExpression::Pointer expression = {};
   std::vector<JinjaExpression::Pointer> more = {};
