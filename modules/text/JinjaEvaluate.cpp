@@ -147,6 +147,8 @@ JinjaValue JinjaRuntime::attribute(const JinjaValue& value, const std::string& n
     return found ? *found : JinjaValue(JinjaUndefined{&name});
   }
   if (const JinjaLoop* loop = value.loop()) return loop_attribute(*loop, name);
+  if (const JinjaList* list = value.list(); list && list->is_group && (name == "grouper" || name == "list"))
+    return list->items[name == "list" ? 1 : 0];
   if (const JinjaFunction method = find_jinja_method(value, name))
     return std::make_shared<const JinjaCallable>(JinjaCallable{method, value});
   return JinjaUndefined{&name};
@@ -157,10 +159,10 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
   if (name == "index0") return count(index);
   if (name == "index") return count(index + 1);
   if (name == "first") return index == 0;
-  if (name == "last") return index + 1 >= size;
-  if (name == "length") return count(size);
   if (name == "last" || name == "nextitem") loop.items->see(index + 2);
   if (name == "length" || name.starts_with("revindex")) loop.items->see_end();
+  if (name == "last") return index + 1 >= size;
+  if (name == "length") return count(size);
   if (name == "revindex") return count(size - index);
   if (name == "revindex0") return count(size - index - 1);
   if (name == "depth") return count(loop.num_around + 1);
@@ -204,13 +206,13 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
 
 JinjaValue JinjaRuntime::slice(const Expression& expression) {
   const JinjaValue value = value_of(*expression.operands[0]);
-  const std::string* text = value.string();
-  const JinjaList* list = value.list();
   if (const JinjaList* growing = value.growing_list(); growing && is_without_beginning(expression)) {
     const auto begin = static_cast<std::size_t>(expression.operands[1]->value.integer());
     const std::size_t size = growing->items.size();
     return std::make_shared<const JinjaList>(growing->part(std::min(begin, size), size));
   }
+  const std::string* text = value.string();
+  const JinjaList* list = value.list();
   require_defined(value);
   if (!text && !(list && list->is_sequence())) throw JinjaError(std::string("a slice of a ") + value.type_name());
   if (text) spend(text->size());
