@@ -80,6 +80,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option(
       "--template", options->prompt_template,
       "alpaca, llama3, chatml, mistral, plain, ...; else the tokenizer folder's chat template, else alpaca");
+  text->add_option("--date", options->date, "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
@@ -188,7 +189,9 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
   generate->add_option("--template", arguments->template_name,
                        "Prompt template; default: that of the training, else the folder's chat template");
-  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is");
+  CLI::Option* date = generate->add_option("--date", arguments->date,
+                                           "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
+  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is")->excludes(date);
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return generate_command(*arguments, world); };

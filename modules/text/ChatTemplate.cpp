@@ -170,8 +170,9 @@ struct ChatTemplate::Rendering {
   }
 };
 
-ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials)
-    : name_(std::move(name)), folder_(std::move(folder)), template_(source) {
+ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials,
+                           const TemplateDate& date)
+    : name_(std::move(name)), folder_(std::move(folder)), template_(source, date) {
   for (const auto& [token, text] : specials) {
     specials_.emplace_back(token, text);
     if (token == "eos_token") eos_ = text;
@@ -179,7 +180,7 @@ ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_vie
   find_end_of_turn();
 }
 
-std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder) {
+std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
   const std::optional<Sources> sources = sources_of(folder);
   if (!sources) return nullptr;
   try {
@@ -306,9 +307,9 @@ std::optional<TextRange> ChatTemplate::content_of(const Rendering& rendering, st
   std::string text;
   try {
     text = rendering.render(std::move(messages), rendering.end).text;
-  } catch (const JinjaError&) {
   } catch (const Exhausted&) {
     throw;
+  } catch (const JinjaError&) {
     return std::nullopt;
   }
   const std::size_t begin = text.find(other);

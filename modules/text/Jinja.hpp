@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "text/JinjaValue.hpp"
+#include "text/TemplateDate.hpp"
 #include "text/TextRange.hpp"
 
 namespace multicard {
@@ -21,7 +22,6 @@ struct JinjaError : std::runtime_error {
 
 struct JinjaProgram;
 
-struct JinjaOutput {
 /// Which shorter texts are wanted beside a whole one: those with only the first items of a list.
 struct JinjaGrowth {
   struct End {
@@ -38,21 +38,23 @@ struct JinjaBeginning {
   std::optional<std::string> rest = {};  ///< nothing where the template objects
 };
 
+struct JinjaOutput {
   std::string text;
   std::vector<TextRange> generated = {};  ///< what stood in {% generation %} blocks
   bool has_hidden_generation = false;     ///< there was such a block in a macro or the like, where it has no place
-};
   /// For each that is wanted; nothing where only another rendering can tell.
   std::vector<std::optional<JinjaBeginning>> beginnings = {};
   std::size_t work = 0;  ///< about the steps that all of it took
+};
 
 /// A parsed template. It renders as the ImmutableSandboxedEnvironment of transformers does (trim_blocks, lstrip_blocks,
 /// loop controls, generation blocks, tojson, raise_exception, strftime_now), except that strftime_now always gives the
-/// same date (kTemplateDate). Any thread.
+/// same date. Any thread.
 class JinjaTemplate {
  public:
+  /// \param date what strftime_now formats, at midnight
   /// \throws JinjaError
-  explicit JinjaTemplate(std::string_view source);
+  explicit JinjaTemplate(std::string_view source, const TemplateDate& date = {});
   ~JinjaTemplate();
   JinjaTemplate(const JinjaTemplate&) = delete;
   JinjaTemplate& operator=(const JinjaTemplate&) = delete;
@@ -74,9 +76,5 @@ class JinjaTemplate {
  private:
   std::unique_ptr<const JinjaProgram> program_;
 };
-
-/// What strftime_now formats: 2024-07-26 00:00:00, the date that Llama's templates have where there is no such
-/// function. Not the current one, so that equal input gives equal tokens.
-inline constexpr std::string_view kTemplateDate = "2024-07-26";
 
 }  // namespace multicard

@@ -252,7 +252,11 @@ JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   return flow;
 }
 
-JinjaTemplate::JinjaTemplate(std::string_view source) : program_(parse_jinja(source)) {}
+JinjaTemplate::JinjaTemplate(std::string_view source, const TemplateDate& date) {
+  std::unique_ptr<JinjaProgram> program = parse_jinja(source);
+  program->date = date;
+  program_ = std::move(program);
+}
 
 JinjaTemplate::~JinjaTemplate() = default;
 

@@ -36,6 +36,7 @@ class JinjaRuntime {
   bool contains(const JinjaValue& whole, const JinjaValue& part);
   /// The length as Python's len() gives it.
   std::int64_t length_of(const JinjaValue& value);
+  const TemplateDate& date() const { return program_.date; }
   JinjaNamespace* make_namespace() { return &namespaces_.emplace_back(); }
   /// @}
 
@@ -44,8 +45,8 @@ class JinjaRuntime {
   using Node = JinjaNode;
   enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
   class HiddenScopes;
-
   struct State;
+
   /// Bounds the recursion of a rendering.
   class Level {
    public:
@@ -90,7 +91,6 @@ class JinjaRuntime {
   Flow render_with(const Node& node);
   Flow render_generation(const Node& node);
 
-  // Expressions (JinjaEvaluate.cpp)
   // Shorter texts (JinjaGrowth.cpp)
   State state() const;
   void go_back_to(State state);
@@ -103,6 +103,7 @@ class JinjaRuntime {
     return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
   }
 
+  // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
   JinjaValue computed(const Expression& expression);
   JinjaValue loop_attribute(const JinjaLoop& loop, const std::string& name) const;
@@ -112,8 +113,8 @@ class JinjaRuntime {
   JinjaArguments arguments_of(const Expression& expression);
   JinjaValue call(const Expression& expression);
   JinjaValue call(const JinjaCallable& callable, const JinjaArguments& arguments);
-  JinjaValue call_macro(const JinjaCallable& callable, const JinjaArguments& arguments);
   JinjaValue call_loop(const JinjaLoop& loop, const JinjaArguments& arguments);
+  JinjaValue call_macro(const JinjaCallable& callable, const JinjaArguments& arguments);
   JinjaValue unary(const Expression& expression);
   JinjaValue binary(const Expression& expression);
   JinjaValue comparison(const Expression& expression);
@@ -133,7 +134,6 @@ class JinjaRuntime {
   int num_captures_ = 0, num_levels_ = 0;
   std::size_t num_steps_ = 0, spent_ = 0;
   std::size_t most_steps_, most_spent_, longest_;
-};
 
   const JinjaGrowth& growth_;
   JinjaLengthSeen growing_;
@@ -141,8 +141,8 @@ class JinjaRuntime {
   bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;
   std::size_t num_looked_ = 0, num_ahead_ = 0;  ///< of what is wanted; of the work, what it took
   std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
+};
 
-/// a operation b of numbers.
 /// What a body writes.
 template <class Body>
 std::string JinjaRuntime::captured(Body&& body) {
@@ -157,6 +157,7 @@ std::string JinjaRuntime::captured(Body&& body) {
   return text;
 }
 
+/// a operation b of numbers.
 JinjaValue jinja_arithmetic(JinjaOperator operation, const JinjaValue& a, const JinjaValue& b);
 
 /// text % values

@@ -123,6 +123,7 @@ struct JinjaProgram {
   JinjaSymbols symbols;
   std::set<std::string, std::less<>> words;  ///< names, attributes and string literals
   bool has_generation = false;
+  TemplateDate date;
 };
 
 std::unique_ptr<JinjaProgram> parse_jinja(std::string_view source);

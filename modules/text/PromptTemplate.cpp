@@ -127,8 +127,8 @@ PromptTemplate PromptTemplate::named(const std::string& name) {
   throw UsageError(fmt::format("there is no template \"{}\"", name), fmt::format("there are {}", join(names, ", ")));
 }
 
-std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder) {
-  const std::shared_ptr<const ChatTemplate> chat_template = ChatTemplate::of_folder(folder);
+std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
+  const std::shared_ptr<const ChatTemplate> chat_template = ChatTemplate::of_folder(folder, date);
   if (!chat_template) return std::nullopt;
   const PromptTemplate own(nullptr, chat_template);
   for (const PromptFormat& format : prompt_formats())
@@ -141,11 +141,11 @@ std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folde
   return own;
 }
 
-PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder) {
+PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder, const TemplateDate& date) {
   std::error_code unused;
   if (name != kOwn && !std::filesystem::is_directory(folder, unused)) return named(name);
   try {
-    const std::optional<PromptTemplate> own = of_folder(folder);
+    const std::optional<PromptTemplate> own = of_folder(folder, date);
     if (own && (name == kOwn || own->name() == name)) return *own;
   } catch (const DataError&) {
     if (name == kOwn) throw;  // another template does not need the folder's
@@ -218,6 +218,12 @@ std::vector<TextPiece> PromptTemplate::formatted(std::span<const Message> messag
 
 bool PromptTemplate::uses(std::string_view word) const {
   return chat_template_ && chat_template_->mentions(word);
+}
+
+void PromptTemplate::require_use_of(const std::string& date) const {
+  if (!date.empty() && !uses("strftime_now"))
+    throw UsageError("--date has no effect", fmt::format("the template {} does not ask for the date", name()),
+                     "Leave --date out, or name the chat template of a folder that asks: --template chat_template.");
 }
 
 bool PromptTemplate::completion_needs_eos() const {
