@@ -66,7 +66,7 @@ Json join_ranks(const std::vector<RankChecks>& ranks, std::size_t index) {
 }
 
 Json sharing_check(const std::vector<RankChecks>& ranks) {
-  constexpr const char* name = "a GPU a rank";
+  constexpr const char* name = "GPU per rank";
   const auto sees_one = [](const RankChecks& rank) { return rank.sees_gpu; };
   if (std::none_of(ranks.begin(), ranks.end(), sees_one)) return {{"name", name}, {"ok", nullptr}, {"found", "no GPU"}};
   if (const auto blind = std::find_if_not(ranks.begin(), ranks.end(), sees_one); blind != ranks.end())

@@ -80,10 +80,11 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option(
       "--template", options->prompt_template,
       "alpaca, llama3, chatml, mistral, plain, ...; else the tokenizer folder's chat template, else alpaca");
+  text->add_option("--date", options->date, "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
-                   "Tokens of a sequence at most: longer ones are cut, texts are split");
+                   "Most tokens of a sequence: longer ones are cut, texts are split");
   text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
   text->add_option("--split", options->split,
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
@@ -188,7 +189,9 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
   generate->add_option("--template", arguments->template_name,
                        "Prompt template; default: that of the training, else the folder's chat template");
-  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is");
+  CLI::Option* date = generate->add_option("--date", arguments->date,
+                                           "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
+  generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is")->excludes(date);
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return generate_command(*arguments, world); };

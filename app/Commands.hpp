@@ -37,6 +37,7 @@ struct GenerateArguments {
   std::string adapter;        ///< PEFT folder; may be empty
   std::string dtype;          ///< empty: the folder's own
   std::string template_name;  ///< empty: that of the training, else the folder's own
+  std::string date;           ///< YYYY-MM-DD, which the template writes; empty: its default
   double temperature = 1.0, top_p = 1.0;
   std::uint64_t seed = 1;
   std::int64_t max_new = 128;

@@ -84,7 +84,8 @@ std::future<std::string> hash_base(const Speaker& speaker) {
 Prompter make_prompter(const GenerateArguments& arguments, const Speaker& speaker) {
   if (arguments.raw) return Prompter(speaker.model);
   const bool is_requested = !arguments.template_name.empty();
-  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.notes.template_name);
+  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.notes.template_name,
+                    arguments.date);
   const std::optional<PromptTemplate>& chosen = prompter.prompt_template();
   if (!chosen) {
     log_info("no template is known for this model: the prompt is continued as it is (--template names one)");

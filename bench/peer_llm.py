@@ -119,7 +119,7 @@ def over_ranks(value, operation, ranks):
 def main():
     options = arguments()
     if options.batch % (options.micro_batch or options.batch):
-        raise SystemExit("peer_llm.py: --batch is no multiple of --micro-batch")
+        raise SystemExit("peer_llm.py: --batch is not a multiple of --micro-batch")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     transformers.utils.logging.disable_progress_bar()
     rank, ranks = 0, 1

@@ -79,8 +79,8 @@ void add_bars(const Study& study, const Measure& measure, const std::string& tit
     if (cells.empty()) continue;
     const bool equal_tokens = length_effects(study).back().equal_tokens();
     chart.title = title;
-    chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece), equal_tokens ? ", equal tokens a step" : "",
-                                 reading_aid(study, cells));
+    chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece),
+                                 equal_tokens ? ", equal tokens per step" : "", reading_aid(study, cells));
     chart.x_name = measure.x_name;
     figures.push_back(figure_of(numbered(measure.id, number++), Section::study, chart, caption));
   }
@@ -93,9 +93,10 @@ void add_data_set_figures(const Study& study, std::vector<Figure>& figures) {
   const std::vector<LengthEffect> effects = length_effects(study);
   if (effects.empty()) return;
   const LengthEffect& last = effects.back();
-  add_bars(study,
-           {"data_sets-time", "milliseconds a step", [](const Cell& cell) { return in_milliseconds(cell.step_time); }},
-           time_title(study, last), "Of the slowest rank. Lengths, padding and imbalance stand in the table.", figures);
+  add_bars(
+      study,
+      {"data_sets-time", "milliseconds per step", [](const Cell& cell) { return in_milliseconds(cell.step_time); }},
+      time_title(study, last), "Of the slowest rank. Lengths, padding and imbalance stand in the table.", figures);
   add_bars(study, {"data_sets-rate", study.rate_unit(), [](const Cell& cell) { return cell.rate; }},
            rate_title(study, last), "Tokens of the input: padding does not count.", figures);
 }

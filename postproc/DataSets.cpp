@@ -111,10 +111,10 @@ std::string explained_text(const Estimate& share) {
 std::string equality_text(const LengthEffect& effect) {
   const std::string deviation = "± " + percent(effect.token_deviation());
   if (effect.token_deviation() <= kHeldEqual)
-    return fmt::format(
-        "Tokens of the input a step are equal within {}, so that their number explains next to none of it.", deviation);
+    return fmt::format("Input tokens per step are equal within {}, so that their number explains next to none of it.",
+                       deviation);
   return fmt::format(
-      "Warning: tokens of the input a step are equal within {} only, not within the ± {} that equal "
+      "Warning: input tokens per step are equal within {} only, not within the ± {} that equal "
       "steps are held to. Compare rates instead of step times.",
       deviation, percent(kHeldEqual));
 }
@@ -163,7 +163,8 @@ HtmlCell share(double value) {
 
 HtmlTable data_sets_table(const Study& study) {
   HtmlTable out{
-      "Data sets: rows and tokens are means a step over all ranks; imbalance is the tokens of the rank with most over "
+      "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of the rank with most "
+      "over "
       "the mean rank's. Click a column header to sort.",
       {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
        study.rate_unit()},
@@ -232,11 +233,11 @@ std::vector<LengthEffect> length_effects(const Study& study) {
 
 std::string fixed_amount(const Study& study) {
   const std::set<std::string> rows = values_of(study, "global_batch");
-  if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " a step";
+  if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " per step";
   const std::vector<LengthEffect> effects = length_effects(study);
   const bool equal = !effects.empty() && std::all_of(effects.begin(), effects.end(),
                                                      [](const LengthEffect& effect) { return effect.equal_tokens(); });
-  return equal ? "equal tokens a step" : std::string();
+  return equal ? "equal tokens per step" : std::string();
 }
 
 std::vector<std::string> data_set_sentences(const Study& study) {

@@ -43,7 +43,7 @@ struct LengthEffect {
 /// One for each number of ranks on which at least two data sets completed.
 std::vector<LengthEffect> length_effects(const Study& study);
 
-/// "8 rows a step" or "equal tokens a step"; empty when it is neither.
+/// "8 rows per step" or "equal tokens per step"; empty when it is neither.
 std::string fixed_amount(const Study& study);
 
 /// What the length effects say.

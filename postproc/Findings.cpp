@@ -43,7 +43,7 @@ std::vector<std::string> learning_answer(const Study& study, const std::vector<s
   return {
       fmt::format("Of {}, {}.", counted(static_cast<long>(configurations.size()), "configuration"),
                   learning_clause(study, configurations)),
-      fmt::format("They differ in {}, which does not change the work: {} to {} {} on {} is no verdict between them.",
+      fmt::format("They differ in {}, which does not change the work: {} to {} {} on {} does not decide between them.",
                   learning_settings(study), significant(least), significant(best.rate.value), study.rate_unit(),
                   counted(best.ranks, "rank"))};
 }

@@ -58,7 +58,7 @@ std::string setting_label(const std::string& key, const std::string& value) {
   if (name == "model") return last_name(value);
   if (name == "image_size") return value + " px";
   if (name == "global_batch") return "batch " + value;
-  if (name == "batch_per_rank") return "batch " + value + " a rank";
+  if (name == "batch_per_rank") return "batch " + value + " per rank";
   if (name == "pin_memory") return value == "true" || value == "1" ? "pinned" : "not pinned";
   if (name == "pipeline") return value + " pipeline";
   if (name == "bucket_mb") return value == "auto" ? "auto buckets" : value + " MB buckets";

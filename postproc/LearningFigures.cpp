@@ -109,7 +109,7 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
                             last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
                             counted(static_cast<long>(loss.values.size()), "step"));
   chart.subtitle = fmt::format("{}{}. {}", common_settings(study, group), common_ranks(cells),
-                               window == 1 ? "One value a step" : fmt::format("Running median of {} steps", window));
+                               window == 1 ? "One value per step" : fmt::format("Running median of {} steps", window));
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;

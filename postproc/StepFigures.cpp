@@ -194,7 +194,7 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       chart.title = phase_title(study, cells);
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
-      chart.x_name = "ms of a step";
+      chart.x_name = "ms per step";
       const Cell* best = fastest(study, group);
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
                                   best ? limit_sentence(study, *best) : std::string(), "Times of a step"));

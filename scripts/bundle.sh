@@ -43,7 +43,7 @@ case $output in
   *)
     bundle=$output
     if [ -e "$bundle" ]; then
-      [ -e "$bundle/.multicard-bundle" ] || die "$bundle exists and is no bundle of multicard: name another folder"
+      [ -e "$bundle/.multicard-bundle" ] || die "$bundle exists and is not a bundle of multicard: name another folder"
       rm -rf "$bundle"
     fi
     ;;

@@ -5,7 +5,7 @@
 # usage: scripts/sign_language.sh [FOLDER | ARCHIVE.tar.gz]
 #   FOLDER is a copy of https://github.com/ardamavi/Sign-Language-Digits-Dataset, ARCHIVE a tarball of one; without
 #   either the photos are fetched from there by git.
-# Finding other photos than those of commit 4b09433e is said and is no error: results then differ.
+# Finding other photos than those of commit 4b09433e is said and is not an error: results then differ.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

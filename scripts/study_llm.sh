@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The study of dataset types: how the kind of text changes the time of a step. Gets model and texts, prepares the shards
-# that are missing, runs both views (equal rows and equal tokens a step) and makes one report of them.
+# that are missing, runs both views (equal rows and equal tokens per step) and makes one report of them.
 #
 # usage: scripts/study_llm.sh [--quick] [--ranks N]
 #   --quick    TinyStories-656K and few steps: minutes on two CPU ranks. Its positions are raised to 4096, so that it
@@ -9,7 +9,7 @@
 #
 # Without GPUs the study is smaller: 4 rows and some 3500 tokens a step, few steps, view b on all ranks only.
 # Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
-# stop: it goes on where it was. $MODEL names another model's folder (its shards and results go to folders that end in
+# stop: it continues where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
 # rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of
 # mpirun, for example "srun --mpi=pmix".
@@ -170,7 +170,7 @@ settle_packed() {
 # goes to standard error.
 equal_tokens() {
   local name rows all longest how packing least mean count length seed got widest comma="" label micro
-  say "      $2 tokens a step"
+  say "      $2 tokens per step"
   while read -r name rows all longest; do
     for how in padded packed; do
       packing=false
@@ -186,7 +186,7 @@ equal_tokens() {
       fi
       read -r count length seed got widest <<<"$count"
       if ! holds "${got:-0} > 0.98 * $2 && ${got:-0} < 1.02 * $2"; then
-        say "no rows of $name, $how, have $2 tokens a step: the nearest have ${got:-none}. Use another \$TOKENS."
+        say "no rows of $name, $how, have $2 tokens per step: the nearest have ${got:-none}. Use another \$TOKENS."
         return 3
       fi
       micro=$((micro_tokens / widest))

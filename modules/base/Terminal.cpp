@@ -14,6 +14,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 
@@ -30,7 +31,7 @@ bool is_pipe(int descriptor) {
 }
 
 /// Whether mpirun itself, rather than a shell or Slurm, has started this process. A rank on a node of its own has Open
-/// MPI's daemon for a parent, whose standard error is no terminal.
+/// MPI's daemon for a parent, whose standard error is not a terminal.
 bool is_child_of_mpirun() {
   if (variable("OMPI_COMM_WORLD_RANK").empty()) return false;
   std::ifstream file(fmt::format("/proc/{}/comm", getppid()));
@@ -56,12 +57,6 @@ bool is_set(const char* name) {
 
 bool mpirun_labels_lines() {
   return is_set("OMPI_MCA_orte_tag_output") || is_set("OMPI_MCA_orte_timestamp_output");
-}
-
-/// Continuation bytes of UTF-8 count as nothing.
-std::size_t num_characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
 }
 
 }  // namespace

@@ -48,10 +48,6 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) {
   return at;
 }
 
-bool is_python_space(char32_t character) {
-  return is_white_space(character) || (character >= 0x1C && character <= 0x1F);
-}
-
 }  // namespace
 
 bool is_valid_utf8(std::string_view text) {
@@ -94,6 +90,11 @@ char32_t next_character(std::string_view text, std::size_t& at) {
   return character;
 }
 
+std::size_t num_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char byte) { return (static_cast<std::uint8_t>(byte) & 0xC0) != 0x80; }));
+}
+
 void append_utf8(std::string& text, char32_t character) {
   const auto add = [&text](char32_t byte) { text += static_cast<char>(static_cast<std::uint8_t>(byte)); };
   if (character < 0x80) return add(character);
@@ -107,25 +108,6 @@ bool is_white_space(char32_t character) {
   return (character >= 0x09 && character <= 0x0D) || character == 0x20 || character == 0x85 || character == 0xA0 ||
          character == 0x1680 || (character >= 0x2000 && character <= 0x200A) || character == 0x2028 ||
          character == 0x2029 || character == 0x202F || character == 0x205F || character == 0x3000;
-}
-
-std::string_view trimmed(std::string_view text) {
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    std::size_t next = begin;
-    if (!is_python_space(next_character(text, next))) break;
-    begin = next;
-  }
-  std::size_t end = text.size();
-  while (end > begin) {
-    std::size_t last = end - 1;
-    while (last > begin && (byte_at(text, last) & 0xC0) == 0x80)
-      --last;
-    std::size_t next = last;
-    if (!is_python_space(next_character(text, next))) break;
-    end = last;
-  }
-  return text.substr(begin, end - begin);
 }
 
 }  // namespace multicard

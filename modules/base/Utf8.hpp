@@ -8,6 +8,9 @@
 
 namespace multicard {
 
+/// What some programs write in front of a text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool is_valid_utf8(std::string_view text);
 /// The text with every maximal broken part replaced by U+FFFD (Unicode 15, chapter 3.9; what Rust and Python do).
 std::string repaired_utf8(std::string_view text);
@@ -18,11 +21,11 @@ std::size_t valid_length(std::string_view text, std::size_t at);
 std::size_t utf8_length(char lead);
 /// The character of valid UTF-8 that starts at `at`; moves `at` behind it.
 char32_t next_character(std::string_view text, std::size_t& at);
+/// How many characters the valid UTF-8 has.
+std::size_t num_characters(std::string_view text);
 void append_utf8(std::string& text, char32_t character);
 
 /// Unicode's White_Space.
 bool is_white_space(char32_t character);
-/// The valid UTF-8 without white space at both ends, as Python's strip() does it.
-std::string_view trimmed(std::string_view text);
 
 }  // namespace multicard

@@ -37,12 +37,8 @@ AbortOnSignal::AbortOnSignal() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  for (const int signal : kSignals) {
-    struct sigaction before {};
-    sigaction(signal, nullptr, &before);
-    const bool is_left_alone = signal == SIGHUP && before.sa_handler == SIG_IGN;
-    if (!is_left_alone) sigaction(signal, &action, nullptr);
-  }
+  for (const int signal : kSignals)
+    handle_signal(signal, action);
   delivered_.emplace();
 }
 

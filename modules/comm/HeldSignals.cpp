@@ -19,6 +19,14 @@ void hold_signals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+struct sigaction handle_signal(int signal, const struct sigaction& action) {
+  struct sigaction before {};
+  sigaction(signal, nullptr, &before);
+  const bool is_left_alone = signal == SIGHUP && before.sa_handler == SIG_IGN;
+  if (!is_left_alone) sigaction(signal, &action, nullptr);
+  return before;
+}
+
 DeliveredSignals::DeliveredSignals() {
   const sigset_t set = held_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, &before_);

@@ -10,6 +10,9 @@ namespace multicard {
 /// may be called before static initialisers.
 void hold_signals();
 
+/// Handles `signal` by `action`, but leaves a SIGHUP alone that is ignored, as nohup wants it. \returns what was there
+struct sigaction handle_signal(int signal, const struct sigaction& action);
+
 /// Lets these signals through to this thread for its lifetime; make one once the handlers are installed.
 class DeliveredSignals {
  public:

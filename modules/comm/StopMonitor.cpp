@@ -31,11 +31,8 @@ StopMonitor::StopMonitor() {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;  // MPI's own system calls continue
   action.sa_handler = on_stop;
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
-    sigaction(kStopSignals[i], nullptr, &g_previous_stop[i]);
-    const bool is_left_alone = kStopSignals[i] == SIGHUP && g_previous_stop[i].sa_handler == SIG_IGN;
-    if (!is_left_alone) sigaction(kStopSignals[i], &action, nullptr);
-  }
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    g_previous_stop[i] = handle_signal(kStopSignals[i], action);
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR2, &action, &g_previous_checkpoint);
   delivered_.emplace();

@@ -30,9 +30,10 @@ std::int64_t find_label_bytes(const std::string& path) {
   const std::int64_t size = size_of(path);
   for (const std::int64_t label_bytes : {1, 2})
     if (size > 0 && size % (label_bytes + kPixelBytes) == 0) return label_bytes;
-  throw DataError(fmt::format("{} is not a CIFAR file, or it is truncated", path),
-                  fmt::format("its {} bytes are no number of records of {} (CIFAR-10) or {} (CIFAR-100) bytes", size,
-                              1 + kPixelBytes, 2 + kPixelBytes));
+  throw DataError(
+      fmt::format("{} is not a CIFAR file, or it is truncated", path),
+      fmt::format("its {} bytes are not a multiple of the {} (CIFAR-10) or {} (CIFAR-100) bytes of a record", size,
+                  1 + kPixelBytes, 2 + kPixelBytes));
 }
 
 /// Empty when there is no such file.
@@ -66,7 +67,7 @@ CifarSource::CifarSource(const std::vector<std::string>& files) {
     const std::int64_t bytes = size_of(path);
     if (bytes % record != 0)
       throw DataError(fmt::format("{} does not fit {}, or it is truncated", path, files.front()),
-                      fmt::format("its {} bytes are no number of records of {} bytes", bytes, record));
+                      fmt::format("its {} bytes are not a multiple of the {} bytes of a record", bytes, record));
     files_.push_back({std::make_unique<SeekableInput>(path), size(), bytes / record});
     read_labels(files_.back());
   }

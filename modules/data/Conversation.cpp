@@ -17,7 +17,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::array kWeights{"weight", "loss_weight", "train"};
-constexpr std::array kReasoning{"reasoning_content", "thinking", "reasoning"};
 
 /// ShareGPT's names, and those that mean the same.
 std::string role_of(const std::string& name) {
@@ -165,7 +164,7 @@ std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conve
 
 bool has_reasoning(const json& record) {
   const auto has = [](const json& message) {
-    return std::any_of(kReasoning.begin(), kReasoning.end(),
+    return std::any_of(kReasoningNames.begin(), kReasoningNames.end(),
                        [&](const char* key) { return is_given(optional_member(message, key)); });
   };
   if (!record.is_object()) return false;

@@ -13,12 +13,6 @@
 
 namespace multicard {
 
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-}  // namespace
-
 std::optional<char> csv_separator(const std::string& path) {
   std::filesystem::path name(path);
   if (name.extension() == ".gz") name = name.stem();

@@ -145,7 +145,6 @@ EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::s
 
 EncodedRecord RecordEncoder::encode_text(const std::string& text, const std::string& name) const {
   if (!is_valid_utf8(text)) throw DataError(fmt::format("{} is not UTF-8 text", name));
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   EncodedRecord encoded;
   encoded.sequence = encode(plain_pieces(text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0)));
   unmask_first(encoded.sequence);

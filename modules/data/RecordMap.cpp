@@ -48,7 +48,7 @@ void move_member(json& object, const std::string& from, const std::string& to) {
   object[to] = std::move(value);
 }
 
-/// Renames the only other name that is there, if the field has a list of messages or is no list.
+/// Renames the only other name that is there, if the field has a list of messages or is not a list.
 void find_synonym(json& record, const Synonyms& one) {
   if (record.contains(one.name) || (one.type == DatasetType::chat && record.contains("conversations"))) return;
   const auto is_there = [&](const char* name) { return record.contains(name); };

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/Utf8.hpp"
+
 namespace multicard {
 
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_space(char byte) {
   return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';

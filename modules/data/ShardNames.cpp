@@ -89,7 +89,7 @@ PendingShards::PendingShards(const std::string& prefix, std::int64_t num_shards,
   if (is_root_) remove_orphans(prefix + "-");  // also of another number of shards
   for (std::int64_t shard = 0; shard < num_shards; ++shard) {
     names_.push_back(shard_path(prefix, shard, num_shards));
-    files_.push_back(std::make_unique<PendingFile>(names_.back(), communicator));
+    files_.push_back(std::make_unique<PendingFile>(names_.back(), communicator, Orphans::are_removed));
   }
 }
 

@@ -35,6 +35,7 @@ void check_options(const TextPrepareOptions& options, DatasetType type) {
   if (options.max_length && *options.max_length < 2)
     throw UsageError("--max-length must be at least 2", "a target needs a token before it");
   refuse(!uses_template(type) && !options.prompt_template.empty(), "--template");
+  refuse(!uses_template(type) && !options.date.empty(), "--date");
   if (type == DatasetType::tokens) {
     refuse(!options.tokenizer.empty(), "--tokenizer");
     refuse(!options.loss.empty(), "--loss: the labels say it");
@@ -52,11 +53,12 @@ struct ChosenTemplate {
 
 ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType type) {
   if (!uses_template(type)) return {};
+  const TemplateDate date = TemplateDate::parse(options.date);
   if (!options.prompt_template.empty())
-    return {PromptTemplate::resolve(options.prompt_template, options.tokenizer), "as requested"};
+    return {PromptTemplate::resolve(options.prompt_template, options.tokenizer, date), "as requested"};
   const bool is_folder = std::filesystem::is_directory(options.tokenizer);
   if (is_folder)
-    if (const std::optional<PromptTemplate> own = PromptTemplate::of_folder(options.tokenizer))
+    if (const std::optional<PromptTemplate> own = PromptTemplate::of_folder(options.tokenizer, date))
       return {own, fmt::format("the chat template of {}", options.tokenizer)};
   const std::string why = is_folder ? fmt::format("{} has no chat template", options.tokenizer)
                                     : "--tokenizer is a file, which has no chat template";
@@ -92,6 +94,7 @@ Setup make_setup(const TextPrepareOptions& options) {
   check_options(options, setup.type);
   setup.loss = loss_on(options.loss.empty() ? "completion" : options.loss);
   setup.chosen = choose_template(options, setup.type);
+  if (setup.chosen.prompt_template) setup.chosen.prompt_template->require_use_of(options.date);
   if (!options.tokenizer.empty()) setup.tokenizer = Tokenizer::load(options.tokenizer);
   setup.encoder =
       std::make_unique<RecordEncoder>(setup.type, setup.tokenizer, setup.chosen.prompt_template, setup.loss);
@@ -197,15 +200,18 @@ std::map<std::string, Hdf5Value> attributes(const TextPrepareOptions& options, c
   for (const SourceFile& file : records.files())
     names.push_back(file.name);
   const bool has_labels = setup.type == DatasetType::tokens;
-  return {{"dataset_type", options.type},
-          {"template", setup.chosen.prompt_template ? setup.chosen.prompt_template->name() : std::string()},
-          {"loss", has_labels                  ? std::string("labels")
-                   : setup.loss == LossOn::all ? "all"
-                                               : "completion"},
-          {"max_length", options.max_length.value_or(0)},
-          {"tokenizer_sha256", setup.tokenizer ? setup.tokenizer->sha256() : std::string()},
-          {"source", join(names, " ")},
-          {"source_sha256", hash_files(records.files(), communicator)}};
+  std::map<std::string, Hdf5Value> values{
+      {"dataset_type", options.type},
+      {"template", setup.chosen.prompt_template ? setup.chosen.prompt_template->name() : std::string()},
+      {"loss", has_labels                  ? std::string("labels")
+               : setup.loss == LossOn::all ? "all"
+                                           : "completion"},
+      {"max_length", options.max_length.value_or(0)},
+      {"tokenizer_sha256", setup.tokenizer ? setup.tokenizer->sha256() : std::string()},
+      {"source", join(names, " ")},
+      {"source_sha256", hash_files(records.files(), communicator)}};
+  if (!options.date.empty()) values.emplace("template_date", options.date);
+  return values;
 }
 
 void write_sets(TextPrepareResult& result, const TextPrepareOptions& options, std::vector<TokenSet> sets,

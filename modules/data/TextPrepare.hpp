@@ -18,6 +18,7 @@ struct TextPrepareOptions : ShardOptions {
   std::vector<std::string> inputs;         ///< files or globs, gzip or plain
   std::string tokenizer;                   ///< model folder or tokenizer file; none for type tokens
   std::string prompt_template;             ///< empty: the folder's chat template, else alpaca
+  std::string date;                        ///< YYYY-MM-DD, which the template writes; empty: its default
   std::vector<std::string> map;            ///< names of fields and roles, see RecordMap
   std::string loss;                        ///< completion | all; empty: completion
   std::optional<std::int64_t> max_length;  ///< tokens of a sequence

@@ -126,11 +126,11 @@ void require_free(const std::string& folder) {
 
 }  // namespace
 
-PendingFile::PendingFile(std::string final_path, Communicator communicator)
+PendingFile::PendingFile(std::string final_path, Communicator communicator, Orphans orphans)
     : final_path_(std::move(final_path)), communicator_(std::move(communicator)) {
   on_root(communicator_, [&] {
     make_folder(folder_of(final_path_));
-    remove_orphans(final_path_ + ".");
+    if (orphans == Orphans::remove) remove_orphans(final_path_ + ".");
   });
   path_ = communicator_.broadcast(communicator_.is_root() ? temporary_name(final_path_) : std::string());
   ticket_ = on_abort_remove(path_);

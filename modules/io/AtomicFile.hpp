@@ -8,13 +8,17 @@
 
 namespace multicard {
 
+/// Whether a PendingFile looks for what others have left of its path, which takes a walk through the folder.
+enum class Orphans { remove, are_removed };
+
 /// A file being written. It has a temporary name that starts with a dot, in the folder of the final one, so that no
 /// glob finds it; commit() gives it its name. Without commit it is removed, also when the job aborts.
 class PendingFile {
  public:
   /// Collective over `communicator`, whose ranks share the temporary name. Missing folders are created. Nothing is
   /// opened yet: the caller creates path().
-  explicit PendingFile(std::string final_path, Communicator communicator = Communicator::null());
+  explicit PendingFile(std::string final_path, Communicator communicator = Communicator::null(),
+                       Orphans orphans = Orphans::remove);
   /// Rank 0 removes what was not committed. Not collective.
   ~PendingFile();
   PendingFile(const PendingFile&) = delete;

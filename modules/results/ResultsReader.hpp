@@ -44,11 +44,14 @@ struct RunData {
   std::map<std::string, std::vector<std::int64_t>> transfers;  ///< [ranks] bytes by direction
 };
 
+/// Whether a file is read once more to see that it is as it was written.
+enum class Seal { check, is_checked };
+
 /// An open results file. What is not one, is damaged, or has a newer schema_version than this program knows is a
 /// DataError that says so.
 class ResultsFile {
  public:
-  static ResultsFile open(const std::string& path);
+  static ResultsFile open(const std::string& path, Seal seal = Seal::check);
 
   const std::string& path() const { return file_.path(); }
   /// created_utc, version, git, command_line, ... of the root.

@@ -9,9 +9,12 @@ namespace multicard {
 
 Prompter::Prompter(const std::string& folder) : tokenizer_(Tokenizer::load(folder)) {}
 
-Prompter::Prompter(const std::string& folder, const std::string& template_name) : Prompter(folder) {
-  template_ =
-      template_name.empty() ? PromptTemplate::of_folder(folder) : PromptTemplate::resolve(template_name, folder);
+Prompter::Prompter(const std::string& folder, const std::string& template_name, const std::string& date)
+    : Prompter(folder) {
+  const TemplateDate day = TemplateDate::parse(date);
+  template_ = template_name.empty() ? PromptTemplate::of_folder(folder, day)
+                                    : PromptTemplate::resolve(template_name, folder, day);
+  if (template_) template_->require_use_of(date);
 }
 
 std::vector<TokenId> Prompter::encode(const std::string& prompt) const {

@@ -36,7 +36,7 @@ enum class Voice { speak, quiet };
 
 struct SessionOptions {
   Voice voice = Voice::speak;
-  std::optional<std::string> checkpoint;  ///< the folder to go on from
+  std::optional<std::string> checkpoint;  ///< the folder to continue from
   bool checkpoint_on_stop = true;         ///< also when the deck keeps none: a stopped run can be continued
 };
 
@@ -59,6 +59,7 @@ class Session {
  private:
   void restore(const std::string& checkpoint);
   void restore_content(const std::string& checkpoint, const TrainerState& state);
+  void restore_records(const std::string& checkpoint);
   void check_continues(const TrainerState& state, const std::string& checkpoint) const;
   std::int64_t rows_before(std::int64_t step) const;
   std::string backend_name() const;

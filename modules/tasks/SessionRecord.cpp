@@ -110,6 +110,7 @@ void Session::restore(const std::string& checkpoint) {
     checkpoints_.continue_from(checkpoint, state,
                                checkpoint == options_.run.resume ? Resumption::named : Resumption::automatic);
   });
+  restore_records(checkpoint);
   recorder_.continue_metrics(history_.metrics);
   const CheckpointStore& store = checkpoints_.store();
   const bool is_own = agreed(communicator_, [&] { return communicator_.is_root() && store.owns(checkpoint); });
@@ -121,19 +122,29 @@ void Session::restore_content(const std::string& checkpoint, const TrainerState&
   for (const CheckpointPart& part : checkpoint_parts())
     copy_into(part.tensors, TensorFile(checkpoint + "/" + part.file));
   if (scaler_) restore_scaler(*scaler_, state, checkpoint);
+}
+
+/// Rank 0 alone reads all of the file to see that it is the checkpoint's.
+void Session::restore_records(const std::string& checkpoint) {
   const std::string records = records_beside(checkpoint);
-  if (!is_there(records)) return;
-  if (!CheckpointStore::has_records(checkpoint, records)) {
+  enum Finding { absent, another, right };
+  const Finding seen = agreed(communicator_, [&] {
+    if (!communicator_.is_root() || !is_there(records)) return absent;
+    return CheckpointStore::has_records(checkpoint, records) ? right : another;
+  });
+  const int found = communicator_.broadcast_value(static_cast<int>(seen));
+  if (found == another)
     log_warning(
         fmt::format("{} is not the file that was written with {}: the results of this run begin without the "
                     "timings and metrics that it held.",
                     records, checkpoint));
-    return;
-  }
-  const RunData before = ResultsFile::open(records).run("main");
-  history_ = history_of(before, communicator_.rank(), communicator_.size());
-  take_up_answers(before.summary);
-  checkpoints_.continue_records(before);
+  if (found != right) return;
+  agreed(communicator_, [&] {
+    const RunData before = ResultsFile::open(records, Seal::is_checked).run("main");
+    history_ = history_of(before, communicator_.rank(), communicator_.size());
+    take_up_answers(before.summary);
+    checkpoints_.continue_records(before);
+  });
 }
 
 void Session::save_checkpoint() {

@@ -1,7 +1,6 @@
 #include "text/ChatTemplate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -22,8 +21,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* kAssistant = "assistant";
-/// The names under which messages have their reasoning; templates read the first or the second.
-constexpr std::array kReasoning{"reasoning_content", "thinking", "reasoning"};
+constexpr std::string_view kMessages = "messages", kFlag = "add_generation_prompt";
 
 struct Sources {
   std::string chat;
@@ -87,7 +85,7 @@ JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
   if (!message.fields.empty()) {
     const ordered_json fields = parse_ordered_json(message.fields, "a message");
     std::optional<JinjaValue> reasoning;
-    for (const char* name : kReasoning)
+    for (const char* name : kReasoningNames)
       if (const ordered_json* value = reasoning ? nullptr : optional_member(fields, name))
         reasoning = jinja_value(*value);
     if (reasoning) members.emplace_back("thinking", *reasoning);
@@ -98,9 +96,28 @@ JinjaValue value_of(const Message& message, const JinjaTemplate& reader) {
   return make_jinja_dict(std::move(members));
 }
 
+/// The beginnings of a conversation that tell where its answers are: up to each of them, and with it.
+std::vector<JinjaGrowth::End> ends_of_answers(std::span<const Message> messages, Turn end) {
+  std::vector<JinjaGrowth::End> ends;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].role != kAssistant || !messages[i].is_trained) continue;
+    if (i > 0) ends.push_back({i, true});
+    if (i + 1 < messages.size() || end == Turn::open) ends.push_back({i + 1, false});
+  }
+  return ends;
+}
+
 JinjaValue parsed(std::string_view text, const char* what) {
   return text.empty() ? JinjaValue(JinjaNone()) : jinja_value(parse_ordered_json(text, what));
 }
+
+/// Looking for the answers of one conversation takes too many renderings.
+struct Exhausted : JinjaError {
+  Exhausted()
+      : JinjaError(
+            "its answers are found by rendering the conversation many times, and it has too many messages for "
+            "that") {}
+};
 
 }  // namespace
 
@@ -111,27 +128,51 @@ struct ChatTemplate::Rendering {
   Turn end;
   std::vector<JinjaValue> messages = {};
   JinjaTemplate::Variables variables = {};  ///< all but messages and add_generation_prompt
+  JinjaGrowth growth{kMessages, kFlag};
   JinjaOutput whole = {};
+  mutable std::size_t work = 0;
 
-  JinjaOutput render(std::vector<JinjaValue> some, Turn as) const {
+  JinjaOutput render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter = {}) const {
+    constexpr std::size_t kMostWork = std::size_t{1} << 29;  // half a minute at worst
+    if (work > kMostWork) throw Exhausted();
     JinjaTemplate::Variables all = variables;
-    all.emplace_back("messages", make_jinja_list(std::move(some)));
-    all.emplace_back("add_generation_prompt", as == Turn::open);
-    return source.render(all);
+    all.emplace_back(kMessages, make_jinja_list(std::move(some)));
+    all.emplace_back(kFlag, as == Turn::open);
+    JinjaOutput output = source.render(all, shorter);
+    work += output.work;
+    return output;
   }
+
   /// The text of the first messages, nothing where there are none or the template objects to them.
-  std::optional<std::string> first(std::size_t count, Turn as) const {
+  std::optional<JinjaBeginning> first(std::size_t count, Turn as) const {
     if (count == 0) return std::nullopt;
+    const std::pair key(count, as == Turn::open);
+    const auto place = std::lower_bound(
+        growth.wanted.begin(), growth.wanted.end(), key,
+        [](const JinjaGrowth::End& one, const auto& wanted) { return std::pair(one.length, one.flag) < wanted; });
+    if (place != growth.wanted.end() && std::pair(place->length, place->flag) == key)
+      if (const auto& known = whole.beginnings[static_cast<std::size_t>(place - growth.wanted.begin())])
+        return known->rest ? known : std::nullopt;
     try {
-      return render({messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(count)}, as).text;
+      const auto stop = messages.begin() + static_cast<std::ptrdiff_t>(count);
+      return JinjaBeginning{0, render({messages.begin(), stop}, as).text};
+    } catch (const Exhausted&) {
+      throw;
     } catch (const JinjaError&) {
       return std::nullopt;
     }
   }
+
+  /// Where that text ends in the whole one, if that begins with it.
+  std::optional<std::size_t> end_of(const JinjaBeginning& text) const {
+    const std::string_view behind = std::string_view(whole.text).substr(text.shared);
+    return behind.starts_with(*text.rest) ? std::optional(text.shared + text.rest->size()) : std::nullopt;
+  }
 };
 
-ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials)
-    : name_(std::move(name)), folder_(std::move(folder)), template_(source) {
+ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials,
+                           const TemplateDate& date)
+    : name_(std::move(name)), folder_(std::move(folder)), template_(source, date) {
   for (const auto& [token, text] : specials) {
     specials_.emplace_back(token, text);
     if (token == "eos_token") eos_ = text;
@@ -139,13 +180,13 @@ ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_vie
   find_end_of_turn();
 }
 
-std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder) {
+std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
   const std::optional<Sources> sources = sources_of(folder);
   if (!sources) return nullptr;
   try {
     std::shared_ptr<ChatTemplate> own(
-        new ChatTemplate(PromptTemplate::kOwn, folder, sources->chat, special_tokens(folder)));
-    if (sources->with_tools) own->tool_template_ = std::make_unique<const JinjaTemplate>(*sources->with_tools);
+        new ChatTemplate(PromptTemplate::kOwn, folder, sources->chat, special_tokens(folder), date));
+    if (sources->with_tools) own->tool_template_ = std::make_unique<const JinjaTemplate>(*sources->with_tools, date);
     return own;
   } catch (const JinjaError& error) {
     throw DataError(fmt::format("the chat template of {} cannot be used", folder), error.what(),
@@ -176,7 +217,8 @@ ChatTemplate::Rendering ChatTemplate::prepare(const Prompt& prompt, Turn end) co
   rendering.variables = specials_;
   rendering.variables.emplace_back("tools", parsed(prompt.tools, "\"tools\""));
   rendering.variables.emplace_back("documents", parsed(prompt.documents, "\"documents\""));
-  rendering.whole = rendering.render(rendering.messages, end);
+  if (!rendering.source.has_generation()) rendering.growth.wanted = ends_of_answers(prompt.messages, end);
+  rendering.whole = rendering.render(rendering.messages, end, rendering.growth);
   return rendering;
 }
 
@@ -216,8 +258,7 @@ std::vector<TextRange> ChatTemplate::answers(const Rendering& rendering) const {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!messages[all[i]].is_trained) continue;
     const TextRange range = has_blocks && generated.size() == all.size() ? generated[i] : answer(rendering, all[i]);
-    if (!ranges.empty() && range.begin < ranges.back().end)
-      throw JinjaError("answers cannot be told apart in its text");
+    if (!ranges.empty() && range.begin < ranges.back().end) throw JinjaError("its answers overlap in its text");
     ranges.push_back(range);
   }
   return ranges;
@@ -227,16 +268,18 @@ TextRange ChatTemplate::answer(const Rendering& rendering, std::size_t message) 
   const std::string_view whole = rendering.whole.text;
   const bool is_last = message + 1 == rendering.messages.size() && rendering.end == Turn::closed;
   std::optional<std::size_t> begin, end;
-  if (const std::optional<std::string> before = rendering.first(message, Turn::open);
-      before && whole.starts_with(*before))
-    begin = before->size();
+  if (const std::optional<JinjaBeginning> before = rendering.first(message, Turn::open))
+    begin = rendering.end_of(*before);
   if (begin && is_last) {
     end = whole.size();
   } else if (begin) {
-    const std::optional<std::string> text = rendering.first(message + 1, Turn::closed);
-    std::string_view with = text ? std::string_view(*text) : "";
-    if (!whole.starts_with(with) && !eos_.empty() && with.ends_with(eos_)) with.remove_suffix(eos_.size());
-    if (text && with.size() >= *begin && whole.starts_with(with)) end = with.size();
+    std::optional<JinjaBeginning> with = rendering.first(message + 1, Turn::closed);
+    if (with) end = rendering.end_of(*with);
+    if (with && !end && !eos_.empty() && with->rest->ends_with(eos_)) {
+      with->rest->resize(with->rest->size() - eos_.size());
+      end = rendering.end_of(*with);
+    }
+    if (end && *end < *begin) end.reset();
   }
   if (!end) {
     const std::optional<TextRange> content = content_of(rendering, message);
@@ -246,7 +289,7 @@ TextRange ChatTemplate::answer(const Rendering& rendering, std::size_t message) 
   if (!end)
     throw JinjaError(
         fmt::format("message {} cannot be found in its text, because the template writes the conversation "
-                    "in another way when it goes on",
+                    "differently when it continues",
                     message + 1));
   return {*begin, *begin + python_strip(whole.substr(*begin, *end - *begin), PythonEnds::right).size()};
 }
@@ -264,6 +307,8 @@ std::optional<TextRange> ChatTemplate::content_of(const Rendering& rendering, st
   std::string text;
   try {
     text = rendering.render(std::move(messages), rendering.end).text;
+  } catch (const Exhausted&) {
+    throw;
   } catch (const JinjaError&) {
     return std::nullopt;
   }

@@ -15,7 +15,7 @@ namespace multicard {
 class ChatTemplate {
  public:
   /// Null where the folder has none. \throws DataError when it cannot be parsed
-  static std::shared_ptr<const ChatTemplate> of_folder(const std::string& folder);
+  static std::shared_ptr<const ChatTemplate> of_folder(const std::string& folder, const TemplateDate& date);
 
   /// One of the known templates that are written in Jinja, null for another name.
   static std::shared_ptr<const ChatTemplate> known(std::string_view name);
@@ -41,7 +41,8 @@ class ChatTemplate {
 
   /// The special tokens that a template may write, under their names.
   using Specials = std::vector<std::pair<std::string_view, std::string>>;
-  ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials);
+  ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials,
+               const TemplateDate& date = {});
 
   Rendering prepare(const Prompt& prompt, Turn end) const;
   const JinjaTemplate& template_for(const Prompt& prompt) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Utf8.hpp"
 #include "text/JinjaRuntime.hpp"
 #include "text/JinjaText.hpp"
 #include "text/PythonText.hpp"
@@ -22,31 +23,18 @@ std::optional<std::size_t> place_of(const JinjaValue& key, std::size_t size) {
   return index >= 0 && std::cmp_less(index, size) ? std::optional(static_cast<std::size_t>(index)) : std::nullopt;
 }
 
+/// Whether an index or a slice's bound does not depend on the length.
+bool begins_at_front(const JinjaValue& key) {
+  return key.is_integer() && key.integer() >= 0;
+}
+
+/// x[1:] with any such number.
+bool is_without_beginning(const JinjaExpression& slice) {
+  const auto &begin = slice.operands[1], &end = slice.operands[2], &step = slice.operands[3];
+  return begin && begin->kind == Kind::literal && begins_at_front(begin->value) && !end && !step;
+}
+
 }  // namespace
-
-/// While it lives a macro does not see what scopes opened around its call have set, only those around its definition.
-class JinjaRuntime::HiddenScopes {
- public:
-  HiddenScopes(JinjaRuntime& runtime, std::size_t num_seen)
-      : runtime_(runtime),
-        begin_(num_seen < runtime.scopes_.size() ? runtime.scopes_[num_seen] : runtime.saved_.size()),
-        end_(runtime.saved_.size()) {
-    for (std::size_t i = end_; i-- > begin_;)
-      exchange(runtime_.saved_[i]);
-  }
-  ~HiddenScopes() {
-    for (std::size_t i = begin_; i < end_; ++i)
-      exchange(runtime_.saved_[i]);
-  }
-  HiddenScopes(const HiddenScopes&) = delete;
-  HiddenScopes& operator=(const HiddenScopes&) = delete;
-
- private:
-  void exchange(Saved& saved) { std::swap(saved.value, runtime_.values_[saved.symbol]); }
-
-  JinjaRuntime& runtime_;
-  std::size_t begin_, end_;
-};
 
 std::string JinjaRuntime::text_of(const JinjaValue& value) {
   spend(value.weight());
@@ -63,6 +51,7 @@ JinjaValue JinjaRuntime::value_of(const Expression& expression) {
     case Kind::literal:
       return expression.value;
     case Kind::name:
+      if (expression.symbol == flag_symbol_) is_flag_seen_ = true;
       return values_[expression.symbol];
     default:
       break;
@@ -100,7 +89,10 @@ JinjaValue JinjaRuntime::computed(const Expression& expression) {
     }
     case Kind::test: {
       if (!expression.test) throw JinjaError("there is no test \"" + expression.name + "\"");
+      const bool was_flag_seen = is_flag_seen_;
       const JinjaValue value = value_of(*expression.operands[0]);
+      if (expression.operands[0]->kind == Kind::name && expression.name == "defined")
+        is_flag_seen_ = was_flag_seen;  // it is in any case
       return expression.test(*this, value, arguments_of(expression));
     }
     case Kind::unary:
@@ -155,6 +147,8 @@ JinjaValue JinjaRuntime::attribute(const JinjaValue& value, const std::string& n
     return found ? *found : JinjaValue(JinjaUndefined{&name});
   }
   if (const JinjaLoop* loop = value.loop()) return loop_attribute(*loop, name);
+  if (const JinjaList* list = value.list(); list && list->is_group && (name == "grouper" || name == "list"))
+    return list->items[name == "list" ? 1 : 0];
   if (const JinjaFunction method = find_jinja_method(value, name))
     return std::make_shared<const JinjaCallable>(JinjaCallable{method, value});
   return JinjaUndefined{&name};
@@ -165,12 +159,14 @@ JinjaValue JinjaRuntime::loop_attribute(const JinjaLoop& loop, const std::string
   if (name == "index0") return count(index);
   if (name == "index") return count(index + 1);
   if (name == "first") return index == 0;
+  if (name == "last" || name == "nextitem") loop.items->see(index + 2);
+  if (name == "length" || name.starts_with("revindex")) loop.items->see_end();
   if (name == "last") return index + 1 >= size;
   if (name == "length") return count(size);
   if (name == "revindex") return count(size - index);
   if (name == "revindex0") return count(size - index - 1);
-  if (name == "depth") return static_cast<std::int64_t>(1);
-  if (name == "depth0") return static_cast<std::int64_t>(0);
+  if (name == "depth") return count(loop.num_around + 1);
+  if (name == "depth0") return count(loop.num_around);
   if (name == "previtem" && index > 0) return loop.items->items[index - 1];
   if (name == "nextitem" && index + 1 < size) return loop.items->items[index + 1];
   if (name == "cycle" || name == "changed") throw JinjaError("loop." + name + " is not supported");
@@ -183,11 +179,15 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
     if (const JinjaValue* found = dict->find(key)) return *found;
   } else if (const JinjaNamespace* members = value.name_space()) {
     if (const JinjaValue* found = key.string() ? members->find(*key.string()) : nullptr) return *found;
-  } else if (const JinjaList* list = value.list(); list && list->is_sequence() && key.is_integer()) {
+  } else if (const JinjaList* growing = begins_at_front(key) ? value.growing_list() : nullptr) {
+    const auto place = place_of(key, growing->items.size());
+    if (place) growing->see(*place + 1);
+    return place ? growing->items[*place] : JinjaValue(JinjaUndefined{name});
+  } else if (const JinjaList* list = key.is_integer() ? value.list() : nullptr; list && list->is_sequence()) {
     if (const auto place = place_of(key, list->items.size())) return list->items[*place];
   } else if (const std::string* text = value.string(); text && key.is_integer()) {
     spend(text->size());
-    const std::size_t length = python_length(*text);
+    const std::size_t length = num_characters(*text);
     if (const auto place = place_of(key, length)) {
       const auto begin = static_cast<std::int64_t>(*place);
       return python_slice(*text, begin, begin + 1, 1);
@@ -206,12 +206,17 @@ JinjaValue JinjaRuntime::item(const JinjaValue& value, const JinjaValue& key, co
 
 JinjaValue JinjaRuntime::slice(const Expression& expression) {
   const JinjaValue value = value_of(*expression.operands[0]);
+  if (const JinjaList* growing = value.growing_list(); growing && is_without_beginning(expression)) {
+    const auto begin = static_cast<std::size_t>(expression.operands[1]->value.integer());
+    const std::size_t size = growing->items.size();
+    return std::make_shared<const JinjaList>(growing->part(std::min(begin, size), size));
+  }
   const std::string* text = value.string();
   const JinjaList* list = value.list();
   require_defined(value);
   if (!text && !(list && list->is_sequence())) throw JinjaError(std::string("a slice of a ") + value.type_name());
   if (text) spend(text->size());
-  const auto size = static_cast<std::int64_t>(text ? python_length(*text) : list->items.size());
+  const auto size = static_cast<std::int64_t>(text ? num_characters(*text) : list->items.size());
   const auto given = [&](std::size_t i, std::optional<std::int64_t> otherwise) {
     if (!expression.operands[i]) return otherwise;
     const JinjaValue bound = value_of(*expression.operands[i]);
@@ -242,85 +247,14 @@ JinjaValue JinjaRuntime::slice(const Expression& expression) {
   return part;
 }
 
-JinjaArguments JinjaRuntime::arguments_of(const Expression& expression) {
-  JinjaArguments arguments;
-  for (std::size_t i = 1; i < expression.operands.size(); ++i)
-    arguments.positional.push_back(value_of(*expression.operands[i]));
-  for (const auto& [name, value] : expression.named)
-    arguments.named.emplace_back(name, value_of(*value));
-  return arguments;
-}
-
-JinjaValue JinjaRuntime::call(const Expression& expression) {
-  const Expression& function = *expression.operands[0];
-  if (function.kind == Kind::attribute) {  // a method, without an object for it
-    const JinjaValue self = value_of(*function.operands[0]);
-    if (const JinjaFunction method = find_jinja_method(self, function.name)) {
-      spend_on(self);
-      JinjaValue result = method(*this, self, arguments_of(expression));
-      spend_on(result);
-      return result;
-    }
-    const JinjaValue member = attribute(self, function.name);
-    if (!member.callable())
-      throw JinjaError(std::string("a ") + self.type_name() + " has no method \"" + function.name + "\"");
-    return call(*member.callable(), arguments_of(expression));
-  }
-  const JinjaValue callee = value_of(function);
-  require_defined(callee);
-  if (!callee.callable()) throw JinjaError(std::string("a ") + callee.type_name() + " is called");
-  return call(*callee.callable(), arguments_of(expression));
-}
-
-JinjaValue JinjaRuntime::call(const JinjaCallable& callable, const JinjaArguments& arguments) {
-  if (callable.macro) return call_macro(callable, arguments);
-  spend_on(callable.self);
-  JinjaValue result = callable.function(*this, callable.self, arguments);
-  spend_on(result);
-  return result;
-}
-
-JinjaValue JinjaRuntime::call_macro(const JinjaCallable& callable, const JinjaArguments& arguments) {
-  const Level level(*this);
-  const JinjaNode& macro = *callable.macro;
-  const HiddenScopes hidden(*this, callable.num_scopes);
-  const std::size_t num_parameters = macro.targets.size() - 1;
-  const auto fail = [&](const char* problem) {
-    throw JinjaError("the macro " + macro.targets[0].name + " is called with " + problem);
-  };
-  if (arguments.positional.size() > num_parameters) fail("too many arguments");
-  open_scope();
-  if (!callable.is_caller) assign(*caller_symbol_, JinjaUndefined{&macro.targets[0].name});
-  for (std::size_t i = 0; i < num_parameters; ++i) {
-    const Node::Target& parameter = macro.targets[i + 1];
-    const JinjaValue* given = i < arguments.positional.size() ? &arguments.positional[i] : nullptr;
-    for (const auto& [name, value] : arguments.named) {
-      if (name != parameter.name) continue;
-      if (given) fail("two values for one parameter");
-      given = &value;
-    }
-    if (given) {
-      assign(parameter.symbol, *given);
-    } else {
-      assign(parameter.symbol, macro.more[i] ? value_of(*macro.more[i]) : JinjaValue(JinjaUndefined{&parameter.name}));
-    }
-  }
-  for (const auto& [name, value] : arguments.named) {
-    const bool is_parameter = std::any_of(macro.targets.begin() + 1, macro.targets.end(),
-                                          [&, &called = name](const auto& target) { return target.name == called; });
-    if (!is_parameter && name != "caller") fail("an unknown keyword argument");
-    if (!is_parameter) assign(*caller_symbol_, value);
-  }
-  std::string text = captured(*macro.children[0]);
-  close_scope();
-  return text;
-}
-
 std::shared_ptr<const JinjaList> JinjaRuntime::items_of(const JinjaValue& value) {
   std::vector<JinjaValue> items;
   if (const JinjaList* list = value.list()) {
     if (list->kind != JinjaList::Kind::generator) return value.shared_list();
-    if (!std::exchange(list->is_used_up, true)) return value.shared_list();
+    if (!std::exchange(list->is_used_up, true)) {
+      if (is_ahead_) used_ahead_.push_back(value.shared_list());
+      return value.shared_list();
+    }
   } else if (const JinjaDict* dict = value.dict()) {
     for (const auto& member : dict->items)
       items.push_back(member.first);
@@ -348,7 +282,7 @@ bool JinjaRuntime::contains(const JinjaValue& whole, const JinjaValue& part) {
 }
 
 std::int64_t JinjaRuntime::length_of(const JinjaValue& value) {
-  if (const std::string* text = value.string()) return static_cast<std::int64_t>(python_length(*text));
+  if (const std::string* text = value.string()) return static_cast<std::int64_t>(num_characters(*text));
   if (const JinjaDict* dict = value.dict()) return static_cast<std::int64_t>(dict->items.size());
   if (const JinjaList* list = value.list(); list && list->kind != JinjaList::Kind::generator)
     return static_cast<std::int64_t>(list->items.size());

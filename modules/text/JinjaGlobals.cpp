@@ -1,7 +1,6 @@
 // The functions that templates find without defining them, and the arguments of all functions.
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -62,17 +61,10 @@ JinjaValue raise_exception(JinjaRuntime& runtime, const JinjaValue&, const Jinja
   throw JinjaError(bound[0] ? runtime.text_of(*bound[0]) : "");
 }
 
-/// The fixed date, Friday 2024-07-26 at midnight, as strftime() writes it in the C locale.
+/// The template's date at midnight, as strftime() writes it in the C locale.
 JinjaValue strftime_now(JinjaRuntime& runtime, const JinjaValue&, const JinjaArguments& arguments) {
-  static_assert(kTemplateDate == "2024-07-26");
   const auto bound = arguments.bind("strftime_now", {"format"});
   if (!bound[0]) throw JinjaError("strftime_now needs a format");
-  constexpr std::array<std::pair<char, const char*>, 27> kFields{
-      {{'a', "Fri"},      {'A', "Friday"}, {'b', "Jul"}, {'h', "Jul"},        {'B', "July"},     {'d', "26"},
-       {'e', "26"},       {'m', "07"},     {'y', "24"},  {'Y', "2024"},       {'H', "00"},       {'I', "12"},
-       {'M', "00"},       {'S', "00"},     {'p', "AM"},  {'f', "000000"},     {'j', "208"},      {'u', "5"},
-       {'w', "5"},        {'U', "29"},     {'W', "30"},  {'F', "2024-07-26"}, {'T', "00:00:00"}, {'x', "07/26/24"},
-       {'X', "00:00:00"}, {'R', "00:00"},  {'%', "%"}}};
   std::string text;
   const std::string format = runtime.text_of(*bound[0]);
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -80,15 +72,13 @@ JinjaValue strftime_now(JinjaRuntime& runtime, const JinjaValue&, const JinjaArg
       text += format[i];
       continue;
     }
-    bool is_short = false;
-    if (i + 1 < format.size() && format[i + 1] == '-') is_short = ++i > 0;
+    const Padding padding = i + 1 < format.size() && format[i + 1] == '-' ? Padding::no : Padding::yes;
+    if (padding == Padding::no) ++i;
     const char letter = i + 1 < format.size() ? format[++i] : '\0';
-    const auto* field =
-        std::find_if(kFields.begin(), kFields.end(), [&](const auto& one) { return one.first == letter; });
     if (letter == 'Z' || letter == 'z') continue;  // a time without a zone
-    if (field == kFields.end()) throw JinjaError(fmt::format("strftime_now does not know %{}", letter));
-    const std::string_view written = field->second;
-    text += is_short && written.size() == 2 && written[0] == '0' ? written.substr(1) : written;
+    const std::optional<std::string> field = runtime.date().field(letter, padding);
+    if (!field) throw JinjaError(fmt::format("strftime_now does not know %{}", letter));
+    text += *field;
   }
   return text;
 }

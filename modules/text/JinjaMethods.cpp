@@ -118,7 +118,7 @@ Value join(JinjaRuntime& runtime, const Value& self, const Arguments& arguments)
 
 /// The place of a character as Python counts them, -1 for none.
 std::int64_t place(const std::string& text, std::size_t at) {
-  return at == std::string::npos ? -1 : static_cast<std::int64_t>(python_length(std::string_view(text).substr(0, at)));
+  return at == std::string::npos ? -1 : static_cast<std::int64_t>(num_characters(std::string_view(text).substr(0, at)));
 }
 
 template <PythonEnds from>
@@ -140,7 +140,7 @@ Value count_text(JinjaRuntime& runtime, const Value& self, const Arguments& argu
   const auto bound = arguments.bind("count", {"sub"});
   if (!bound[0]) throw JinjaError("count needs a string");
   const std::string &text = *self.string(), &part = string_of(*bound[0]);
-  if (part.empty()) return static_cast<std::int64_t>(python_length(text) + 1);
+  if (part.empty()) return static_cast<std::int64_t>(num_characters(text) + 1);
   runtime.spend(text.size() / 64 * part.size());
   std::int64_t count = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
@@ -228,7 +228,7 @@ Value copy(JinjaRuntime&, const Value& self, const Arguments& arguments) {
 Value list_index(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
   const auto bound = arguments.bind("index", {"value"});
   if (!bound[0]) throw JinjaError("index needs a value");
-  const std::vector<Value>& items = self.list()->items;
+  const std::span<const Value> items = self.list()->items;
   for (std::size_t i = 0; i < items.size(); ++i)
     if (runtime.equal(items[i], *bound[0])) return static_cast<std::int64_t>(i);
   throw JinjaError("the value is not in the list");

@@ -130,7 +130,7 @@ class Parser {
     if (!stream_.take_name("in")) stream_.fail("\"in\" is missing");
     node->expression = expressions_.tuple(JinjaExpressionParser::Condition::none);
     if (stream_.take_name("if")) node->more.push_back(expressions_.expression());
-    if (stream_.is_name("recursive")) stream_.fail("recursive loops are not supported");
+    node->is_recursive = stream_.take_name("recursive");
     program_.symbols.number_of("loop");
     end_statement();
     ++num_loops_;

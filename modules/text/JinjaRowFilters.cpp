@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "text/JinjaFilterTools.hpp"
 #include "text/PythonText.hpp"
@@ -12,6 +13,10 @@ namespace multicard {
 namespace {
 
 using Items = std::vector<JinjaValue>;
+
+Items copied(std::span<const JinjaValue> items) {
+  return {items.begin(), items.end()};
+}
 
 JinjaValue generator(Items items) {
   return make_jinja_list(std::move(items), JinjaList::Kind::generator);
@@ -64,7 +69,7 @@ JinjaValue length_filter(JinjaRuntime& runtime, const JinjaValue& value, const J
 
 JinjaValue list_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("list", {});
-  return make_jinja_list(runtime.items_of(value)->items);
+  return make_jinja_list(copied(runtime.items_of(value)->items));
 }
 
 JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
@@ -72,12 +77,12 @@ JinjaValue items_filter(JinjaRuntime& runtime, const JinjaValue& value, const Ji
   if (value.is_undefined()) return generator({});
   if (!value.dict()) throw JinjaError(std::string("a ") + value.type_name() + " has no items");
   const JinjaValue pairs = find_jinja_method(value, "items")(runtime, value, {});
-  return generator(pairs.list()->items);
+  return generator(copied(pairs.list()->items));
 }
 
 JinjaValue reverse_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
   arguments.bind("reverse", {});
-  Items items = runtime.items_of(value)->items;
+  Items items = copied(runtime.items_of(value)->items);
   std::reverse(items.begin(), items.end());
   if (!value.string()) return generator(std::move(items));
   std::string text;
@@ -124,6 +129,80 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
     mapped.push_back(filter(runtime, item, rest));
   }
   return generator(std::move(mapped));
+}
+
+/// Pairs of a key and the list of the items that have it, by ascending keys.
+JinjaValue groupby_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("groupby", {"attribute", "default", "case_sensitive"});
+  if (!bound[0]) throw JinjaError("groupby needs an attribute");
+  struct Keyed {
+    JinjaValue key, own_key, item;
+  };
+  std::vector<Keyed> keyed;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    JinjaValue own_key = member_of(runtime, item, *bound[0]);
+    if (own_key.is_undefined() && bound[1] && !bound[1]->is_none()) own_key = *bound[1];
+    keyed.push_back({key_of(own_key, is_true(bound[2])), own_key, item});
+    runtime.spend(16 * own_key.weight());
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const Keyed& a, const Keyed& b) { return jinja_order(a.key, b.key) < 0; });
+  Items groups;
+  for (auto first = keyed.begin(); first != keyed.end();) {
+    Items members;
+    auto next = first;
+    for (; next != keyed.end() && runtime.equal(next->key, first->key); ++next)
+      members.push_back(next->item);
+    JinjaList pair =
+        *make_jinja_list({first->own_key, make_jinja_list(std::move(members))}, JinjaList::Kind::tuple).list();
+    pair.is_group = true;
+    groups.emplace_back(std::make_shared<const JinjaList>(std::move(pair)));
+    first = next;
+  }
+  return make_jinja_list(std::move(groups));
+}
+
+/// Whether a row of items is to be filled up, and by what.
+bool fills(const JinjaValue* filling) {
+  return filling && !filling->is_none();
+}
+
+JinjaValue batch_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("batch", {"linecount", "fill_with"});
+  if (!bound[0]) throw JinjaError("batch needs a number");
+  const std::int64_t size = integer_or(bound[0], 0);
+  Items batches, batch;
+  const auto items = runtime.items_of(value);
+  for (const JinjaValue& item : items->items) {
+    if (std::cmp_equal(batch.size(), size)) batches.push_back(make_jinja_list(std::exchange(batch, {})));
+    batch.push_back(item);
+  }
+  if (!batch.empty() && fills(bound[1]) && std::cmp_less(batch.size(), size)) {
+    runtime.spend(32 * static_cast<std::size_t>(std::min<std::int64_t>(size, INT32_MAX)));
+    batch.resize(static_cast<std::size_t>(size), *bound[1]);
+  }
+  if (!batch.empty()) batches.push_back(make_jinja_list(std::move(batch)));
+  return generator(std::move(batches));
+}
+
+JinjaValue slice_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
+  const auto bound = arguments.bind("slice", {"slices", "fill_with"});
+  const std::int64_t count = bound[0] ? integer_or(bound[0], 0) : 0;
+  if (count == 0) throw JinjaError("slice needs a number other than 0");
+  runtime.spend(64 * static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, INT32_MAX)));
+  const auto items = runtime.items_of(value);
+  Items slices;
+  auto next = items->items.begin();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto size = static_cast<std::int64_t>(items->items.size());
+    const bool is_longer = i < size % count;
+    Items slice(next, next + size / count + (is_longer ? 1 : 0));
+    next += static_cast<std::ptrdiff_t>(slice.size());
+    if (fills(bound[1]) && !is_longer) slice.push_back(*bound[1]);
+    slices.push_back(make_jinja_list(std::move(slice)));
+  }
+  return generator(std::move(slices));
 }
 
 /// Which items a filter takes, and whether it looks at a member of them.
@@ -233,9 +312,11 @@ JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
 
 JinjaFunction find_jinja_row_filter(std::string_view name) {
   static const std::map<std::string, JinjaFunction, std::less<>> kFilters{
+      {"batch", batch_filter},
       {"count", length_filter},
       {"dictsort", dictsort_filter},
       {"first", first_filter},
+      {"groupby", groupby_filter},
       {"items", items_filter},
       {"join", join_filter},
       {"last", last_filter},
@@ -247,6 +328,7 @@ JinjaFunction find_jinja_row_filter(std::string_view name) {
       {"reject", choosing_filter<Choice::reject, Subject::item>},
       {"rejectattr", choosing_filter<Choice::reject, Subject::member>},
       {"reverse", reverse_filter},
+      {"slice", slice_filter},
       {"select", choosing_filter<Choice::select, Subject::item>},
       {"selectattr", choosing_filter<Choice::select, Subject::member>},
       {"sort", sort_filter},

@@ -18,11 +18,13 @@ std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view n
 
 }  // namespace
 
-JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables)
+JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables,
+                           const JinjaGrowth& growth)
     : program_(program),
       loop_symbol_(found(program.symbols, "loop")),
       caller_symbol_(found(program.symbols, "caller")),
-      body_symbol_(found(program.symbols, kBody)) {
+      body_symbol_(found(program.symbols, kBody)),
+      growth_(growth) {
   for (const std::string* name : program.symbols.names()) {
     const JinjaFunction global = find_jinja_global(*name);
     values_.push_back(global ? JinjaValue(std::make_shared<const JinjaCallable>(JinjaCallable{global}))
@@ -32,8 +34,19 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
   std::size_t weight = 0;
   for (const auto& [name, value] : variables) {
     weight += value.weight();
-    if (const std::size_t* symbol = program.symbols.find(name)) values_[*symbol] = value;
+    const std::size_t* symbol = program.symbols.find(name);
+    if (symbol) values_[*symbol] = value;
+    if (growth.wanted.empty() || !symbol) continue;
+    if (name == growth.list) {
+      JinjaList list = *value.list();
+      list.growing = &growing_;
+      values_[*symbol] = std::make_shared<const JinjaList>(std::move(list));
+    } else if (name == growth.flag) {
+      flag_symbol_ = *symbol;
+      whole_flag_ = value.is_true();
+    }
   }
+  output_.beginnings.resize(growth.wanted.size());
   most_steps_ = (std::size_t{1} << 20) + 16 * weight;
   most_spent_ = (std::size_t{128} << 20) + 64 * weight;
   longest_ = (std::size_t{16} << 20) + 16 * weight;
@@ -41,6 +54,7 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
 
 JinjaOutput JinjaRuntime::run() {
   render(*program_.root);
+  output_.work = num_ahead_ + work_since(0, 0) + output_.text.size() / 512;
   return std::move(output_);
 }
 
@@ -89,7 +103,7 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       bind(node.targets, value_of(*node.expression));
       return Flow::normal;
     case Node::Kind::block_assignment:
-      bind(node.targets, filtered(*node.expression, captured(*node.children[0])));
+      bind(node.targets, filtered(*node.expression, captured([&] { render(*node.children[0]); })));
       return Flow::normal;
     case Node::Kind::macro:
       assign(node.targets[0], std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size()}));
@@ -98,7 +112,7 @@ JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
       render_call_block(node);
       return Flow::normal;
     case Node::Kind::filter_block:
-      put(text_of(filtered(*node.expression, captured(*node.children[0]))));
+      put(text_of(filtered(*node.expression, captured([&] { render(*node.children[0]); }))));
       return Flow::normal;
     case Node::Kind::with:
       return render_with(node);
@@ -119,24 +133,37 @@ JinjaRuntime::Flow JinjaRuntime::render_children(const Node& node) {
 }
 
 JinjaRuntime::Flow JinjaRuntime::render_loop(const Node& node) {
-  const std::shared_ptr<const JinjaList> items = chosen_items(node);
+  const JinjaValue value = value_of(*node.expression);
+  return render_items(node, grows(node, value) ? value.shared_list() : chosen_items(node, value), 0);
+}
+
+/// \param num_around calls of this recursive loop that it stands in
+JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::shared_ptr<const JinjaList>& items,
+                                              std::size_t num_around) {
   if (items->items.empty()) return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
   spend(128);  // a loop stays until the end of the rendering
-  JinjaLoop& loop = loops_.emplace_back(JinjaLoop{items, 0});
+  JinjaLoop& loop =
+      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.size(), num_around});
   for (; loop.index < items->items.size(); ++loop.index) {
-    open_scope();
-    assign(*loop_symbol_, &std::as_const(loop));
-    bind(node.targets, items->items[loop.index]);
-    const Flow flow = render(*node.children[0]);
-    close_scope();
-    if (flow == Flow::leave) break;
+    if (items->growing) look_ahead(node, loop);
+    if (render_item(node, loop) == Flow::leave) break;
   }
+  items->see_end();
   return Flow::normal;
 }
 
+JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, JinjaLoop& loop) {
+  open_scope();
+  assign(*loop_symbol_, &std::as_const(loop));
+  bind(node.targets, loop.items->items[loop.index]);
+  const Flow flow = render(*node.children[0]);
+  close_scope();
+  return flow;
+}
+
 /// Those items of a loop for which its condition is true.
-std::shared_ptr<const JinjaList> JinjaRuntime::chosen_items(const Node& node) {
-  std::shared_ptr<const JinjaList> all = items_of(value_of(*node.expression));
+std::shared_ptr<const JinjaList> JinjaRuntime::chosen_items(const Node& node, const JinjaValue& value) {
+  std::shared_ptr<const JinjaList> all = items_of(value);
   if (node.more.empty()) return all;
   std::vector<JinjaValue> chosen;
   for (const JinjaValue& item : all->items) {
@@ -166,6 +193,7 @@ void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
 }
 
 void JinjaRuntime::assign(std::size_t symbol, JinjaValue value) {
+  if (symbol == flag_symbol_) is_flag_seen_ = true;
   if (depths_[symbol] < scopes_.size()) {
     saved_.push_back({symbol, std::move(values_[symbol]), depths_[symbol]});
     depths_[symbol] = scopes_.size();
@@ -179,19 +207,6 @@ void JinjaRuntime::close_scope() {
     depths_[saved_.back().symbol] = saved_.back().depth;
   }
   scopes_.pop_back();
-}
-
-/// What a body writes.
-std::string JinjaRuntime::captured(const Node& body) {
-  std::string outer = std::exchange(output_.text, {});
-  ++num_captures_;
-  open_scope();
-  render(body);
-  close_scope();
-  --num_captures_;
-  std::string text = std::exchange(output_.text, std::move(outer));
-  spend(text.size());
-  return text;
 }
 
 /// A text after the filters of a block.
@@ -237,12 +252,16 @@ JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
   return flow;
 }
 
-JinjaTemplate::JinjaTemplate(std::string_view source) : program_(parse_jinja(source)) {}
+JinjaTemplate::JinjaTemplate(std::string_view source, const TemplateDate& date) {
+  std::unique_ptr<JinjaProgram> program = parse_jinja(source);
+  program->date = date;
+  program_ = std::move(program);
+}
 
 JinjaTemplate::~JinjaTemplate() = default;
 
-JinjaOutput JinjaTemplate::render(const Variables& variables) const {
-  return JinjaRuntime(*program_, variables).run();
+JinjaOutput JinjaTemplate::render(const Variables& variables, const JinjaGrowth& growth) const {
+  return JinjaRuntime(*program_, variables, growth).run();
 }
 
 bool JinjaTemplate::mentions(std::string_view word) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/JinjaSyntax.hpp"
@@ -14,7 +15,7 @@ namespace multicard {
 
 class JinjaRuntime {
  public:
-  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables);
+  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth);
 
   JinjaOutput run();
 
@@ -35,14 +36,16 @@ class JinjaRuntime {
   bool contains(const JinjaValue& whole, const JinjaValue& part);
   /// The length as Python's len() gives it.
   std::int64_t length_of(const JinjaValue& value);
+  const TemplateDate& date() const { return program_.date; }
   JinjaNamespace* make_namespace() { return &namespaces_.emplace_back(); }
   /// @}
 
  private:
   using Expression = JinjaExpression;
   using Node = JinjaNode;
-  enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it goes on
+  enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
   class HiddenScopes;
+  struct State;
 
   /// Bounds the recursion of a rendering.
   class Level {
@@ -73,17 +76,32 @@ class JinjaRuntime {
   Flow render(const Node& node);
   Flow render_children(const Node& node);
   Flow render_loop(const Node& node);
-  std::shared_ptr<const JinjaList> chosen_items(const Node& node);
+  Flow render_items(const Node& node, const std::shared_ptr<const JinjaList>& items, std::size_t num_around);
+  Flow render_item(const Node& node, JinjaLoop& loop);
+  std::shared_ptr<const JinjaList> chosen_items(const Node& node, const JinjaValue& value);
   void bind(const std::vector<Node::Target>& targets, const JinjaValue& value);
   void assign(const Node::Target& target, JinjaValue value);
   void assign(std::size_t symbol, JinjaValue value);
   void open_scope() { scopes_.push_back(saved_.size()); }
   void close_scope();
-  std::string captured(const Node& body);
+  template <class Body>
+  std::string captured(Body&& body);
   JinjaValue filtered(const Expression& filters, std::string text);
   void render_call_block(const Node& node);
   Flow render_with(const Node& node);
   Flow render_generation(const Node& node);
+
+  // Shorter texts (JinjaGrowth.cpp)
+  State state() const;
+  void go_back_to(State state);
+  static std::shared_ptr<const JinjaList> ended(const JinjaList& list, std::size_t length);
+  void shorten(std::size_t length);
+  bool grows(const Node& loop, const JinjaValue& value) const;
+  void look_ahead(const Node& node, JinjaLoop& loop);
+  JinjaBeginning beginning(const Node& node, JinjaLoop& loop, const JinjaGrowth::End& end);
+  std::size_t work_since(std::size_t num_steps, std::size_t spent) const {
+    return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
+  }
 
   // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
@@ -95,6 +113,7 @@ class JinjaRuntime {
   JinjaArguments arguments_of(const Expression& expression);
   JinjaValue call(const Expression& expression);
   JinjaValue call(const JinjaCallable& callable, const JinjaArguments& arguments);
+  JinjaValue call_loop(const JinjaLoop& loop, const JinjaArguments& arguments);
   JinjaValue call_macro(const JinjaCallable& callable, const JinjaArguments& arguments);
   JinjaValue unary(const Expression& expression);
   JinjaValue binary(const Expression& expression);
@@ -115,7 +134,28 @@ class JinjaRuntime {
   int num_captures_ = 0, num_levels_ = 0;
   std::size_t num_steps_ = 0, spent_ = 0;
   std::size_t most_steps_, most_spent_, longest_;
+
+  const JinjaGrowth& growth_;
+  JinjaLengthSeen growing_;
+  std::size_t flag_symbol_ = SIZE_MAX;
+  bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;
+  std::size_t num_looked_ = 0, num_ahead_ = 0;  ///< of what is wanted; of the work, what it took
+  std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
 };
+
+/// What a body writes.
+template <class Body>
+std::string JinjaRuntime::captured(Body&& body) {
+  std::string outer = std::exchange(output_.text, {});
+  ++num_captures_;
+  open_scope();
+  body();
+  close_scope();
+  --num_captures_;
+  std::string text = std::exchange(output_.text, std::move(outer));
+  spend(text.size());
+  return text;
+}
 
 /// a operation b of numbers.
 JinjaValue jinja_arithmetic(JinjaOperator operation, const JinjaValue& a, const JinjaValue& b);

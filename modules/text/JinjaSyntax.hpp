@@ -95,6 +95,7 @@ struct JinjaNode {
 
   Kind kind;
   std::string text = {};
+  bool is_recursive = false;  ///< of a loop
   std::vector<Target> targets = {};
   JinjaExpression::Pointer expression = {};
   std::vector<JinjaExpression::Pointer> more = {};
@@ -122,6 +123,7 @@ struct JinjaProgram {
   JinjaSymbols symbols;
   std::set<std::string, std::less<>> words;  ///< names, attributes and string literals
   bool has_generation = false;
+  TemplateDate date;
 };
 
 std::unique_ptr<JinjaProgram> parse_jinja(std::string_view source);

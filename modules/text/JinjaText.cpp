@@ -15,7 +15,7 @@ namespace {
 
 std::string repr(const JinjaValue& value);
 
-std::string repr_of_items(const std::vector<JinjaValue>& items) {
+std::string repr_of_items(std::span<const JinjaValue> items) {
   std::string text;
   for (const JinjaValue& item : items)
     text.append(text.empty() ? "" : ", ").append(repr(item));

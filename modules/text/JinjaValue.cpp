@@ -20,7 +20,7 @@ void check(std::size_t weight, int depth) {
   if (weight > kHeaviest) throw JinjaError("a value is too large");
 }
 
-bool equal_items(const std::vector<JinjaValue>& a, const std::vector<JinjaValue>& b) {
+bool equal_items(std::span<const JinjaValue> a, std::span<const JinjaValue> b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), jinja_equal);
 }
 
@@ -45,14 +45,17 @@ bool JinjaValue::is_true() const {
   if (is_integer()) return integer() != 0;
   if (is_real()) return real() != 0;
   if (const std::string* text = string()) return !text->empty();
-  if (const JinjaList* items = list()) return items->kind == JinjaList::Kind::generator || !items->items.empty();
+  if (const auto* items = pointer<JinjaList>()) {
+    items->see(1);
+    return items->kind == JinjaList::Kind::generator || !items->items.empty();
+  }
   if (const JinjaDict* members = dict()) return !members->items.empty();
   return !is_undefined() && !is_none();
 }
 
 std::size_t JinjaValue::weight() const {
   if (const std::string* text = string()) return kWeightOfValue + text->size();
-  if (const JinjaList* items = list()) return items->weight;
+  if (const auto* items = pointer<JinjaList>()) return items->weight;
   if (const JinjaDict* members = dict()) return members->weight;
   return kWeightOfValue;
 }
@@ -126,6 +129,13 @@ void JinjaNamespace::set(const std::string& name, JinjaValue value) {
   members.emplace_back(name, std::move(value));
 }
 
+JinjaList JinjaList::part(std::size_t begin, std::size_t end) const {
+  JinjaList some = *this;
+  some.items = items.subspan(begin, end - begin);
+  some.num_before = num_before + begin;
+  return some;
+}
+
 JinjaValue make_jinja_list(std::vector<JinjaValue> items, JinjaList::Kind kind) {
   auto list = std::make_shared<JinjaList>();
   list->kind = kind;
@@ -135,7 +145,8 @@ JinjaValue make_jinja_list(std::vector<JinjaValue> items, JinjaList::Kind kind) 
     list->depth = std::max(list->depth, item.depth());
   }
   check(list->weight, ++list->depth);
-  list->items = std::move(items);
+  list->storage = std::make_shared<const std::vector<JinjaValue>>(std::move(items));
+  list->items = *list->storage;
   return std::shared_ptr<const JinjaList>(std::move(list));
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 /// \file The values of templates, with the semantics of Python's.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@ struct JinjaDict;
 struct JinjaNamespace;
 struct JinjaLoop;
 struct JinjaCallable;
+struct JinjaNode;
 
 /// What a name means that nobody has set, or an element that is not there.
 struct JinjaUndefined {
@@ -63,7 +66,9 @@ class JinjaValue {
   /// @{
   const JinjaUndefined* undefined() const { return std::get_if<JinjaUndefined>(&value_); }
   const std::string* string() const { return pointer<std::string>(); }
-  const JinjaList* list() const { return pointer<JinjaList>(); }
+  const JinjaList* list() const;
+  /// The list, if it is one that may end earlier (JinjaBeginning); whoever asks says what it sees of its length.
+  const JinjaList* growing_list() const;
   const JinjaDict* dict() const { return pointer<JinjaDict>(); }
   const JinjaCallable* callable() const { return pointer<JinjaCallable>(); }
   const std::shared_ptr<const JinjaList>& shared_list() const {
@@ -105,18 +110,48 @@ class JinjaValue {
       value_;
 };
 
+/// What a template has seen of the length of a list: with so many items or more it would have seen the same.
+struct JinjaLengthSeen {
+  static constexpr std::size_t kWhole = SIZE_MAX;
+  std::size_t least = 0;
+};
+
 /// Everything that is a row of values in Python.
 struct JinjaList {
   enum class Kind { list, tuple, range, view, generator };
 
   Kind kind = Kind::list;
-  std::vector<JinjaValue> items;
+  std::shared_ptr<const std::vector<JinjaValue>> storage = {};  ///< of the items, and perhaps of more
+  std::span<const JinjaValue> items = {};
   std::size_t weight = 0;
   int depth = 0;
-  mutable bool is_used_up = false;  ///< a generator can be walked through once
+  bool is_group = false;               ///< a pair that groupby has made, whose items have names
+  mutable bool is_used_up = false;     ///< a generator can be walked through once
+  JinjaLengthSeen* growing = nullptr;  ///< of a list that may end earlier
+  std::size_t num_before = 0;          ///< items of that list before these
 
   bool is_sequence() const { return kind == Kind::list || kind == Kind::tuple || kind == Kind::range; }
+  /// Somebody has seen that there are so many items.
+  void see(std::size_t count) const {
+    if (growing) growing->least = std::max(growing->least, num_before + count);
+  }
+  void see_end() const {
+    if (growing) growing->least = JinjaLengthSeen::kWhole;
+  }
+  /// The items from `begin` to `end`, which are not copied.
+  JinjaList part(std::size_t begin, std::size_t end) const;
 };
+
+inline const JinjaList* JinjaValue::growing_list() const {
+  const auto* list = pointer<JinjaList>();
+  return list && list->growing ? list : nullptr;
+}
+
+inline const JinjaList* JinjaValue::list() const {
+  const auto* list = pointer<JinjaList>();
+  if (list) list->see_end();
+  return list;
+}
 
 /// A dict in the order in which its members were set.
 struct JinjaDict {
@@ -139,6 +174,8 @@ struct JinjaNamespace {
 struct JinjaLoop {
   std::shared_ptr<const JinjaList> items;
   std::size_t index = 0;
+  const JinjaNode* recursive = nullptr;        ///< what is rendered when it is called
+  std::size_t num_scopes = 0, num_around = 0;  ///< that it sees then; calls of it that it stands in
 };
 
 /// \name Lists and dicts; a JinjaError when they are nested too deeply or hold too much

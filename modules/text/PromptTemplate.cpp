@@ -10,6 +10,7 @@
 #include "base/Utf8.hpp"
 #include "text/ChatTemplate.hpp"
 #include "text/PromptFormat.hpp"
+#include "text/PythonText.hpp"
 
 namespace multicard {
 
@@ -54,7 +55,7 @@ std::vector<Message> completed(const PromptFormat& format, std::span<const Messa
 
 void add_message(PieceList& pieces, const PromptFormat& format, const Message& message) {
   const RoleFormat& role = role_format(format, message.role);
-  const std::string content(format.trims ? trimmed(message.content) : std::string_view(message.content));
+  const std::string content(format.trims ? python_strip(message.content) : std::string_view(message.content));
   pieces.add_context(role.before);
   if (message.role == kAssistant && message.is_trained) {
     pieces.add_target(content + role.end, format.needs_eos);
@@ -126,8 +127,8 @@ PromptTemplate PromptTemplate::named(const std::string& name) {
   throw UsageError(fmt::format("there is no template \"{}\"", name), fmt::format("there are {}", join(names, ", ")));
 }
 
-std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder) {
-  const std::shared_ptr<const ChatTemplate> chat_template = ChatTemplate::of_folder(folder);
+std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
+  const std::shared_ptr<const ChatTemplate> chat_template = ChatTemplate::of_folder(folder, date);
   if (!chat_template) return std::nullopt;
   const PromptTemplate own(nullptr, chat_template);
   for (const PromptFormat& format : prompt_formats())
@@ -140,11 +141,11 @@ std::optional<PromptTemplate> PromptTemplate::of_folder(const std::string& folde
   return own;
 }
 
-PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder) {
+PromptTemplate PromptTemplate::resolve(const std::string& name, const std::string& folder, const TemplateDate& date) {
   std::error_code unused;
   if (name != kOwn && !std::filesystem::is_directory(folder, unused)) return named(name);
   try {
-    const std::optional<PromptTemplate> own = of_folder(folder);
+    const std::optional<PromptTemplate> own = of_folder(folder, date);
     if (own && (name == kOwn || own->name() == name)) return *own;
   } catch (const DataError&) {
     if (name == kOwn) throw;  // another template does not need the folder's
@@ -197,7 +198,7 @@ std::vector<TextPiece> PromptTemplate::formatted(std::span<const Message> messag
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) pieces.add_context(format_->separator);
     if (i == 0 && !format_->system_prefix.empty())
-      all[i].content = format_->system_prefix + std::string(trimmed(all[i].content));
+      all[i].content = format_->system_prefix + std::string(python_strip(all[i].content));
     if (i == 0 && !format_->system_prefix.empty()) {
       const RoleFormat& role = role_format(*format_, kSystem);
       pieces.add_context(role.before + all[i].content + role.end + role.after);
@@ -217,6 +218,12 @@ std::vector<TextPiece> PromptTemplate::formatted(std::span<const Message> messag
 
 bool PromptTemplate::uses(std::string_view word) const {
   return chat_template_ && chat_template_->mentions(word);
+}
+
+void PromptTemplate::require_use_of(const std::string& date) const {
+  if (!date.empty() && !uses("strftime_now"))
+    throw UsageError("--date has no effect", fmt::format("the template {} does not ask for the date", name()),
+                     "Leave --date out, or name the chat template of a folder that asks: --template chat_template.");
 }
 
 bool PromptTemplate::completion_needs_eos() const {

@@ -1,6 +1,7 @@
 #pragma once
 /// \file How an instruction or a conversation becomes text, and which part of it is to be learnt.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,9 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "text/TemplateDate.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
+
+/// The names under which data sets keep a message's reasoning; templates read the first or the second.
+inline constexpr std::array kReasoningNames{"reasoning_content", "thinking", "reasoning"};
 
 struct Message {
   std::string role;  ///< system, user, assistant; some templates also know tool
@@ -54,10 +59,10 @@ class PromptTemplate {
   static PromptTemplate named(const std::string& name);
   /// The chat template of a model folder, nothing where it has none. It has the name of a known one when it renders
   /// plain conversations as that does, else kOwn. \throws DataError when it cannot be used
-  static std::optional<PromptTemplate> of_folder(const std::string& folder);
+  static std::optional<PromptTemplate> of_folder(const std::string& folder, const TemplateDate& date = {});
   /// What `name` means for a model folder: its own template for its name and for kOwn, else the known one.
   /// \throws DataError for kOwn where the folder has none
-  static PromptTemplate resolve(const std::string& name, const std::string& folder);
+  static PromptTemplate resolve(const std::string& name, const std::string& folder, const TemplateDate& date = {});
 
   const std::string& name() const;
   /// One turn. The output is a target, with what ends it. `input` and `system` may be empty.
@@ -72,6 +77,8 @@ class PromptTemplate {
   }
   /// Whether the template makes use of a member of messages or a variable ("tools", "reasoning_content").
   bool uses(std::string_view name) const;
+  /// \throws UsageError when it does not write the date that --date asks for; an empty one asks for nothing
+  void require_use_of(const std::string& date) const;
   /// Whether a completion ends with the tokenizer's EOS (alpaca, plain) and not with a text of the template. The pieces
   /// above are marked accordingly.
   bool completion_needs_eos() const;

@@ -128,11 +128,6 @@ std::vector<std::string_view> python_lines(std::string_view text) {
   return lines;
 }
 
-std::size_t python_length(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
-}
-
 std::vector<std::string_view> python_characters(std::string_view text) {
   std::vector<std::string_view> characters;
   for (std::size_t at = 0; at < text.size();) {

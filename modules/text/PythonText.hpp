@@ -25,7 +25,6 @@ std::vector<std::string_view> python_split(std::string_view text, std::optional<
 /// text.splitlines()
 std::vector<std::string_view> python_lines(std::string_view text);
 
-std::size_t python_length(std::string_view text);
 /// text[begin:end:step] of indices that lie within it.
 std::string python_slice(std::string_view text, std::int64_t begin, std::int64_t end, std::int64_t step);
 std::vector<std::string_view> python_characters(std::string_view text);

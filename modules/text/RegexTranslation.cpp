@@ -144,7 +144,7 @@ class Translation {
     std::string result;
     std::u32string row;
     const auto finish_row = [&] {
-      result += row_of(row, options);
+      result += counted(row_of(row, options));
       row.clear();
     };
     while (!cursor_.at_end() && cursor_.peek() != ')') {
@@ -159,7 +159,7 @@ class Translation {
       }
       finish_row();
       if (literal) {
-        result += repeated(any_spelling(*literal, options));
+        result += repeated(counted(any_spelling(*literal, options)));
       } else if (cursor_.take("|")) {
         result += "|";
       } else if (const std::optional<Options> changed = option_group(options)) {
@@ -236,14 +236,37 @@ class Translation {
       case '(':
         return group(options);
       case '[':
-        cursor_.skip(1);
-        return repeated(set(options));
+        return repeated(expanded(options, [&] { return set(options); }));
       case '\\':
         cursor_.skip(1);
         return escape();
       default:
         cursor_.refuse("a repetition has nothing to repeat");
     }
+  }
+
+  /// What a part becomes counts: a short pattern may spell out the same large class again and again.
+  std::string counted(std::string part) {
+    constexpr std::size_t kLongest = 4 << 20;
+    num_written_ += part.size();
+    if (num_written_ > kLongest) cursor_.refuse("it becomes too long when its classes are spelt out");
+    return part;
+  }
+
+  /// What a class becomes that stands here. One that is written in the same way as one before is not worked out again.
+  template <class Expand>
+  std::string expanded(const Options& options, Expand&& expand) {
+    const std::string_view rest = cursor_.rest();
+    for (const Expansion& known : expansions_)
+      if (known.ignores_case == options.ignores_case && rest.starts_with(known.written)) {
+        cursor_.skip(known.written.size());
+        return counted(known.result);
+      }
+    std::string result = expand();
+    constexpr std::size_t kMost = 32;
+    const std::string_view written = rest.substr(0, rest.size() - cursor_.rest().size());
+    if (expansions_.size() < kMost) expansions_.push_back({written, options.ignores_case, result});
+    return counted(std::move(result));
   }
 
   static std::string any_character() { return pcre2_set(CodePointSet({{0, CodePointSet::kLast}})); }
@@ -259,18 +282,21 @@ class Translation {
     const char kind = cursor_.peek();
     if (kind == 'A' || kind == 'z' || kind == 'Z') return anchor(std::string("\\") + kind);
     if (kind == 'b' || kind == 'B') {
-      const std::string word = pcre2_set(word_set(ClassPlace::alone), ignored_), after = "(?<=" + word + ")";
-      const std::string not_after = "(?<!" + word + ")", before = "(?=" + word + ")", not_before = "(?!" + word + ")";
-      return anchor(kind == 'b' ? "(?:" + after + not_before + "|" + not_after + before + ")"
-                                : "(?:" + after + before + "|" + not_after + not_before + ")");
+      if (word_.empty()) word_ = pcre2_set(word_set(ClassPlace::alone), ignored_);
+      const std::string after = "(?<=" + word_ + ")", not_after = "(?<!" + word_ + ")";
+      const std::string before = "(?=" + word_ + ")", not_before = "(?!" + word_ + ")";
+      return anchor(counted(kind == 'b' ? "(?:" + after + not_before + "|" + not_after + before + ")"
+                                        : "(?:" + after + before + "|" + not_after + not_before + ")"));
     }
     if (cursor_.take("R")) return repeated("(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
     if (cursor_.take("N")) return repeated(but_newline());
     if (cursor_.take("O")) return repeated(any_character());
-    return repeated(pcre2_set(*cursor_.class_escape(ClassPlace::alone), ignored_));
+    return repeated(
+        expanded({&ignored_}, [&] { return pcre2_set(*cursor_.class_escape(ClassPlace::alone), ignored_); }));
   }
 
   std::string set(const Options& options) {
+    cursor_.skip(1);
     ParsedSet parsed = parse_set(cursor_);
     if (!options.ignores_case) return pcre2_set(parsed.set(), ignored_);
     const std::string longer = parsed.negated ? "" : longer_spellings(parsed.members, options);
@@ -340,8 +366,17 @@ class Translation {
     }
   }
 
+  struct Expansion {
+    std::string_view written;  ///< in the pattern
+    bool ignores_case;
+    std::string result;
+  };
+
   RegexCursor cursor_;
   const CodePointSet& ignored_;
+  std::vector<Expansion> expansions_;
+  std::string word_;  ///< the class of \w; empty: not yet worked out
+  std::size_t num_written_ = 0;
   int depth_ = 0;
 };
 

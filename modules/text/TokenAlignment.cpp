@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <unordered_map>
 
 namespace multicard {
 
@@ -10,12 +11,28 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\u2581";
 
+/// An empty token overlaps a range that it stands within.
 bool overlaps(const TextRange& token, std::span<const TextRange> ranges) {
-  return std::any_of(ranges.begin(), ranges.end(), [&](const TextRange& range) {
-    return token.begin < token.end ? token.begin < range.end && range.begin < token.end
-                                   : range.begin < token.begin && token.begin < range.end;
-  });
+  const auto range = first_behind(ranges, token.begin);
+  return range != ranges.end() && range->begin < std::max(token.begin, token.end);
 }
+
+/// The next places of tokens in a text: a token that is not found is looked for once, not once for each unknown one.
+class TokenSearch {
+ public:
+  explicit TokenSearch(std::string_view text) : text_(text) {}
+
+  /// Where the token stands next at `at` or behind it; `at` never decreases.
+  std::size_t next(TokenId id, std::string_view token, std::size_t at) {
+    const auto [place, is_new] = places_.try_emplace(id, 0);
+    if (is_new || place->second < at) place->second = text_.find(token, at);
+    return place->second;
+  }
+
+ private:
+  std::string_view text_;
+  std::unordered_map<TokenId, std::size_t> places_;
+};
 
 /// What a token stands for in the text.
 class Surface {
@@ -81,7 +98,8 @@ std::vector<std::size_t> places_by_normalizing(const Normalizer& normalizer, std
   for (const std::size_t place : places) {
     const std::string before = place == 0 ? std::string() : normalizer(std::string(text.substr(0, place)));
     const auto end = std::mismatch(before.begin(), before.end(), normalized.begin(), normalized.end()).first;
-    found.push_back(static_cast<std::size_t>(end - before.begin()));
+    const auto length = static_cast<std::size_t>(end - before.begin());
+    found.push_back(found.empty() ? length : std::max(length, found.back()));
   }
   return found;
 }
@@ -91,6 +109,7 @@ std::vector<std::size_t> places_by_normalizing(const Normalizer& normalizer, std
 void mark_tokens(const TokenizerParts& parts, std::string_view normalized, std::span<const TokenId> ids,
                  std::span<const TextRange> ranges, std::vector<std::uint8_t>& marks) {
   if (ranges.empty()) return marks.resize(marks.size() + ids.size(), 0);
+  TokenSearch search(normalized);
   std::size_t at = 0, num_waiting = 0;  // unknown tokens cover what lies between known ones
   const auto mark = [&](const TextRange& place, std::size_t count) {
     marks.insert(marks.end(), count, overlaps(place, ranges) ? 1 : 0);
@@ -100,7 +119,7 @@ void mark_tokens(const TokenizerParts& parts, std::string_view normalized, std::
     std::size_t begin = at;
     std::optional<std::size_t> length = num_waiting == 0 ? surface.length_in(normalized.substr(at)) : std::nullopt;
     if (!length && !surface.text().empty()) {  // what stands before it is unknown or was removed
-      begin = normalized.find(surface.text(), at);
+      begin = search.next(id, surface.text(), at);
       if (begin != std::string_view::npos) length = surface.text().size();
     }
     if (!length) {
@@ -119,9 +138,9 @@ std::vector<TextRange> ranges_within(const TokenizerParts& parts, std::string_vi
                                      std::size_t offset, std::span<const TextRange> ranges) {
   std::vector<TextRange> inside;
   std::vector<std::size_t> places;
-  for (const TextRange& range : ranges) {
-    const std::size_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + text.size());
-    if (begin >= end) continue;
+  for (auto range = first_behind(ranges, offset); range != ranges.end(); ++range) {
+    const std::size_t begin = std::max(range->begin, offset), end = std::min(range->end, offset + text.size());
+    if (begin >= end) break;
     inside.push_back({begin - offset, end - offset});
     places.insert(places.end(), {begin - offset, end - offset});
   }

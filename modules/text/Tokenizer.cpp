@@ -39,8 +39,8 @@ struct Encoding {
 };
 
 bool has_overlap(std::span<const TextRange> ranges, std::size_t begin, std::size_t end) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const TextRange& range) { return begin < range.end && range.begin < end; });
+  const auto range = first_behind(ranges, begin);
+  return range != ranges.end() && range->begin < end;
 }
 
 /// \param ranges of `part`

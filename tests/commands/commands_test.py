@@ -90,7 +90,7 @@ class Environment(CommandTest):
         self.assertEqual(code, 0, err)
         checks = {check["name"]: check for check in json.loads(out)["checks"]}
         self.assertEqual(list(checks), ["GPU path", "driver", "GPUs", "CUDA runtime", "cuDNN", "NCCL", "peer access",
-                                        "NUMA", "a GPU a rank"])
+                                        "NUMA", "GPU per rank"])
         for check in checks.values():
             self.assertEqual(check["ok"] is False, "to_do" in check, check)
 
@@ -135,6 +135,7 @@ class Data(CommandTest):
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
         self.assertIn("ended by signal 15", err)
+        self.assertNotIn("MPI_ABORT", err)
         self.assertEqual(os.listdir(self.path("new")), [])
 
     def test_weights_that_do_not_fit(self):

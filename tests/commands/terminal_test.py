@@ -216,16 +216,6 @@ class End(CommandTest):
         self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"),
                     r"stopped +\d+ steps in .* by run\.wall_limit; the same command continues the run")
 
-    def test_a_signal_to_one_rank_alone_is_one_line(self):
-        os.mkdir(self.path("new"))
-        process = launch(1, "prepare", "images", "--format", "synthetic", "--size", "64", "--limit", "60000", "-o",
-                         self.path("new/train"))
-        self.addCleanup(process.kill)
-        wait_for(lambda: os.listdir(self.path("new")))
-        process.terminate()
-        _, err = process.communicate(timeout=30)
-        self.assertNotIn("MPI_ABORT", err)
-
     def test_ctrl_c_under_mpirun_leaves_a_whole_checkpoint(self):
         self.prepare()
         terminal = OnTerminal(80, mpirun(2, MULTICARD, "run", self.deck, "run.epochs=100000"))

@@ -49,7 +49,11 @@ FILTERS = ["abs", "capitalize", "default('d')", "default('d', true)", "d", "firs
            "indent(width=3, blank=true)", "escape", "map(attribute='role') | list",
            "selectattr('role', 'equalto', 'user') | list", "rejectattr('role', '==', 'user') | list | length",
            "selectattr('n') | list | length", "selectattr('tool_calls', 'defined') | map(attribute='content') | list",
-           "nosuchfilter", "format", "trim(chars='H o')", "sum(attribute='n')"]
+           "nosuchfilter", "format", "trim(chars='H o')", "sum(attribute='n')",
+           "batch(2) | list", "batch(2, 'x') | list",
+           "batch(0) | list", "batch(-2, 1) | list", "slice(2) | list", "slice(4, 'x') | list", "slice(0) | list",
+           "slice(-1) | list", "groupby('role')", "groupby('n') | map(attribute='grouper') | list",
+           "groupby('tool_calls', default='') | map(attribute='list') | map('length') | list", "groupby('a.b')"]
 TESTS = ["defined", "undefined", "none", "string", "mapping", "iterable", "sequence", "number", "integer", "float",
          "boolean", "true", "false", "odd", "even", "divisibleby 3", "divisibleby(2)", "equalto 3", "eq 'Hello wOrld'",
          "ne 1", "in [1, 3, 'a']", "in 'Hello wOrld'", "lt 2", "gt 2", "le 3", "ge 3", "sameas true", "sameas none",

@@ -4,53 +4,29 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "unit/data/scan.hpp"
 
 namespace multicard {
 namespace {
 
-using Texts = std::vector<std::string>;
-using Numbers = std::vector<std::int64_t>;
+using test::Numbers;
+using test::Texts;
 
-struct Found {
-  Texts rows;
-  Numbers lines;
-  std::string problem;
-
-  friend bool operator==(const Found&, const Found&) = default;
-};
-
-Found scan(const std::string& file, std::size_t piece) {
-  CsvScanner scanner(',');
-  for (std::size_t at = 0; at < file.size(); at += piece)
-    scanner.take(std::string_view(file).substr(at, piece));
-  Found found;
-  found.problem = scanner.finish();
-  for (const RecordPlace& place : scanner.release()) {
-    found.rows.push_back(
-        file.substr(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.num_bytes)));
-    found.lines.push_back(place.line);
-  }
-  return found;
-}
-
-Found scan(const std::string& file) {
-  const Found whole = scan(file, file.size() + 1);
-  for (const std::size_t piece : {1u, 2u, 3u, 7u})
-    EXPECT_EQ(scan(file, piece), whole) << file;
-  return whole;
+test::Found scan(const std::string& file) {
+  return test::scan(CsvScanner(','), file);
 }
 
 TEST(CsvScanner, FindsRowsWithTheirLines) {
-  const Found found = scan(
+  const test::Found found = scan(
       "\xef\xbb\xbf"
       "a,b\r\n1,2\r\n\r\n\"x\ny\r\n\"\"z\"\"\",3\n,\n last ,\"\"");
-  EXPECT_EQ(found.rows, (Texts{"a,b", "1,2", "\"x\ny\r\n\"\"z\"\"\",3", ",", " last ,\"\""}));
+  EXPECT_EQ(found.texts, (Texts{"a,b", "1,2", "\"x\ny\r\n\"\"z\"\"\",3", ",", " last ,\"\""}));
   EXPECT_EQ(found.lines, (Numbers{1, 2, 4, 7, 8}));
   EXPECT_EQ(found.problem, "");
 }
 
 TEST(CsvScanner, TakesQuotesOnlyAtTheBeginningOfAField) {
-  EXPECT_EQ(scan("a,5\"\nb,c\n").rows, (Texts{"a,5\"", "b,c"}));
+  EXPECT_EQ(scan("a,5\"\nb,c\n").texts, (Texts{"a,5\"", "b,c"}));
 }
 
 TEST(CsvScanner, SaysWhichQuoteIsNotClosed) {

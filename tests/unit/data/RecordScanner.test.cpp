@@ -3,41 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/data/scan.hpp"
+
 namespace multicard {
 namespace {
 
-struct Found {
-  std::vector<std::string> texts;
-  std::vector<std::int64_t> lines, elements;
-  std::string problem;
-
-  friend bool operator==(const Found&, const Found&) = default;
-};
-
-Found scan(const std::string& file, std::size_t piece) {
-  RecordScanner scanner;
-  for (std::size_t at = 0; at < file.size(); at += piece)
-    scanner.take(std::string_view(file).substr(at, piece));
-  Found found;
-  found.problem = scanner.finish();
-  for (const RecordPlace& place : scanner.release()) {
-    found.texts.push_back(
-        file.substr(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.num_bytes)));
-    found.lines.push_back(place.line);
-    found.elements.push_back(place.element);
-  }
-  return found;
-}
+using test::Found;
+using test::Numbers;
+using test::Texts;
 
 Found scan(const std::string& file) {
-  const Found whole = scan(file, file.size() + 1);
-  for (const std::size_t piece : {1u, 2u, 3u, 7u})
-    EXPECT_EQ(scan(file, piece), whole) << file;
-  return whole;
+  return test::scan(RecordScanner(), file);
 }
-
-using Texts = std::vector<std::string>;
-using Numbers = std::vector<std::int64_t>;
 
 TEST(RecordScanner, TakesLines) {
   const Found found = scan("{\"a\": 1}\n\n  {\"b\": \"x\"} \r\n\t\n{\"c\": [\n");

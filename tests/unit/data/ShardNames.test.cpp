@@ -76,5 +76,25 @@ TEST(ShardNames, AreGivenBackWhenNamingFails) {
   EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
+TEST(PendingShards, ListTheirFolderOnce) {  // else this test would take minutes
+  const ScratchFolder scratch;
+  constexpr int kMany = 5000;
+  for (int i = 0; i < kMany; ++i)
+    put(scratch / ("other-" + std::to_string(i)));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  const std::string temporary = PendingFile(scratch / "x-00007-of-03000.h5").path(),
+                    own = "-" + std::to_string(getpid()) + "-";
+  std::string orphan = temporary;
+  orphan.replace(orphan.find(own), own.size(), "-" + std::to_string(child) + "-");
+  put(orphan);
+
+  const PendingShards shards(scratch / "x", 3000, Communicator::null());
+
+  EXPECT_EQ(shards.size(), 3000);
+  EXPECT_FALSE(fs::exists(orphan));
+}
+
 }  // namespace
 }  // namespace multicard

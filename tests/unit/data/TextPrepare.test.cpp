@@ -14,36 +14,17 @@
 #include "data/TokenShards.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
-#include "support/test_world.hpp"
-#include "unit/data/test_tokenizer.hpp"
+#include "unit/data/text_folder.hpp"
 
 namespace multicard {
 namespace {
 
 using namespace test;
 
-class TextPrepareTest : public testing::Test {
+class TextPrepareTest : public TextFolder {
  protected:
-  TextPrepareTest() {
-    on_root([&] { write_byte_tokenizer(scratch_ / "model"); });
-  }
-
-  template <class Body>
-  void on_root(Body&& body) const {
-    if (world().is_root()) body();
-    world().barrier();
-  }
-  std::string write(const std::string& name, const std::string& text) const {
-    on_root([&] { write_text(scratch_ / name, text); });
-    return scratch_ / name;
-  }
   TextPrepareOptions options(const std::string& type, const std::string& input, const std::string& output) const {
-    TextPrepareOptions options;
-    options.type = type;
-    options.inputs = {input};
-    options.output = scratch_ / output;
-    options.quiet = true;
-    if (type != "tokens") options.tokenizer = scratch_ / "model";
+    TextPrepareOptions options = TextFolder::options(type, input, output);
     if (type != "tokens" && type != "text") options.prompt_template = "plain";
     return options;
   }
@@ -75,8 +56,6 @@ class TextPrepareTest : public testing::Test {
     world().barrier();
     return names;
   }
-
-  ScratchFolder scratch_;
 };
 
 /// Questions whose answers are of very different lengths.

@@ -2,52 +2,26 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/TextPrepare.hpp"
 #include "data/TokenShards.hpp"
 #include "io/Bytes.hpp"
-#include "support/test_world.hpp"
-#include "unit/data/test_tokenizer.hpp"
+#include "unit/data/text_folder.hpp"
 
 namespace multicard {
 namespace {
 
 using namespace test;
 
-class TextTemplates : public testing::Test {
+class TextTemplates : public TextFolder {
  protected:
-  TextTemplates() {
-    on_root([&] { write_byte_tokenizer(scratch_ / "model"); });
-  }
-
-  template <class Body>
-  void on_root(Body&& body) const {
-    if (world().is_root()) body();
-    world().barrier();
-  }
-  std::string write(const std::string& name, const std::string& text) const {
-    on_root([&] { write_text(scratch_ / name, text); });
-    return scratch_ / name;
-  }
-  TextPrepareOptions options(const std::string& type, const std::string& input, const std::string& output) const {
-    TextPrepareOptions options;
-    options.type = type;
-    options.inputs = {input};
-    options.output = scratch_ / output;
-    options.quiet = true;
-    options.tokenizer = scratch_ / "model";
-    return options;
-  }
-  void expect_error(const TextPrepareOptions& options, const std::string& text) const {
+  void expect_error(const TextPrepareOptions& options, const std::string& text, ExitCode code = ExitCode::data) const {
     try {
       prepare_text(options, world());
       ADD_FAILURE() << "no error with: " << text;
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::data);
+      EXPECT_EQ(error.code(), code);
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   }
-
-  ScratchFolder scratch_;
 };
 
 TEST_F(TextTemplates, AFoldersOwnTemplateIsRendered) {
@@ -84,6 +58,38 @@ TEST_F(TextTemplates, ATemplateThatCannotBeUsedIsRefusedUnlessAnotherIsNamed) {
   own.prompt_template = "chatml";
 
   EXPECT_EQ(prepare_text(own, world()).template_name, "chatml");
+}
+
+TEST_F(TextTemplates, TheDateIsTheOneThatIsGiven) {
+  const std::string input = write("d.jsonl", R"({"messages": [{"role": "user", "content": "q"}, )"
+                                             R"({"role": "assistant", "content": "a"}]})");
+  on_root([&] {
+    write_text(scratch_ / "model/chat_template.jinja",
+               "{{ strftime_now('%d %b %Y %-d|%j|%a') }}{% for m in messages %};{{ m.content }}{% endfor %}");
+  });
+  TextPrepareOptions dated = options("chat", input, "dated");
+  dated.date = "2026-02-03";
+
+  const Hdf5File file = Hdf5File::open_read(prepare_text(dated, world()).files.front());
+  const Hdf5File without = Hdf5File::open_read(prepare_text(options("chat", input, "fixed"), world()).files.front());
+
+  EXPECT_EQ(shown(read_arrays(file, "")), std::vector<std::string>{"03 Feb 2026 3|034|Tue;q[[;a]]"});
+  EXPECT_EQ(file.attribute<std::string>("/", "template_date"), "2026-02-03");
+  EXPECT_EQ(shown(read_arrays(without, "")), std::vector<std::string>{"26 Jul 2024 26|208|Fri;q[[;a]]"});
+  EXPECT_FALSE(without.has_attribute("/", "template_date"));
+}
+
+TEST_F(TextTemplates, ADateThatIsNoneOrHasNoEffectIsRefused) {
+  const std::string input = write("d.jsonl", R"({"messages": [{"role": "user", "content": "q"}]})");
+  TextPrepareOptions dated = options("chat", input, "dated");
+  dated.prompt_template = "chatml";
+  for (const char* date :
+       {"2026-02-29", "2026-2-3", "03.02.2026", "today", "2026-02-03x", "0000-01-01", "2026-13-01"}) {
+    dated.date = date;
+    expect_error(dated, "--date " + dated.date + " is not a date", ExitCode::usage);
+  }
+  dated.date = "2026-02-03";
+  expect_error(dated, "--date has no effect", ExitCode::usage);
 }
 
 }  // namespace

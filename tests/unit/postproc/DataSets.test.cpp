@@ -110,8 +110,7 @@ TEST(LengthEffect, TokensThatAreNotQuiteEqualAreWarnedOf) {
   const Study study = study_of({run_of_set("a", 1000, 1), run_of_set("b", 1060, 2), run_of_set("c", 1030, 2)});
 
   EXPECT_TRUE(length_effects(study).at(0).equal_tokens());
-  EXPECT_TRUE(
-      has(data_set_sentences(study).at(0), "Warning: tokens of the input a step are equal within ± 2.9 % only"));
+  EXPECT_TRUE(has(data_set_sentences(study).at(0), "Warning: input tokens per step are equal within ± 2.9 % only"));
 }
 
 TEST(LengthEffect, TheIntervalMovesEachTimeToTheEndsOfItsOwn) {
@@ -197,8 +196,8 @@ TEST(DataSets, EqualRowsAndEqualTokensAreTwoStudies) {
 
   ASSERT_EQ(collection.studies.size(), 2u);
   const Study &rows = collection.studies[0], &tokens = collection.studies[1];
-  EXPECT_EQ(rows.title(), "Data sets at 16 rows a step on 1, 2 ranks");
-  EXPECT_EQ(tokens.title(), "Data sets at equal tokens a step on 1, 2 ranks");
+  EXPECT_EQ(rows.title(), "Data sets at 16 rows per step on 1, 2 ranks");
+  EXPECT_EQ(tokens.title(), "Data sets at equal tokens per step on 1, 2 ranks");
   EXPECT_EQ(rows.configurations.size(), 2u);
   EXPECT_GT(length_effects(rows).at(0).explained.value, 0.5);
   EXPECT_FALSE(length_effects(tokens).at(0).explained.known());

@@ -37,9 +37,10 @@ TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
   const std::vector<std::string> sentences = answer(study);
 
   EXPECT_EQ(sentences[0], "Of 2 configurations, the lowest test loss is that of learning rate 0.02 on 2 ranks: 2.");
-  EXPECT_EQ(sentences[1],
-            "They differ in learning rate, which does not change the work: 100 to 200 rows/s on 2 ranks is no verdict "
-            "between them.");
+  EXPECT_EQ(
+      sentences[1],
+      "They differ in learning rate, which does not change the work: 100 to 200 rows/s on 2 ranks does not decide "
+      "between them.");
   EXPECT_EQ(advice(study), std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
                                                     "not choose; the lowest test loss has learning rate 0.02 (each was "
                                                     "run once)."});

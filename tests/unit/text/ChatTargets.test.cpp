@@ -93,6 +93,40 @@ TEST(ChatTargets, WithToolCallsReachToTheEndOfTheTurn) {
   EXPECT_EQ(marked(source + kOpen, messages), "U:a|A:[(f{\"z\": 1, \"a\": [2]})|]T:c|A:[<think></think>d|]");
 }
 
+/// A conversation in which an answer follows each question, and what the template of the tests makes of it.
+std::vector<Message> long_conversation(std::size_t length) {
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < length; ++i)
+    messages.push_back({i % 2 == 0 ? "user" : "assistant", "message " + std::to_string(i)});
+  return messages;
+}
+
+TEST(ChatTargets, OfLongConversationsTakeOneRendering) {  // else this test would take minutes
+  const std::string plain = "{% for m in messages %}{{ m.role[0] | upper }}:{{ m.content }}|{% endfor %}" + kOpen;
+  const std::string looks_around =
+      "{% set ns = namespace(n=0) %}{% set rest = messages[1:] %}{% if messages[0].role != 'x' %}"
+      "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}{% endif %}"
+      "{{ 'U:' ~ messages[0].content ~ '|' }}{% for m in rest %}{% set ns.n = ns.n + 1 %}{{ m.role[0] | upper }}:"
+      "{{ m.content }}|{% if loop.last and add_generation_prompt %}A:{% endif %}{% endfor %}";
+  const std::vector<Message> messages = long_conversation(20000);
+  std::string expected;
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    expected += i % 2 == 0 ? "U:" + messages[i].content + "|" : "A:[" + messages[i].content + "|]";
+
+  EXPECT_EQ(marked(plain, messages), expected);
+  expected.replace(expected.find("A:["), 3, "[A:");  // no header behind a single message
+  EXPECT_EQ(marked(looks_around, messages), expected);
+}
+
+TEST(ChatTargets, ThatTakeTooManyRenderingsAreRefused) {
+  const std::string source =
+      "{{ messages | length }}{% for m in messages %}{% if messages | length %}{{ m.content }}"
+      "{% endif %}{% endfor %}";
+
+  EXPECT_NE(marked(source, long_conversation(2100)).find("it has too many messages for that"), std::string::npos);
+  EXPECT_EQ(marked(source, long_conversation(4)), "4message 0[message 1]message 2[message 3]");
+}
+
 TEST(ChatTargets, AreRefusedWhereTheyCannotBeFound) {
   const std::string reversed = "{% for m in messages[::-1] %}{{ m.content | replace('b', 'x') | upper }}{% endfor %}";
 

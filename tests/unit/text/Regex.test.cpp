@@ -53,6 +53,23 @@ TEST(Regex, RefusesWhatItDoesNotTranslate) {
   }
 }
 
+TEST(Regex, RefusesPatternsThatBecomeTooLong) {  // soon
+  const auto why_refused = [](const std::string& unit, std::size_t count) {
+    std::string pattern;
+    for (std::size_t i = 0; i < count; ++i)
+      pattern += unit;
+    try {
+      const Regex regex(pattern);
+      return std::string();
+    } catch (const DataError& error) {
+      return error.why();
+    }
+  };
+  EXPECT_EQ(why_refused("\\p{Alphabetic}", 4000), "it becomes too long when its classes are spelt out");
+  EXPECT_EQ(why_refused("(?i:[\\p{Alphabetic}ß])", 2500), "it becomes too long when its classes are spelt out");
+  EXPECT_EQ(why_refused("\\p{L}?", 100), "");
+}
+
 TEST(Regex, HasOnigurumasClasses) {
   const auto matches = [](const char* pattern, std::string_view text) {
     const std::optional<Regex::Match> match = Regex(pattern).find(text, 0);

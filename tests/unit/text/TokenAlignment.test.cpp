@@ -76,6 +76,33 @@ TEST(TokenAlignment, NormalisedCharactersCountWhereTheyStand) {
   EXPECT_EQ(ids, tokenizer->encode(text, SpecialTokens::leave_out));
 }
 
+TEST(TokenAlignment, UnknownCharactersAreNotQuadratic) {  // else this test would take minutes
+  json file = read_oracle("steps");
+  file = whole_file(file, file["tokenizers"][0]);
+  for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+    file[part] = nullptr;
+  file["model"] = {{"type", "BPE"}, {"vocab", {{"<unk>", 0}, {"a", 1}, {"b", 2}}}, {"merges", json::array()}};
+  file["model"]["unk_token"] = "<unk>";
+  file["added_tokens"] = json::array();
+  const auto tokenizer = load_json(file);
+  std::string text;
+  std::vector<TextRange> ranges;
+  for (std::size_t i = 0; i < 10000; ++i) {  // 1 MB, and a range for every hundred characters
+    for (int character = 0; character < 33; ++character)
+      text += "\u4e2d";
+    text += "a";
+    ranges.push_back({text.size() - 1, text.size()});
+  }
+  std::vector<std::uint8_t> marks;
+
+  const auto ids = tokenizer->encode(text, ranges, marks);
+
+  ASSERT_EQ(ids.size(), 34u * 10000);
+  ASSERT_EQ(marks.size(), ids.size());
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    ASSERT_EQ(marks[i], i % 34 == 33 ? 1 : 0) << i;
+}
+
 TEST(EncodePieces, TokensAcrossABorderAreTargets) {
   const auto tokenizer = Tokenizer::load(token_data("smollm2"));
   const std::vector<TextPiece> pieces{{"Say: He", false, false, false, true}, {"llo you", true, false, true}};

@@ -4,6 +4,7 @@
 
 #include "base/Utf8.hpp"
 #include "text/ByteAlphabet.hpp"
+#include "text/PythonText.hpp"
 
 namespace multicard {
 namespace {
@@ -32,9 +33,9 @@ TEST(Utf8, BrokenTextIsFoundAnywhere) {
 }
 
 TEST(Utf8, TrimsAsPythonDoes) {
-  EXPECT_EQ(trimmed("\u2003 \x1c a b\u00a0\n"), "a b");
-  EXPECT_EQ(trimmed(" \t\u3000"), "");
-  EXPECT_EQ(trimmed("\u200ba"), "\u200ba");
+  EXPECT_EQ(python_strip("\u2003 \x1c a b\u00a0\n"), "a b");
+  EXPECT_EQ(python_strip(" \t\u3000"), "");
+  EXPECT_EQ(python_strip("\u200ba"), "\u200ba");
 }
 
 TEST(ByteAlphabet, IsOneToOne) {
