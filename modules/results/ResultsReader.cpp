@@ -138,7 +138,8 @@ class RunReader {
                           file_.read_values<std::int64_t>(path("metrics/" + name + "_step"))};
       if (series.values.size() != series.steps.size())
         refuse("metrics/" + name, fmt::format("{} values with {} steps", series.values.size(), series.steps.size()));
-      data_.summary.metrics[name] = std::move(series);
+      // A metric that was never recorded is none.
+      if (!series.values.empty()) data_.summary.metrics[name] = std::move(series);
     }
   }
 

@@ -66,6 +66,12 @@ class Files(CommandTest):
         _, _, err = self.expect(2, run(1, "run", self.deck))
         self.assertLess(len(err), 10_000)
 
+    def test_names_that_are_not_utf8_are_refused_in_decks(self):
+        name = os.fsdecode(b"a\xff.h5")
+        self.expect(2, run(1, "run", self.deck, "data.train=" + self.path(name)), "it is not valid UTF-8")
+        Path(self.deck).write_bytes(Path(self.deck).read_bytes().replace(b"train*", b"train\xff"))
+        self.expect(2, run(1, "run", self.deck), "deck.yaml:3: cannot be read as YAML .it is not valid UTF-8")
+
     def test_only_regular_files_are_opened(self):
         self.prepare()
         os.symlink("loop.h5", self.path("loop.h5"))
@@ -183,12 +189,13 @@ class Edited(CommandTest):
 
     def test_a_crash_of_libhdf5_ends_with_a_message(self):
         plain, whole = self.repacked()
-        said = ""
-        # The size of the space of an attribute, which then ends far behind the file.
-        for place in re.finditer(rb"\x04\x00(threads|model|layout|device|pipeline|task)\x00", whole):
-            plain.write_bytes(whole[:place.start() + 1] + b"\xff" + whole[place.start() + 2:])
-            said += self.expect(4, self.post(str(plain), "--json"))[2]
-        self.assertIn("is damaged (libhdf5 crashes while it reads it: Segmentation fault)", said)
+        # The class of an attribute's type: HDF5 1.10.8 crashes when it gives up on one that it does not know.
+        head = b"command_line" + bytes(4)
+        self.assertIn(head + b"\x13", whole)
+        plain.write_bytes(whole.replace(head + b"\x13", head + b"\x1f", 1))
+        code, _, err = self.post(str(plain), "--json")
+        self.assertEqual(code, 4, err)
+        self.assertRegex(err, r"is damaged \(libhdf5 crashes while it reads it: Segmentation fault\)|failed \(")
 
     def test_changed_bytes_without_a_checksum_end_with_a_message(self):
         plain, whole = self.repacked()

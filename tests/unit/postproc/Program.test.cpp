@@ -113,16 +113,20 @@ bool has_control_character(const std::string& text) {
 TEST_F(Program, ShowsHostileTextsWithoutHarm) {
   const std::string huge(3'000'000, 'y'), wild = "\x1b[31m\a<b>\xff\xc3\"'`,\n" + std::string("\xed\xa0\x80");
   const std::string file = folder_ / "hostile/results.h5", second = folder_ / "second.h5";
-  test::SyntheticRun run_;
-  run_.name = "run" + wild.substr(0, 9);
-  run_.settings = {
-      {"precision", wild}, {"ranks_are", huge}, {"layout" + wild.substr(0, 4), "x"}, {"deck", "a: " + wild}};
-  test::write_run(file, run_);
-  run_.settings["precision"] = huge;
-  run_.settings["global_batch"] = "99999999999999999999";
-  run_.status = "failed" + wild;
-  run_.error = huge + wild;
-  test::write_run(second, run_);
+  test::SyntheticRun wild_run;
+  wild_run.name = "run" + wild.substr(0, 9);
+  wild_run.settings = {{"precision", wild},
+                       {"ranks_are", huge},
+                       {"layout" + wild.substr(0, 4), "x"},
+                       {"deck", "a: " + wild},
+                       {"x.ranks", "many"}};
+  test::write_run(file, wild_run);
+  wild_run.settings["precision"] = huge;
+  wild_run.settings["x.ranks"] = "few";
+  wild_run.settings["global_batch"] = "99999999999999999999";
+  wild_run.status = "failed" + wild;
+  wild_run.error = huge + wild;
+  test::write_run(second, wild_run);
   const std::string both = file + " " + second;
 
   std::map<std::string, std::string> texts{{"--json", run("--json " + both).output}};

@@ -69,5 +69,14 @@ TEST(ResultsDamage, ImpossibleRunsAreRefused) {
   EXPECT_TRUE(contains(error_of_run(scratch, 1, before_the_first), "/steps is damaged (its first step is -5)"));
 }
 
+TEST(ResultsDamage, AMetricWithoutValuesIsNone) {
+  const ScratchFolder scratch;
+  RunSummary summary = example_summary();
+  summary.metrics["train_loss"] = {};
+  write_results(scratch / "x.h5", Communicator::null(), example_provenance(), summary, example_record(0));
+
+  EXPECT_FALSE(ResultsFile::open(scratch / "x.h5").run("main").summary.metrics.contains("train_loss"));
+}
+
 }  // namespace
 }  // namespace multicard
