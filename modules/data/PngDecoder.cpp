@@ -42,8 +42,8 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
     if (!info_) throw_damaged(path_, "out of memory");
     guarded(path_, error_, [&] {
       png_init_io(png_, file_.get());
-      constexpr png_alloc_size_t kLargestNote = 8'000'000;  // texts and profiles, taken at the size that they claim
-      png_set_chunk_malloc_max(png_, kLargestNote);
+      // Texts, profiles and the like would be given the memory that they claim.
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
       png_read_info(png_, info_);
       // Everything becomes grey or RGB of 8 bits.
       png_set_palette_to_rgb(png_);
