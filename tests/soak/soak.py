@@ -256,8 +256,8 @@ class Soak:
     def tell(self, seconds):
         """A line every minute."""
         if seconds >= self.next_line:
-            print("%3.0f min, %d disturbances, %d done bit-equal, %d failures" % (
-                seconds / 60, self.num_disturbances(), sum(self.done.values()), sum(self.failures.values())), flush=True)
+            counts = (self.num_disturbances(), sum(self.done.values()), sum(self.failures.values()))
+            print("%3.0f min, %d disturbances, %d done bit-equal, %d failures" % (seconds / 60, *counts), flush=True)
             self.next_line = seconds + 60
 
     def report(self, seconds):
