@@ -22,9 +22,9 @@ std::string part(const char* name, std::int64_t number) {
 std::string MemoryNeed::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}, activations {}{}{}, loader {}{})",
-                     bytes(total()), weights, bytes(gradients), bytes(optimizer), part("average", average),
-                     bytes(activations), part("batches", batches), part("buffers", other), bytes(loader),
+  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}{}{}{}, loader {}{})", bytes(total()),
+                     weights, bytes(gradients), bytes(optimizer), part("average", average),
+                     part("activations", activations), part("batches", batches), part("buffers", other), bytes(loader),
                      part("checkpoint copies", copies));
 }
 
@@ -49,7 +49,8 @@ EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t availa
                 micro_batch)
           : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
             "fits.";
-  return EnvironmentError(fmt::format("this run would need {}", need.text()),
+  // Activations are left out when the rest does not fit.
+  return EnvironmentError(fmt::format("this run would need {}{}", need.activations > 0 ? "" : "at least ", need.text()),
                           fmt::format("{} are available per rank", bytes(available)), suggestion);
 }
 

@@ -67,6 +67,7 @@ class Session {
   MemoryNeed lasting_need(std::int64_t rows);
   std::int64_t wire_bytes(int num_ranks) const;
   MemoryNeed need_for(std::int64_t rows, std::int64_t at_once);
+  void check_lasting(MemoryNeed need) const;
   void check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t at_once);
   MemoryNeed predict_memory();
   void record_memory(RankRecord& record) const;

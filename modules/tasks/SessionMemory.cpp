@@ -81,6 +81,13 @@ MemoryNeed Session::need_for(std::int64_t rows, std::int64_t at_once) {
   return need;
 }
 
+/// What does not even fit without a forward need not be measured, which takes seconds.
+void Session::check_lasting(MemoryNeed need) const {
+  need.activations = 0;
+  const std::int64_t available = available_bytes(device_, need, topology_.local_size);
+  if (needed(need, device_) > available) throw out_of_memory_error(need, available, 0);
+}
+
 void Session::check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t at_once) {
   const std::int64_t available = available_bytes(device_, need, topology_.local_size);
   if (needed(need, device_) > available) {
@@ -98,6 +105,7 @@ void Session::check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t
 MemoryNeed Session::predict_memory() {
   const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
   const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
+  check_lasting(lasting_need(rows));
   MemoryNeed need;
   try {
     need = need_for(rows, at_once);

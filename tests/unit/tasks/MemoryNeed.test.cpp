@@ -33,5 +33,16 @@ TEST(MemoryNeed, NamesTheLargestMicroBatchThatFits) {
   EXPECT_NE(std::string(none.what()).find("not even run.micro_batch=1 fits"), std::string::npos);
 }
 
+TEST(MemoryNeed, IsTheLeastWithoutActivations) {
+  MemoryNeed least = kNeed;
+  least.activations = 0;
+
+  const std::string message = out_of_memory_error(least, 100, 0).what();
+
+  EXPECT_NE(message.find("would need at least 67 MB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, loader"),
+            std::string::npos)
+      << message;
+}
+
 }  // namespace
 }  // namespace multicard
