@@ -6,6 +6,7 @@
 
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard::post {
 
@@ -16,17 +17,11 @@ using Widths = std::vector<std::size_t>;
 
 constexpr std::size_t kGap = 2;  ///< characters between columns
 
-/// Characters a terminal shows: UTF-8 continuation bytes take no place.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 Widths widths_of(const std::vector<Row>& rows) {
   Widths widths(rows.front().size(), 0);
   for (const Row& row : rows)
     for (std::size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], width_of(row[column]));
+      widths[column] = std::max(widths[column], num_characters(row[column]));
   return widths;
 }
 
@@ -40,7 +35,7 @@ std::size_t total(const Widths& widths) {
 std::string line_of(const Row& row, const Widths& widths) {
   std::string line;
   for (std::size_t column = 0; column < row.size(); ++column) {
-    const std::string padding(widths[column] - width_of(row[column]), ' ');
+    const std::string padding(widths[column] - num_characters(row[column]), ' ');
     line += column == 0 ? row[column] + padding : std::string(kGap, ' ') + padding + row[column];
   }
   line.erase(line.find_last_not_of(' ') + 1);

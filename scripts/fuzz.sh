@@ -17,7 +17,10 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 minutes=10 only='' jobs=$(nproc) seed=0
-case ${1:-} in [0-9]*) minutes=$1; shift ;; esac
+case ${1:-} in
+  *[!0-9]* | '') ;;
+  *) minutes=$1; shift ;;
+esac
 read_options only jobs seed -- "$@"
 [ -z "$only" ] || [ -d "$root/tests/fuzz/corpus/$only" ] || { say "$program: no target $only in tests/fuzz"; exit 2; }
 
@@ -54,6 +57,7 @@ else
 fi
 seconds=$((minutes * 60 * jobs / ${#targets[@]}))
 if [ ${#targets[@]} -lt "$jobs" ]; then seconds=$((minutes * 60)); fi
+if [ "$seconds" -lt 1 ]; then seconds=1; fi  # to libFuzzer 0 means for ever
 say "fuzzing ${#targets[@]} targets for $seconds s each, $jobs at once"
 printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c "run_target {} $seconds"
 

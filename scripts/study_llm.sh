@@ -74,9 +74,14 @@ measure() {
     "run.steps=$steps" "profile.skip_steps=$skip_steps" schedule.warmup_steps=0 run.micro_batch=1 \
     "$@" --dry-run 2>&1) ||
     die "multicard run --dry-run did not say how long the rows of $train are: $text"
+  numbers_of <<<"$text" | grep . || die "multicard run --dry-run names no rows and tokens of $train: $text"
+}
+
+# numbers_of: rows, tokens, the longest row and the tokens of a counted step, from the words of a dry run.
+numbers_of() {
   sed -nE -e 's/,([0-9])/\1/g' \
     -e 's/^data +([0-9]+) rows .* at most ([0-9]+) tokens\), ([0-9]+) tokens.*/\1 \3 \2/;t keep' \
-    -e 's/^tokens +([0-9.]+) a step.*/\1/;T' -e 'H;x;s/\n/ /g;p;q' -e ':keep' -e 'h' <<<"$text"
+    -e 's/^tokens +([0-9.]+) per step.*/\1/;T' -e 'H;x;s/\n/ /g;p;q' -e ':keep' -e 'h'
 }
 
 # calculate EXPRESSION [DIGITS]: a number, rounded to so many digits after the point.

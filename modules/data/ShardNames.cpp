@@ -100,9 +100,9 @@ void PendingShards::commit() {
 
 NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string> names,
                              const Communicator& communicator)
-    : names_(std::move(names)), is_root_(communicator.is_root()), file_(prefix, communicator) {
+    : names_(std::move(names)), communicator_(communicator), file_(prefix, communicator) {
   agreed(communicator, [&] {
-    if (!is_root_) return;
+    if (!communicator.is_root()) return;
     OutputFile list(file_.path());
     for (const std::string& name : names_)
       list.write(fs::path(name).filename().string() + "\n");
@@ -113,10 +113,18 @@ NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string>
   file_.be_removed_last();
 }
 
+/// The journal is removed behind this, by rank 0: by then no rank may be about to remove names.
+void NamingJournal::finish() {
+  std::for_each(tickets_.begin(), tickets_.end(), cancel_on_abort);
+  tickets_.clear();
+  communicator_.barrier();
+  is_finished_ = true;
+}
+
 NamingJournal::~NamingJournal() {
   std::error_code ignored;
   for (const std::string& name : names_)
-    if (is_root_ && !is_finished_) fs::remove(name, ignored);
+    if (communicator_.is_root() && !is_finished_) fs::remove(name, ignored);
   std::for_each(tickets_.begin(), tickets_.end(), cancel_on_abort);
 }
 

@@ -68,12 +68,13 @@ class NamingJournal {
   NamingJournal(const NamingJournal&) = delete;
   NamingJournal& operator=(const NamingJournal&) = delete;
 
-  /// Every file has its name.
-  void finish() { is_finished_ = true; }
+  /// Collective. Every file has its name: from now on no rank removes one.
+  void finish();
 
  private:
   std::vector<std::string> names_;
-  bool is_root_, is_finished_ = false;
+  Communicator communicator_;
+  bool is_finished_ = false;
   PendingFile file_;  ///< never committed
   std::vector<int> tickets_;
 };

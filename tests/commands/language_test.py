@@ -229,6 +229,13 @@ class Language(CommandTest):
         self.assertIn("template alpaca (as requested)", answer(self.model, "--template", "alpaca")[1])
         self.assertIn("that of the training", answer(self.checkpoint())[1])
 
+    def test_the_study_reads_what_a_dry_run_says(self):
+        _, _, err = self.expect(0, run(2, "run", self.deck, "--dry-run"))
+        script = (SOURCE / "scripts/study_llm.sh").read_text()
+        function = re.search(r"^numbers_of\(\) \{.*?^\}$", script, re.M | re.S)[0]
+        read = subprocess.run(["bash", "-c", function + "\nnumbers_of"], input=err, capture_output=True, text=True)
+        self.assertRegex(read.stdout, r"^\d+ \d+ \d+ [\d.]+\n$", err)
+
     def test_another_base_model_is_refused(self):
         self.model = str(self.changed_model("base"))
         self.write_deck()
