@@ -6,6 +6,7 @@ usage: language_test.py NAME   runs one test class; MULTICARD_BIN is the folder 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
