@@ -231,8 +231,8 @@ class Language(CommandTest):
         self.assertIn("that of the training", answer(self.checkpoint())[1])
 
     def test_the_study_reads_what_a_dry_run_says(self):
-        _, _, err = self.expect(0, run(2, "run", self.deck, "data.test=null", "evaluate.at_start=false", "evaluate.every_steps=0",
-                                    "--dry-run"))
+        _, _, err = self.expect(0, run(2, "run", self.deck, "data.test=null", "evaluate.at_start=false",
+                                       "evaluate.every_steps=0", "--dry-run"))
         script = (SOURCE / "scripts/study_llm.sh").read_text()
         function = re.search(r"^numbers_of\(\) \{.*?^\}$", script, re.M | re.S)[0]
         read = subprocess.run(["bash", "-c", function + "\nnumbers_of"], input=err, capture_output=True, text=True)
