@@ -12,7 +12,8 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = pathlib.Path(os.environ["MULTICARD_BIN"], "multicard")
 DOCUMENTS = [*SOURCE.glob("*.md"), *SOURCE.glob("docs/**/*.md")]
-COMMAND = re.compile(r"(?:`|^(?:\$ )?(?:mpirun .*|srun .*)?)multicard ([a-z]+)", re.M)
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.M | re.S)
+COMMAND = re.compile(r"^(?:`|(?:mpirun|srun) .*)?multicard ([a-z]+)", re.M)
 
 
 class Documents(unittest.TestCase):
@@ -21,8 +22,8 @@ class Documents(unittest.TestCase):
         commands = set(re.findall(r"^  ([a-z]+) ", shown, re.M)) | {"help"}
         self.assertIn("prepare", commands)
         for document in DOCUMENTS:
-            named = set(COMMAND.findall(document.read_text(encoding="utf-8")))
-            self.assertLessEqual(named, commands, document)
+            code = "\n".join(CODE.findall(document.read_text(encoding="utf-8")))
+            self.assertLessEqual(set(COMMAND.findall(code)), commands, document)
 
     def test_name_the_last_checkpoint_that_the_example_has(self):
         """20,000 images in batches of 64 are 313 steps."""
