@@ -39,7 +39,7 @@ Before read_before(const std::string& results) {
   return {summary.status, deck->second};
 }
 
-/// Of a finished or stopped run in `results`. A damaged file does not keep a run from going on when it is out of the
+/// Of a finished or stopped run in `results`. A damaged file does not keep a run from resuming when it is out of the
 /// way.
 Before before_in(const std::string& results, const std::optional<std::string>& checkpoint) {
   if (!std::filesystem::exists(results)) return {};

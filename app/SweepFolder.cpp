@@ -111,7 +111,7 @@ VariantFailure SweepFolder::failure(const Variant& variant) const {
   try {
     const nlohmann::json json = nlohmann::json::parse(read_file(file));
     const auto code = exit_code_of(json.at("exit_code").get<std::int64_t>());
-    if (!code) throw refuse("its exit code is none of the program's");
+    if (!code) throw refuse("its exit code is not one that multicard uses");
     return {*code, json.at("error").get<std::string>()};
   } catch (const nlohmann::json::exception& error) {
     throw refuse(reason_of(error));

@@ -111,7 +111,7 @@ std::string explained_text(const Estimate& share) {
 std::string equality_text(const LengthEffect& effect) {
   const std::string deviation = "± " + percent(effect.token_deviation());
   if (effect.token_deviation() <= kHeldEqual)
-    return fmt::format("Input tokens per step are equal within {}, so that their number explains next to none of it.",
+    return fmt::format("Input tokens per step are equal within {}, so that their number explains almost none of it.",
                        deviation);
   return fmt::format(
       "Warning: input tokens per step are equal within {} only, not within the ± {} that equal "
@@ -164,8 +164,7 @@ HtmlCell share(double value) {
 HtmlTable data_sets_table(const Study& study) {
   HtmlTable out{
       "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of the rank with most "
-      "over "
-      "the mean rank's. Click a column header to sort.",
+      "over the mean rank's. Click a column header to sort.",
       {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
        study.rate_unit()},
       {}};

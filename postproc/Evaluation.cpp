@@ -80,8 +80,8 @@ std::string confusion_sentence(const EvaluationReport& report) {
 std::string evaluation_name(const RunReport& run) {
   const std::string model = setting(run, "model"), weights = setting(run, "weights");
   std::vector<std::string> parts;
-  if (!model.empty()) parts.push_back(last_name(model));
-  if (!weights.empty() && weights != model) parts.push_back(weights);
+  if (!model.empty()) parts.push_back(short_value(last_name(model)));
+  if (!weights.empty() && weights != model) parts.push_back(short_value(weights));
   return parts.empty() ? run.name : join(parts, ", ");
 }
 
@@ -97,7 +97,8 @@ std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunRepor
     if (score.questions > 0) facts.emplace_back("exact match", exact_match_text(score));
   }
   for (const char* key : {"model", "weights", "weights_origin", "dataset", "precision", "device", "ranks"})
-    if (const std::string value = setting(run, key); !value.empty()) facts.emplace_back(key_label(key), value);
+    if (const std::string value = short_value(setting(run, key)); !value.empty())
+      facts.emplace_back(key_label(key), value);
   return facts;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Shown.hpp"
 #include "base/Text.hpp"
 
 namespace multicard::post {
@@ -50,7 +51,12 @@ std::string key_label(const std::string& key) {
   return label;
 }
 
+std::string short_value(const std::string& value) {
+  return shown(value, kLongestLabel);
+}
+
 std::string setting_label(const std::string& key, const std::string& value) {
+  if (value.size() > kLongestLabel) return setting_label(key, short_value(value));
   const std::string name = short_key(key);
   if (value.empty() || value == "null") return key_label(key) + " not set";
   if (value == "default") return key_label(key) + " as by default";

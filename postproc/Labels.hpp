@@ -14,6 +14,12 @@ std::string short_key(const std::string& key);
 /// The last part of a path: a language model is a folder, whose own name says which.
 std::string last_name(std::string path);
 
+/// Longest part of a label that comes from a file, in bytes.
+constexpr std::size_t kLongestLabel = 1000;
+
+/// The value as tables and figures show it: without its middle where it is longer than kLongestLabel.
+std::string short_value(const std::string& value);
+
 /// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
 /// "workers 4" for anything else.
 std::string setting_label(const std::string& key, const std::string& value);

@@ -84,14 +84,15 @@ std::string distinct(const Study& study, const std::string& key) {
     if (!value.empty() && std::none_of(values.begin(), values.end(), is_it)) values.push_back(value);
   }
   for (std::string& value : values)
-    if (key == "pin_memory" || key == "image_size") value = setting_label(key, value);
+    value = key == "pin_memory" || key == "image_size" ? setting_label(key, value) : short_value(value);
   return join(values, ", ");
 }
 
 std::string distinct_provenance(const Study& study, const std::string& key) {
   std::set<std::string> values;
   for (const Source& source : study.sources)
-    if (const auto found = source.provenance.find(key); found != source.provenance.end()) values.insert(found->second);
+    if (const auto found = source.provenance.find(key); found != source.provenance.end())
+      values.insert(short_value(found->second));
   return join({values.begin(), values.end()}, "; ");
 }
 

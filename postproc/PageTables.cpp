@@ -196,8 +196,10 @@ HtmlTable runs_table(const Study& study) {
   for (const RunReport& run : study.runs) {
     std::vector<HtmlCell> row{run.name};
     if (study.sources.size() > 1) row.emplace_back(study.sources[run.source].path);
-    for (const Axis& axis : study.axes)
-      row.emplace_back(short_key(axis.key) == "model" ? last_name(setting(run, axis.key)) : setting(run, axis.key));
+    for (const Axis& axis : study.axes) {
+      const std::string value = setting(run, axis.key);
+      row.emplace_back(short_value(short_key(axis.key) == "model" ? last_name(value) : value));
+    }
     row.push_back(number(run.ranks));
     row.push_back(number(static_cast<double>(run.repeat)));
     row.emplace_back(run.status);

@@ -162,7 +162,7 @@ Collection read_results(const std::vector<std::string>& paths) {
   Fingerprints seen;
   for (const std::string& path : paths) {
     read_on_trial(path);
-    const ResultsFile file = ResultsFile::open(path);
+    const ResultsFile file = ResultsFile::open(path, Seal::is_checked);
     const Source source = source_of(file);
     const std::vector<std::string> names = file.run_names();
     if (names.empty())

@@ -9,7 +9,10 @@ namespace multicard::post {
 
 namespace {
 
-constexpr std::size_t kLongestName = 200, kLongestValue = 1000, kLongestAnswer = 20'000, kLongestDeck = 200'000;
+// Longer than what anybody writes: two values are one where they differ in what is left out. Labels are shorter.
+constexpr std::size_t kLongestName = 200, kLongestValue = 20'000, kLongestAnswer = 20'000, kLongestDeck = 200'000;
+/// Of a source: its command line may name hundreds of files.
+constexpr std::size_t kLongestFact = 200'000;
 
 std::string one_line(const std::string& text, std::size_t longest) {
   std::string line = shown(text, longest);
@@ -27,11 +30,10 @@ std::map<std::string, T> named(std::map<std::string, T> values) {
   return out;
 }
 
-std::map<std::string, std::string> shown_values(const std::map<std::string, std::string>& values) {
+std::map<std::string, std::string> shown_values(const std::map<std::string, std::string>& values, std::size_t longest) {
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : values)
-    out.emplace(one_line(name, kLongestName),
-                name == "deck" ? shown(value, kLongestDeck) : one_line(value, kLongestValue));
+    out.emplace(one_line(name, kLongestName), name == "deck" ? shown(value, kLongestDeck) : one_line(value, longest));
   return out;
 }
 
@@ -47,7 +49,7 @@ Table shown_table(Table table) {
 RunData shown_run(RunData run) {
   RunSummary& summary = run.summary;
   summary.name = one_line(summary.name, kLongestName);
-  summary.text = shown_values(summary.text);
+  summary.text = shown_values(summary.text, kLongestValue);
   summary.integers = named(std::move(summary.integers));
   summary.reals = named(std::move(summary.reals));
   summary.status = one_line(summary.status, kLongestName);
@@ -66,8 +68,8 @@ RunData shown_run(RunData run) {
 }
 
 Source shown_source(const Source& source) {
-  return {one_line(source.path, kLongestValue), shown_values(source.attributes), shown_values(source.provenance),
-          shown_values(source.environment)};
+  return {one_line(source.path, kLongestFact), shown_values(source.attributes, kLongestFact),
+          shown_values(source.provenance, kLongestFact), shown_values(source.environment, kLongestFact)};
 }
 
 }  // namespace multicard::post

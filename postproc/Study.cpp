@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
 #include "postproc/DataSets.hpp"
@@ -13,6 +15,13 @@ namespace multicard::post {
 
 namespace {
 
+/// The value itself; a long one, which is not shown whole, with its number among `values`.
+std::string unambiguous(const std::string& value, const std::vector<std::string>& values) {
+  if (value.size() <= kLongestLabel) return value;
+  const auto number = std::find(values.begin(), values.end(), value) - values.begin() + 1;
+  return fmt::format("{} ({})", short_value(value), number);
+}
+
 std::string label_of(const std::map<std::string, std::string>& settings, const std::vector<Axis>& axes, bool of_work) {
   std::vector<std::string> parts;
   for (const Axis& axis : axes) {
@@ -21,7 +30,8 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
     const std::string label = setting_label(axis.key, value);
     const auto reads_so = [&](const std::string& other) { return setting_label(axis.key, other) == label; };
     // Two models may be called the same in different folders.
-    parts.push_back(std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1 ? value : label);
+    const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
+    parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
   }
   return join(parts, ", ");
 }
@@ -33,7 +43,7 @@ std::string plain_label(const Study& study, const RunReport& any) {
   const RunReport& run = found == study.runs.end() ? any : *found;
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision"})
-    if (const std::string value = last_name(setting(run, key)); !value.empty()) parts.push_back(value);
+    if (const std::string value = short_value(last_name(setting(run, key))); !value.empty()) parts.push_back(value);
   return parts.empty() ? run.name : join(parts, ", ");
 }
 

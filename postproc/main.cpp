@@ -13,6 +13,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "postproc/ReadStudy.hpp"
@@ -83,9 +84,10 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out;
-    const int code = app.exit(error, out);
+    std::ostringstream out, complaint;
+    const int code = app.exit(error, out, complaint);
     print(wrapped_help(out.str(), kHelpColumn));
+    std::fputs(shown(complaint.str()).c_str(), stderr);
     return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
   return std::nullopt;

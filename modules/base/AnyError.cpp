@@ -32,10 +32,13 @@ Error as_error(const std::exception& error) {
     return DataError("a JSON file is damaged", reason_of(error));
   if (const auto* system = dynamic_cast<const std::system_error*>(&error))
     return EnvironmentError("the system refused a resource", system->code().message());
-  // A container that is to be longer than any can be lacks memory too.
-  if (dynamic_cast<const std::bad_alloc*>(&error) || dynamic_cast<const std::length_error*>(&error))
-    return EnvironmentError("out of memory", "an allocation on the host failed",
-                            "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.");
+  constexpr const char* kLower = "Lower run.global_batch, data.prefetch, data.image_size or data.max_length.";
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return EnvironmentError("out of memory", "an allocation on the host failed", kLower);
+  // A size that a file or an option gives, or a wrong one of the program.
+  if (dynamic_cast<const std::length_error*>(&error))
+    return EnvironmentError("out of memory", fmt::format("more was asked for than can be: {}", error.what()),
+                            fmt::format("{} If that changes nothing, this is a defect: report it.", kLower));
   return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
 }
 

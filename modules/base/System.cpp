@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/Clock.hpp"
+#include "base/MemoryLimit.hpp"
 
 extern char** environ;
 
@@ -91,25 +92,12 @@ std::int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-namespace {
-
-/// The first number in a file; `otherwise` when there is none ("max" in a control group without a limit).
-std::int64_t number_in(const char* path, std::int64_t otherwise) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  return file >> value ? value : otherwise;
-}
-
-}  // namespace
-
 std::int64_t available_memory_bytes() {
   std::int64_t available = 0;
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
     if (line.rfind("MemAvailable:", 0) == 0) available = std::stoll(line.substr(13)) * 1024;
-  constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", kNoLimit);
-  if (limit != kNoLimit) available = std::min(available, limit - number_in("/sys/fs/cgroup/memory.current", 0));
+  if (const auto left = memory_left_in("/sys/fs/cgroup")) available = std::min(available, *left);
   return available;
 }
 

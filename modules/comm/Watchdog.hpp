@@ -55,8 +55,8 @@ class Watchdog {
     std::list<OpenOperation>::iterator entry_;
   };
 
-  /// For its lifetime each operation of this thread may take at least `least_limit_s`. It is no operation itself: any
-  /// number of them may follow each other inside it.
+  /// For its lifetime each operation of this thread may take at least `least_limit_s`. It is not an operation itself:
+  /// any number of them may follow each other inside it.
   class Patience {
    public:
     Patience(Watchdog* watchdog, double least_limit_s) : guard_(watchdog, nullptr, least_limit_s) {}

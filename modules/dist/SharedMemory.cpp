@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -34,7 +35,15 @@ class FileHandle {
   int number_;
 };
 
-/// Removes what processes left that were killed between making an object and taking its name away. Other users' stay.
+/// Names are in use for moments only.
+bool is_old(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  const auto written = entry.last_write_time(error);
+  return !error && std::filesystem::file_time_type::clock::now() - written > std::chrono::hours(1);
+}
+
+/// Removes what processes left that were killed between making an object and taking its name away. Other users' stay,
+/// and young ones: the processes of another container are not seen from here, though /dev/shm may be shared with it.
 void remove_leftovers() {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/dev/shm", error), end; !error && entry != end;
@@ -43,7 +52,7 @@ void remove_leftovers() {
     int process = 0, attempt = 0, length = 0;
     const int num_read = std::sscanf(name.c_str(), "multicard-%d-%d%n", &process, &attempt, &length);
     const bool is_ours = num_read == 2 && static_cast<std::size_t>(length) == name.size() && process > 0;
-    if (is_ours && kill(process, 0) != 0 && errno == ESRCH) shm_unlink(("/" + name).c_str());
+    if (is_ours && is_old(*entry) && kill(process, 0) != 0 && errno == ESRCH) shm_unlink(("/" + name).c_str());
   }
 }
 

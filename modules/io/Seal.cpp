@@ -1,8 +1,10 @@
 #include "io/Seal.hpp"
 
+#include <cerrno>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
@@ -24,6 +26,16 @@ std::string checksum(RegularFile& file, std::uint64_t size) {
   return digest.bytes();
 }
 
+/// The last bytes of a sealed file, else nothing; the file is then read from where it was.
+std::string seal_of(const RegularFile& file) {
+  if (file.size() < kSealBytes) return {};
+  std::string tail(kSealBytes, '\0');
+  const auto begin = static_cast<off_t>(file.size() - kSealBytes);
+  const ssize_t got = pread(file.descriptor(), tail.data(), tail.size(), begin);
+  if (got < 0) throw DataError(fmt::format("{} cannot be read", file.path()), system_error_text(errno));
+  return static_cast<std::size_t>(got) == kSealBytes && tail.ends_with(kMark) ? tail : std::string();
+}
+
 }  // namespace
 
 void seal(const std::string& path) {
@@ -36,12 +48,9 @@ void seal(const std::string& path) {
 
 bool check_seal(const std::string& path) {
   RegularFile file(path);
-  if (file.size() < kSealBytes) return false;
-  const std::string sum = checksum(file, file.size() - kSealBytes);
-  std::string tail(kSealBytes, '\0');
-  tail.resize(file.read(tail.data(), tail.size()));
-  if (!tail.ends_with(kMark) || tail.size() != kSealBytes) return false;
-  if (tail.substr(0, Sha256::kBytes) != sum)
+  const std::string tail = seal_of(file);
+  if (tail.empty()) return false;
+  if (tail.substr(0, Sha256::kBytes) != checksum(file, file.size() - kSealBytes))
     throw DataError(fmt::format("{} is damaged", path), "its content does not match its checksum");
   return true;
 }

@@ -140,10 +140,14 @@ void Session::restore_records(const std::string& checkpoint) {
                     records, checkpoint));
   if (found != right) return;
   agreed(communicator_, [&] {
-    const RunData before = ResultsFile::open(records, Seal::is_checked).run("main");
-    history_ = history_of(before, communicator_.rank(), communicator_.size());
-    take_up_answers(before.summary);
-    checkpoints_.continue_records(before);
+    try {
+      const RunData before = ResultsFile::open(records, Seal::is_checked).run("main");
+      history_ = history_of(before, communicator_.rank(), communicator_.size());
+      take_up_answers(before.summary);
+      checkpoints_.continue_records(before);
+    } catch (const Error& error) {
+      throw CheckpointStore::with_older_one(error, checkpoint);
+    }
   });
 }
 

@@ -33,8 +33,10 @@ TEST(AnyError, NamesThePathOfAFailedOperation) {
 }
 
 TEST(AnyError, CallsALackOfResourcesTheEnvironments) {
+  const Error impossible = error_from([] { std::vector<int>().reserve(std::size_t{1} << 62); });
   EXPECT_EQ(error_from([] { throw std::bad_alloc(); }).code(), ExitCode::environment);
-  EXPECT_EQ(error_from([] { std::vector<int>().reserve(std::size_t{1} << 62); }).code(), ExitCode::environment);
+  EXPECT_EQ(impossible.code(), ExitCode::environment);
+  EXPECT_NE(impossible.suggestion().find("If that changes nothing, this is a defect"), std::string::npos);
   EXPECT_EQ(error_from([] { throw std::system_error(EAGAIN, std::generic_category()); }).code(), ExitCode::environment);
 }
 

@@ -1,4 +1,5 @@
-// A disk that takes its time is no rank that has stopped. The two functions below stand before the C library's.
+// A disk that takes its time is not taken for a rank that has stopped. The two functions below stand before the C
+// library's.
 
 #include <atomic>
 #include <chrono>

@@ -24,10 +24,11 @@ struct Outcome {
   std::string output;  ///< standard output alone
 };
 
-/// Runs the program that was built with these arguments, which the shell reads.
-Outcome run(const std::string& arguments) {
+/// Runs the program that was built with these arguments, which the shell reads; what it complains of goes to a file.
+Outcome run(const std::string& arguments, const std::string& complaints = "/dev/null") {
   const char* build = std::getenv("MULTICARD_BUILD");
-  const std::string command = std::string(build ? build : ".") + "/bin/multicard-post " + arguments + " 2>/dev/null";
+  const std::string command =
+      std::string(build ? build : ".") + "/bin/multicard-post " + arguments + " 2>" + complaints;
   Outcome outcome;
   std::FILE* pipe = popen(command.c_str(), "r");
   std::array<char, 4096> buffer;
@@ -146,6 +147,34 @@ TEST_F(Program, ShowsHostileTextsWithoutHarm) {
     EXPECT_FALSE(text.empty()) << name;
   }
   EXPECT_FALSE(nlohmann::json::parse(texts["--json"]).empty());
+}
+
+TEST_F(Program, GivesLongSettingsWholeInJsonAndShortInTables) {
+  const std::string half(3000, 'y'), file = folder_ / "long/results.h5", second = folder_ / "second.h5";
+  test::SyntheticRun long_run;
+  long_run.settings = {{"layout", half + "1" + half}};
+  test::write_run(file, long_run);
+  long_run.settings = {{"layout", half + "2" + half}};
+  test::write_run(second, long_run);
+
+  const std::string json = run("--json " + file + " " + second).output;
+  const std::string table = run(file + " " + second).output;
+
+  EXPECT_NE(json.find(half + "1" + half), std::string::npos);
+  EXPECT_NE(json.find(half + "2" + half), std::string::npos);
+  EXPECT_EQ(table.find(half), std::string::npos);
+}
+
+TEST_F(Program, ShowsArgumentsThatItDoesNotKnowWithoutHarm) {
+  const std::string complaints = folder_ / "complaints";
+
+  const Outcome outcome = run("--wild$(printf '\\033')[31m " + file_, complaints);
+
+  std::ifstream file(complaints, std::ios::binary);
+  const std::string said{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(said.find("--wild\\x1b[31m"), std::string::npos) << said;
+  EXPECT_FALSE(has_control_character(said));
 }
 
 TEST_F(Program, NeedsNoGnuplotToReport) {

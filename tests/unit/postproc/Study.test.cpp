@@ -50,6 +50,17 @@ TEST(Study, SettingsThatDifferAreAxesAndDeckPathsSayItAgain) {
   EXPECT_EQ(study.configurations[1].label, "ddp");
 }
 
+TEST(Study, LongValuesThatDifferInTheMiddleAreTwoConfigurationsWithShortNames) {
+  const std::string half(3000, 'y');
+  const Study study =
+      study_of({run_of({{"layout", half + "1" + half}}, 2, 90), run_of({{"layout", half + "2" + half}}, 2, 100)});
+
+  ASSERT_EQ(study.configurations.size(), 2u);
+  EXPECT_NE(study.configurations[0].label, study.configurations[1].label);
+  for (const Configuration& configuration : study.configurations)
+    EXPECT_LT(configuration.label.size(), 1010u);
+}
+
 TEST(Study, ARunAloneIsCalledByModelAndMethodAndTheModelByItsFoldersName) {
   const Study study = study_of({run_of({{"model", "/data/models/story-1M/"}, {"method", "lora"}}, 2, 100)});
 

@@ -225,22 +225,6 @@ TEST(CheckpointStore, RefusesOneThatHasTheNameOfAnotherStep) {
   EXPECT_EQ(CheckpointStore::read_state(scratch / "the_best_so_far").step, 10);
 }
 
-TEST(CheckpointStore, KnowsTheRecordsThatWereWrittenWithIt) {
-  const ScratchFolder scratch;
-  const CheckpointStore store(scratch / "run", 2);
-  const std::string records = scratch / "records.h5", checkpoint = scratch / "run/checkpoints/step_00000010";
-  store.write(state_at(10), parts(1), std::nullopt, [&] {
-    write_file(records, "timings");
-    return records;
-  });
-
-  EXPECT_TRUE(CheckpointStore::has_records(checkpoint, records));
-  write_file(records, "tinings");
-  EXPECT_FALSE(CheckpointStore::has_records(checkpoint, records));
-  fs::remove(records);
-  EXPECT_FALSE(CheckpointStore::has_records(checkpoint, records));
-}
-
 TEST(CheckpointStore, SaysWhatIsGivenInPlaceOfACheckpoint) {
   const ScratchFolder scratch;
   const auto complaint = [&](const std::string& name) {
