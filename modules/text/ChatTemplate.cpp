@@ -133,7 +133,7 @@ struct ChatTemplate::Rendering {
   mutable std::size_t work = 0;
 
   JinjaOutput render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter = {}) const {
-    constexpr std::size_t kMostWork = std::size_t{1} << 29;  // half a minute at worst
+    constexpr std::size_t kMostWork = std::size_t{1} << 30;  // ten seconds or so
     if (work > kMostWork) throw Exhausted();
     JinjaTemplate::Variables all = variables;
     all.emplace_back(kMessages, make_jinja_list(std::move(some)));
