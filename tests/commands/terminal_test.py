@@ -87,7 +87,7 @@ class Live(CommandTest):
         self.prepare()
         sweep = Path(self.path("sweep.yaml"))
         sweep.write_text("base: deck.yaml\nrun: {output: %s}\nlimits: {steps: 4, skip_steps: 1}\n"
-                         "sweep: {ranks: [1, 2], model.dtype: [fp32, fp64]}\n" % self.path("out"))
+                         "sweep: {ranks: [1, 2], precision: [fp32, fp64]}\n" % self.path("out"))
         _, lines = self.show(80, mpirun(2, MULTICARD, "sweep", str(sweep)))
         self.assertTrue(any(line.startswith("[4/4] ") for line in lines), lines)
         self.assertEqual([line for line in lines if len(line) > 80 and "/" not in line.split(" ")[-1]], [])
