@@ -107,6 +107,7 @@ class JinjaRuntime {
   JinjaValue value_of(const Expression& expression);
   JinjaValue computed(const Expression& expression);
   JinjaValue loop_attribute(const JinjaLoop& loop, const std::string& name) const;
+  JinjaValue test(const Expression& expression);
   JinjaValue list_of(const Expression& expression, JinjaList::Kind kind);
   JinjaValue dict_of(const Expression& expression);
   JinjaValue slice(const Expression& expression);
