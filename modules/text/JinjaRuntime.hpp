@@ -45,6 +45,7 @@ class JinjaRuntime {
   using Node = JinjaNode;
   enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
   class HiddenScopes;
+  class Capture;
   struct State;
 
   /// Bounds the recursion of a rendering.
@@ -144,16 +145,35 @@ class JinjaRuntime {
   std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
 };
 
+/// While it lives what is written is kept apart. The text around it comes back after an error too: one of a shorter
+/// text does not end the rendering (beginning()).
+class JinjaRuntime::Capture {
+ public:
+  explicit Capture(JinjaRuntime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.output_.text, {})) {
+    ++runtime_.num_captures_;
+  }
+  ~Capture() {
+    --runtime_.num_captures_;
+    runtime_.output_.text = std::move(outer_);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  std::string take() { return std::exchange(runtime_.output_.text, {}); }
+
+ private:
+  JinjaRuntime& runtime_;
+  std::string outer_;
+};
+
 /// What a body writes.
 template <class Body>
 std::string JinjaRuntime::captured(Body&& body) {
-  std::string outer = std::exchange(output_.text, {});
-  ++num_captures_;
+  Capture capture(*this);
   open_scope();
   body();
   close_scope();
-  --num_captures_;
-  std::string text = std::exchange(output_.text, std::move(outer));
+  std::string text = capture.take();
   spend(text.size());
   return text;
 }

@@ -264,6 +264,20 @@ TEST(JinjaBeginnings, AreThoseOfRenderingsWithFewerItems) {
   EXPECT_EQ(num_beginnings(loop + "{{ w }}{% if loop.index == 3 %}{% break %}{% endif %}" + end + prompt), 6u);
 }
 
+TEST(JinjaBeginnings, ThatTheTemplateObjectsToChangeNothingElse) {
+  const std::string words = "{% for w in words %}{{ w }}{% endfor %}",
+                    objection = "a{% if flag %}b{{ raise_exception('x') }}{% endif %}c",
+                    text = "{% macro t() %}" + objection + "{% endmacro %}";
+  for (const std::string& source :
+       {text + words + "{{ t() }}", words + "{% set t %}" + objection + "{% endset %}{{ t }}",
+        "{% macro m() %}<{{ caller() }}>{% endmacro %}" + words + "{% call m() %}" + objection + "{% endcall %}",
+        words + "{% filter upper %}" + objection + "{% endfilter %}",
+        words + "{% for a in [1, 2] recursive %}{{ loop([3]) if a < 3 }}" + objection + "{% endfor %}",
+        "{% set n = namespace(k='k') %}" + text + "{% for w in words %}{{ n.k }}{{ w }}{% endfor %}" +
+            "{% set n.k = 'l' %}{% with w = 1 %}{% set n = namespace(k=t()) %}{% endwith %}{{ n.k }}"})
+    EXPECT_EQ(num_beginnings(source), 14u) << source;
+}
+
 TEST(JinjaBeginnings, AreNotGuessed) {
   for (const char* text :
        {"{{ words | length }}{% for w in words %}{{ w }}{% endfor %}", "{% for w in words[::-1] %}{{ w }}{% endfor %}",
