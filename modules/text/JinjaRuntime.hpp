@@ -15,7 +15,12 @@ namespace multicard {
 
 class JinjaRuntime {
  public:
-  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth);
+  /// \param work what is done is added to it in the end
+  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth,
+               JinjaWork& work);
+  ~JinjaRuntime() { work_.done += work_so_far(); }
+  JinjaRuntime(const JinjaRuntime&) = delete;
+  JinjaRuntime& operator=(const JinjaRuntime&) = delete;
 
   JinjaOutput run();
 
@@ -104,6 +109,8 @@ class JinjaRuntime {
     return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
   }
 
+  std::size_t work_so_far() const { return num_ahead_ + work_since(0, 0); }
+
   // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
   JinjaValue computed(const Expression& expression);
@@ -138,6 +145,7 @@ class JinjaRuntime {
   std::size_t most_steps_, most_spent_, longest_;
 
   const JinjaGrowth& growth_;
+  JinjaWork& work_;
   JinjaLengthSeen growing_;
   std::size_t flag_symbol_ = SIZE_MAX;
   bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;

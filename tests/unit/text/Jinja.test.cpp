@@ -224,7 +224,8 @@ std::size_t num_beginnings(const std::string& text, bool whole_flag = false) {
   for (std::size_t i = 0; i < kLength; ++i)
     words.emplace_back("w" + std::to_string(i));
   const JinjaTemplate::Variables variables{{"words", make_jinja_list(std::move(words))}, {"flag", whole_flag}};
-  const JinjaOutput output = source.render(variables, growth);
+  JinjaWork work;
+  const JinjaOutput output = source.render(variables, growth, work);
   EXPECT_EQ(output.text, source.render(variables).text) << text;
   std::size_t count = 0;
   for (std::size_t i = 0; i < growth.wanted.size(); ++i) {
@@ -276,6 +277,14 @@ TEST(JinjaBeginnings, ThatTheTemplateObjectsToChangeNothingElse) {
         "{% set n = namespace(k='k') %}" + text + "{% for w in words %}{{ n.k }}{{ w }}{% endfor %}" +
             "{% set n.k = 'l' %}{% with w = 1 %}{% set n = namespace(k=t()) %}{% endwith %}{{ n.k }}"})
     EXPECT_EQ(num_beginnings(source), 14u) << source;
+}
+
+TEST(JinjaBeginnings, CountTheWorkOfWhatFailsToo) {
+  const JinjaTemplate source("{% for i in range(1000) %}{{ i }}{% endfor %}{{ raise_exception('x') }}");
+  JinjaWork work;
+
+  EXPECT_THROW(source.render({}, {}, work), JinjaError);
+  EXPECT_GT(work.done, 1000u);
 }
 
 TEST(JinjaBeginnings, AreNotGuessed) {
