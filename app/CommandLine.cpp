@@ -189,8 +189,10 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_flag("--ignore-eos", arguments->ignore_eos, "Keep generating after the end-of-text token");
   generate->add_option("--template", arguments->template_name,
                        "Prompt template; default: that of the training, else the folder's chat template");
-  CLI::Option* date = generate->add_option("--date", arguments->date,
-                                           "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
+  CLI::Option* date =
+      generate->add_option("--date", arguments->date,
+                           "Date that the chat template writes, YYYY-MM-DD; default: that of the training, else "
+                           "2024-07-26");
   generate->add_flag("--raw", arguments->raw, "No template: continue the prompt as it is")->excludes(date);
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {

@@ -37,7 +37,9 @@ struct Tuned {
   std::string weights;           ///< name of the file of what was trained: the moving average where there is one
 
   /// A whole model has no base any more.
-  SafetensorsMetadata metadata_of_model() const { return metadata_of({notes.template_name, std::nullopt}); }
+  SafetensorsMetadata metadata_of_model() const {
+    return metadata_of({notes.template_name, notes.template_date, std::nullopt});
+  }
 };
 
 Tuned read_checkpoint(const std::string& folder) {

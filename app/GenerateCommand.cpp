@@ -85,8 +85,9 @@ Prompter make_prompter(const GenerateArguments& arguments, const Speaker& speake
   if (arguments.raw) return Prompter(speaker.model);
   const bool is_requested = !arguments.template_name.empty();
   Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.notes.template_name,
-                    arguments.date);
+                    arguments.date.empty() ? speaker.notes.template_date : arguments.date);
   const std::optional<PromptTemplate>& chosen = prompter.prompt_template();
+  if (chosen) chosen->require_use_of(arguments.date);
   if (!chosen) {
     log_info("no template is known for this model: the prompt is continued as it is (--template names one)");
   } else {

@@ -4,6 +4,7 @@
 
 #include "comm/Agreement.hpp"
 #include "data/ShardFormat.hpp"
+#include "text/TemplateDate.hpp"
 
 namespace multicard {
 
@@ -40,6 +41,8 @@ TokenSetInfo read_info(const Hdf5File& file) {
   info.num_shards = 1;
   info.dataset_type = text_attribute(file, "dataset_type");
   info.template_name = text_attribute(file, "template");
+  info.template_date = text_attribute(file, "template_date");
+  if (info.template_date.empty()) info.template_date = TemplateDate::kDefault;
   info.tokenizer_sha256 = text_attribute(file, "tokenizer_sha256");
   info.loss = text_attribute(file, "loss");
   info.source = text_attribute(file, "source");

@@ -27,6 +27,7 @@ struct TokenSetInfo {
   std::int64_t largest_id = 0;   ///< no token is larger: a model needs a larger vocabulary
   std::string dataset_type;      ///< alpaca, chat, ..., preference, tokens
   std::string template_name;     ///< empty for text and tokens
+  std::string template_date;     ///< that the template wrote, or would have written, YYYY-MM-DD
   std::string tokenizer_sha256;  ///< of the tokenizer's file; empty for tokens
   std::string loss;              ///< completion | all | labels
   std::string source;            ///< names of the input files

@@ -87,6 +87,7 @@ void TokenShards::check_fits_first(const std::string& path, const TokenSetInfo& 
   };
   check(info_.tokenizer_sha256, found.tokenizer_sha256, "tokenizers (SHA-256)");
   check(info_.template_name, found.template_name, "templates");
+  check(info_.template_date, found.template_date, "dates (--date)");
 }
 
 /// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest.

@@ -213,7 +213,7 @@ std::optional<at::ScalarType> dtype_of(const Keys& keys) {
   if (name == "bfloat16") return at::kBFloat16;
   if (name == "float16") return at::kHalf;
   if (name == "float64") return at::kDouble;
-  keys.refuse(key, "\"" + name + "\" is none of float32, bfloat16, float16 and float64");
+  keys.refuse(key, "\"" + name + "\" is not one of float32, bfloat16, float16 and float64");
 }
 
 /// The numbers of a key that holds one or a list.

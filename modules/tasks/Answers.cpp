@@ -14,7 +14,6 @@ Prompter::Prompter(const std::string& folder, const std::string& template_name, 
   const TemplateDate day = TemplateDate::parse(date);
   template_ = template_name.empty() ? PromptTemplate::of_folder(folder, day)
                                     : PromptTemplate::resolve(template_name, folder, day);
-  if (template_) template_->require_use_of(date);
 }
 
 std::vector<TokenId> Prompter::encode(const std::string& prompt) const {

@@ -25,10 +25,10 @@ class Evaluating {
 }  // namespace
 
 Interview::Interview(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
-                     Llama& network, const Communicator& communicator)
+                     const std::string& date, Llama& network, const Communicator& communicator)
     : network_(network),
       communicator_(communicator),
-      prompter_(agreed(communicator, [&] { return Prompter(folder, template_name); })),
+      prompter_(agreed(communicator, [&] { return Prompter(folder, template_name, date); })),
       prompts_(options.prompts),
       max_new_(options.max_new) {
   if (options.questions) questions_.emplace(*options.questions, prompter_, network.config(), communicator);

@@ -15,10 +15,11 @@ namespace multicard {
 /// Questions and prompts of a deck. Answering leaves the network as it was, in Mode::train.
 class Interview {
  public:
-  /// Collective. `network` must outlive it. \param folder of the model \param template_name see Prompter
+  /// Collective. `network` must outlive it. \param folder of the model
+  /// \param template_name of the training data \param date that the template wrote there; both: see Prompter
   /// \throws DataError and UsageError on all ranks: tokenizer, questions, texts too long for the model
-  Interview(const EvaluateOptions& options, const std::string& folder, const std::string& template_name, Llama& network,
-            const Communicator& communicator);
+  Interview(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
+            const std::string& date, Llama& network, const Communicator& communicator);
 
   /// "20 questions, 2 prompts"
   std::string text() const;

@@ -91,7 +91,9 @@ double LanguageTask::flops_in(std::int64_t step) const {
 
 std::map<std::string, std::string> LanguageTask::model_identity() const {
   std::map<std::string, std::string> identity = model_->identity();
-  identity[kTemplateOfRun] = train_.shards.info().template_name;
+  const TokenSetInfo& set = train_.shards.info();
+  identity[kTemplateOfRun] = set.template_name;
+  identity[kTemplateDateOfRun] = set.template_date;
   return identity;
 }
 

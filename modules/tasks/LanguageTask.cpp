@@ -83,7 +83,7 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   });
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
     interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path, train_.shards.info().template_name,
-                                             model_->network(), communicator_);
+                                             train_.shards.info().template_date, model_->network(), communicator_);
 }
 
 void LanguageTask::check_vocabulary(const TextSet& set) const {
@@ -120,6 +120,8 @@ void LanguageTask::warn_of_tokenizers() const {
     log_warning(
         fmt::format("the test set has the template {}, the training set {}: the test loss is about other prompts",
                     test.template_name, info.template_name));
+  else if (test.template_date != info.template_date)
+    log_warning("the template wrote another date into the test set than into the training set (prepare text --date)");
 }
 
 TextLoaderOptions LanguageTask::loader_options() const {

@@ -14,6 +14,7 @@ namespace multicard {
 
 /// The name under which checkpoints tell the prompt template of their training data.
 inline constexpr const char* kTemplateOfRun = "template";
+inline constexpr const char* kTemplateDateOfRun = "template_date";
 
 /// Loss over a set of sequences, equal on all ranks.
 struct TextTotals {

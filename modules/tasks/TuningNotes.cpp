@@ -18,11 +18,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kTemplateKey = "multicard_template";
+constexpr const char* kDateKey = "multicard_template_date";
 constexpr const char* kHashKey = "multicard_base_sha256";
 
 TuningNotes notes_in(const SafetensorsMetadata& metadata) {
   TuningNotes notes;
   if (const auto found = metadata.find(kTemplateKey); found != metadata.end()) notes.template_name = found->second;
+  if (const auto found = metadata.find(kDateKey); found != metadata.end()) notes.template_date = found->second;
   if (const auto found = metadata.find(kHashKey); found != metadata.end()) notes.base_sha256 = found->second;
   return notes;
 }
@@ -39,6 +41,8 @@ TuningNotes read_tuning_notes(const std::string& folder) {
   TuningNotes notes;
   if (const auto found = state.text.find(kTemplateOfRun); found != state.text.end())
     notes.template_name = found->second;
+  if (const auto found = state.text.find(kTemplateDateOfRun); found != state.text.end())
+    notes.template_date = found->second;
   if (const auto found = state.text.find(kBaseHash); found != state.text.end()) notes.base_sha256 = found->second;
   return notes;
 }
@@ -47,6 +51,7 @@ SafetensorsMetadata metadata_of(const TuningNotes& notes) {
   SafetensorsMetadata metadata{{"format", "pt"}};
   if (notes.template_name.empty()) return metadata;
   metadata[kTemplateKey] = notes.template_name;
+  if (!notes.template_date.empty()) metadata[kDateKey] = notes.template_date;
   if (notes.base_sha256) metadata[kHashKey] = *notes.base_sha256;
   return metadata;
 }

@@ -11,6 +11,7 @@ namespace multicard {
 /// What a checkpoint's trainer.json, or the header of exported weights, says of the training.
 struct TuningNotes {
   std::string template_name;               ///< of the prompts; empty: not known
+  std::string template_date;               ///< that it wrote, YYYY-MM-DD; empty: not known
   std::optional<std::string> base_sha256;  ///< of the weights of the base model
 };
 

@@ -130,17 +130,15 @@ struct ChatTemplate::Rendering {
   JinjaTemplate::Variables variables = {};  ///< all but messages and add_generation_prompt
   JinjaGrowth growth{kMessages, kFlag};
   JinjaOutput whole = {};
-  mutable std::size_t work = 0;
+  mutable JinjaWork work = {std::size_t{1} << 26};  // some seconds at worst
 
   JinjaOutput render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter = {}) const {
     constexpr std::size_t kMostWork = std::size_t{1} << 30;  // ten seconds or so
-    if (work > kMostWork) throw Exhausted();
+    if (work.done > kMostWork) throw Exhausted();
     JinjaTemplate::Variables all = variables;
     all.emplace_back(kMessages, make_jinja_list(std::move(some)));
     all.emplace_back(kFlag, as == Turn::open);
-    JinjaOutput output = source.render(all, shorter);
-    work += output.work;
-    return output;
+    return source.render(all, shorter, work);
   }
 
   /// The text of the first messages, nothing where there are none or the template objects to them.

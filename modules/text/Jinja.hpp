@@ -44,7 +44,12 @@ struct JinjaOutput {
   bool has_hidden_generation = false;     ///< there was such a block in a macro or the like, where it has no place
   /// For each that is wanted; nothing where only another rendering can tell.
   std::vector<std::optional<JinjaBeginning>> beginnings = {};
-  std::size_t work = 0;  ///< about the steps that all of it took
+};
+
+/// About the steps that renderings take together.
+struct JinjaWork {
+  std::size_t most = SIZE_MAX;  ///< for the shorter texts of a rendering, which ends with a JinjaError beyond it
+  std::size_t done = 0;
 };
 
 /// A parsed template. It renders as the ImmutableSandboxedEnvironment of transformers does (trim_blocks, lstrip_blocks,
@@ -62,11 +67,15 @@ class JinjaTemplate {
   using Variables = std::vector<std::pair<std::string_view, JinjaValue>>;
   /// Ends after a bounded number of steps and of bytes in values, both in proportion to the variables' size, if need be
   /// with a JinjaError.
-  JinjaOutput render(const Variables& variables) const { return render(variables, {}); }
+  JinjaOutput render(const Variables& variables) const {
+    JinjaWork work;
+    return render(variables, {}, work);
+  }
   /// The same with shorter texts, in time in proportion to the lengths of the text and of their rests. They are found
   /// where the template walks through the list in a loop that stands in nothing else, and has seen nothing before the
   /// last item that is wanted that would be otherwise.
-  JinjaOutput render(const Variables& variables, const JinjaGrowth& growth) const;
+  /// \param work is added to, after an error too
+  JinjaOutput render(const Variables& variables, const JinjaGrowth& growth, JinjaWork& work) const;
 
   /// Whether the template has this name, attribute or string literal.
   bool mentions(std::string_view word) const;

@@ -87,14 +87,8 @@ JinjaValue JinjaRuntime::computed(const Expression& expression) {
       spend_on(result);
       return result;
     }
-    case Kind::test: {
-      if (!expression.test) throw JinjaError("there is no test \"" + expression.name + "\"");
-      const bool was_flag_seen = is_flag_seen_;
-      const JinjaValue value = value_of(*expression.operands[0]);
-      if (expression.operands[0]->kind == Kind::name && expression.name == "defined")
-        is_flag_seen_ = was_flag_seen;  // it is in any case
-      return expression.test(*this, value, arguments_of(expression));
-    }
+    case Kind::test:
+      return test(expression);
     case Kind::unary:
       return unary(expression);
     case Kind::binary:
@@ -111,6 +105,15 @@ JinjaValue JinjaRuntime::computed(const Expression& expression) {
       break;
   }
   return {};
+}
+
+JinjaValue JinjaRuntime::test(const Expression& expression) {
+  if (!expression.test) throw JinjaError("there is no test \"" + expression.name + "\"");
+  const bool was_flag_seen = is_flag_seen_;
+  const JinjaValue value = value_of(*expression.operands[0]);
+  if (expression.operands[0]->kind == Kind::name && expression.name == "defined")
+    is_flag_seen_ = was_flag_seen;  // it is in any case
+  return expression.test(*this, value, arguments_of(expression));
 }
 
 JinjaValue JinjaRuntime::list_of(const Expression& expression, JinjaList::Kind kind) {

@@ -16,6 +16,13 @@ struct JinjaRuntime::State {
   std::size_t num_loops, num_written, num_generated, num_steps, spent;
   bool has_hidden_generation, is_flag_seen;
   int num_captures, num_levels;
+
+  std::size_t num_values() const {
+    std::size_t number = values.size() + saved.size();
+    for (const JinjaNamespace& space : namespaces)
+      number += space.members.size();
+    return number;
+  }
 };
 
 JinjaRuntime::State JinjaRuntime::state() const {
@@ -36,7 +43,7 @@ JinjaRuntime::State JinjaRuntime::state() const {
 }
 
 void JinjaRuntime::go_back_to(State state) {
-  num_ahead_ += work_since(state.num_steps, state.spent);
+  num_ahead_ += work_since(state.num_steps, state.spent) + state.num_values();
   values_ = std::move(state.values);
   depths_ = std::move(state.depths);
   saved_ = std::move(state.saved);
@@ -100,6 +107,8 @@ void JinjaRuntime::look_ahead(const Node& node, JinjaLoop& loop) {
 }
 
 JinjaBeginning JinjaRuntime::beginning(const Node& node, JinjaLoop& loop, const JinjaGrowth::End& end) {
+  if (num_ahead_ > work_.most)
+    throw JinjaError("its answers are found by rendering it up to each of them, and it has too many messages for that");
   State before = state();
   const JinjaLoop whole = loop;
   JinjaBeginning result{output_.text.size(), {}};
@@ -114,6 +123,7 @@ JinjaBeginning JinjaRuntime::beginning(const Node& node, JinjaLoop& loop, const 
     while (++next != all.end())
       render(**next);
     result.rest = output_.text.substr(result.shared);
+    num_ahead_ += result.rest->size() / 4;  // stays in memory
   } catch (const JinjaError&) {
     // The template objects to a conversation that ends here.
   }

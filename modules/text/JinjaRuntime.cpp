@@ -19,12 +19,13 @@ std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view n
 }  // namespace
 
 JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables,
-                           const JinjaGrowth& growth)
+                           const JinjaGrowth& growth, JinjaWork& work)
     : program_(program),
       loop_symbol_(found(program.symbols, "loop")),
       caller_symbol_(found(program.symbols, "caller")),
       body_symbol_(found(program.symbols, kBody)),
-      growth_(growth) {
+      growth_(growth),
+      work_(work) {
   for (const std::string* name : program.symbols.names()) {
     const JinjaFunction global = find_jinja_global(*name);
     values_.push_back(global ? JinjaValue(std::make_shared<const JinjaCallable>(JinjaCallable{global}))
@@ -54,7 +55,7 @@ JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Var
 
 JinjaOutput JinjaRuntime::run() {
   render(*program_.root);
-  output_.work = num_ahead_ + work_since(0, 0) + output_.text.size() / 512;
+  work_.done += output_.text.size() / 512;
   return std::move(output_);
 }
 
@@ -260,8 +261,8 @@ JinjaTemplate::JinjaTemplate(std::string_view source, const TemplateDate& date) 
 
 JinjaTemplate::~JinjaTemplate() = default;
 
-JinjaOutput JinjaTemplate::render(const Variables& variables, const JinjaGrowth& growth) const {
-  return JinjaRuntime(*program_, variables, growth).run();
+JinjaOutput JinjaTemplate::render(const Variables& variables, const JinjaGrowth& growth, JinjaWork& work) const {
+  return JinjaRuntime(*program_, variables, growth, work).run();
 }
 
 bool JinjaTemplate::mentions(std::string_view word) const {

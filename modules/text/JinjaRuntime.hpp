@@ -15,7 +15,12 @@ namespace multicard {
 
 class JinjaRuntime {
  public:
-  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth);
+  /// \param work what is done is added to it in the end
+  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth,
+               JinjaWork& work);
+  ~JinjaRuntime() { work_.done += work_so_far(); }
+  JinjaRuntime(const JinjaRuntime&) = delete;
+  JinjaRuntime& operator=(const JinjaRuntime&) = delete;
 
   JinjaOutput run();
 
@@ -45,6 +50,7 @@ class JinjaRuntime {
   using Node = JinjaNode;
   enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
   class HiddenScopes;
+  class Capture;
   struct State;
 
   /// Bounds the recursion of a rendering.
@@ -103,10 +109,13 @@ class JinjaRuntime {
     return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
   }
 
+  std::size_t work_so_far() const { return num_ahead_ + work_since(0, 0); }
+
   // Expressions (JinjaEvaluate.cpp)
   JinjaValue value_of(const Expression& expression);
   JinjaValue computed(const Expression& expression);
   JinjaValue loop_attribute(const JinjaLoop& loop, const std::string& name) const;
+  JinjaValue test(const Expression& expression);
   JinjaValue list_of(const Expression& expression, JinjaList::Kind kind);
   JinjaValue dict_of(const Expression& expression);
   JinjaValue slice(const Expression& expression);
@@ -136,6 +145,7 @@ class JinjaRuntime {
   std::size_t most_steps_, most_spent_, longest_;
 
   const JinjaGrowth& growth_;
+  JinjaWork& work_;
   JinjaLengthSeen growing_;
   std::size_t flag_symbol_ = SIZE_MAX;
   bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;
@@ -143,16 +153,35 @@ class JinjaRuntime {
   std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
 };
 
+/// While it lives what is written is kept apart. The text around it comes back after an error too: one of a shorter
+/// text does not end the rendering (beginning()).
+class JinjaRuntime::Capture {
+ public:
+  explicit Capture(JinjaRuntime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.output_.text, {})) {
+    ++runtime_.num_captures_;
+  }
+  ~Capture() {
+    --runtime_.num_captures_;
+    runtime_.output_.text = std::move(outer_);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  std::string take() { return std::exchange(runtime_.output_.text, {}); }
+
+ private:
+  JinjaRuntime& runtime_;
+  std::string outer_;
+};
+
 /// What a body writes.
 template <class Body>
 std::string JinjaRuntime::captured(Body&& body) {
-  std::string outer = std::exchange(output_.text, {});
-  ++num_captures_;
+  Capture capture(*this);
   open_scope();
   body();
   close_scope();
-  --num_captures_;
-  std::string text = std::exchange(output_.text, std::move(outer));
+  std::string text = capture.take();
   spend(text.size());
   return text;
 }

@@ -15,6 +15,7 @@ enum class Padding { yes, no };
 class TemplateDate {
  public:
   TemplateDate() = default;
+  static constexpr const char* kDefault = "2024-07-26";  ///< that of the default constructor
   /// Of "YYYY-MM-DD", or the default one of an empty text. \throws UsageError that names --date
   static TemplateDate parse(const std::string& text);
 

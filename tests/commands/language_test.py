@@ -238,6 +238,30 @@ class Language(CommandTest):
         read = subprocess.run(["bash", "-c", function + "\nnumbers_of"], input=err, capture_output=True, text=True)
         self.assertRegex(read.stdout, r"^\d+ \d+ \d+ [\d.]+\n$", err)
 
+    def test_prompts_have_the_date_of_the_training_data(self):
+        self.model = str(self.changed_model("dated"))
+        self.write_deck()
+        Path(self.model, "chat_template.jinja").write_text(
+            "{% if strftime_now('%Y') == '2024' %}{{ raise_exception('undated') }}{% endif %}"
+            "{% for m in messages %}{{ strftime_now('%d') }}{{ m.content }};{% endfor %}")
+        record = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+        Path(self.path("chat.jsonl")).write_text((json.dumps(record) + "\n") * 8)
+        self.expect(0, run(1, "prepare", "text", "--type", "chat", "--tokenizer", self.model, "--in",
+                           self.path("chat.jsonl"), "--date", "2026-02-03", "-o", self.path("chat")))
+
+        def prompt_ids(*words):
+            _, out, _ = self.expect(0, run(1, "generate", *words, "--json", "--max-new", "1", "Hi"))
+            return json.loads(out)["prompt_ids"]
+        self.expect(0, run(1, "run", self.deck, "run.steps=1", "data.train=" + self.path("chat*.h5"), "data.test=null",
+                           "evaluate={prompts: [Hi], max_new: 2, every_epochs: 0}"))
+        self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("adapter")))
+        self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("merged"), "--merge", "original"))
+        dated = prompt_ids(self.model, "--date", "2026-02-03")
+        for words in ((self.checkpoint(step=1),), (self.model, "--adapter", self.path("adapter")),
+                      (self.path("merged"),)):
+            self.assertEqual(prompt_ids(*words), dated)
+            self.assertNotEqual(prompt_ids(*words, "--date", "2026-02-04"), dated)
+
     def test_another_base_model_is_refused(self):
         self.model = str(self.changed_model("base"))
         self.write_deck()

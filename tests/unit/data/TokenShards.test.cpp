@@ -176,6 +176,28 @@ TEST(TokenShards, NoticesDamagedMasksAndSetsThatDoNotFit) {
   expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "do not fit each other");
 }
 
+TEST(TokenShards, HaveOneDateOfTheTemplate) {
+  const ScratchFolder scratch;
+  const auto write_dated = [&](const std::string& name, const std::string& date) {
+    Hdf5File file = Hdf5File::create(scratch / name);
+    write_arrays(file, "", {counting(1, 9, 5)});
+    write_attributes(file);
+    file.write_attribute("/", "template_date", date);
+    file.close();
+  };
+  on_root([&] {
+    write_shard(scratch / "old.h5", {counting(1, 9, 5)});
+    write_dated("other1.h5", "2026-02-03");
+    write_dated("old-default.h5", "2024-07-26");
+    write_dated("other2.h5", "2026-02-03");
+  });
+
+  EXPECT_EQ(TokenShards(scratch / "old*.h5", world()).info().template_date, "2024-07-26");
+  EXPECT_EQ(TokenShards(scratch / "other*.h5", world()).info().template_date, "2026-02-03");
+  expect_data_error([&] { TokenShards(scratch / "o*.h5", world()); },
+                    "their dates (--date) are 2024-07-26 and 2026-02-03");
+}
+
 TEST(TokenShards, TellsTheMemoryOfKeptSequences) {
   const ScratchFolder scratch;
   write_three(scratch);

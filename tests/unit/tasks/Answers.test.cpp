@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "io/Bytes.hpp"
 #include "support/test_world.hpp"
+#include "tasks/TuningNotes.hpp"
 #include "unit/data/test_tokenizer.hpp"
 
 namespace multicard {
@@ -40,6 +42,30 @@ TEST(Prompter, LeavesWhatTheModelIsToWriteOpen) {
   EXPECT_EQ(prompter.tokenizer()->decode(prompt, DecodeSpecial::keep),
             "<s><|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_EQ(prompter.encode_raw("Hi"), (std::vector<TokenId>{test::kBos, 'H', 'i'}));
+}
+
+TEST(Prompter, WritesTheDateWhereTheTemplateAsksForIt) {
+  const test::ScratchFolder scratch;
+  const std::string folder = scratch / "model";
+  test::write_byte_tokenizer(folder);
+  write_file(folder + "/chat_template.jinja", "{{ strftime_now('%d %b %Y') }}:{{ messages[0].content }}");
+  const auto shown = [&](const std::string& name, const std::string& date) {
+    const Prompter prompter(folder, name, date);
+    return prompter.tokenizer()->decode(prompter.encode("Hi"), DecodeSpecial::skip);
+  };
+
+  EXPECT_EQ(shown("chat_template", ""), "26 Jul 2024:Hi");
+  EXPECT_EQ(shown("chat_template", TemplateDate::kDefault), "26 Jul 2024:Hi");
+  EXPECT_EQ(shown("chat_template", "2026-02-03"), "03 Feb 2026:Hi");
+  EXPECT_EQ(shown("alpaca", "2026-02-03"), shown("alpaca", ""));
+}
+
+TEST(TuningNotes, GoIntoTheHeaderOfExportedWeights) {
+  const SafetensorsMetadata dated = metadata_of({"chat_template", "2026-02-03", std::nullopt});
+
+  EXPECT_EQ(dated.at("multicard_template"), "chat_template");
+  EXPECT_EQ(dated.at("multicard_template_date"), "2026-02-03");
+  EXPECT_EQ(metadata_of({}).size(), 1u);
 }
 
 }  // namespace

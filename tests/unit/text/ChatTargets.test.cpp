@@ -130,6 +130,14 @@ TEST(ChatTargets, ThatTakeTooManyRenderingsAreRefused) {
   EXPECT_EQ(marked(source, long_conversation(4)), "4message 0[message 1]message 2[message 3]");
 }
 
+TEST(ChatTargets, ThatTakeTooManyStepsAreRefused) {  // else this test would take minutes
+  const std::string source =
+      "{% for m in messages %}{{ m.content }}{% endfor %}"
+      "{% for i in range(100000) %}{% for j in range(9) %}{% endfor %}{% endfor %}";
+
+  EXPECT_NE(marked(source, long_conversation(2000)).find("it has too many messages for that"), std::string::npos);
+}
+
 TEST(ChatTargets, AreRefusedWhereTheyCannotBeFound) {
   const std::string reversed = "{% for m in messages[::-1] %}{{ m.content | replace('b', 'x') | upper }}{% endfor %}";
 

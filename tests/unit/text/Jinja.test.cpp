@@ -224,7 +224,8 @@ std::size_t num_beginnings(const std::string& text, bool whole_flag = false) {
   for (std::size_t i = 0; i < kLength; ++i)
     words.emplace_back("w" + std::to_string(i));
   const JinjaTemplate::Variables variables{{"words", make_jinja_list(std::move(words))}, {"flag", whole_flag}};
-  const JinjaOutput output = source.render(variables, growth);
+  JinjaWork work;
+  const JinjaOutput output = source.render(variables, growth, work);
   EXPECT_EQ(output.text, source.render(variables).text) << text;
   std::size_t count = 0;
   for (std::size_t i = 0; i < growth.wanted.size(); ++i) {
@@ -262,6 +263,28 @@ TEST(JinjaBeginnings, AreThoseOfRenderingsWithFewerItems) {
                      "{{ w }}" + end),
       14u);
   EXPECT_EQ(num_beginnings(loop + "{{ w }}{% if loop.index == 3 %}{% break %}{% endif %}" + end + prompt), 6u);
+}
+
+TEST(JinjaBeginnings, ThatTheTemplateObjectsToChangeNothingElse) {
+  const std::string words = "{% for w in words %}{{ w }}{% endfor %}",
+                    objection = "a{% if flag %}b{{ raise_exception('x') }}{% endif %}c",
+                    text = "{% macro t() %}" + objection + "{% endmacro %}";
+  for (const std::string& source :
+       {text + words + "{{ t() }}", words + "{% set t %}" + objection + "{% endset %}{{ t }}",
+        "{% macro m() %}<{{ caller() }}>{% endmacro %}" + words + "{% call m() %}" + objection + "{% endcall %}",
+        words + "{% filter upper %}" + objection + "{% endfilter %}",
+        words + "{% for a in [1, 2] recursive %}{{ loop([3]) if a < 3 }}" + objection + "{% endfor %}",
+        "{% set n = namespace(k='k') %}" + text + "{% for w in words %}{{ n.k }}{{ w }}{% endfor %}" +
+            "{% set n.k = 'l' %}{% with w = 1 %}{% set n = namespace(k=t()) %}{% endwith %}{{ n.k }}"})
+    EXPECT_EQ(num_beginnings(source), 14u) << source;
+}
+
+TEST(JinjaBeginnings, CountTheWorkOfWhatFailsToo) {
+  const JinjaTemplate source("{% for i in range(1000) %}{{ i }}{% endfor %}{{ raise_exception('x') }}");
+  JinjaWork work;
+
+  EXPECT_THROW(source.render({}, {}, work), JinjaError);
+  EXPECT_GT(work.done, 1000u);
 }
 
 TEST(JinjaBeginnings, AreNotGuessed) {
