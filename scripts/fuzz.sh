@@ -16,7 +16,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-minutes=10 only='' jobs=$(nproc) seed=0
+minutes=10 only='' jobs=$(processors) seed=0
 case ${1:-} in
   *[!0-9]* | '') ;;
   *) minutes=$1; shift ;;

@@ -96,10 +96,15 @@ ranks_to_try() {
   if [ "$gpus" = 1 ]; then echo 1; else echo 2; fi
 }
 
+# Processors that this shell may use, whatever the threads of a rank: nproc answers OMP_NUM_THREADS where that is set.
+processors() {
+  env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc
+}
+
 # Compile jobs that cores and memory allow (one heavy file needs about 2 GB).
 build_jobs() {
   local cores memory_gb by_memory
-  cores=$(nproc)
+  cores=$(processors)
   memory_gb=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
   by_memory=$((memory_gb / 2))
   [ "$by_memory" -ge 1 ] || by_memory=1

@@ -52,7 +52,7 @@ rm -f "$report"
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
 ctest --test-dir "$root/build/release" --output-on-failure --output-junit "$report" --no-tests=error \
-  -j "$(nproc)" "${without[@]}" "$@" >&2 || true
+  -j "$(processors)" "${without[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
 trap - EXIT
 [ -s "$report" ] || { echo "0 passed, 1 failed"; exit 1; }

@@ -32,6 +32,14 @@ class Documents(unittest.TestCase):
             self.assertLessEqual(steps, {"00000313"}, name)
 
 
+class Scripts(unittest.TestCase):
+    def test_use_all_processors_although_a_rank_has_one_thread(self):
+        count = ["bash", "-c", '. "$0/scripts/lib.sh" && processors', str(SOURCE)]
+        environment = dict(os.environ, OMP_NUM_THREADS="1")
+        shown = subprocess.run(count, env=environment, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(int(shown), len(os.sched_getaffinity(0)))
+
+
 class BatchScripts(unittest.TestCase):
     def test_have_a_line_for_each_thing_that_sites_ask_for(self):
         scripts = sorted(SOURCE.glob("slurm/*.sbatch"))
