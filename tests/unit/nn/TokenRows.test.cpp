@@ -167,8 +167,10 @@ TEST(TokenRows, GradientOfTheNormsWeight) {
       rows::norm_weight_gradient<kWidth>(in<S>(dnormed) + at, in<S>(stream) + at, in<float>(scale), 9, size,
                                          out<float>(dweight) + at);
 
-    const at::Tensor expected = (wide(dnormed) * wide(stream) * wide(scale).unsqueeze(1)).sum({0});
-    EXPECT_LT(distance(dweight, expected), 2e-6) << size;
+    // Terms may cancel: rounding is held against their magnitudes, not against their sum.
+    const at::Tensor terms = wide(dnormed) * wide(stream) * wide(scale).unsqueeze(1);
+    const double error = (wide(dweight) - terms.sum({0})).norm().item<double>();
+    EXPECT_LT(error, 1e-6 * terms.abs().sum({0}).norm().item<double>()) << size;
   });
 }
 
