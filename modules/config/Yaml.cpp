@@ -1,5 +1,6 @@
 #include "config/Yaml.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <vector>
 
@@ -122,14 +123,20 @@ class Expansion {
   std::size_t num_bytes_ = 0;
 };
 
+/// The library writes control characters as they are, and reads a carriage return as a line's end.
+void emit_word(YAML::Emitter& out, const std::string& text, bool is_quoted) {
+  const bool has_control = std::any_of(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; });
+  if (is_quoted || has_control) out << YAML::DoubleQuoted;
+  out << text;
+}
+
 void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
   switch (value.kind) {
     case Value::Kind::null:
       out << YAML::Null;
       return;
     case Value::Kind::scalar:
-      if (value.quoting == Value::Quoting::quoted) out << YAML::DoubleQuoted;
-      out << value.text;
+      emit_word(out, value.text, value.quoting == Value::Quoting::quoted);
       return;
     case Value::Kind::list:
       out << YAML::Flow << YAML::BeginSeq;
@@ -141,7 +148,9 @@ void emit(YAML::Emitter& out, const Value& value, bool inside_flow) {
       const bool flow = inside_flow || value.items.empty();
       out << (flow ? YAML::Flow : YAML::Block) << YAML::BeginMap;
       for (std::size_t i = 0; i < value.keys.size(); ++i) {
-        out << YAML::Key << value.keys[i] << YAML::Value;
+        out << YAML::Key;
+        emit_word(out, value.keys[i], false);
+        out << YAML::Value;
         emit(out, value.items[i], flow);
       }
       out << YAML::EndMap;
