@@ -59,10 +59,12 @@ demo_images() {
   mkdir -p data/fashion
   prepare train train --limit 20000 --shards 2
   prepare test t10k
-  step 4 6 "Training MobileNetV2 at 100x100 on $(ranks_text): mpirun -n $ranks multicard run $deck"
+  step 4 6 "Training MobileNetV2 at 100x100 on $(ranks_text)"
+  say "      mpirun -n $ranks multicard run $deck"
   reuse results/fashion
   mpirun -n "$ranks" multicard run "$deck"
-  step 5 6 "Measuring the scaling from 1 rank to $ranks: mpirun -n $ranks multicard sweep $sweep"
+  step 5 6 "Measuring the scaling from 1 rank to $ranks"
+  say "      mpirun -n $ranks multicard sweep $sweep"
   reuse results/fashion_scaling
   mpirun -n "$ranks" multicard sweep "$sweep"
   step 6 6 "Making tables, plots and the report"
@@ -89,7 +91,8 @@ demo_llm() {
     multicard prepare text --type alpaca --tokenizer "$model" --in inputs/text/instruction-data.json --split 0.1 \
       -o data/instruct/alpaca
   fi
-  step 5 6 "Tuning on $(ranks_text): mpirun -n $ranks multicard run $deck model.path=$model"
+  step 5 6 "Tuning on $(ranks_text)"
+  say "      mpirun -n $ranks multicard run $deck model.path=$model"
   reuse results/lora
   mpirun -n "$ranks" multicard run "$deck" "model.path=$model"
   step 6 6 "Making tables, plots and the report"
