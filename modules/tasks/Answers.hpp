@@ -18,7 +18,7 @@ class Prompter {
   /// \param template_name of the training data; empty: the folder's own, if it has one
   /// \param date that the template writes, if it writes one, YYYY-MM-DD; empty: its default
   /// \throws DataError about the tokenizer and the folder's template, UsageError for a template that does not exist and
-  /// for a date that is none
+  /// for an invalid date
   Prompter(const std::string& folder, const std::string& template_name, const std::string& date = "");
   /// Without a template.
   explicit Prompter(const std::string& folder);
