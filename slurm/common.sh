@@ -14,7 +14,7 @@ multicard_setup() {
   num_ranks=$((per_node * SLURM_JOB_NUM_NODES))
   cpus=$((${SLURM_CPUS_ON_NODE:-1} / per_node))
   if [ "$cpus" -lt 1 ]; then cpus=1; fi
-  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$cpus}"
+  export OMP_NUM_THREADS="$cpus"  # sbatch hands over what the submitting shell has, 1 after scripts/env.sh
   if [ -n "$MULTICARD_ENV_FILE" ]; then
     # shellcheck disable=SC1090
     . "$MULTICARD_ENV_FILE"
