@@ -16,12 +16,12 @@
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
+#include "data/PixelStatistics.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/ImageTask.hpp"
-#include "tasks/Normalisation.hpp"
 #include "tasks/RankSetup.hpp"
 #include "train/CheckpointStore.hpp"
 
@@ -117,7 +117,8 @@ void choose_weights(Subject& subject, const RunOptions& options, const std::opti
 void choose_normalisation(Subject& subject, const EvalArguments& arguments, const RunOptions& options,
                           const std::optional<KnownCheckpoint>& checkpoint) {
   if (checkpoint && !options.data.normalize && !overrides_key(arguments, "data.normalize"))
-    subject.normalize = normalisation_from_numbers(checkpoint->state.extra);
+    if (const auto found = pixel_statistics_from(checkpoint->state.extra))
+      subject.normalize = NormalizeOptions{found->mean, found->std};
   const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
   if (!missing) return;
   if (!options.is_language() && !options.data.normalize && !subject.normalize)
@@ -256,7 +257,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   ImageTask task(options, world, device.device, nullptr);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
-    copy_into(task.network().state(), TensorFile(subject.weights));
+    copy_into(task.classifier().network().state(), TensorFile(subject.weights));
   });
 
   const TimePoint start = SteadyClock::now();
@@ -264,9 +265,9 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const double seconds = seconds_since(start);
   check_test_loss(scores.totals.loss, subject.weights);
   std::vector<std::string> names = task.test_set()->info().class_names;
-  for (auto label = static_cast<std::int64_t>(names.size()); label < task.num_classes(); ++label)
+  for (auto label = static_cast<std::int64_t>(names.size()); label < task.classifier().num_classes(); ++label)
     names.push_back(fmt::format("class {}", label));  // outputs of the model that the shards have no images of
-  const std::vector<ClassScore> classes = class_scores(scores.confusion, task.num_classes());
+  const std::vector<ClassScore> classes = class_scores(scores.confusion, task.classifier().num_classes());
   RunSummary summary = summarise(options, subject, world, device, scores);
   summary.tables = {{"evaluation/classes", classes_table(classes, names)},
                     {"evaluation/confusion", confusion_table(scores.confusion)}};

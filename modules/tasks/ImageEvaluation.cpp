@@ -68,19 +68,18 @@ at::Tensor totals_of(const Classified& batch) {
 
 }  // namespace
 
-ImageScores evaluate_images(ImageLoader& loader, const std::function<Classified(const ImageBatch&)>& classify,
+ImageScores evaluate_images(DataSource& test_set, const std::function<Classified(const Batch&)>& classify,
                             const Communicator& communicator, Detail detail) {
   std::optional<BatchSums> totals;
   PairCounter pairs;
   double num_rows = 0;
-  while (const std::optional<ImageBatch> read = loader.next()) {
-    if (read->num_rows == 0) continue;
-    const Classified batch = classify(*read);
+  for_each_batch(test_set, communicator, [&](const Batch& rows) {
+    const Classified batch = classify(rows);
     if (!totals) totals.emplace(batch.logits.device(), kNumTotals);
     totals->add(totals_of(batch));
     if (detail == Detail::classes) pairs.add(batch);
-    num_rows += static_cast<double>(read->num_rows);
-  }
+    num_rows += static_cast<double>(rows.num_rows);
+  });
   std::array<double, kNumTotals + 1> sums{0, 0, 0, num_rows};
   if (totals) std::ranges::copy(totals->finish(), sums.begin());
   communicator.allreduce(std::span<double>(sums), ReduceOp::sum);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "data/ImageLoader.hpp"
+#include "data/DataSource.hpp"
 #include "results/Columns.hpp"
-#include "train/Task.hpp"
+#include "train/Model.hpp"
 
 namespace multicard {
 
@@ -40,10 +40,10 @@ struct Classified {
   at::Tensor logits, labels;
 };
 
-/// Collective. Scores over all rows that the loaders of all ranks give out; counts do not depend on the number of
-/// ranks. The class predicted is the one of the largest logit, of equal ones the first. \param classify called with
-/// each batch of at least one row, in order
-ImageScores evaluate_images(ImageLoader& loader, const std::function<Classified(const ImageBatch&)>& classify,
+/// Collective. Scores over all rows of `test_set`; counts do not depend on the number of ranks. The class predicted is
+/// the one of the largest logit, of equal ones the first. \param classify called with each batch of at least one row,
+/// in order
+ImageScores evaluate_images(DataSource& test_set, const std::function<Classified(const Batch&)>& classify,
                             const Communicator& communicator, Detail detail);
 
 /// One class of a confusion. A rate is NaN when nothing is in its denominator.

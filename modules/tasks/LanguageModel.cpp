@@ -125,7 +125,7 @@ void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType 
 }
 
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator)
-    : folder_(options.model.path) {
+    : folder_(options.model.path), seed_(options.run.seed), micro_batch_(options.run.micro_batch), device_(device) {
   const Precision precision = precision_from(options.precision);
   const bool trains_weights = options.method.name == "full";
   const at::ScalarType dtype = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
@@ -179,14 +179,6 @@ std::map<std::string, std::string> LanguageModel::files_beside() const {
 std::map<std::string, std::string> LanguageModel::identity() const {
   if (!sha256_.valid()) return {};
   return {{kBaseHash, sha256_.get()}};
-}
-
-std::int64_t LanguageModel::frozen_bytes() const {
-  std::int64_t bytes = 0;
-  if (!has_adapters()) return bytes;
-  for (const NamedTensor& weight : network_->weights())
-    bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
-  return bytes;
 }
 
 }  // namespace multicard

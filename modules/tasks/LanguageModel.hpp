@@ -12,6 +12,8 @@
 #include "nn/Llama.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
+#include "tasks/StepSeed.hpp"
+#include "train/Model.hpp"
 
 namespace multicard {
 
@@ -44,8 +46,18 @@ void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType 
 /// A deck's word for a type of weights: fp64 | fp32 | fp16 | bf16. UsageError for another.
 at::ScalarType weights_type(const std::string& word);
 
-/// A Llama-type network with the weights of its folder and, with adapters, those of the deck.
-class LanguageModel {
+/// Loss over a set of sequences, equal on all ranks.
+struct TextTotals {
+  double loss = 0;  ///< mean over target tokens
+  std::int64_t sequences = 0, tokens = 0, targets = 0;
+
+  double perplexity() const;
+  Evaluation evaluation() const;
+};
+
+/// A Llama-type network with the weights of its folder and, with adapters, those of the deck; cross-entropy over the
+/// target tokens.
+class LanguageModel final : public Model {
  public:
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
   /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
@@ -65,14 +77,30 @@ class LanguageModel {
   std::map<std::string, std::string> files_beside() const;
   /// Folder and SHA-256 of the base model; empty on all ranks but the first.
   std::map<std::string, std::string> identity() const;
-  /// Bytes of the weights that are not trained.
-  std::int64_t frozen_bytes() const;
+  /// Collective over `communicator`. As evaluate().
+  TextTotals score(DataSource& test_set, const Communicator& communicator);
+  /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
+  double flops(std::int64_t length) const;
+
+  std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
+  std::vector<NamedTensor> buffers() const override { return {}; }
+  bool runs_on_empty_batch() const override { return false; }
+  void begin_step(std::int64_t step, int replica) override;
+  Loss forward(const Batch& batch) override;
+  Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
+  std::int64_t frozen_bytes() const override;
+  std::int64_t activation_bytes(std::int64_t rows, std::int64_t row_size,
+                                const std::function<void(const at::Tensor&)>& backward) override;
 
  private:
   void add_adapters(const RunOptions& options);
   AdapterConfig config_of(const AdapterOptions& adapters) const;
 
   std::string folder_;
+  std::int64_t seed_;
+  std::optional<std::int64_t> micro_batch_;
+  at::Device device_;
+  StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
   std::optional<AdapterConfig> adapter_;
   std::shared_future<std::string> sha256_;  ///< on rank 0

@@ -1,12 +1,10 @@
-// What a language task says of itself: its description, memory, identity and arithmetic.
+// What a language task says of itself.
 
 #include <algorithm>
 
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "device/AllocationRecorder.hpp"
 #include "tasks/LanguageTask.hpp"
 
 namespace multicard {
@@ -43,8 +41,8 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
        fmt::format("{}, {} M trained ({} %){}", how, millions(trained),
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
                    options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
-      {"data", rows_text(train_.rows, train_.shards.info()) + (options_.data.packing ? ", packed" : "")},
-      {"test", test_ ? rows_text(test_->rows, test_->shards.info()) : "none"},
+      {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "")},
+      {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
   if (interview_) lines.emplace_back("asked", interview_->text());
   return lines;
@@ -53,11 +51,11 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
 /// What the steps that statistics count will read: exactly, as the rows of every step are known.
 std::string LanguageTask::tokens_text() const {
   constexpr std::int64_t kMostSteps = 1000;  // counting takes time of its own
-  const std::int64_t steps = options_.run.steps.value_or(options_.run.epochs * steps_per_epoch());
+  const std::int64_t steps = options_.run.steps.value_or(options_.run.epochs * train_->steps_per_epoch());
   const std::int64_t first = std::min(options_.skip_steps, steps - 1), end = std::min(steps, first + kMostSteps);
   std::int64_t tokens = 0;
   for (std::int64_t step = first; step < end; ++step)
-    tokens += work_in(step);
+    tokens += train_->work_in(step);
   return fmt::format("{:.1f} per step on average over steps {} to {}",
                      static_cast<double>(tokens) / static_cast<double>(end - first), first, end - 1);
 }
@@ -67,73 +65,24 @@ std::string LanguageTask::describe(const Evaluation& found) const {
                      significant(found.values.front().second), grouped(found.samples));
 }
 
-std::int64_t LanguageTask::work_in(std::int64_t step) const {
-  std::int64_t tokens = 0;
-  for (const std::int64_t row : train_.sampler.rows(step))
-    tokens += train_.rows.length(row);
-  return tokens;
-}
-
 double LanguageTask::flops_in(std::int64_t step) const {
-  const LlamaConfig& config = model_->network().config();
-  // Forward and the gradient of activations, 2 each; with trained weights also theirs. Adapters, a percent, are left
-  // out. Causal attention: 4 L d_q / 2 for every token of the past, forward; three times that in all.
-  const double per_token = (model_->has_adapters() ? 4.0 : 6.0) * static_cast<double>(config.num_matmul_parameters());
-  const double per_pair = 3.0 * 2.0 * static_cast<double>(config.num_layers * config.query_size());
   double flops = 0;
-  for (const std::int64_t row : train_.sampler.rows(step))
-    for (const SequencePart& part : train_.rows.parts(row)) {
-      const auto length = static_cast<double>(part.length);
-      flops += per_token * length + per_pair * length * length;
-    }
+  for (const std::int64_t row : train_->sampler().rows(step))
+    for (const SequencePart& part : train_->rows().parts(row))
+      flops += model_->flops(part.length);
   return flops;
 }
 
 std::map<std::string, std::string> LanguageTask::model_identity() const {
   std::map<std::string, std::string> identity = model_->identity();
-  const TokenSetInfo& set = train_.shards.info();
+  const TokenSetInfo& set = train_->shards().info();
   identity[kTemplateOfRun] = set.template_name;
   identity[kTemplateDateOfRun] = set.template_date;
   return identity;
 }
 
-std::map<std::string, double> LanguageTask::data_identity() const {
-  const TextRows& rows = train_.rows;
-  return {{"data.rows", static_cast<double>(rows.num_rows())},
-          {"data.tokens", static_cast<double>(rows.num_tokens())},
-          {"data.targets", static_cast<double>(rows.num_targets())}};
-}
-
-void LanguageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
-  constexpr std::int64_t kTensors = 2;  // tokens and targets
-  need.frozen += model_->frozen_bytes();
-  need.loader += loader_bytes(loader_options(), train_.rows, rows_read);
-  need.loader += train_.shards.kept_bytes(options_.data.limit);
-  if (test_) need.loader += test_->shards.kept_bytes(options_.evaluate.limit);
-  if (device_.is_cuda())
-    need.batches += kUploaded * kTensors * std::max(rows, rows_read) * train_.rows.longest_row() *
-                    std::int64_t{sizeof(std::int64_t)};
-}
-
-std::int64_t LanguageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
-  Llama& network = model_->network();
-  const std::int64_t tokens = rows * train_.rows.longest_row();
-  const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, train_.rows.longest_row());
-  const std::int64_t chunk = network.loss_chunk();
-  const SizedWork work = [&](std::int64_t length) {
-    // As many chunks of logits as the whole work has, so that they too grow with the size.
-    network.set_loss_chunk(tokens > chunk ? (length * chunk + tokens - 1) / tokens : length);
-    const at::Tensor ids = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(device_));
-    const std::vector<RowShape> shapes{{{length}, length}};
-    return [&network, ids, shapes, &backward] { backward(network.loss_sum({ids, ids, shapes})); };
-  };
-  const std::int64_t peak = predicted_peak(device_, work, {small, 2 * small}, tokens);
-  network.set_loss_chunk(chunk);
-  return peak;
-}
-
 void LanguageTask::add_attributes(RunSummary& summary) const {
-  const TokenSetInfo& set = train_.shards.info();
+  const TokenSetInfo& set = train_->shards().info();
   summary.text["model"] = options_.model.path;
   summary.text["architecture"] = model_->network().config().architecture;
   summary.text["method"] = options_.method.name;
@@ -141,9 +90,9 @@ void LanguageTask::add_attributes(RunSummary& summary) const {
   summary.text["template"] = set.template_name;
   summary.text["model_dtype"] = options_.model.dtype;
   summary.integers["packing"] = options_.data.packing ? 1 : 0;
-  summary.integers["max_length"] = train_.rows.longest_row();
+  summary.integers["max_length"] = train_->rows().longest_row();
   summary.integers["num_parameters"] = model_->network().config().num_parameters();
-  summary.integers["sequences"] = train_.rows.num_sequences();
+  summary.integers["sequences"] = train_->rows().num_sequences();
 }
 
 }  // namespace multicard

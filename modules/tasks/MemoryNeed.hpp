@@ -9,9 +9,6 @@
 
 namespace multicard {
 
-/// Batches that a GPU holds at a time: the one computed on and the next, which is being uploaded.
-inline constexpr std::int64_t kUploaded = 2;
-
 /// Bytes of one rank.
 struct MemoryNeed {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  ///< of what is trained

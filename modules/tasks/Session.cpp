@@ -76,14 +76,12 @@ Session::Session(const RunOptions& options, const std::string& deck_yaml, const 
   reset_peak_device_memory(device_.device);
   collectives_ = make_collectives(backend_from(options_.parallel.backend), communicator_, device_.device);
   if (options_.parallel.sync_batch_norm) statistics_ = std::make_unique<CollectiveStatistics>(*collectives_);
-  task_ = make_session_task(options_, communicator_, device_.device, statistics_.get());
+  task_ = make_task(options_, communicator_, device_.device, statistics_.get());
   global_batch_ = options_.run.batch_over(communicator_.size());
-  const std::int64_t per_epoch = task_->steps_per_epoch();
+  const std::int64_t per_epoch = training_data().steps_per_epoch();
   num_steps_ = options_.run.steps.value_or(options_.run.epochs * per_epoch);
   num_epochs_ = (num_steps_ + per_epoch - 1) / per_epoch;
-  strategy_ = make_strategy(options_.parallel, *task_, *collectives_);
-  if (strategy_->updates())
-    optimizer_ = std::make_unique<Optimizer>(options_.optimizer, task_->parameters(), strategy_->gradients());
+  strategy_ = make_strategy(options_.parallel, options_.optimizer, {task_->model(), training_data(), *collectives_});
   if (precision_from(options_.precision) == Precision::fp16) scaler_.emplace(device_.device);
   if (options_.run.ema_decay > 0) average_.emplace(task_->model_part().tensors, options_.run.ema_decay);
   schedule_ = std::make_unique<Schedule>(options_.schedule, options_.optimizer.learning_rate, num_steps_);
@@ -109,8 +107,8 @@ void Session::describe() const {
                                options_.parallel.sync_batch_norm ? ", synchronised batch norm" : ""));
   line("memory",
        fmt::format("predicted {}: tensors only, the program and its libraries add to it", memory_need_.text()));
-  line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", global_batch_, task_->steps_per_epoch(),
-                            num_steps_));
+  line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", global_batch_,
+                            training_data().steps_per_epoch(), num_steps_));
   const int num_threads = threads_on_my_processors(topology_, threads_), num_cpus = available_cpus();
   if (!device_.gpu && num_threads > num_cpus)
     log_warning(
@@ -137,7 +135,7 @@ SessionResult Session::run(StopMonitor* stop) {
   if (result.failure) result.summary.error = result.failure->what();
   result.rows = continue_rows(history_, recorder_.record(), communicator_.rank());
   result.record = std::move(recorder_.record());
-  result.unit = task_->unit();
+  result.unit = training_data().unit();
   return result;
 }
 
@@ -157,11 +155,9 @@ void Session::train(StopMonitor* stop) {
   settings.first_step = first_step_;
   settings.num_steps = num_steps_;
   settings.micro_batch = options_.run.micro_batch;
-  settings.clip_norm = options_.optimizer.clip_norm;
   settings.results_lag = device_.device.is_cuda() ? 1 : 0;
-  const TrainerParts parts{*task_,
+  const TrainerParts parts{task_->model(),
                            *strategy_,
-                           optimizer_.get(),
                            *schedule_,
                            clock_,
                            recorder_,
@@ -176,7 +172,7 @@ void Session::train(StopMonitor* stop) {
   if (first_step_ == 0) ask(Moment::start);
   epoch_start_ = SteadyClock::now();
   make_up_evaluation();
-  const std::int64_t per_epoch = task_->steps_per_epoch();
+  const std::int64_t per_epoch = training_data().steps_per_epoch();
   epoch_start_ = SteadyClock::now();
   stalled_s_ = 0;
   while (!trainer_->finished()) {
@@ -209,7 +205,7 @@ void Session::train(StopMonitor* stop) {
 
 /// The epoch of the last step.
 std::int64_t Session::epoch() const {
-  return std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / task_->steps_per_epoch());
+  return std::max<std::int64_t>(0, (trainer_->num_completed() - 1) / training_data().steps_per_epoch());
 }
 
 void Session::add_train_seconds() {
@@ -219,7 +215,7 @@ void Session::add_train_seconds() {
 }
 
 bool Session::evaluation_due(bool epoch_ended) const {
-  const std::int64_t done = trainer_->num_completed(), per_epoch = task_->steps_per_epoch();
+  const std::int64_t done = trainer_->num_completed(), per_epoch = training_data().steps_per_epoch();
   const EvaluateOptions& when = options_.evaluate;
   const bool by_epoch =
       epoch_ended && when.every_epochs > 0 && (trainer_->finished() || (done / per_epoch) % when.every_epochs == 0);
@@ -228,7 +224,7 @@ bool Session::evaluation_due(bool epoch_ended) const {
 
 /// A run that was stopped where an evaluation was due left it out: whoever asked may not wait. It is made up for here.
 void Session::make_up_evaluation() {
-  if (first_step_ == 0 || !evaluation_due(first_step_ % task_->steps_per_epoch() == 0)) return;
+  if (first_step_ == 0 || !evaluation_due(first_step_ % training_data().steps_per_epoch() == 0)) return;
   const auto known = history_.metrics.find("eval_loss");
   const bool is_known =
       known != history_.metrics.end() && !known->second.steps.empty() && known->second.steps.back() == first_step_;
@@ -249,12 +245,13 @@ void Session::after_step(bool epoch_ended) {
 }
 
 void Session::evaluate_now() {
-  if (!task_->has_test_set() || last_evaluated_ == trainer_->num_completed()) return;
+  DataSource* test = task_->data().test;
+  if (test == nullptr || last_evaluated_ == trainer_->num_completed()) return;
   const TimePoint start = SteadyClock::now();
-  const std::optional<Evaluation> found = trainer_->evaluate();
+  const Evaluation found = trainer_->evaluate([&] { return task_->model().evaluate(*test, communicator_); });
   last_evaluated_ = trainer_->num_completed();
-  if (options_.run.keep_best && last_evaluated_ > 0 && checkpoints_.would_be_best(found->score)) {
-    best_score_ = found->score;
+  if (options_.run.keep_best && last_evaluated_ > 0 && checkpoints_.would_be_best(found.score)) {
+    best_score_ = found.score;
     best_step_ = last_evaluated_;
   }
   const double seconds = seconds_since(start);
@@ -266,7 +263,7 @@ void Session::evaluate_now() {
   const std::string when = last_evaluated_ == 0
                                ? std::string("before step 1")
                                : fmt::format("step {}, epoch {}/{}", last_evaluated_, epoch() + 1, num_epochs_);
-  log_info(fmt::format("{:<10}{}: {}, {})", "test", when, task_->describe(*found), human_duration(seconds)));
+  log_info(fmt::format("{:<10}{}: {}, {})", "test", when, task_->describe(found), human_duration(seconds)));
 }
 
 void Session::open_feed() {
@@ -299,9 +296,9 @@ void Session::report_step() {
   state.step = trainer_->num_completed();
   std::int64_t work = 0;
   for (std::size_t i = 0; i < recent; ++i)
-    work += task_->work_in(state.step - 1 - static_cast<std::int64_t>(i));
+    work += training_data().work_in(state.step - 1 - static_cast<std::int64_t>(i));
   state.rate = static_cast<double>(work) / total;
-  state.unit = task_->unit().abbreviation;
+  state.unit = training_data().unit().abbreviation;
   state.num_steps = num_steps_;
   state.epoch = epoch();
   state.num_epochs = num_epochs_;
@@ -309,7 +306,7 @@ void Session::report_step() {
   state.learning_rate = trainer_->last_result()->learning_rate;
   progress_.step(state);
   if (!feed_ || (state.step % options_.run.log_every != 0 && !trainer_->finished())) return;
-  feed_->add(fmt::format("{}_per_s", task_->unit().name), trainer_->last_result()->step, state.rate);
+  feed_->add(fmt::format("{}_per_s", training_data().unit().name), trainer_->last_result()->step, state.rate);
   feed_->add("step_s", trainer_->last_result()->step, state.step_s);
   feed_->flush();
 }

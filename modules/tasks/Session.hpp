@@ -14,7 +14,7 @@
 #include "dist/TensorCollectives.hpp"
 #include "results/Columns.hpp"
 #include "tasks/MemoryNeed.hpp"
-#include "tasks/SessionTask.hpp"
+#include "tasks/Task.hpp"
 #include "train/CheckpointWriter.hpp"
 #include "train/History.hpp"
 #include "train/Progress.hpp"
@@ -54,7 +54,7 @@ class Session {
   SessionResult run(StopMonitor* stop);
 
   std::int64_t num_steps() const { return num_steps_; }
-  const SessionTask& task() const { return *task_; }
+  const Task& task() const { return *task_; }
 
  private:
   void restore(const std::string& checkpoint);
@@ -63,7 +63,7 @@ class Session {
   void check_continues(const TrainerState& state, const std::string& checkpoint) const;
   std::int64_t rows_before(std::int64_t step) const;
   std::string backend_name() const;
-  NamedTensors optimizer_state() const;
+  DataSource& training_data() const { return task_->data().training; }
   MemoryNeed lasting_need(std::int64_t rows);
   std::int64_t wire_bytes(int num_ranks) const;
   MemoryNeed need_for(std::int64_t rows, std::int64_t at_once);
@@ -111,10 +111,9 @@ class Session {
   MemoryNeed memory_need_;
   std::unique_ptr<TensorCollectives> collectives_;
   std::unique_ptr<StatisticsReducer> statistics_;
-  std::unique_ptr<SessionTask> task_;
+  std::unique_ptr<Task> task_;
   std::int64_t global_batch_ = 0, num_steps_ = 0, num_epochs_ = 0;
   std::unique_ptr<Strategy> strategy_;
-  std::unique_ptr<Optimizer> optimizer_;  ///< null where the strategy does not update
   std::optional<LossScaler> scaler_;      ///< fp16
   std::optional<WeightAverage> average_;  ///< run.ema_decay
   std::unique_ptr<Schedule> schedule_;

@@ -47,13 +47,21 @@ std::int64_t with_gaps(std::int64_t bytes) {
 /// All but what forward and backward take.
 MemoryNeed Session::lasting_need(std::int64_t rows) {
   MemoryNeed need;
-  need.parameters = bytes_of(tensors_of(task_->parameters()));
+  need.parameters = bytes_of(tensors_of(task_->model().parameters()));
   need.gradients = bytes_of(strategy_->gradients());
-  need.optimizer = bytes_of(tensors_of(optimizer_state()));
+  need.optimizer = bytes_of(tensors_of(strategy_->optimizer_state()));
   const std::int64_t averaged = average_ ? bytes_of(tensors_of(average_->state())) : 0;
   need.average = 2 * averaged;  // one to keep, one while it is evaluated
   const Reading reading = strategy_->reading();
-  task_->add_memory(need, rows, reading == Reading::none ? 0 : reading == Reading::part ? rows : task_->rows_in(0));
+  const auto [training, test] = task_->data();
+  const std::int64_t rows_read = reading == Reading::none      ? 0
+                                 : reading == Reading::sharded ? rows
+                                                               : training.rows_in(0);
+  const InputMemory input = training.memory(rows, rows_read);
+  need.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
+  need.batches = input.device;
+  need.activations = input.before_forward;
+  need.frozen = task_->model().frozen_bytes();
   if (communicator_.is_root() && options_.run.keep_checkpoints > 0)
     for (const CheckpointPart& part : checkpoint_parts())
       need.copies += bytes_of(tensors_of(part.tensors));
@@ -75,7 +83,8 @@ std::int64_t Session::wire_bytes(int num_ranks) const {
 /// Of a rank that computes on `at_once` of its `rows` at a time.
 MemoryNeed Session::need_for(std::int64_t rows, std::int64_t at_once) {
   const auto backward = [&](const at::Tensor& loss) { strategy_->backward(loss, /*is_last=*/false); };
-  const std::int64_t work = at_once > 0 ? task_->work_bytes(at_once, backward) : 0;
+  const std::int64_t work =
+      at_once > 0 ? task_->model().activation_bytes(at_once, training_data().largest_row(), backward) : 0;
   MemoryNeed need = lasting_need(rows);  // after the work, which makes libraries allocate what they keep
   need.activations = std::max(need.activations, device_.gpu ? with_rounding(work) : work);
   return need;
@@ -103,7 +112,7 @@ void Session::check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t
 }
 
 MemoryNeed Session::predict_memory() {
-  const std::int64_t rows = block_of(task_->rows_in(0), communicator_.rank(), communicator_.size()).count;
+  const std::int64_t rows = block_of(training_data().rows_in(0), communicator_.rank(), communicator_.size()).count;
   const std::int64_t at_once = std::min(rows, options_.run.micro_batch.value_or(rows));
   check_lasting(lasting_need(rows));
   MemoryNeed need;

@@ -52,7 +52,7 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
       throw UsageError(fmt::format("{} of the model has changed from {} to {}", name, before->second, now),
                        fmt::format("{} was made with the former", checkpoint),
                        "Put it back, set another run.output, or run.resume=never to start over.");
-  const auto numbers = task_->data_identity();
+  const auto numbers = training_data().identity();
   const bool same_data = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
     const auto before = state.extra.find(number.first);
     return before == state.extra.end() || before->second == number.second;
@@ -68,18 +68,13 @@ void Session::check_continues(const TrainerState& state, const std::string& chec
 
 /// Rows that all ranks saw in the steps before `step`.
 std::int64_t Session::rows_before(std::int64_t step) const {
-  const std::int64_t per_epoch = task_->steps_per_epoch();
+  const std::int64_t per_epoch = training_data().steps_per_epoch();
   std::int64_t of_epoch = 0, rest = 0;
   for (std::int64_t i = 0; i < per_epoch; ++i) {
-    of_epoch += task_->rows_in(i);
-    if (i < step % per_epoch) rest += task_->rows_in(i);
+    of_epoch += training_data().rows_in(i);
+    if (i < step % per_epoch) rest += training_data().rows_in(i);
   }
   return step / per_epoch * of_epoch + rest;
-}
-
-/// Nothing on ranks that do not update.
-NamedTensors Session::optimizer_state() const {
-  return optimizer_ ? optimizer_->state() : NamedTensors{};
 }
 
 /// One rank sums nothing; it is called by what more ranks would use.
@@ -91,7 +86,7 @@ std::string Session::backend_name() const {
 /// On ranks that do not update, the optimizer's is missing.
 CheckpointParts Session::checkpoint_parts() const {
   CheckpointParts parts{task_->model_part()};
-  if (optimizer_) parts.push_back({kOptimizerFile, optimizer_->state()});
+  if (strategy_->updates()) parts.push_back({kOptimizerFile, strategy_->optimizer_state()});
   if (average_) parts.push_back({kAverageFile, average_->state()});
   return parts;
 }
@@ -158,11 +153,11 @@ void Session::save_checkpoint() {
   const TimePoint start = SteadyClock::now();
   add_train_seconds();
   clock_.pause();
-  checkpoints_.copy(checkpoint_parts(), tensors_of(task_->buffers()));  // forward updates running statistics
-  trainer_->read_all_results();                                         // a step that was not finite is never saved
+  checkpoints_.copy(checkpoint_parts(), tensors_of(task_->model().buffers()));  // forward updates running statistics
+  trainer_->read_all_results();  // a step that was not finite is never saved
   recorder_.add_step_times(clock_.take_all());
   CheckpointContent content{{done, rows_before(done), global_batch_, deck_yaml_}, summarise(), std::nullopt};
-  content.state.extra = task_->data_identity();
+  content.state.extra = training_data().identity();
   content.state.text = task_->model_identity();
   content.state.files = task_->model_files();
   if (scaler_) {
@@ -211,7 +206,8 @@ void Session::take_totals() {
   RankRecord& record = recorder_.record();
   record_memory(record);
   record.communication = collectives_->totals();
-  record.transfers["host_to_device"] = task_->host_to_device_bytes();
+  const auto [training, test] = task_->data();
+  record.transfers["host_to_device"] = training.bytes_to_device() + (test ? test->bytes_to_device() : 0);
 }
 
 /// Of text: tokens and operations per second over all ranks, by rank 0's clock, of the steps recorded since.
@@ -221,7 +217,7 @@ void Session::add_rates() {
   for (; num_rated_ < steps.size(); ++num_rated_) {
     const std::int64_t step = first_step_ + static_cast<std::int64_t>(num_rated_);
     const double seconds = steps[num_rated_].step;
-    recorder_.add_metric("tokens_per_s", step, static_cast<double>(task_->work_in(step)) / seconds);
+    recorder_.add_metric("tokens_per_s", step, static_cast<double>(training_data().work_in(step)) / seconds);
     recorder_.add_metric("model_flops_per_s", step, task_->flops_in(step) / seconds);
   }
 }

@@ -1,5 +1,7 @@
 #include "train/DataParallelStrategy.hpp"
 
+#include <utility>
+
 #include <ATen/ops/zeros.h>
 
 #include "base/Blocks.hpp"
@@ -21,33 +23,34 @@ GradientReducer::Options to_rank_0(GradientReducer::Options options) {
 
 }  // namespace
 
-DataParallelStrategy::DataParallelStrategy(Task& task, TensorCollectives& collectives,
-                                           const GradientReducer::Options& options)
-    : ReducingStrategy(task, collectives, to_rank_0(options)),
-      leads_(collectives.rank() == 0),
+DataParallelStrategy::DataParallelStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
+                                           const OptimizerOptions& optimizer)
+    : Strategy(parts, to_rank_0(reduction), optimizer, parts.collectives.rank() == 0 ? Updates::yes : Updates::no),
+      is_root_(parts.collectives.rank() == 0),
       arrival_(at::zeros({1}, gradients().front().options().dtype(at::kFloat).requires_grad(false))) {}
 
 void DataParallelStrategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
   next_step_ = first_step;
-  task().start_reading({collectives().rank(), collectives().size(), first_step, last_step, reading()});
+  Strategy::start_reading(first_step, last_step);
 }
 
 Batch DataParallelStrategy::next(StepClock& clock) {
+  const auto& [model, data, collectives] = with();
   clock.enter(Phase::data_wait);
   const std::int64_t step = next_step_++;
   Batch whole;
-  if (leads_) whole = task().next();
-  collectives().sum(arrival_);
+  if (is_root_) whole = data.next();
+  collectives.sum(arrival_);
   clock.enter(Phase::transfer);
-  if (leads_) whole = task().to_device(std::move(whole));
+  if (is_root_) whole = data.to_device(std::move(whole));
   std::vector<std::int64_t> rows;
-  for (int rank = 0; rank < collectives().size(); ++rank)
-    rows.push_back(block_of(task().rows_in(step), rank, collectives().size()).count);
-  Batch mine = task().allocate(step, rows[static_cast<std::size_t>(collectives().rank())]);
-  const std::vector<at::Tensor> from = leads_ ? whole.tensors() : std::vector<at::Tensor>{}, to = mine.tensors();
+  for (int rank = 0; rank < collectives.size(); ++rank)
+    rows.push_back(block_of(data.rows_in(step), rank, collectives.size()).count);
+  Batch mine = data.allocate(step);
+  const std::vector<at::Tensor> from = is_root_ ? whole.tensors() : std::vector<at::Tensor>{}, to = mine.tensors();
   for (std::size_t i = 0; i < to.size(); ++i)
-    collectives().scatter_rows(leads_ ? packed(from[i]) : at::Tensor{}, packed(to[i]), rows, 0);
-  return task().finish_input(std::move(mine));
+    collectives.scatter_rows(is_root_ ? packed(from[i]) : at::Tensor{}, packed(to[i]), rows, 0);
+  return data.finish(std::move(mine));
 }
 
 }  // namespace multicard

@@ -1,23 +1,22 @@
 #pragma once
 /// \file Data parallelism with a replica on every rank.
 
-#include "train/ReducingStrategy.hpp"
+#include "train/Strategy.hpp"
 
 namespace multicard {
 
 /// ddp and ddp-ds: every rank holds the whole model and updates it; gradients are summed in buckets while backward goes
-/// on. Under ddp-ds a rank reads its own part of each global batch (Reading::part), under ddp the whole of it
-/// (Reading::whole).
-class ReplicatedStrategy final : public ReducingStrategy {
+/// on. Under ddp-ds a rank reads its own part of each global batch (Reading::sharded), under ddp the whole of it
+/// (Reading::replicated).
+class ReplicatedStrategy final : public Strategy {
  public:
   /// Collective. See make_strategy().
-  ReplicatedStrategy(Task& task, TensorCollectives& collectives, const GradientReducer::Options& options,
-                     Reading reading = Reading::part);
+  ReplicatedStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
+                     const OptimizerOptions& optimizer, Reading reading)
+      : Strategy(parts, reduction, optimizer, Updates::yes), reading_(reading) {}
 
   Reading reading() const override { return reading_; }
-  void start_reading(std::int64_t first_step, std::int64_t last_step) override;
   Batch next(StepClock& clock) override;
-  bool updates() const override { return true; }
   void share_parameters() override {}
 
  private:

@@ -1,5 +1,7 @@
 #include "train/Strategy.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include "train/DataParallelStrategy.hpp"
 #include "train/ReplicatedStrategy.hpp"
 
@@ -7,7 +9,7 @@ namespace multicard {
 
 namespace {
 
-GradientReducer::Options reducer_options(const ParallelOptions& parallel) {
+GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
   GradientReducer::Options options;
   options.bucket_mb = parallel.bucket_mb;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
@@ -17,11 +19,68 @@ GradientReducer::Options reducer_options(const ParallelOptions& parallel) {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, Task& task, TensorCollectives& collectives) {
-  if (options.strategy == "dp")
-    return std::make_unique<DataParallelStrategy>(task, collectives, reducer_options(options));
-  const Reading reading = options.strategy == "ddp" ? Reading::whole : Reading::part;
-  return std::make_unique<ReplicatedStrategy>(task, collectives, reducer_options(options), reading);
+Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
+                   const OptimizerOptions& optimizer, Updates updates)
+    : with_(parts),
+      reducer_(tensors_of(parts.model.parameters()), parts.collectives, reduction),
+      clip_norm_(optimizer.clip_norm) {
+  broadcast_parameters();
+  share_buffers();
+  if (updates == Updates::yes) optimizer_.emplace(optimizer, parts.model.parameters(), gradients());
+}
+
+void Strategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
+  with_.data.start_reading({with_.collectives.rank(), with_.collectives.size(), first_step, last_step, reading()});
+}
+
+std::int64_t Strategy::largest_shard(std::int64_t global_rows) const {
+  const int num_ranks = with_.collectives.size();
+  return (global_rows + num_ranks - 1) / num_ranks;
+}
+
+void Strategy::begin_step(std::int64_t step) {
+  with_.model.begin_step(step, with_.collectives.rank());
+  reducer_.zero();
+}
+
+void Strategy::backward(const at::Tensor& loss, bool is_last) {
+  if (is_last) reducer_.arm();
+  loss.backward();
+}
+
+void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
+  if (!optimizer_) return;
+  if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
+  const at::Tensor norm = clip_norm_ ? optimizer_->clip_tensor(*clip_norm_) : optimizer_->gradient_norm_tensor();
+  if (with_.collectives.rank() != 0) return;
+  status[StepStatus::kGradientNorm].copy_(norm);
+  if (scaler != nullptr) status[StepStatus::kFoundInf].copy_(found_inf_);
+}
+
+void Strategy::apply_update(double learning_rate) {
+  if (optimizer_) optimizer_->step(learning_rate, found_inf_);
+}
+
+NamedTensors Strategy::optimizer_state() const {
+  return optimizer_ ? optimizer_->state() : NamedTensors{};
+}
+
+void Strategy::broadcast_parameters() {
+  const at::NoGradGuard no_grad;
+  broadcast_tensors(tensors_of(with_.model.parameters()), with_.collectives, 0);
+}
+
+void Strategy::share_buffers() {
+  const at::NoGradGuard no_grad;
+  broadcast_tensors(tensors_of(with_.model.buffers()), with_.collectives, 0);
+}
+
+std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
+                                        const StrategyParts& parts) {
+  const GradientReducer::Options reduction = reduction_options(options);
+  if (options.strategy == "dp") return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);
+  const Reading reading = options.strategy == "ddp" ? Reading::replicated : Reading::sharded;
+  return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, reading);
 }
 
 }  // namespace multicard

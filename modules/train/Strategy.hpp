@@ -2,56 +2,103 @@
 /// \file Who reads, how gradients meet, who updates and how parameters return (docs/decks.md, Strategies).
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "config/RunOptions.hpp"
+#include "data/DataSource.hpp"
 #include "device/StepClock.hpp"
+#include "dist/GradientReducer.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "train/Task.hpp"
+#include "train/LossScaler.hpp"
+#include "train/Model.hpp"
+#include "train/Optimizer.hpp"
+#include "train/StepStatus.hpp"
 
 namespace multicard {
 
-/// Data parallelism over the ranks of one set of collectives. One step:
+/// What a strategy trains, with what, on which ranks. All must outlive it.
+struct StrategyParts {
+  Model& model;
+  DataSource& data;
+  TensorCollectives& collectives;
+};
+
+/// Data parallelism over the ranks of one set of collectives. It owns the gradients and the optimizer. One step:
 ///
 ///     Batch batch = strategy.next(clock);
-///     strategy.begin_step();
-///     strategy.backward(loss, is_last);      // each micro-batch
-///     strategy.finish_gradients();           // where updates(): gradients() are the sums over all ranks
-///     if (strategy.updates()) ...            // change the parameters
+///     strategy.begin_step(step);
+///     strategy.backward(loss, is_last);           // each micro-batch
+///     strategy.finish_gradients();
+///     strategy.prepare_update(scaler, status);    // from here on a step can still be left out
+///     strategy.apply_update(learning_rate);
 ///     strategy.share_parameters();
 class Strategy {
  public:
   virtual ~Strategy() = default;
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
 
   /// What this rank reads of each global batch.
   virtual Reading reading() const = 0;
   /// Starts reading ahead for the steps [first_step, last_step).
-  virtual void start_reading(std::int64_t first_step, std::int64_t last_step) = 0;
+  virtual void start_reading(std::int64_t first_step, std::int64_t last_step);
   /// Collective. This rank's rows of the next batch on the compute device, ready for the network. Enters the phases
   /// data_wait and transfer.
   virtual Batch next(StepClock& clock) = 0;
+  /// The most rows that any rank trains on of a global batch.
+  std::int64_t largest_shard(std::int64_t global_rows) const;
 
-  /// Clears the gradients before the first micro-batch of a step.
-  virtual void begin_step() = 0;
-  /// Backward of one micro-batch from its (scaled) loss.
-  virtual void backward(const at::Tensor& loss, bool is_last) = 0;
+  /// Prepares the model for `step` and clears the gradients before its first micro-batch.
+  void begin_step(std::int64_t step);
+  /// Backward of one micro-batch from its (scaled) loss. The reduction of a bucket may start as soon as the last
+  /// micro-batch has filled it.
+  void backward(const at::Tensor& loss, bool is_last);
   /// Collective. Waits until the gradients are the sums over all ranks, on the ranks that update.
-  virtual void finish_gradients() = 0;
-  /// Whether this rank changes the parameters, and so needs an optimizer.
-  virtual bool updates() const = 0;
+  void finish_gradients() { reducer_.finish(); }
+
+  /// On ranks that update: takes the loss scale (null: there is none) out of the gradients and clips them. Rank 0 puts
+  /// their norm before clipping, and whether a value was not finite, into `status`.
+  void prepare_update(const LossScaler* scaler, const StepStatus& status);
+  /// On ranks that update: changes the parameters, unless prepare_update() found values that were not finite.
+  void apply_update(double learning_rate);
   /// Collective. After an update: all ranks have the same parameters.
   virtual void share_parameters() = 0;
   /// Collective. Rank 0's running statistics are the model's: gives them to all ranks.
-  virtual void share_buffers() = 0;
+  void share_buffers();
+  /// Collective. Starts to sum `status` over all ranks.
+  std::unique_ptr<Work> start_sum(const StepStatus& status) {
+    return with_.collectives.start_small_sum(status.values());
+  }
 
-  /// The gradients, in the order of the task's parameters.
-  virtual const std::vector<at::Tensor>& gradients() const = 0;
-  virtual std::size_t num_buckets() const = 0;
-  virtual TensorCollectives& collectives() = 0;
+  /// The gradients, in the order of the model's parameters.
+  const std::vector<at::Tensor>& gradients() const { return reducer_.gradients(); }
+  /// Whether this rank changes the parameters, and so has an optimizer.
+  bool updates() const { return optimizer_.has_value(); }
+  /// The optimizer's tensors themselves (see Optimizer::state); nothing on ranks that do not update.
+  NamedTensors optimizer_state() const;
+  std::size_t num_buckets() const { return reducer_.num_buckets(); }
+
+ protected:
+  enum class Updates { yes, no };
+
+  /// Collective: rank 0's parameters and buffers go to all.
+  Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction, const OptimizerOptions& optimizer,
+           Updates updates);
+  /// Collective.
+  void broadcast_parameters();
+  const StrategyParts& with() const { return with_; }
+
+ private:
+  StrategyParts with_;
+  GradientReducer reducer_;
+  std::optional<Optimizer> optimizer_;
+  std::optional<double> clip_norm_;
+  at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
 };
 
-/// Collective: all ranks start with rank 0's parameters and buffers. `task` and `collectives` must outlive the
-/// strategy.
-std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, Task& task, TensorCollectives& collectives);
+/// Collective: all ranks start with rank 0's parameters and buffers.
+std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
+                                        const StrategyParts& parts);
 
 }  // namespace multicard

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -43,9 +42,8 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
 
 void Trainer::work_on(const Batch& batch) {
   with_.clock.enter(Phase::other);
-  with_.task.begin_step(step_);
-  with_.strategy.begin_step();
-  told_ = at::zeros({kNumTold}, batch.inputs.options().dtype(at::kDouble));
+  with_.strategy.begin_step(step_);
+  status_ = StepStatus(batch.inputs.device());
   const TokenCounts counts = forward_and_backward(batch);
   with_.recorder.add_step_samples(batch.num_rows);
   if (batch.global_targets > 0)
@@ -55,18 +53,17 @@ void Trainer::work_on(const Batch& batch) {
 
 TokenCounts Trainer::forward_and_backward(const Batch& batch) {
   TokenCounts counts;
-  const bool joins_empty = with_.task.computes_empty_batches();
-  if (batch.num_rows == 0 && !joins_empty) return counts;
-  const int ranks = with_.strategy.collectives().size();
-  // Where ranks meet inside forward and backward, all run as many micro-batches as the largest block has.
-  const std::int64_t most = joins_empty ? (batch.global_rows + ranks - 1) / ranks : batch.num_rows;
+  const bool runs_on_empty = with_.model.runs_on_empty_batch();
+  if (batch.num_rows == 0 && !runs_on_empty) return counts;
+  // Where ranks meet inside forward and backward, all run as many micro-batches as the largest shard has.
+  const std::int64_t most = runs_on_empty ? with_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
   const std::int64_t num_micro_batches = (most + rows - 1) / rows;
   for (std::int64_t i = 0; i < num_micro_batches; ++i) {
     const std::int64_t first = std::min(i * rows, batch.num_rows);
     with_.clock.enter(Phase::forward);
-    const Loss loss = with_.task.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
-    told_[kLoss].add_(loss.value.detach());
+    const Loss loss = with_.model.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
+    status_[StepStatus::kLoss].add_(loss.value.detach());
     counts += loss.counts;
     with_.clock.enter(Phase::backward);
     with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
@@ -74,41 +71,32 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
   return counts;
 }
 
-void Trainer::inspect_gradients() {
-  if (!with_.strategy.updates()) return;
-  if (with_.scaler) found_inf_ = with_.scaler->unscale(with_.strategy.gradients());
-  const at::Tensor norm =
-      options_.clip_norm ? with_.optimizer->clip_tensor(*options_.clip_norm) : with_.optimizer->gradient_norm_tensor();
-  if (with_.strategy.collectives().rank() != 0) return;
-  told_[kNorm].copy_(norm);
-  if (with_.scaler) told_[kFoundInf].copy_(found_inf_);
-}
-
 void Trainer::update_and_sum(double learning_rate) {
   with_.clock.enter(Phase::reduce_wait);
-  const std::unique_ptr<Work> sum = with_.strategy.collectives().start_small_sum(told_);
+  const std::unique_ptr<Work> sum = with_.strategy.start_sum(status_);
   with_.clock.enter(Phase::update);
   with_.before_change();
-  if (with_.strategy.updates()) with_.optimizer->step(learning_rate, found_inf_);
+  with_.strategy.apply_update(learning_rate);
   with_.clock.enter(Phase::reduce_wait);
   sum->wait();
   with_.strategy.share_parameters();
   with_.clock.enter(Phase::update);
-  readback_->start(with_.scaler ? std::vector{told_, with_.scaler->factor()} : std::vector{told_});
-  if (with_.scaler) with_.scaler->update(told_[kFoundInf].to(at::kFloat));
+  readback_->start(with_.scaler ? std::vector{status_.values(), with_.scaler->factor()}
+                                : std::vector{status_.values()});
+  if (with_.scaler) with_.scaler->update(status_[StepStatus::kFoundInf].to(at::kFloat));
   if (with_.average) with_.average->update();
 }
 
 void Trainer::step(const Requests& mine) {
   with_.clock.begin_step();
   work_on(with_.strategy.next(with_.clock));
-  if (mine.stop) told_[kStop].fill_(1);
-  if (mine.checkpoint) told_[kCheckpoint].fill_(1);
+  if (mine.stop) status_[StepStatus::kStop].fill_(1);
+  if (mine.checkpoint) status_[StepStatus::kCheckpoint].fill_(1);
 
   with_.clock.enter(Phase::reduce_wait);
   with_.strategy.finish_gradients();
   with_.clock.enter(Phase::update);
-  inspect_gradients();
+  with_.strategy.prepare_update(with_.scaler, status_);
   StepResult result;
   result.step = step_;
   result.learning_rate = with_.schedule.learning_rate(step_);
@@ -125,12 +113,12 @@ void Trainer::read_results(std::int64_t leave) {
   while (static_cast<std::int64_t>(pending_.size()) > leave) {
     StepResult result = pending_.front();
     pending_.pop_front();
-    const std::vector<double> told = readback_->take();
-    const double scale = with_.scaler ? told[kNumTold] : 1;
-    result.loss = told[kLoss];
-    result.requests = {told[kStop] > 0, told[kCheckpoint] > 0};
-    result.gradient_norm = told[kNorm];
-    result.skipped = told[kFoundInf] > 0;
+    const std::vector<double> status = readback_->take();
+    const double scale = with_.scaler ? status[StepStatus::kNumFields] : 1;
+    result.loss = status[StepStatus::kLoss];
+    result.requests = {status[StepStatus::kStop] > 0, status[StepStatus::kCheckpoint] > 0};
+    result.gradient_norm = status[StepStatus::kGradientNorm];
+    result.skipped = status[StepStatus::kFoundInf] > 0;
     record(result, scale);
     last_ = result;
     check_finite("loss", result.loss, result.step);
@@ -159,12 +147,11 @@ void Trainer::evaluate_with(const std::function<void()>& body) {
   with_.clock.resume();
 }
 
-std::optional<Evaluation> Trainer::evaluate() {
-  std::optional<Evaluation> found;
-  evaluate_with([&] { found = with_.task.evaluate(); });
-  if (!found) return found;
-  with_.recorder.add_metric("eval_loss", step_, found->loss);
-  for (const auto& [name, value] : found->values)
+Evaluation Trainer::evaluate(const std::function<Evaluation()>& evaluate) {
+  Evaluation found;
+  evaluate_with([&] { found = evaluate(); });
+  with_.recorder.add_metric("eval_loss", step_, found.loss);
+  for (const auto& [name, value] : found.values)
     with_.recorder.add_metric("eval_" + name, step_, value);
   return found;
 }

@@ -10,11 +10,11 @@
 #include "device/Readback.hpp"
 #include "device/StepClock.hpp"
 #include "train/LossScaler.hpp"
-#include "train/Optimizer.hpp"
+#include "train/Model.hpp"
 #include "train/Recorder.hpp"
 #include "train/Schedule.hpp"
+#include "train/StepStatus.hpp"
 #include "train/Strategy.hpp"
-#include "train/Task.hpp"
 #include "train/WeightAverage.hpp"
 
 namespace multicard {
@@ -23,7 +23,6 @@ struct TrainerOptions {
   std::int64_t first_step = 0;
   std::int64_t num_steps = 0;               ///< of the whole run, counted from 0
   std::optional<std::int64_t> micro_batch;  ///< rows a rank computes at once; default all
-  std::optional<double> clip_norm;
   /// Steps by which reading a step's loss trails. 1 on a GPU: it has the next step in its queue while the host waits.
   std::int64_t results_lag = 0;
 };
@@ -46,9 +45,8 @@ struct StepResult {
 
 /// What a trainer works with. All must outlive it.
 struct TrainerParts {
-  Task& task;
+  Model& model;
   Strategy& strategy;
-  Optimizer* optimizer;  ///< null where the strategy does not update
   const Schedule& schedule;
   StepClock& clock;
   Recorder& recorder;
@@ -57,7 +55,8 @@ struct TrainerParts {
   std::function<void()> before_change = [] {};  ///< called before weights change, since copies may be under way
 };
 
-/// Runs steps of one task under one strategy. All ranks must make the same calls.
+/// Runs steps of one model under one strategy. It knows neither ranks nor where batches come from. All ranks must make
+/// the same calls.
 class Trainer {
  public:
   /// Starts reading ahead.
@@ -72,13 +71,12 @@ class Trainer {
   /// not finite, and when its gradient is not finite unless loss scaling may cure that.
   void step(const Requests& mine = {});
 
-  /// Collective. Metrics of the test set with rank 0's running statistics; recorded as eval_* at the number of
-  /// completed updates. The step clock stands still meanwhile.
-  std::optional<Evaluation> evaluate();
-
-  /// Collective. Calls `body` (collective too) with what is evaluated in place, as evaluate() does: all losses are
-  /// read, the moving average stands in for the weights where there is one, and the step clock stands still.
+  /// Collective. Calls `body` (collective too) with what is evaluated in place: all losses are read, all ranks have
+  /// rank 0's running statistics, and the moving average stands in for the weights where there is one. The step clock
+  /// stands still meanwhile.
   void evaluate_with(const std::function<void()>& body);
+  /// Collective. The same; records what `evaluate` finds as eval_* at the number of completed updates.
+  Evaluation evaluate(const std::function<Evaluation()>& evaluate);
 
   /// Reads the losses that are still under way (see TrainerOptions::results_lag). Throws as step().
   void read_all_results() { read_results(0); }
@@ -89,18 +87,12 @@ class Trainer {
   const std::optional<StepResult>& last_result() const { return last_; }
 
  private:
-  /// What the ranks tell each other about a step.
-  enum Told : std::int64_t { kLoss, kStop, kCheckpoint, kNorm, kFoundInf, kNumTold };
-
   /// Gradients and this rank's part of the loss. Batches must not outlive it: their memory is then free for the upload
   /// after next as soon as the device has passed backward.
   void work_on(const Batch& batch);
   /// Returns what was computed, over the micro-batches of this rank.
   TokenCounts forward_and_backward(const Batch& batch);
-  /// Where the strategy updates: unscales and clips the gradients. Rank 0 tells their norm before clipping and
-  /// found_inf: the sum over ranks is what it tells.
-  void inspect_gradients();
-  /// Collective. Updates and sums what the ranks tell each other, the one while the other is under way.
+  /// Collective. Updates, and sums the status over ranks, the one while the other is under way.
   void update_and_sum(double learning_rate);
   /// Reads the results of all but the newest `leave` steps.
   void read_results(std::int64_t leave);
@@ -109,10 +101,10 @@ class Trainer {
   TrainerParts with_;
   TrainerOptions options_;
   std::int64_t step_;
-  at::Tensor told_;       ///< float64 [kNumTold] on the device: of this rank, from update_and_sum() on of all ranks
-  at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
+  StepStatus status_;  ///< of this rank, from update_and_sum() on of all ranks
   std::unique_ptr<Readback> readback_;
-  std::deque<StepResult> pending_;  ///< those in readback_ (told_, and the loss scale if any), as far as they are known
+  std::deque<StepResult>
+      pending_;  ///< those in readback_ (status_, and the loss scale if any), as far as they are known
   std::optional<StepResult> last_;
 };
 

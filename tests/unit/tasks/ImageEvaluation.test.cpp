@@ -9,6 +9,7 @@
 #include <ATen/ops/cos.h>
 #include <gtest/gtest.h>
 
+#include "data/ImageDataSource.hpp"
 #include "data/Prepare.hpp"
 #include "support/test_world.hpp"
 
@@ -20,7 +21,7 @@ using test::world;
 
 constexpr std::int64_t kNumRows = 37, kNumClasses = 9;
 
-ImageShards write_shards(const ScratchFolder& scratch) {
+void write_shards(const ScratchFolder& scratch) {
   PrepareOptions options;
   options.format = "synthetic";
   options.size = 8;
@@ -30,7 +31,6 @@ ImageShards write_shards(const ScratchFolder& scratch) {
   options.output = scratch / "test";
   options.quiet = true;
   prepare_images(options, world());
-  return ImageShards(scratch / "test*.h5", world());
 }
 
 /// Logits that differ between images and have no ties.
@@ -39,22 +39,15 @@ at::Tensor logits_of(const at::Tensor& images) {
   return at::cos(brightness * at::arange(1, kNumClasses + 1, images.options()) * 7) * 3;
 }
 
-ImageLoader load(const ImageShards& shards, std::int64_t batch, const Communicator& communicator) {
-  const ImageSetInfo& set = shards.info();
-  LoaderOptions options;
-  options.preprocess.height = set.height;
-  options.preprocess.width = set.width;
-  options.preprocess.channels = set.channels;
-  options.preprocess.size = 8;
-  options.preprocess.mean = set.mean;
-  options.preprocess.std = set.std;
-  options.dtype = at::kDouble;
-  SamplerOptions order;
-  order.num_rows = set.num_rows;
-  order.global_batch = batch;
-  order.shuffle = false;
-  const Sampler sampler(order);
-  return ImageLoader(shards, sampler, options, communicator.rank(), communicator.size(), 0, sampler.steps_per_epoch());
+std::unique_ptr<ImageDataSource> open(const ScratchFolder& scratch, std::int64_t batch,
+                                      const Communicator& communicator) {
+  ImageSourceOptions options;
+  options.shards = scratch / "test*.h5";
+  options.loader.preprocess.size = 8;
+  options.loader.dtype = at::kDouble;
+  options.order.global_batch = batch;
+  options.order.shuffle = false;
+  return ImageDataSource::open(options, communicator, at::kCPU);
 }
 
 struct Expected {
@@ -63,13 +56,12 @@ struct Expected {
 };
 
 /// One image after the other, as the definitions say.
-Expected brute_force(const ImageShards& shards) {
+Expected brute_force(const ScratchFolder& scratch) {
   Expected expected;
-  ImageLoader loader = load(shards, 1, Communicator::null());
-  while (const std::optional<ImageBatch> read = loader.next()) {
-    const at::Tensor row = logits_of(read->images).contiguous();
+  for_each_batch(*open(scratch, 1, Communicator::null()), Communicator::null(), [&](const Batch& batch) {
+    const at::Tensor row = logits_of(batch.inputs).contiguous();
     const std::vector<double> logits(row.const_data_ptr<double>(), row.const_data_ptr<double>() + kNumClasses);
-    const auto label = static_cast<std::size_t>(read->labels.item<std::int64_t>());
+    const auto label = static_cast<std::size_t>(batch.targets.item<std::int64_t>());
     double sum = 0;
     for (const double logit : logits)
       sum += std::exp(logit);
@@ -79,25 +71,24 @@ Expected brute_force(const ImageShards& shards) {
     if (better < 5) ++expected.top5;
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     ++expected.confusion[{static_cast<std::int64_t>(label), best}];
-  }
+  });
   return expected;
 }
 
-ImageScores evaluate(const ImageShards& shards, std::int64_t batch, Detail detail) {
-  ImageLoader loader = load(shards, batch, world());
-  const auto classify = [](const ImageBatch& read) -> Classified { return {logits_of(read.images), read.labels}; };
-  return evaluate_images(loader, classify, world(), detail);
+ImageScores evaluate(const ScratchFolder& scratch, std::int64_t batch, Detail detail) {
+  const auto classify = [](const Batch& rows) -> Classified { return {logits_of(rows.inputs), rows.targets}; };
+  return evaluate_images(*open(scratch, batch, world()), classify, world(), detail);
 }
 
 TEST(ImageEvaluation, EqualsBruteForceOnAnyNumberOfRanks) {
   const ScratchFolder scratch;
-  const ImageShards shards = write_shards(scratch);
-  const Expected expected = brute_force(shards);
+  write_shards(scratch);
+  const Expected expected = brute_force(scratch);
   ASSERT_GT(expected.correct, 0);
   ASSERT_LT(expected.top5, kNumRows);
 
   for (const std::int64_t batch : {1, 2, 16, 100}) {  // a batch of 1 leaves all ranks but one without rows
-    const ImageScores scores = evaluate(shards, batch, Detail::classes);
+    const ImageScores scores = evaluate(scratch, batch, Detail::classes);
     EXPECT_NEAR(scores.totals.loss, expected.loss, 1e-12);
     EXPECT_EQ(scores.totals.accuracy, expected.correct / kNumRows);
     EXPECT_EQ(scores.totals.top5, expected.top5 / kNumRows);
@@ -108,8 +99,8 @@ TEST(ImageEvaluation, EqualsBruteForceOnAnyNumberOfRanks) {
 
 TEST(ImageEvaluation, TotalsAloneAreTheSameBits) {
   const ScratchFolder scratch;
-  const ImageShards shards = write_shards(scratch);
-  const ImageScores totals = evaluate(shards, 8, Detail::totals), classes = evaluate(shards, 8, Detail::classes);
+  write_shards(scratch);
+  const ImageScores totals = evaluate(scratch, 8, Detail::totals), classes = evaluate(scratch, 8, Detail::classes);
 
   EXPECT_TRUE(totals.confusion.empty());
   EXPECT_EQ(totals.totals.loss, classes.totals.loss);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/Device.hpp"
-#include "oracle_task.hpp"
+#include "oracle_training.hpp"
 #include "support/no_waiting.hpp"
 #include "train/HostSnapshot.hpp"
 

@@ -2,7 +2,7 @@
 // the same global batch of 8 rows, so 3 ranks hold unequal blocks.
 #include <gtest/gtest.h>
 
-#include "oracle_task.hpp"
+#include "oracle_training.hpp"
 
 namespace multicard {
 namespace {

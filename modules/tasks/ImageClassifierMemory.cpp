@@ -7,8 +7,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "device/AllocationRecorder.hpp"
+#include "tasks/ImageClassifier.hpp"
 #include "tasks/ImageNetwork.hpp"
-#include "tasks/ImageTask.hpp"
 
 namespace multicard {
 
@@ -47,37 +47,36 @@ class Alone {
 
 }  // namespace
 
-void ImageTask::add_memory(MemoryNeed& need, std::int64_t rows, std::int64_t rows_read) {
-  need.loader += train_.kept_bytes() + (test_ ? test_->kept_bytes() : 0);
-  need.loader += loader_bytes(train_loader_options(), rows_read);
-  const ImageSetInfo& set = train_.info();
-  const std::int64_t most = std::max(rows, rows_read), pixels = 3 * options_.data.image_size * options_.data.image_size;
-  const std::int64_t finished = most * pixels * static_cast<std::int64_t>(c10::elementSize(master_type(precision_)));
-  const std::int64_t uploaded = device_input_ ? most * set.height * set.width * set.channels : finished;
-  if (device_.is_cuda()) need.batches += kUploaded * uploaded;
-  if (!device_input_) return;
-  need.batches += finished;
-  need.activations = most * device_input_->bytes_per_row() - finished;  // before forward
+std::int64_t ImageClassifier::frozen_bytes() const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& entry : network_->state())
+    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+  for (const NamedTensors& others : {network_->parameters(), network_->buffers()})
+    for (const NamedTensor& entry : others)
+      bytes -= static_cast<std::int64_t>(entry.tensor.nbytes());
+  return bytes;
 }
 
-std::int64_t ImageTask::work_bytes(std::int64_t rows, const std::function<void(const at::Tensor&)>& backward) {
-  if (!measured_work_) measured_work_ = measure_work(backward);
-  return measured_work_->peak(rows * options_.data.image_size * options_.data.image_size);
+std::int64_t ImageClassifier::activation_bytes(std::int64_t rows, std::int64_t row_size,
+                                               const std::function<void(const at::Tensor&)>& backward) {
+  if (!measured_) measured_ = measure_activations(backward);
+  return measured_->peak(rows * row_size);
 }
 
-MeasuredPair ImageTask::measure_work(const std::function<void(const at::Tensor&)>& backward) {
+MeasuredPair ImageClassifier::measure_activations(const std::function<void(const at::Tensor&)>& backward) {
   // Three rows of large images, or of a large network, might not fit themselves.
   constexpr std::int64_t kLargest = 512, kSmallest = 64;
   const Alone alone(*network_);
   for (std::int64_t size = std::min<std::int64_t>(options_.data.image_size, kLargest);; size /= 2)
     try {
-      return measure_work_by(size, backward);
+      return measure_activations(size, backward);
     } catch (const c10::OutOfMemoryError&) {
       if (size / 2 < kSmallest) throw;
     }
 }
 
-MeasuredPair ImageTask::measure_work_by(std::int64_t size, const std::function<void(const at::Tensor&)>& backward) {
+MeasuredPair ImageClassifier::measure_activations(std::int64_t size,
+                                                  const std::function<void(const at::Tensor&)>& backward) {
   const std::int64_t pixels = size * size;
   const SizedWork work = [&](std::int64_t number) {
     Batch batch;

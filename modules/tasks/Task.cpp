@@ -1,12 +1,12 @@
-#include "tasks/SessionTask.hpp"
+#include "tasks/Task.hpp"
 
 #include "tasks/ImageTask.hpp"
 #include "tasks/LanguageTask.hpp"
 
 namespace multicard {
 
-std::unique_ptr<SessionTask> make_session_task(const RunOptions& options, const Communicator& communicator,
-                                               at::Device device, StatisticsReducer* statistics) {
+std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
+                                StatisticsReducer* statistics) {
   if (options.is_language()) return std::make_unique<LanguageTask>(options, communicator, device);
   return std::make_unique<ImageTask>(options, communicator, device, statistics);
 }

@@ -5,14 +5,18 @@
 #include <map>
 #include <optional>
 #include <string>
-
-#include "config/RunOptions.hpp"
+#include <vector>
 
 namespace multicard {
 
+/// Per channel, of pixel / 255.
+struct PixelStatistics {
+  std::vector<double> mean, std;
+};
+
 /// "normalize.mean.0", ... and "normalize.std.0", ...
-std::map<std::string, double> normalisation_to_numbers(const NormalizeOptions& values);
+std::map<std::string, double> numbers_of(const PixelStatistics& statistics);
 /// The reverse; none when `numbers` hold none.
-std::optional<NormalizeOptions> normalisation_from_numbers(const std::map<std::string, double>& numbers);
+std::optional<PixelStatistics> pixel_statistics_from(const std::map<std::string, double>& numbers);
 
 }  // namespace multicard

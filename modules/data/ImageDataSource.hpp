@@ -1,0 +1,71 @@
+#pragma once
+/// \file Image shards as a source of batches.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/DataSource.hpp"
+#include "data/DevicePreprocessor.hpp"
+#include "data/ImageLoader.hpp"
+#include "data/ImageShards.hpp"
+
+namespace multicard {
+
+/// Which images are read, and how.
+struct ImageSourceOptions {
+  std::string shards;  ///< a path or a glob
+  std::optional<std::int64_t> limit;
+  ShardReading reading;
+  /// Height, width and channels are the shards' own; so are mean and std where they are empty.
+  LoaderOptions loader;
+  SamplerOptions order;  ///< num_rows is the shards' own
+};
+
+/// Batches of images [num_rows, 3, size, size] with labels int64 [num_rows].
+class ImageDataSource final : public DataSource {
+ public:
+  /// Collective: opens the shards. \throws as ImageShards, Sampler and Preprocessor
+  static std::unique_ptr<ImageDataSource> open(const ImageSourceOptions& options, const Communicator& communicator,
+                                               at::Device device);
+
+  const ImageShards& shards() const { return shards_; }
+  /// Per channel, of pixel / 255.
+  const std::vector<double>& mean() const { return loader_options_.preprocess.mean; }
+  const std::vector<double>& std() const { return loader_options_.preprocess.std; }
+
+  Batch allocate(std::int64_t step) const override;
+  WorkUnit unit() const override { return {"images", "img"}; }
+  std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
+  InputMemory memory(std::int64_t rows, std::int64_t rows_read) const override;
+  std::int64_t largest_row() const override {
+    return loader_options_.preprocess.size * loader_options_.preprocess.size;
+  }
+  /// Mean and deviation of the pixels, see PixelStatistics.hpp.
+  std::map<std::string, double> identity() const override;
+
+ private:
+  /// What can fail on one rank alone.
+  struct Parts {
+    Parts(const ImageSourceOptions& options, const ImageSetInfo& set, at::Device device);
+
+    LoaderOptions loader;
+    Sampler sampler;
+    std::optional<DevicePreprocessor> on_device;
+  };
+
+  ImageDataSource(ImageShards shards, Parts parts, at::Device device);
+
+  void open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) override;
+  void close_loader() override { loader_.reset(); }
+  Batch read() override;
+  Batch finish_on_device(Batch batch) const override;
+
+  ImageShards shards_;
+  LoaderOptions loader_options_;
+  std::optional<DevicePreprocessor> on_device_;  ///< InputPipeline::device
+  std::unique_ptr<ImageLoader> loader_;          ///< last, so that it ends before the shards are closed
+};
+
+}  // namespace multicard

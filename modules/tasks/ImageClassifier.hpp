@@ -1,0 +1,58 @@
+#pragma once
+/// \file Image classification as a model of the trainer.
+
+#include <memory>
+#include <optional>
+
+#include "config/RunOptions.hpp"
+#include "device/AllocationTrace.hpp"
+#include "device/Precision.hpp"
+#include "nn/NetworkFactory.hpp"
+#include "tasks/ImageEvaluation.hpp"
+#include "tasks/StepSeed.hpp"
+#include "train/Model.hpp"
+
+namespace multicard {
+
+/// A network of nn with cross-entropy; evaluated by loss, top-1 and top-5 accuracy.
+class ImageClassifier final : public Model {
+ public:
+  /// The deck's network with `num_classes` outputs on `device`. `statistics` (may be null) synchronises batch norm and
+  /// must outlive the model. \throws UsageError and DataError about the options and the starting weights
+  ImageClassifier(const RunOptions& options, std::int64_t num_classes, at::Device device,
+                  StatisticsReducer* statistics);
+
+  const Network& network() const { return *network_; }
+  std::int64_t num_classes() const { return num_classes_; }
+  /// Collective. As evaluate(), class by class if asked.
+  ImageScores score(DataSource& test_set, const Communicator& communicator, Detail detail);
+
+  std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
+  std::vector<NamedTensor> buffers() const override { return network_->buffers(); }
+  bool runs_on_empty_batch() const override { return synchronises_; }
+  void begin_step(std::int64_t step, int replica) override;
+  Loss forward(const Batch& batch) override;
+  Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
+  std::int64_t frozen_bytes() const override;
+  std::int64_t activation_bytes(std::int64_t rows, std::int64_t row_size,
+                                const std::function<void(const at::Tensor&)>& backward) override;
+
+ private:
+  at::Tensor logits(const at::Tensor& images);
+  /// The same, run.micro_batch rows at a time.
+  at::Tensor logits_in_parts(const at::Tensor& images);
+  MeasuredPair measure_activations(const std::function<void(const at::Tensor&)>& backward);
+  /// On images of `size` pixels a side.
+  MeasuredPair measure_activations(std::int64_t size, const std::function<void(const at::Tensor&)>& backward);
+
+  RunOptions options_;
+  std::int64_t num_classes_;
+  at::Device device_;
+  Precision precision_;
+  std::unique_ptr<Network> network_;
+  bool synchronises_;
+  StepSeeds seeds_;                       ///< of dropout
+  std::optional<MeasuredPair> measured_;  ///< measuring it takes seconds
+};
+
+}  // namespace multicard

@@ -1,0 +1,62 @@
+#pragma once
+/// \file One kind of work of a deck: its data, its model and what is said of them.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "config/RunOptions.hpp"
+#include "data/DataSource.hpp"
+#include "nn/StatisticsReducer.hpp"
+#include "results/Columns.hpp"
+#include "train/CheckpointParts.hpp"
+#include "train/Model.hpp"
+
+namespace multicard {
+
+class Interview;
+
+/// The data of a task.
+struct TaskData {
+  DataSource& training;
+  DataSource* test;  ///< null where the deck names none
+};
+
+/// What a run asks of its kind of work beyond what the trainer asks of its model.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual TaskData data() = 0;
+  virtual Model& model() = 0;
+  /// What the model is asked beside its test set; null for nothing.
+  virtual const Interview* interview() const { return nullptr; }
+
+  /// Lines of the block that says what will run: a label and a text each.
+  virtual std::vector<std::pair<std::string, std::string>> description() const = 0;
+  /// The line that tells an evaluation.
+  virtual std::string describe(const Evaluation& evaluation) const = 0;
+  /// Adds the attributes that say what the task is.
+  virtual void add_attributes(RunSummary& summary) const = 0;
+  /// Floating-point operations that the model needs for the global batch of `step`, forward and backward, whatever is
+  /// computed twice; 0 where nobody counts them.
+  virtual double flops_in(std::int64_t step) const = 0;
+
+  /// What a checkpoint holds of the model: its trained tensors, by the names they have in files.
+  virtual CheckpointPart model_part() const = 0;
+  /// Files of a checkpoint beside its tensors: name and content.
+  virtual std::map<std::string, std::string> model_files() const = 0;
+  /// Texts that tell the base model from others, by name; a checkpoint is resumed only where they are equal.
+  virtual std::map<std::string, std::string> model_identity() const = 0;
+};
+
+/// Collective: opens the data that the deck names and builds the model on `device`. `statistics` (may be null)
+/// synchronises batch norm and must outlive the task.
+std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
+                                StatisticsReducer* statistics);
+
+}  // namespace multicard

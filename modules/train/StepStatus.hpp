@@ -1,0 +1,29 @@
+#pragma once
+/// \file What the ranks tell each other about a step, in one small all-reduce.
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
+namespace multicard {
+
+/// Sums over ranks. What all ranks know already (the gradient's norm, once gradients are summed) rank 0 alone puts in.
+class StepStatus {
+ public:
+  enum Field : std::int64_t { kLoss, kStop, kCheckpoint, kGradientNorm, kFoundInf, kNumFields };
+
+  StepStatus() = default;
+  /// All zero, on `device`.
+  explicit StepStatus(at::Device device)
+      : values_(at::zeros({kNumFields}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
+
+  at::Tensor operator[](Field field) const { return values_[field]; }
+  /// float64 [kNumFields]
+  const at::Tensor& values() const { return values_; }
+
+ private:
+  at::Tensor values_;
+};
+
+}  // namespace multicard
