@@ -113,9 +113,9 @@ case $case_name in
     log_has "$job" "4 ranks, 1 CPUs each" || fail "the log does not name the ranks and their CPUs"
     h5dump -a /runs/main/deck results/slurm/results.h5 >deck.txt
     grep -F 'mean: [0.5, 0.5, 0.5]' deck.txt >/dev/null || fail "a value with spaces has not reached the program whole"
-    export OMP_NUM_THREADS=1  # as in a shell that has sourced scripts/env.sh
-    job=$(submit_run --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 "$source_folder/slurm/image_one_node.sbatch" \
-      "$deck" run.output=results/one run.global_batch=8)
+    # OMP_NUM_THREADS as in a shell that has sourced scripts/env.sh
+    job=$(OMP_NUM_THREADS=1 submit_run --nodes=1 --ntasks-per-node=1 --cpus-per-task=2 \
+      "$source_folder/slurm/image_one_node.sbatch" "$deck" run.output=results/one run.global_batch=8)
     expect_end "$job" COMPLETED 0:0
     h5dump -d /provenance/environment results/one/results.h5 | grep -F OMP_NUM_THREADS=2 >/dev/null ||
       fail "a rank that has two processors does not compute with both"
