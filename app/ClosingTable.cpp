@@ -19,7 +19,7 @@ void log_row(const char* name, const std::string& text) {
 }
 
 /// Collective.
-void log_times(const SessionResult& result, const Communicator& world) {
+void log_times(const RunResult& result, const Communicator& world) {
   const MeasuredSteps steps = measure_steps(result.summary, result.rows, world);
   if (steps.seconds.empty()) return;
   const auto ms = [&](double part) { return significant(1e3 * percentile(steps.seconds, part)); };
@@ -35,7 +35,7 @@ void log_times(const SessionResult& result, const Communicator& world) {
 }
 
 /// Collective.
-void log_memory(const SessionResult& result, const Communicator& world) {
+void log_memory(const RunResult& result, const Communicator& world) {
   const auto largest = [&](const char* name) {
     return static_cast<double>(world.allreduce(result.record.memory.at(name), ReduceOp::max));
   };
@@ -75,7 +75,7 @@ void log_scores(const std::map<std::string, MetricSeries>& metrics) {
 }
 
 /// What the model needs by its formula, whatever the program computes twice.
-void log_utilisation(const SessionResult& result, int num_ranks) {
+void log_utilisation(const RunResult& result, int num_ranks) {
   const auto found = result.summary.metrics.find("model_flops_per_s");
   if (found == result.summary.metrics.end() || found->second.values.empty()) return;
   const double rate = median(found->second.values) / num_ranks;
@@ -91,7 +91,7 @@ void log_utilisation(const SessionResult& result, int num_ranks) {
 
 }  // namespace
 
-void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output) {
+void log_closing_table(const RunResult& result, const Communicator& world, const std::string& output) {
   log_times(result, world);
   log_utilisation(result, world.size());
   log_memory(result, world);

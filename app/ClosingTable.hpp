@@ -2,13 +2,13 @@
 /// \file The table that ends a run.
 
 #include "comm/Communicator.hpp"
-#include "tasks/Session.hpp"
+#include "tasks/TaskRun.hpp"
 
 namespace multicard {
 
 /// Collective. Writes what the run came to: rate and step times of the slowest ranks and where the time went (as
 /// the report counts them, over the whole run), the largest peak of memory of any rank, the last loss, test scores and
 /// the newest checkpoint of `output`.
-void log_closing_table(const SessionResult& result, const Communicator& world, const std::string& output);
+void log_closing_table(const RunResult& result, const Communicator& world, const std::string& output);
 
 }  // namespace multicard

@@ -28,7 +28,7 @@ void start_anew(const RunOptions& options, const std::string& results) {
 }
 
 /// Collective.
-void close_with(const SessionResult& result, const Communicator& world, const RunOptions& options,
+void close_with(const RunResult& result, const Communicator& world, const RunOptions& options,
                 const StopMonitor& stop) {
   const bool is_stopped = result.summary.status == "stopped";
   const char* status = result.failure ? "failed" : is_stopped ? "stopped" : "done";
@@ -63,8 +63,8 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
-  Session session(options, deck_yaml, world, {arguments.quiet ? Voice::quiet : Voice::speak, start.checkpoint, true});
-  session.describe();
+  TaskRun training(options, deck_yaml, world, {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
+  training.describe();
   if (arguments.dry_run) {
     log_info("dry run: the deck, the data and the world size fit together");
     return ExitCode::complete;
@@ -74,7 +74,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);
-  const SessionResult result = session.run(&stop);
+  const RunResult result = training.run(&stop);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
   close_with(result, world, options, stop);
   log_results(results);

@@ -34,7 +34,7 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   return provenance;
 }
 
-std::string rate_text(const SessionResult& result, const Communicator& communicator) {
+std::string rate_text(const RunResult& result, const Communicator& communicator) {
   const MeasuredSteps steps = measure_steps(result.summary, result.rows, communicator);
   if (steps.seconds.empty()) return "no steps";
   return fmt::format("{} {}/s, {} ms per step (data {} %, reduce {} %)", significant(median(steps.rates), 4),

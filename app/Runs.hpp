@@ -7,7 +7,7 @@
 #include "Commands.hpp"
 #include "config/Deck.hpp"
 #include "results/Provenance.hpp"
-#include "tasks/Session.hpp"
+#include "tasks/TaskRun.hpp"
 
 namespace multicard {
 
@@ -18,7 +18,7 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
 
 /// Collective over the run's ranks. "208 img/s, 307 ms per step (data 0.1 %, reduce 1.2 %)" of measure_steps().
-std::string rate_text(const SessionResult& result, const Communicator& communicator);
+std::string rate_text(const RunResult& result, const Communicator& communicator);
 
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);

@@ -67,12 +67,12 @@ struct Outcome {
 /// outcome; one in storing the results is not.
 Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Communicator& group,
                     const SweepFolder& folder, const Provenance& provenance, StopMonitor& stop) {
-  SessionResult result;
+  RunResult result;
   try {
     RunOptions options = read_run_options(variant.deck);
     options.run.output = folder.variant_output(variant);
-    Session session(options, with_defaults(variant.deck).to_yaml(), group, {Voice::quiet, std::nullopt, false});
-    result = session.run(&stop);
+    TaskRun training(options, with_defaults(variant.deck).to_yaml(), group, {Verbosity::quiet, std::nullopt, false});
+    result = training.run(&stop);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks) throw;
     if (group.is_root()) folder.record_failure(variant, {error.code(), error.what()});
@@ -85,11 +85,11 @@ Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Co
 }
 
 /// Collective. What the sweep ends with (see SweepEnd); speaking, it says so in the closing lines.
-ExitCode end_code(const Communicator& world, const std::string& results, Voice voice) {
+ExitCode end_code(const Communicator& world, const std::string& results, Verbosity verbosity) {
   const int code = agreed(world, [&] {
     if (!world.is_root()) return 0;
     const SweepEnd end = read_sweep_end(results);
-    if (voice == Voice::speak) log_sweep_end(end, results);
+    if (verbosity == Verbosity::normal) log_sweep_end(end, results);
     return static_cast<int>(end.code);
   });
   return static_cast<ExitCode>(world.broadcast_value(code));
@@ -112,7 +112,7 @@ class Sweep {
     for (const Variant* variant : in_order_of_time(variants_))
       if (!one(*variant)) return ExitCode::stopped;
     assemble();
-    return end_code(world_, folder_.results_file(), Voice::speak);
+    return end_code(world_, folder_.results_file(), Verbosity::normal);
   }
 
  private:
@@ -280,7 +280,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   if (world.allreduce(finished, ReduceOp::max)) {
     log_finished(folder.results_file(), "sweep");
     print_if_quiet(folder.results_file(), arguments, world);
-    return end_code(world, folder.results_file(), Voice::quiet);
+    return end_code(world, folder.results_file(), Verbosity::quiet);
   }
   stop.set_wall_limit(settings.wall_limit);
   const ExitCode code = Sweep(world, std::move(variants), {scale, deck.to_yaml(), options.timeout_s}, folder,

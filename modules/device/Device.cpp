@@ -182,6 +182,14 @@ void set_tf32(Tf32 use) {
   at::globalContext().setAllowTF32CuDNN(use == Tf32::on);
 }
 
+Tf32 tf32() {
+  return at::globalContext().allowTF32CuBLAS() ? Tf32::on : Tf32::off;
+}
+
+bool is_deterministic() {
+  return at::globalContext().deterministicAlgorithms();
+}
+
 void set_deterministic(bool deterministic) {
   // cuBLAS reads it when it is first used.
   if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

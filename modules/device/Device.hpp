@@ -50,9 +50,11 @@ int set_compute_threads(std::optional<int> request, const Topology& topology);
 /// Whether float32 products may be rounded to TF32 on the GPU. fp32 means off.
 enum class Tf32 { off, on };
 void set_tf32(Tf32 use);
+Tf32 tf32();
 
 /// With true: same inputs, same bits (an operation that cannot do so throws). With false cuDNN picks its algorithms by
 /// timing them. Call before the first GPU operation.
 void set_deterministic(bool deterministic);
+bool is_deterministic();
 
 }  // namespace multicard

@@ -103,12 +103,15 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
   write_safetensors(path, entries, metadata);
 }
 
-void copy_into(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
+void check_matches(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
   require_same_names(targets, file);
   for (const NamedTensor& target : targets)
     if (const SafetensorsEntry* entry = file.file().find(target.name))
       refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(), suggestion);
+}
 
+void copy_into(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
+  check_matches(targets, file, suggestion);
   StagedCopies copies;
   for (const NamedTensor& target : targets)
     if (file.contains(target.name)) copies.copy(target.tensor, file.view(target.name));

@@ -40,9 +40,13 @@ class TensorFile {
 void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
-/// Fills every target from the tensor of its name; dtype, device and memory format of the targets stay. DataError, with
-/// nothing written, when one is missing (only a `num_batches_tracked` may be), when shapes differ, or when the file
-/// holds tensors that are no target.
+/// \throws DataError when a target is missing from the file (only a `num_batches_tracked` may be), when shapes differ,
+/// or when the file holds tensors that are no target
+void check_matches(const NamedTensors& targets, const TensorFile& file,
+                   const std::string& suggestion = "Check the model's width and number of classes.");
+
+/// Fills every target from the tensor of its name; dtype, device and memory format of the targets stay. \throws as
+/// check_matches, with nothing written
 void copy_into(const NamedTensors& targets, const TensorFile& file,
                const std::string& suggestion = "Check the model's width and number of classes.");
 

@@ -1,5 +1,8 @@
 #include "tasks/RankSetup.hpp"
 
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/Precision.hpp"
@@ -10,11 +13,23 @@ DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communic
   if (Watchdog* watchdog = communicator.watchdog()) watchdog->set_limit(options.run.timeout_s);
   const ShareGpu share = options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no;
   const DeviceChoice choice = choose_device(device_request(options.run.device), share, communicator, topology);
-  const Precision precision = precision_from(options.precision);
-  agreed(communicator, [&] { check_precision(precision, choice.device, choice.gpu); });
-  set_tf32(precision == Precision::tf32 ? Tf32::on : Tf32::off);
-  set_deterministic(options.run.deterministic);
+  agreed(communicator, [&] { check_precision(precision_from(options.precision), choice.device, choice.gpu); });
   return choice;
+}
+
+ComputeSettings::ComputeSettings(const RunOptions& options, const Topology& topology)
+    : threads_before_(at::get_num_threads()),
+      tf32_before_(tf32()),
+      was_deterministic_(is_deterministic()),
+      num_threads_(set_compute_threads(std::nullopt, topology)) {
+  set_tf32(precision_from(options.precision) == Precision::tf32 ? Tf32::on : Tf32::off);
+  set_deterministic(options.run.deterministic);
+}
+
+ComputeSettings::~ComputeSettings() {
+  at::set_num_threads(threads_before_);
+  set_tf32(tf32_before_);
+  set_deterministic(was_deterministic_);
 }
 
 }  // namespace multicard

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,18 +76,13 @@ CheckpointWriter::CheckpointWriter(const std::string& output, int keep, Communic
   content_->records.resize(static_cast<std::size_t>(communicator_.size()));
 }
 
-void CheckpointWriter::continue_from(const std::string& checkpoint, const TrainerState& state, Resumption why) {
+void CheckpointWriter::resume(const std::optional<CheckpointOrigin>& origin, const std::optional<BestCheckpoint>& best,
+                              const std::optional<History>& before) {
   if (!communicator_.is_root()) return;
-  origin_ = why == Resumption::named ? CheckpointStore::origin_of(checkpoint) : state.origin;
-  if (!store().owns(checkpoint)) return;
-  const std::optional<BestCheckpoint> best = store().best();
-  if (best && best->step <= state.step) best_ = best->score;
-}
-
-void CheckpointWriter::continue_records(const RunData& before) {
-  if (!communicator_.is_root()) return;
-  for (int rank = 0; rank < communicator_.size(); ++rank)
-    content_->before[static_cast<std::size_t>(rank)] = history_of(before, rank, communicator_.size());
+  origin_ = origin;
+  best_ = best;
+  for (int rank = 0; before && rank < communicator_.size(); ++rank)
+    content_->before[static_cast<std::size_t>(rank)] = part_of(*before, rank, communicator_.size());
 }
 
 void CheckpointWriter::prepare(const CheckpointParts& parts) {
@@ -95,8 +91,9 @@ void CheckpointWriter::prepare(const CheckpointParts& parts) {
 
 bool CheckpointWriter::would_be_best(double score) {
   poll();
-  const double under_way = under_way_ ? content_->content.best.value_or(best_) : best_;
-  return score > communicator_.broadcast_value(std::max(best_, under_way));
+  double best = best_ ? best_->score : -std::numeric_limits<double>::infinity();
+  if (under_way_) best = std::max(best, content_->content.best.value_or(best));
+  return score > communicator_.broadcast_value(best);
 }
 
 void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
@@ -135,7 +132,7 @@ void CheckpointWriter::collect() {
   under_way_ = false;
   if (error_) return;
   written_.push_back({content_->content.state.step, content_->seconds});
-  best_ = content_->content.best.value_or(best_);
+  if (const auto score = content_->content.best) best_ = {content_->content.state.step, *score};
 }
 
 void CheckpointWriter::collect_and_warn() {

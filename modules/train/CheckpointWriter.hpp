@@ -1,7 +1,6 @@
 #pragma once
 /// \file Writing checkpoints while training goes on.
 
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "results/ResultsReader.hpp"
 #include "train/BackgroundJob.hpp"
 #include "train/CheckpointStore.hpp"
 #include "train/History.hpp"
@@ -23,12 +21,6 @@ struct CheckpointContent {
   TrainerState state;
   RunSummary summary;          ///< of its records file, without metrics
   std::optional<double> best;  ///< its score, when would_be_best() says so
-};
-
-/// Why a run goes on from a checkpoint.
-enum class Resumption {
-  automatic,  ///< it is the newest
-  named       ///< it was told to
 };
 
 /// A checkpoint that has been written.
@@ -51,11 +43,13 @@ class CheckpointWriter {
 
   const CheckpointStore& store() const { return content_->store; }
 
-  /// Takes up what `checkpoint`, whose `state` this is, was the latest of: the best score so far (of checkpoints in
-  /// the same output), and where the run began. For all ranks; rank 0 reads. \throws DataError.
-  void continue_from(const std::string& checkpoint, const TrainerState& state, Resumption why);
-  /// The steps up to the checkpoint that the run goes on from.
-  void continue_records(const RunData& before);
+  /// Takes up where a run that is resumed began, the steps before, and the best of the checkpoints that stand. For all
+  /// ranks; rank 0's values count.
+  void resume(const std::optional<CheckpointOrigin>& origin, const std::optional<BestCheckpoint>& best,
+              const std::optional<History>& before);
+  /// The score of the best checkpoint that stands. On rank 0.
+  std::optional<BestCheckpoint> best() const { return best_; }
+  const std::optional<CheckpointOrigin>& origin() const { return origin_; }
   /// Allocates rank 0's buffers, so that the first checkpoint takes no longer than others.
   void prepare(const CheckpointParts& parts);
 
@@ -118,8 +112,8 @@ class CheckpointWriter {
   RecordGather gather_;
   std::map<std::string, std::size_t> num_metrics_sent_;
   std::optional<CheckpointOrigin> origin_;
-  double best_ = -std::numeric_limits<double>::infinity();  ///< score of a checkpoint that has been written
-  std::optional<Error> error_;                              ///< of the newest checkpoint
+  std::optional<BestCheckpoint> best_;  ///< of those that have been written
+  std::optional<Error> error_;          ///< of the newest checkpoint
   std::vector<WrittenCheckpoint> written_;
   bool under_way_ = false;
   BackgroundJob job_;  ///< last, so that it ends first

@@ -96,7 +96,7 @@ void add_totals(RankRecord& record, const RankRecord& since) {
 
 }  // namespace
 
-History history_of(const RunData& run, int rank, int num_ranks) {
+History history_of(const RunData& run) {
   History history;
   history.metrics = run.summary.metrics;
   history.segments = run.summary.segments;
@@ -105,9 +105,17 @@ History history_of(const RunData& run, int rank, int num_ranks) {
   history.num_ranks = run.ranks;
   if (run.num_steps == 0) return history;
   for (int row = 0; row < run.ranks; ++row)
-    if (row == rank || (row >= num_ranks && rank == num_ranks - 1))
-      history.rows[row] = row_of(run, static_cast<std::size_t>(row));
+    history.rows[row] = row_of(run, static_cast<std::size_t>(row));
   return history;
+}
+
+History part_of(const History& whole, int rank, int num_ranks) {
+  History part = whole;
+  std::erase_if(part.rows, [&](const auto& entry) {
+    const int row = entry.first;
+    return row != rank && !(row >= num_ranks && rank == num_ranks - 1);
+  });
+  return part;
 }
 
 RankRows continue_rows(const History& history, const RankRecord& since, int rank) {

@@ -8,9 +8,9 @@
 
 namespace multicard {
 
-/// What one rank carries on from an earlier part of the run.
+/// What is known of an earlier part of the run: all of it, or what one rank carries on.
 struct History {
-  RankRows rows;  ///< own row, and on the last rank those of ranks that no longer exist
+  RankRows rows;  ///< all; of one rank its own, and on the last rank those of ranks that no longer exist
   std::map<std::string, MetricSeries> metrics;
   std::vector<Segment> segments;
   std::int64_t first_step = 0;  ///< of the whole run
@@ -18,8 +18,10 @@ struct History {
   int num_ranks = 0;            ///< the largest so far
 };
 
-/// The part of `run` that rank `rank` of `num_ranks` carries on.
-History history_of(const RunData& run, int rank, int num_ranks);
+/// All that `run` holds.
+History history_of(const RunData& run);
+/// The part of `whole` that rank `rank` of `num_ranks` carries on.
+History part_of(const History& whole, int rank, int num_ranks);
 
 /// Appends what this rank has recorded since, and fills the steps in which a row's rank was absent.
 /// \param since record of this rank's steps after the history; all ranks recorded equally many.

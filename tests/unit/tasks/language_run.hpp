@@ -8,7 +8,7 @@
 
 #include "data/TextPrepare.hpp"
 #include "io/Bytes.hpp"
-#include "session_run.hpp"
+#include "task_run.hpp"
 
 namespace multicard::test {
 

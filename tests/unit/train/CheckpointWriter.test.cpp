@@ -47,7 +47,7 @@ class Training {
 
   void continue_from(const std::string& records) {
     const RunData before = ResultsFile::open(records).run("main");
-    writer_.continue_records(before);
+    writer_.resume(std::nullopt, std::nullopt, history_of(before));
     metrics_ = before.summary.metrics;
   }
 
@@ -193,7 +193,7 @@ TEST(CheckpointWriter, TheBestIsTheBestOfWhatIsWritten) {
   world().barrier();
 }
 
-TEST(CheckpointWriter, GoesOnWithTheBestAndTheOriginOfTheSameOutput) {
+TEST(CheckpointWriter, ResumesWithTheBestAndTheOrigin) {
   const ScratchFolder scratch;
   const std::string first = scratch / "run/checkpoints/step_00000001";
   const std::string second = scratch / "run/checkpoints/step_00000002";
@@ -208,9 +208,10 @@ TEST(CheckpointWriter, GoesOnWithTheBestAndTheOriginOfTheSameOutput) {
   const TrainerState state = CheckpointStore::read_state(first);
   world().barrier();
   Training again(scratch / "run", 1), other(scratch / "other", 1);
-  again.writer().continue_from(first, state, Resumption::named);
-  other.writer().continue_from(first, state, Resumption::automatic);
-  EXPECT_TRUE(again.writer().would_be_best(0.6)) << "the second one is an abandoned future";
+  again.writer().resume(CheckpointStore::origin_of(first), BestCheckpoint{1, 0.5}, std::nullopt);
+  other.writer().resume(std::nullopt, std::nullopt, std::nullopt);
+  EXPECT_TRUE(again.writer().would_be_best(0.6));
+  EXPECT_FALSE(again.writer().would_be_best(0.5));
   EXPECT_TRUE(other.writer().would_be_best(0.1)) << "its output holds none";
 
   again.step();

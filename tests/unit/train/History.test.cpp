@@ -39,7 +39,7 @@ RunData two_ranks(const std::string& path) {
 
 TEST(History, GoesOnWithTheSameRanks) {
   const ScratchFolder scratch;
-  const History history = history_of(two_ranks(scratch / "a.h5"), 1, 2);
+  const History history = part_of(history_of(two_ranks(scratch / "a.h5")), 1, 2);
 
   const RankRows rows = continue_rows(history, record_of(2, 3, 5.0), 1);
 
@@ -62,7 +62,7 @@ TEST(History, TakesColumnsThatAFileLacksAsNotMeasured) {
   run.times.erase("forward");
   run.counts.clear();
 
-  const RankRows rows = continue_rows(history_of(run, 1, 2), record_of(2, 1, 5.0), 1);
+  const RankRows rows = continue_rows(part_of(history_of(run), 1, 2), record_of(2, 1, 5.0), 1);
 
   const RankRecord& mine = rows.at(1);
   EXPECT_EQ(mine.steps[1].step, 2.0);
@@ -72,7 +72,7 @@ TEST(History, TakesColumnsThatAFileLacksAsNotMeasured) {
 
 TEST(History, KeepsRowsOfRanksThatAreGone) {
   const ScratchFolder scratch;
-  const History history = history_of(two_ranks(scratch / "a.h5"), 0, 1);
+  const History history = part_of(history_of(two_ranks(scratch / "a.h5")), 0, 1);
 
   const RankRows rows = continue_rows(history, record_of(2, 1, 5.0), 0);
 
@@ -85,7 +85,7 @@ TEST(History, KeepsRowsOfRanksThatAreGone) {
 
 TEST(History, FillsTheStepsBeforeARankCame) {
   const ScratchFolder scratch;
-  const History history = history_of(two_ranks(scratch / "a.h5"), 2, 3);
+  const History history = part_of(history_of(two_ranks(scratch / "a.h5")), 2, 3);
 
   const RankRows rows = continue_rows(history, record_of(2, 1, 5.0), 2);
 
@@ -110,7 +110,7 @@ TEST(History, GoesOnWithColumnsBesideThePhases) {
   RunSummary summary;
   summary.name = "main";
   write_results(scratch / "a.h5", Communicator::null(), Provenance{}, summary, first);
-  const History history = history_of(ResultsFile::open(scratch / "a.h5").run("main"), 0, 1);
+  const History history = part_of(history_of(ResultsFile::open(scratch / "a.h5").run("main")), 0, 1);
 
   RankRecord since = record_of(2, 1, 3.0);
   since.counts["tokens"] = {7};

@@ -7,7 +7,7 @@
 #include "data/Prepare.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
-#include "tasks/Session.hpp"
+#include "tasks/TaskRun.hpp"
 
 namespace multicard::test {
 
@@ -45,14 +45,14 @@ inline RunOptions trained_start(const ScratchFolder& scratch) {
 }
 
 struct Trained {
-  SessionResult result;
+  RunResult result;
   NamedTensors state;
 };
 
 inline Trained train(const RunOptions& options, const Communicator& communicator) {
-  Session session(options, "", communicator, {Voice::quiet, std::nullopt});
-  SessionResult result = session.run(nullptr);
-  return {std::move(result), session.task().model_part().tensors};
+  TaskRun training(options, "", communicator, {Verbosity::quiet, std::nullopt});
+  RunResult result = training.run(nullptr);
+  return {std::move(result), training.task().model_part().tensors};
 }
 
 inline void expect_same(const Trained& a, const Trained& b, double tolerance) {

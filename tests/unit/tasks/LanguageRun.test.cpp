@@ -12,9 +12,9 @@ using test::Trained;
 using test::world;
 using test::write_oracle_shards;
 
-class LanguageSession : public testing::Test {
+class LanguageRun : public testing::Test {
  protected:
-  LanguageSession() { write_oracle_shards(scratch_); }
+  LanguageRun() { write_oracle_shards(scratch_); }
 
   void expect_oracle(const Trained& trained, const std::string& variant, double loss_tolerance,
                      double norm_tolerance) const {
@@ -51,19 +51,19 @@ class LanguageSession : public testing::Test {
   ScratchFolder scratch_;
 };
 
-TEST_F(LanguageSession, FollowsPeftInFloat32) {
+TEST_F(LanguageRun, FollowsPeftInFloat32) {
   const Trained trained = train(oracle_recipe(scratch_, "fp32"), world());
 
   expect_oracle(trained, "float32", 1e-4, 1e-4);
   expect_final_adapter(trained, 1e-4);
 }
 
-TEST_F(LanguageSession, FollowsPeftInFloat64) {
+TEST_F(LanguageRun, FollowsPeftInFloat64) {
   // The oracle's norms and rotary tables are float32 there: 1e-6 is what it is good for.
   expect_oracle(train(oracle_recipe(scratch_, "fp64"), world()), "float64", 5e-6, 5e-6);
 }
 
-TEST_F(LanguageSession, AccumulatesByTokensAndNotByMicroBatches) {
+TEST_F(LanguageRun, AccumulatesByTokensAndNotByMicroBatches) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.run.micro_batch = 1;
 
@@ -73,14 +73,14 @@ TEST_F(LanguageSession, AccumulatesByTokensAndNotByMicroBatches) {
   expect_final_adapter(trained, 1e-4);
 }
 
-TEST_F(LanguageSession, ClipsAsPeftDoes) {
+TEST_F(LanguageRun, ClipsAsPeftDoes) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.optimizer.clip_norm = 0.3;
 
   expect_oracle(train(options, world()), "float32_clip_0.3", 1e-4, 1e-4);
 }
 
-TEST_F(LanguageSession, AllStrategiesTrainTheSame) {
+TEST_F(LanguageRun, AllStrategiesTrainTheSame) {
   RunOptions options = oracle_recipe(scratch_, "fp64");
   const Trained alone = train(options, Communicator::null());
   for (const char* strategy : {"dp", "ddp", "ddp-ds"}) {
@@ -97,7 +97,7 @@ TEST_F(LanguageSession, AllStrategiesTrainTheSame) {
   }
 }
 
-TEST_F(LanguageSession, FollowsPeftWithAdaptersInBfloat16) {
+TEST_F(LanguageRun, FollowsPeftWithAdaptersInBfloat16) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.model.trainable_dtype = "bf16";
 
@@ -118,7 +118,7 @@ TEST_F(LanguageSession, FollowsPeftWithAdaptersInBfloat16) {
   EXPECT_LE(std::sqrt(apart / moved), 0.2);
 }
 
-TEST_F(LanguageSession, FollowsTransformersWithAllWeightsInBfloat16) {
+TEST_F(LanguageRun, FollowsTransformersWithAllWeightsInBfloat16) {
   RunOptions options = oracle_recipe(scratch_, "bf16");
   options.model.adapter.reset();
   options.model.trainable_dtype = "bf16";
@@ -130,7 +130,7 @@ TEST_F(LanguageSession, FollowsTransformersWithAllWeightsInBfloat16) {
   expect_near(trained, nlohmann::json::parse(read_file(lora_oracle("bfloat16.json")))["full"], 5e-2, 5e-2);
 }
 
-TEST_F(LanguageSession, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
+TEST_F(LanguageRun, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   const Trained wide = train(options, world());
   options.model.trainable_dtype = "bf16";
@@ -151,7 +151,7 @@ TEST_F(LanguageSession, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
   EXPECT_LT(static_cast<double>(exchanged(half)), 0.51 * static_cast<double>(exchanged(full)));
 }
 
-TEST_F(LanguageSession, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
+TEST_F(LanguageRun, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.model.trainable_dtype = "bf16";
   const Trained alone = train(options, Communicator::null());
@@ -168,7 +168,7 @@ TEST_F(LanguageSession, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
   }
 }
 
-TEST_F(LanguageSession, ContinuesInBfloat16BitForBit) {
+TEST_F(LanguageRun, ContinuesInBfloat16BitForBit) {
   for (const char* method : {"lora", "full"}) {
     RunOptions options = oracle_recipe(scratch_, "bf16");
     options.model.trainable_dtype = "bf16";
@@ -181,10 +181,10 @@ TEST_F(LanguageSession, ContinuesInBfloat16BitForBit) {
     const std::string checkpoint = options.run.output + "/checkpoints/step_00000014";
     options.run.output = scratch_ / (std::string("rest-") + method);
 
-    Session session(options, "", world(), {Voice::quiet, checkpoint});
-    session.run(nullptr);
+    TaskRun training(options, "", world(), {Verbosity::quiet, checkpoint});
+    training.run(nullptr);
 
-    const NamedTensors state = session.task().model_part().tensors;
+    const NamedTensors state = training.task().model_part().tensors;
     ASSERT_EQ(state.size(), whole.state.size());
     for (std::size_t i = 0; i < state.size(); ++i)
       EXPECT_TRUE(state[i].tensor.equal(whole.state[i].tensor)) << method << " " << state[i].name;
@@ -195,7 +195,7 @@ TEST_F(LanguageSession, ContinuesInBfloat16BitForBit) {
   }
 }
 
-TEST_F(LanguageSession, KeepsTextsInMemoryWithoutChangingTheTraining) {
+TEST_F(LanguageRun, KeepsTextsInMemoryWithoutChangingTheTraining) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.run.steps = 40;  // two epochs
   const Trained read = train(options, world());
@@ -206,7 +206,7 @@ TEST_F(LanguageSession, KeepsTextsInMemoryWithoutChangingTheTraining) {
   EXPECT_EQ(kept.result.summary.metrics.at("train_loss").values, read.result.summary.metrics.at("train_loss").values);
 }
 
-TEST_F(LanguageSession, PacksWithoutChangingTheEvaluation) {
+TEST_F(LanguageRun, PacksWithoutChangingTheEvaluation) {
   RunOptions options = oracle_recipe(scratch_, "fp64");
   options.data.test = scratch_ / "oracle-*.h5";
   options.evaluate.at_start = true;
@@ -222,7 +222,7 @@ TEST_F(LanguageSession, PacksWithoutChangingTheEvaluation) {
   EXPECT_NEAR(a.front(), b.front(), 1e-10);
 }
 
-TEST_F(LanguageSession, CountsTokens) {
+TEST_F(LanguageRun, CountsTokens) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.run.micro_batch = 1;
 
@@ -245,7 +245,7 @@ TEST_F(LanguageSession, CountsTokens) {
   EXPECT_EQ(trained.result.summary.metrics.at("tokens_per_s").values.size(), 20u);
 }
 
-TEST_F(LanguageSession, TunesAllWeights) {
+TEST_F(LanguageRun, TunesAllWeights) {
   RunOptions options = oracle_recipe(scratch_, "fp64");
   options.model.adapter.reset();
   options.method.name = "full";
@@ -260,7 +260,7 @@ TEST_F(LanguageSession, TunesAllWeights) {
   EXPECT_EQ(alone.state.size(), 20u);  // 2 layers of 9 tensors, embedding, norm
 }
 
-TEST_F(LanguageSession, RefusesTokensThatTheModelDoesNotHave) {
+TEST_F(LanguageRun, RefusesTokensThatTheModelDoesNotHave) {
   if (world().is_root()) {
     std::ofstream out(scratch_ / "foreign.jsonl");
     out << R"({"input_ids": [1, 2, 4000], "labels": [-100, 2, 4000]})"

@@ -1,5 +1,5 @@
 // A whole run from shards: any number of ranks trains what one rank trains.
-#include "session_run.hpp"
+#include "task_run.hpp"
 
 namespace multicard {
 namespace {
@@ -12,7 +12,7 @@ using test::trained_start;
 using test::world;
 using test::write_shards;
 
-TEST(Session, FrozenBatchNormMakesAnyNumberOfRanksTheSame) {
+TEST(TaskRun, FrozenBatchNormMakesAnyNumberOfRanksTheSame) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -24,7 +24,7 @@ TEST(Session, FrozenBatchNormMakesAnyNumberOfRanksTheSame) {
   expect_same(together, alone, 1e-9);
 }
 
-TEST(Session, SynchronisedBatchNormMakesAnyNumberOfRanksTheSame) {
+TEST(TaskRun, SynchronisedBatchNormMakesAnyNumberOfRanksTheSame) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -36,7 +36,7 @@ TEST(Session, SynchronisedBatchNormMakesAnyNumberOfRanksTheSame) {
   expect_same(together, alone, 1e-7);
 }
 
-TEST(Session, MicroBatchesOfUnevenBlocksMeetInSynchronisedBatchNorm) {
+TEST(TaskRun, MicroBatchesOfUnevenBlocksMeetInSynchronisedBatchNorm) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -50,7 +50,7 @@ TEST(Session, MicroBatchesOfUnevenBlocksMeetInSynchronisedBatchNorm) {
   EXPECT_EQ(trained.result.summary.metrics.at("train_loss").values.size(), 5u);
 }
 
-TEST(Session, MicroBatchesChangeNothingWithFrozenBatchNorm) {
+TEST(TaskRun, MicroBatchesChangeNothingWithFrozenBatchNorm) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -64,7 +64,7 @@ TEST(Session, MicroBatchesChangeNothingWithFrozenBatchNorm) {
   expect_same(accumulated, whole, 1e-9);
 }
 
-TEST(Session, EverySampleCountsOnceAnEpoch) {
+TEST(TaskRun, EverySampleCountsOnceAnEpoch) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -79,7 +79,7 @@ TEST(Session, EverySampleCountsOnceAnEpoch) {
   EXPECT_EQ(trained.result.summary.status, "complete");
 }
 
-TEST(Session, ADivergedLossIsAFailureOfAllRanks) {
+TEST(TaskRun, ADivergedLossIsAFailureOfAllRanks) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
@@ -93,7 +93,7 @@ TEST(Session, ADivergedLossIsAFailureOfAllRanks) {
   EXPECT_EQ(trained.result.summary.status, "failed");
 }
 
-TEST(Session, RefusesMoreRanksThanRows) {
+TEST(TaskRun, RefusesMoreRanksThanRows) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);

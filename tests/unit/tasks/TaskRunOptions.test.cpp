@@ -1,7 +1,7 @@
 // Options that may change how fast a run is, and nothing that it computes; and precisions.
 #include <functional>
 
-#include "session_run.hpp"
+#include "task_run.hpp"
 
 namespace multicard {
 namespace {
@@ -14,7 +14,7 @@ using test::trained_start;
 using test::world;
 using test::write_shards;
 
-class SessionOptionsTest : public testing::Test {
+class TaskRunOptionsTest : public testing::Test {
  protected:
   void SetUp() override {
     write_shards(scratch_);
@@ -29,7 +29,7 @@ class SessionOptionsTest : public testing::Test {
   RunOptions options_;
 };
 
-TEST_F(SessionOptionsTest, NoWayOfReadingOrSharingChangesWhatIsComputed) {
+TEST_F(TaskRunOptionsTest, NoWayOfReadingOrSharingChangesWhatIsComputed) {
   const Trained plain = train(options_, world());
   const std::pair<const char*, std::function<void(RunOptions&)>> changes[] = {
       {"dp", [](RunOptions& options) { options.parallel.strategy = "dp"; }},
@@ -58,7 +58,7 @@ TEST_F(SessionOptionsTest, NoWayOfReadingOrSharingChangesWhatIsComputed) {
   }
 }
 
-TEST_F(SessionOptionsTest, ADifferentSeedAugmentsDifferently) {
+TEST_F(TaskRunOptionsTest, ADifferentSeedAugmentsDifferently) {
   const Trained one = train(options_, world());
   options_.run.seed = 2;
   const Trained other = train(options_, world());
@@ -66,7 +66,7 @@ TEST_F(SessionOptionsTest, ADifferentSeedAugmentsDifferently) {
   EXPECT_NE(one.result.summary.metrics.at("train_loss").values, other.result.summary.metrics.at("train_loss").values);
 }
 
-TEST_F(SessionOptionsTest, LowerPrecisionsComputeNearlyTheSame) {
+TEST_F(TaskRunOptionsTest, LowerPrecisionsComputeNearlyTheSame) {
   options_.precision = "fp32";
   const std::vector<double> exact = train(options_, world()).result.summary.metrics.at("train_loss").values;
   for (const char* precision : {"bf16", "fp16"}) {
@@ -83,7 +83,7 @@ TEST_F(SessionOptionsTest, LowerPrecisionsComputeNearlyTheSame) {
   }
 }
 
-TEST_F(SessionOptionsTest, Float16RecordsItsScale) {
+TEST_F(TaskRunOptionsTest, Float16RecordsItsScale) {
   options_.precision = "fp16";
   const auto metrics = train(options_, world()).result.summary.metrics;
 
@@ -96,7 +96,7 @@ TEST_F(SessionOptionsTest, Float16RecordsItsScale) {
   }
 }
 
-TEST_F(SessionOptionsTest, TheAverageOfWeightsIsWhatIsEvaluated) {
+TEST_F(TaskRunOptionsTest, TheAverageOfWeightsIsWhatIsEvaluated) {
   const Trained plain = train(options_, world());
   options_.run.ema_decay = 0.99;
   const Trained averaged = train(options_, world());
@@ -107,7 +107,7 @@ TEST_F(SessionOptionsTest, TheAverageOfWeightsIsWhatIsEvaluated) {
             averaged.result.summary.metrics.at("eval_loss").values);
 }
 
-TEST_F(SessionOptionsTest, FrozenParametersStayAsTheyWere) {
+TEST_F(TaskRunOptionsTest, FrozenParametersStayAsTheyWere) {
   options_.model.freeze = {"features.*"};
   const Trained trained = train(options_, world());
   const TensorFile start(*options_.model.weights);
@@ -120,14 +120,14 @@ TEST_F(SessionOptionsTest, FrozenParametersStayAsTheyWere) {
   }
 }
 
-TEST_F(SessionOptionsTest, WeightsForOtherClassesLeaveTheClassifierNew) {
+TEST_F(TaskRunOptionsTest, WeightsForOtherClassesLeaveTheClassifierNew) {
   options_.model.classes = 17;  // the file has 10
   const Trained trained = train(options_, world());
 
   EXPECT_EQ(trained.result.summary.status, "complete");
 }
 
-TEST_F(SessionOptionsTest, RefusesWhatACpuCannotDo) {
+TEST_F(TaskRunOptionsTest, RefusesWhatACpuCannotDo) {
   options_.precision = "tf32";
   EXPECT_THROW(train(options_, world()), Error);
 }

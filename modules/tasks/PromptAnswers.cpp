@@ -1,0 +1,87 @@
+#include "tasks/PromptAnswers.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "tasks/Interview.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr const char* kAnswers = "answers";
+
+/// A text of several lines below a label.
+void log_text(const char* label, const std::string& text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    log_info(i > 0 && lines[i].empty() ? "" : fmt::format("{:<10}{}", i == 0 ? label : "", lines[i]));
+}
+
+}  // namespace
+
+bool PromptAnswers::asks() const {
+  return interview_ != nullptr && (interview_->has_questions() || !interview_->prompts().empty());
+}
+
+bool PromptAnswers::scores(AskedAt when) const {
+  return interview_->has_questions() && (when == AskedAt::end || scores_at_start_);
+}
+
+bool PromptAnswers::asks(AskedAt when) const {
+  return asks() && (scores(when) || !interview_->prompts().empty());
+}
+
+std::optional<QuestionScore> PromptAnswers::ask(AskedAt when, double& seconds) {
+  const TimePoint start = SteadyClock::now();
+  std::optional<QuestionScore> score;
+  if (scores(when)) score = interview_->score_questions();
+  seconds += seconds_since(start);
+  (when == AskedAt::start ? before_ : after_) = interview_->answer_prompts();
+  return score;
+}
+
+void PromptAnswers::log(AskedAt when) const {
+  const Table answers = table();
+  for (std::size_t i = 0; i < interview_->prompts().size(); ++i) {
+    log_text("prompt", answers.text.at("prompt")[i]);
+    log_text("before", answers.text.at("before")[i]);
+    if (when == AskedAt::end) log_text("after", answers.text.at("after")[i]);
+  }
+}
+
+Table PromptAnswers::table() const {
+  const std::vector<std::string>& prompts = interview_->prompts();
+  Table table;
+  table.text["prompt"] = prompts;
+  table.text["before"] = before_;
+  table.text["after"] = after_;
+  for (const char* column : {"before", "after"})
+    table.text[column].resize(prompts.size());
+  return table;
+}
+
+void PromptAnswers::add_to(RunSummary& summary) const {
+  if (interview_ != nullptr && !interview_->prompts().empty()) summary.tables[kAnswers] = table();
+}
+
+void PromptAnswers::resume(const std::map<std::string, Table>& tables) {
+  const auto found = tables.find(kAnswers);
+  if (found == tables.end() || interview_ == nullptr) return;
+  const auto column = [&](const char* name) {
+    const auto texts = found->second.text.find(name);
+    return texts == found->second.text.end() ? std::vector<std::string>() : texts->second;
+  };
+  const std::vector<std::string> asked = column("prompt"), given = column("before");
+  for (const std::string& prompt : interview_->prompts()) {
+    const auto place = std::find(asked.begin(), asked.end(), prompt) - asked.begin();
+    const bool is_known = place < static_cast<std::ptrdiff_t>(std::min(asked.size(), given.size()));
+    before_.push_back(is_known ? given[static_cast<std::size_t>(place)] : std::string());
+  }
+}
+
+}  // namespace multicard

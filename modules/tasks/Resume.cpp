@@ -1,0 +1,119 @@
+#include "tasks/Resume.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/RegularFile.hpp"
+#include "comm/Agreement.hpp"
+#include "results/ResultsReader.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// The records that travel with `checkpoint`, OUTPUT/checkpoints/NAME.
+std::string records_beside(const std::string& checkpoint) {
+  const std::filesystem::path folder = std::filesystem::absolute(checkpoint + "/").lexically_normal().parent_path();
+  return (folder.parent_path().parent_path() / "records" / (folder.filename().string() + ".h5")).string();
+}
+
+/// Calls `body`; an error names an older checkpoint beside `folder`, if there is one.
+template <class Body>
+void with_older_one(const std::string& folder, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    throw CheckpointStore::with_older_one(error, folder);
+  }
+}
+
+/// Of the checkpoints of `store`, when `folder` is one of them: those after it are an abandoned future.
+std::optional<BestCheckpoint> best_until(const std::string& folder, std::int64_t step, const CheckpointStore& store) {
+  if (!store.owns(folder)) return std::nullopt;
+  const std::optional<BestCheckpoint> best = store.best();
+  return best && best->step <= step ? best : std::nullopt;
+}
+
+/// For each rank. Rank 0 alone reads all of the tensors to see that they are the checkpoint's.
+TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
+  TrainingState state;
+  state.trainer = CheckpointStore::read_state(folder);
+  check_resumable(state.trainer, setup, folder);
+  state.source = "checkpoint " + folder;
+  const bool is_root = setup.communicator.is_root();
+  with_older_one(folder, [&] {
+    if (is_root) CheckpointStore::verify(folder);
+    state.parts = read_parts(folder, setup.parts());
+    setup.load(state);
+  });
+  if (!is_root) return state;
+  if (folder == setup.options.run.resume) state.trainer.origin = CheckpointStore::origin_of(folder);
+  state.best = best_until(folder, state.trainer.step, store);
+  if (store.owns(folder)) state.saved_step = state.trainer.step;
+  return state;
+}
+
+/// Collective. Rank 0 alone reads all of the file to see that it is the checkpoint's.
+void read_records(TrainingState& state, const std::string& folder, const Communicator& communicator) {
+  const std::string records = records_beside(folder);
+  enum Finding { absent, another, right };
+  const Finding seen = agreed(communicator, [&] {
+    if (!communicator.is_root() || !is_there(records)) return absent;
+    return CheckpointStore::has_records(folder, records) ? right : another;
+  });
+  const int found = communicator.broadcast_value(static_cast<int>(seen));
+  if (found == another)
+    log_warning(
+        fmt::format("{} is not the file that was written with {}: the results of this run begin without the "
+                    "timings and metrics that it held.",
+                    records, folder));
+  if (found != right) return;
+  agreed(communicator, [&] {
+    with_older_one(folder, [&] {
+      const RunData before = ResultsFile::open(records, Seal::is_checked).run("main");
+      state.history = history_of(before);
+      state.tables = before.summary.tables;
+    });
+  });
+}
+
+}  // namespace
+
+void check_resumable(const TrainerState& state, const TrainingSetup& setup, const std::string& source) {
+  if (state.global_batch != setup.global_batch)
+    throw UsageError(
+        fmt::format("the global batch has changed from {} to {} rows", state.global_batch, setup.global_batch),
+        fmt::format("{} was made with the former", source),
+        "Use as many ranks as before, or set run.global_batch instead of run.batch_per_rank.");
+  for (const auto& [name, now] : setup.task->model_identity())
+    if (const auto before = state.text.find(name); before != state.text.end() && before->second != now)
+      throw UsageError(fmt::format("{} of the model has changed from {} to {}", name, before->second, now),
+                       fmt::format("{} was made with the former", source),
+                       "Put it back, set another run.output, or run.resume=never to start over.");
+  const auto numbers = setup.data().identity();
+  const bool same_data = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
+    const auto before = state.extra.find(number.first);
+    return before == state.extra.end() || before->second == number.second;
+  });
+  if (state.samples_seen != setup.rows_before(state.step) || !same_data)
+    throw UsageError(fmt::format("data.train has changed: {} holds other data than {} was made with",
+                                 setup.options.data.train, source),
+                     "", "Put them back, set another run.output, or run.resume=never to start over.");
+  if (state.step > setup.num_steps)
+    throw UsageError(
+        fmt::format("run.steps or run.epochs ask for {} steps, but {} are done", setup.num_steps, state.step),
+        fmt::format("{} holds them", source), "A run can only grow; run.resume=never starts over.");
+}
+
+TrainingState resume_from(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
+  const Communicator& communicator = setup.communicator;
+  TrainingState state = agreed(communicator, [&] { return load_tensors(folder, setup, store); });
+  state.saved_step = communicator.broadcast_value(state.saved_step);
+  read_records(state, folder, communicator);
+  return state;
+}
+
+}  // namespace multicard

@@ -1,0 +1,63 @@
+#pragma once
+/// \file The record of one run on one rank: steps, metrics, epochs, totals and the summary.
+
+#include <string>
+
+#include "base/Clock.hpp"
+#include "tasks/MemoryNeed.hpp"
+#include "tasks/TrainingSetup.hpp"
+#include "train/History.hpp"
+#include "train/Recorder.hpp"
+
+namespace multicard {
+
+/// How a run stands.
+enum class RunStatus { running, complete, stopped, failed };
+
+/// Fills the record while a run trains, and makes the summary of results and checkpoints.
+class RunRecorder {
+ public:
+  /// \param deck resolved YAML \param clock "host" or "device"; `setup` must outlive it
+  RunRecorder(const TrainingSetup& setup, std::string deck, const std::string& clock)
+      : setup_(setup), deck_(std::move(deck)), steps_(clock) {}
+
+  Recorder& steps() { return steps_; }
+  const std::string& deck() const { return deck_; }
+  std::int64_t first_step() const { return first_step_; }
+  const History& history() const { return history_; }
+
+  /// Continues the record of the steps before `first_step`, if it is known.
+  void resume(std::int64_t first_step, const std::optional<History>& before);
+
+  /// \name Where the time of an epoch goes. What is added to another column than train is no training time.
+  /// @{
+  void start_epoch();
+  void add_train_seconds(std::int64_t epoch);
+  void add_seconds(const std::string& column, std::int64_t epoch, double seconds);
+  /// @}
+
+  /// Brings what is counted since the start (memory, communication, transfers) and, of text, the rates of the steps
+  /// recorded since the last call up to date.
+  void take_totals(const MemoryNeed& predicted, std::int64_t checkpoint_copies);
+  /// Cuts what the last step left half recorded. To be followed by take_totals().
+  void complete_steps();
+
+  /// Without metrics.
+  RunSummary summary(RunStatus status) const;
+  /// The whole run's rows that this rank holds, from its first step on.
+  RankRows rows();
+
+ private:
+  void add_rates();
+
+  const TrainingSetup& setup_;
+  std::string deck_;
+  Recorder steps_;
+  History history_;
+  std::int64_t first_step_ = 0;
+  std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics
+  TimePoint epoch_start_{};    ///< or since add_train_seconds()
+  double stalled_s_ = 0;       ///< evaluation and checkpoints since the epoch began
+};
+
+}  // namespace multicard

@@ -1,0 +1,293 @@
+#include "tasks/TaskRun.hpp"
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
+#include "device/DeviceError.hpp"
+#include "tasks/MemoryForecast.hpp"
+#include "tasks/Resume.hpp"
+#include "train/RecordGather.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Collective. The rows that all ranks hold.
+RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
+  RankRows all;
+  std::vector<std::int64_t> numbers;
+  for (const auto& [row, record] : mine)
+    numbers.push_back(row);
+  const auto most = communicator.allreduce(static_cast<std::int64_t>(numbers.size()), ReduceOp::max);
+  numbers.resize(static_cast<std::size_t>(most), -1);
+  for (const std::int64_t number : numbers) {
+    const auto rows = communicator.allgather(number);
+    const auto bytes = communicator.allgather(number < 0 ? "" : to_bytes(mine.at(static_cast<int>(number))));
+    for (std::size_t rank = 0; rank < rows.size(); ++rank)
+      if (rows[rank] >= 0) all[static_cast<int>(rows[rank])] = record_from_bytes(bytes[rank]);
+  }
+  return all;
+}
+
+}  // namespace
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how, Unstarted)
+    : setup_(options, communicator),
+      clock_(setup_.device.device),
+      recorder_(setup_, deck, clock_.name()),
+      reporter_(setup_, how.verbosity),
+      checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
+      plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
+      answers_(setup_.task->interview(), options.evaluate.at_start),
+      checkpoint_on_stop_(how.checkpoint_on_stop) {}
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how)
+    : TaskRun(options, deck, communicator, how, Unstarted{}) {
+  if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
+  memory_need_ = predict_memory(setup_);
+}
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how, const TrainingState& state)
+    : TaskRun(options, deck, communicator, how, Unstarted{}) {
+  agreed(communicator, [&] {
+    check_resumable(state.trainer, setup_, state.source);
+    setup_.load(state);
+  });
+  resume(state);
+  memory_need_ = predict_memory(setup_);
+}
+
+void TaskRun::resume(const TrainingState& state) {
+  recorder_.resume(state.trainer.step, state.history);
+  checkpoints_.resume(state.trainer.origin, state.best, state.history);
+  answers_.resume(state.tables);
+  last_saved_ = state.saved_step;
+}
+
+void TaskRun::guarded(const std::function<void()>& body) {
+  try {
+    try {
+      body();
+    } catch (const c10::Error& error) {
+      const std::string when = fmt::format(" in step {}", num_completed());
+      if (const auto found = device_error(error, when, "predicted " + memory_need_.text())) throw *found;
+      throw;
+    }
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks) throw;
+    failure_ = error;
+    status_ = RunStatus::failed;
+    checkpoints_.settle();
+  }
+}
+
+void TaskRun::begin() {
+  const RunOptions& options = setup_.options;
+  TrainerOptions settings;
+  settings.first_step = recorder_.first_step();
+  settings.num_steps = setup_.num_steps;
+  settings.micro_batch = options.run.micro_batch;
+  settings.results_lag = setup_.device.device.is_cuda() ? 1 : 0;
+  const TrainerParts parts{setup_.model(),
+                           *setup_.strategy,
+                           setup_.schedule,
+                           clock_,
+                           recorder_.steps(),
+                           setup_.scaler ? &*setup_.scaler : nullptr,
+                           setup_.average ? &*setup_.average : nullptr,
+                           [this] { checkpoints_.let_change(); }};
+  trainer_ = std::make_unique<Trainer>(parts, settings);
+  reporter_.open_feed(recorder_.steps(), recorder_.deck(), settings.first_step);
+  if (options.run.keep_checkpoints > 0)
+    agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
+  recorder_.start_epoch();
+  if (options.evaluate.at_start && settings.first_step == 0) evaluate();
+  if (settings.first_step == 0) ask(AskedAt::start);
+  evaluate_if_deferred();
+  recorder_.start_epoch();
+}
+
+/// A run that was stopped where an evaluation was due has left it out: whoever asked may not wait.
+void TaskRun::evaluate_if_deferred() {
+  const std::int64_t first = recorder_.first_step();
+  if (first == 0 || !plan_.is_due(first)) return;
+  const auto& metrics = recorder_.history().metrics;
+  const auto known = metrics.find("eval_loss");
+  if (known != metrics.end() && !known->second.steps.empty() && known->second.steps.back() == first) return;
+  evaluate();
+  if (!best_ || best_->step != first) return;
+  last_saved_ = -1;  // again, this time as the best
+  save_checkpoint();
+}
+
+RunStatus TaskRun::advance(std::int64_t num_steps, StopMonitor* stop) {
+  guarded([&] {
+    if (!trainer_) begin();
+    for (std::int64_t i = 0; i < num_steps && status_ == RunStatus::running && !trainer_->finished(); ++i)
+      train_step(stop);
+    if (status_ == RunStatus::running && trainer_->finished()) status_ = RunStatus::complete;
+  });
+  return status_;
+}
+
+Requests TaskRun::take_requests() {
+  const std::optional<StepResult>& last = trainer_->last_result();
+  if (!last || last->step == last_heeded_) return {};
+  last_heeded_ = last->step;
+  return last->requests;
+}
+
+void TaskRun::train_step(StopMonitor* stop) {
+  if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
+  trainer_->step({stop && stop->stop_requested(), stop && stop->take_checkpoint_request()});
+  recorder_.steps().add_step_times(clock_.take_finished());
+  note_checkpoints();
+  const std::int64_t done = trainer_->num_completed();
+  if (const auto& last = trainer_->last_result()) reporter_.step(recorder_.steps().steps(), done, *last);
+  const Requests requests = take_requests();
+  const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
+  if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
+  if (is_stopping) {  // at once: whoever asked may not wait for an evaluation
+    status_ = RunStatus::stopped;
+    return;
+  }
+  if (plan_.is_due(done)) evaluate();
+  const std::int64_t every = setup_.options.run.checkpoint_every;
+  const bool is_due = every > 0 && done % every == 0, is_best = best_ && best_->step == done;
+  if (is_due || is_best || requests.checkpoint) save_checkpoint();
+  if (epoch_ended) recorder_.start_epoch();
+}
+
+void TaskRun::conclude(StopMonitor* stop) {
+  if (!trainer_) begin();
+  trainer_->finish();
+  if (status_ == RunStatus::running) status_ = RunStatus::stopped;
+  const int wants_stop = stop && stop->stop_requested() ? 1 : 0;
+  if (answers_.asks() && setup_.communicator.allreduce(wants_stop, ReduceOp::max) > 0)
+    status_ = RunStatus::stopped;  // the model is asked when the run is resumed
+  save_checkpoint();
+  finish_checkpoints();
+  if (status_ == RunStatus::complete) ask(AskedAt::end);
+}
+
+RunResult TaskRun::finish(StopMonitor* stop) {
+  if (status_ != RunStatus::failed) guarded([&] { conclude(stop); });
+  reporter_.pause();
+  recorder_.steps().add_step_times(clock_.take_all());
+  recorder_.complete_steps();
+  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  RunResult result;
+  result.failure = failure_;
+  result.summary = summary();
+  result.summary.metrics = recorder_.steps().metrics();
+  if (failure_) result.summary.error = failure_->what();
+  result.rows = recorder_.rows();
+  result.record = std::move(recorder_.steps().record());
+  result.unit = setup_.data().unit();
+  return result;
+}
+
+RunSummary TaskRun::summary() const {
+  RunSummary summary = recorder_.summary(status_);
+  answers_.add_to(summary);
+  return summary;
+}
+
+void TaskRun::evaluate() {
+  DataSource* test = setup_.test_data();
+  const std::int64_t done = trainer_->num_completed();
+  if (test == nullptr || last_evaluated_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  const Evaluation found = trainer_->evaluate([&] { return setup_.model().evaluate(*test, setup_.communicator); });
+  last_evaluated_ = done;
+  if (setup_.options.run.keep_best && done > 0 && checkpoints_.would_be_best(found.score)) best_ = {done, found.score};
+  const double seconds = seconds_since(start);
+  recorder_.add_seconds("evaluate", epoch(), seconds);
+  reporter_.evaluation(found, done, seconds);
+}
+
+void TaskRun::ask(AskedAt when) {
+  if (!answers_.asks(when)) return;
+  const TimePoint start = SteadyClock::now();
+  std::optional<QuestionScore> score;
+  double seconds_of_questions = 0;
+  trainer_->evaluate_with([&] { score = answers_.ask(when, seconds_of_questions); });
+  recorder_.add_seconds("evaluate", epoch(), seconds_since(start));
+  if (score) {
+    const std::int64_t done = trainer_->num_completed();
+    recorder_.steps().add_metric("eval_exact_match", done, score->exact_match());
+    recorder_.steps().add_metric("eval_questions", done, static_cast<double>(score->num_questions));
+  }
+  reporter_.pause();
+  if (score) reporter_.questions(*score, seconds_of_questions);
+  if (!reporter_.is_quiet()) answers_.log(when);
+}
+
+void TaskRun::save_checkpoint() {
+  const std::int64_t done = trainer_->num_completed();
+  const bool is_wanted =
+      setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
+  if (!is_wanted || last_saved_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  recorder_.add_train_seconds(epoch());
+  clock_.pause();
+  checkpoints_.copy(setup_.parts(), tensors_of(setup_.model().buffers()));  // forward updates running statistics
+  trainer_->read_all_results();                                             // a step that was not finite is never saved
+  recorder_.steps().add_step_times(clock_.take_all());
+  CheckpointContent content{setup_.trainer_state(done, recorder_.deck()), summary(), std::nullopt};
+  content.state.files = setup_.task->model_files();
+  if (best_ && best_->step == done) content.best = best_->score;
+  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  checkpoints_.write(std::move(content), recorder_.steps().record(), recorder_.steps().metrics());
+  clock_.resume();
+  last_saved_ = done;
+  recorder_.steps().add_metric("checkpoint_stall_s", done, seconds_since(start));
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+void TaskRun::finish_checkpoints() {
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.finish();
+  note_checkpoints();
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+void TaskRun::note_checkpoints() {
+  checkpoints_.poll();
+  for (const WrittenCheckpoint& written : checkpoints_.take_written())
+    recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);
+}
+
+TrainingState TaskRun::collect() {
+  if (trainer_) {
+    recorder_.add_train_seconds(epoch());
+    clock_.pause();
+    trainer_->read_all_results();
+    recorder_.steps().add_step_times(clock_.take_all());
+    finish_checkpoints();
+    clock_.resume();
+  }
+  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  TrainingState state;
+  state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.trainer.origin = checkpoints_.origin();
+  state.source = fmt::format("the run after step {}", num_completed());
+  if (setup_.communicator.is_root()) state.parts = host_copies(setup_.parts());
+  const RunSummary now = summary();
+  state.history = History{all_rows(recorder_.rows(), setup_.communicator), recorder_.steps().metrics(), now.segments};
+  const History& before = recorder_.history();
+  state.history->first_step = before.num_steps > 0 ? before.first_step : recorder_.first_step();
+  state.history->num_steps = before.num_steps + static_cast<std::int64_t>(recorder_.steps().steps().size());
+  state.history->num_ranks = std::max(before.num_ranks, setup_.communicator.size());
+  state.tables = now.tables;
+  state.best = checkpoints_.best();
+  state.saved_step = last_saved_;
+  return state;
+}
+
+}  // namespace multicard

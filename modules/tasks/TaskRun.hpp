@@ -1,0 +1,126 @@
+#pragma once
+/// \file One training run, on the ranks of one communicator, that its owner drives.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/Error.hpp"
+#include "comm/StopMonitor.hpp"
+#include "tasks/EvaluationPlan.hpp"
+#include "tasks/MemoryNeed.hpp"
+#include "tasks/PromptAnswers.hpp"
+#include "tasks/RunRecorder.hpp"
+#include "tasks/RunReporter.hpp"
+#include "tasks/TrainingSetup.hpp"
+#include "train/CheckpointWriter.hpp"
+#include "train/Trainer.hpp"
+#include "train/TrainingState.hpp"
+
+namespace multicard {
+
+/// What a run leaves behind. With `failure` the record holds the steps up to it.
+struct RunResult {
+  RunSummary summary;
+  RankRecord record;  ///< of this rank, since it began here
+  RankRows rows;      ///< the whole run's rows that this rank holds, from its first step on
+  WorkUnit unit{};
+  std::optional<Error> failure;  ///< an error that all ranks found together
+};
+
+struct TaskRunOptions {
+  Verbosity verbosity = Verbosity::normal;
+  std::optional<std::string> checkpoint = std::nullopt;  ///< the folder to resume from
+  bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
+};
+
+/// A training run that can be advanced, asked, checkpointed, moved to other ranks and finished. Construction builds
+/// everything and checks that it fits; nothing is trained before advance(). All calls are collective over the
+/// communicator unless they say otherwise. Errors that all ranks find while training end up in the result; errors of
+/// one rank alone are thrown on that rank.
+///
+///     TaskRun run(options, deck, communicator, {});
+///     while (run.advance(100, &stop) == RunStatus::running) ...
+///     const RunResult result = run.finish(&stop);
+///
+/// To move a run, its ranks collect() its state; destroy it, together; broadcast the state to the ranks that shall have
+/// it; and construct it from the state. No file is involved.
+class TaskRun {
+ public:
+  TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+          const TaskRunOptions& how);
+  /// Continues from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
+  TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+          const TaskRunOptions& how, const TrainingState& state);
+
+  /// Logs the block that says what will run.
+  void describe() const { reporter_.describe(memory_need_); }
+
+  /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
+  /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
+  /// asked every step.
+  RunStatus advance(std::int64_t num_steps, StopMonitor* stop);
+  /// Ends the run, which counts as stopped where steps are left: the last checkpoint, the last answers, the record.
+  RunResult finish(StopMonitor* stop);
+  /// The whole run.
+  RunResult run(StopMonitor* stop) {
+    advance(num_steps(), stop);
+    return finish(stop);
+  }
+
+  /// Saves a checkpoint after the steps that are done, unless there is one or the deck keeps none.
+  void checkpoint() { save_checkpoint(); }
+  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can go on. Waits for the
+  /// checkpoint under way.
+  TrainingState collect();
+
+  /// \name Not collective
+  /// @{
+  RunStatus status() const { return status_; }
+  std::int64_t num_steps() const { return setup_.num_steps; }
+  std::int64_t num_completed() const { return trainer_ ? trainer_->num_completed() : recorder_.first_step(); }
+  const Task& task() const { return *setup_.task; }
+  /// @}
+
+ private:
+  struct Unstarted {};
+  TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+          const TaskRunOptions& how, Unstarted);
+
+  /// Of a state that the setup has been given.
+  void resume(const TrainingState& state);
+  /// Runs `body`; an error of all ranks fails the run.
+  void guarded(const std::function<void()>& body);
+  void begin();
+  void evaluate_if_deferred();
+  void train_step(StopMonitor* stop);
+  /// What the newest step whose loss is known asks for, once.
+  Requests take_requests();
+  void conclude(StopMonitor* stop);
+  void evaluate();
+  void ask(AskedAt when);
+  void save_checkpoint();
+  void finish_checkpoints();
+  void note_checkpoints();
+  RunSummary summary() const;
+  std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }
+
+  TrainingSetup setup_;
+  StepClock clock_;
+  RunRecorder recorder_;
+  RunReporter reporter_;
+  CheckpointWriter checkpoints_;
+  EvaluationPlan plan_;
+  PromptAnswers answers_;
+  std::unique_ptr<Trainer> trainer_;  ///< from begin() on
+  MemoryNeed memory_need_;
+  RunStatus status_ = RunStatus::running;
+  std::optional<Error> failure_;
+  bool checkpoint_on_stop_;
+  std::int64_t last_evaluated_ = -1, last_saved_ = -1;
+  std::int64_t last_heeded_ = -1;       ///< the step whose requests have been taken
+  std::optional<BestCheckpoint> best_;  ///< found here, whether or not it is saved
+};
+
+}  // namespace multicard

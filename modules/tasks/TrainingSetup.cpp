@@ -1,0 +1,122 @@
+#include "tasks/TrainingSetup.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/System.hpp"
+#include "device/Memory.hpp"
+#include "device/Precision.hpp"
+
+namespace multicard {
+
+namespace {
+
+// Names in trainer.json.
+constexpr const char* kLossScale = "loss_scale";
+constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
+
+/// Batch-norm statistics travel like any other small sum.
+class CollectiveStatistics final : public StatisticsReducer {
+ public:
+  explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
+  int num_replicas() const override { return collectives_.size(); }
+  int replica() const override { return collectives_.rank(); }
+  void sum(at::Tensor& flat) override { collectives_.sum(flat); }
+
+ private:
+  TensorCollectives& collectives_;
+};
+
+/// The rows of an update. \throws EnvironmentError on all ranks when they are fewer than the ranks
+std::int64_t checked_batch(const RunOptions& options, const Communicator& communicator) {
+  const std::int64_t batch = options.run.batch_over(communicator.size());
+  if (batch < communicator.size())
+    throw EnvironmentError(fmt::format("{} ranks cannot share a global batch of {} rows", communicator.size(), batch),
+                           "every rank needs at least one row of a full batch",
+                           "Start fewer ranks or raise run.global_batch.")
+        .on_all_ranks();
+  return batch;
+}
+
+std::unique_ptr<TensorCollectives> fresh_collectives(const RunOptions& options, const Communicator& communicator,
+                                                     at::Device device) {
+  reset_peak_resident_bytes();
+  release_cached_device_memory(device);  // of a run before this one
+  reset_peak_device_memory(device);
+  return make_collectives(backend_from(options.parallel.backend), communicator, device);
+}
+
+/// \throws DataError when the state has a scale that no run comes to, or half of it
+void restore_scaler(LossScaler& scaler, const TrainingState& state) {
+  const auto& extra = state.trainer.extra;
+  const auto scale = extra.find(kLossScale), updates = extra.find(kScaleUpdates);
+  if (scale == extra.end()) return;  // of a run in another precision
+  const bool is_whole = std::isfinite(scale->second) && scale->second > 0 && updates != extra.end() &&
+                        updates->second >= 0 && updates->second <= LossScaler::kGrowthInterval;
+  if (!is_whole)
+    throw DataError(fmt::format("{} has a damaged trainer.json", state.source),
+                    fmt::format("{} or {} is impossible", kLossScale, kScaleUpdates));
+  scaler.restore(scale->second, static_cast<std::int64_t>(updates->second));
+}
+
+}  // namespace
+
+TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks)
+    : options(run_options),
+      communicator(ranks),
+      topology(find_topology(ranks)),
+      device(set_up_rank(options, communicator, topology)),
+      settings(options, topology),
+      global_batch(checked_batch(options, communicator)),
+      schedule(options.schedule, options.optimizer.learning_rate, 0) {
+  collectives = fresh_collectives(options, communicator, device.device);
+  if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
+  task = make_task(options, communicator, device.device, statistics.get());
+  num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
+  schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
+  strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
+  if (precision_from(options.precision) == Precision::fp16) scaler.emplace(device.device);
+  if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
+}
+
+std::int64_t TrainingSetup::rows_before(std::int64_t step) const {
+  const std::int64_t per_epoch = steps_per_epoch();
+  std::int64_t of_epoch = 0, rest = 0;
+  for (std::int64_t i = 0; i < per_epoch; ++i) {
+    of_epoch += data().rows_in(i);
+    if (i < step % per_epoch) rest += data().rows_in(i);
+  }
+  return step / per_epoch * of_epoch + rest;
+}
+
+std::string TrainingSetup::backend_name() const {
+  const std::string name = collectives->name();
+  return name != "null" ? name : device.device.is_cuda() ? "nccl" : "mpi";
+}
+
+CheckpointParts TrainingSetup::parts() const {
+  CheckpointParts parts{task->model_part()};
+  if (strategy->updates()) parts.push_back({kOptimizerFile, strategy->optimizer_state()});
+  if (average) parts.push_back({kAverageFile, average->state()});
+  return parts;
+}
+
+TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& deck) const {
+  TrainerState state{step, rows_before(step), global_batch, deck};
+  state.extra = data().identity();
+  state.text = task->model_identity();
+  if (scaler) {
+    state.extra[kLossScale] = scaler->value();
+    state.extra[kScaleUpdates] = static_cast<double>(scaler->updates_since_change());
+  }
+  return state;
+}
+
+void TrainingSetup::load(const TrainingState& state) {
+  copy_into(parts(), state);
+  if (scaler) restore_scaler(*scaler, state);
+}
+
+}  // namespace multicard

@@ -1,0 +1,64 @@
+#pragma once
+/// \file What a run trains with, on the ranks of one communicator.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "comm/Topology.hpp"
+#include "config/RunOptions.hpp"
+#include "device/Device.hpp"
+#include "dist/TensorCollectives.hpp"
+#include "tasks/RankSetup.hpp"
+#include "tasks/Task.hpp"
+#include "train/LossScaler.hpp"
+#include "train/Schedule.hpp"
+#include "train/Strategy.hpp"
+#include "train/TrainingState.hpp"
+#include "train/WeightAverage.hpp"
+
+namespace multicard {
+
+/// The device, the data, the network, the strategy and what belongs to them, built and fitting each other. Members are
+/// declared in the order in which they need each other.
+struct TrainingSetup {
+  /// Collective. \throws on all ranks what does not fit: deck and world, device, files, options
+  TrainingSetup(const RunOptions& run_options, const Communicator& ranks);
+  TrainingSetup(const TrainingSetup&) = delete;
+  TrainingSetup& operator=(const TrainingSetup&) = delete;
+
+  DataSource& data() const { return task->data().training; }
+  DataSource* test_data() const { return task->data().test; }
+  Model& model() const { return task->model(); }
+  std::int64_t steps_per_epoch() const { return data().steps_per_epoch(); }
+  std::int64_t num_epochs() const { return (num_steps + steps_per_epoch() - 1) / steps_per_epoch(); }
+  /// Rows that all ranks see in the steps before `step`.
+  std::int64_t rows_before(std::int64_t step) const;
+  /// "mpi" or "nccl", also on one rank, which sums nothing.
+  std::string backend_name() const;
+
+  /// The tensors of a checkpoint. On ranks that do not update, the optimizer's are missing.
+  CheckpointParts parts() const;
+  /// What trainer.json says after `step` updates; `deck` is the resolved one. Waits for the device where losses are
+  /// scaled.
+  TrainerState trainer_state(std::int64_t step, const std::string& deck) const;
+  /// Tensors and loss scale of a state. \throws DataError for a loss scale that no run comes to, else as copy_into
+  void load(const TrainingState& state);
+
+  RunOptions options;
+  Communicator communicator;
+  Topology topology;
+  DeviceChoice device;
+  ComputeSettings settings;
+  std::unique_ptr<TensorCollectives> collectives;
+  std::unique_ptr<StatisticsReducer> statistics;  ///< null: batch norm is not synchronised
+  std::unique_ptr<Task> task;
+  std::int64_t global_batch, num_steps;
+  std::unique_ptr<Strategy> strategy;
+  std::optional<LossScaler> scaler;      ///< fp16
+  std::optional<WeightAverage> average;  ///< run.ema_decay
+  Schedule schedule;
+};
+
+}  // namespace multicard

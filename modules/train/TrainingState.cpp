@@ -1,0 +1,252 @@
+#include "train/TrainingState.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+
+#include "device/StagedCopies.hpp"
+#include "state/TensorFile.hpp"
+#include "train/Packing.hpp"
+#include "train/RecordGather.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Calls `visit` with every member but the tensors, in one order for writing and reading. The files that are written
+/// beside a checkpoint's tensors are made anew by whoever writes the next.
+template <class State, class Visit>
+void visit_trainer(State& state, Visit&& visit) {
+  visit(state.step);
+  visit(state.samples_seen);
+  visit(state.global_batch);
+  visit(state.deck);
+  visit(state.extra);
+  visit(state.text);
+}
+
+template <class T, class Visit>
+void visit_tables(T& tables, Visit&& visit) {
+  visit(tables.text);
+  visit(tables.integers);
+  visit(tables.reals);
+}
+
+/// A history with its rows as bytes.
+struct PackedHistory {
+  std::map<std::string, std::string> rows;
+  std::map<std::string, std::vector<double>> values;
+  std::map<std::string, std::vector<std::int64_t>> steps;
+  std::vector<Segment> segments;
+  std::int64_t first_step = 0, num_steps = 0;
+  int num_ranks = 0;
+};
+
+template <class History, class Visit>
+void visit_history(History& history, Visit&& visit) {
+  visit(history.rows);
+  visit(history.values);
+  visit(history.steps);
+  visit(history.segments);
+  visit(history.first_step);
+  visit(history.num_steps);
+  visit(history.num_ranks);
+}
+
+PackedHistory packed(const History& history) {
+  PackedHistory to;
+  for (const auto& [row, record] : history.rows)
+    to.rows[std::to_string(row)] = to_bytes(record);
+  for (const auto& [name, series] : history.metrics) {
+    to.values[name] = series.values;
+    to.steps[name] = series.steps;
+  }
+  to.segments = history.segments;
+  std::tie(to.first_step, to.num_steps, to.num_ranks) =
+      std::tie(history.first_step, history.num_steps, history.num_ranks);
+  return to;
+}
+
+History unpacked(const PackedHistory& from) {
+  History history;
+  for (const auto& [row, bytes] : from.rows)
+    history.rows[std::stoi(row)] = record_from_bytes(bytes);
+  for (const auto& [name, values] : from.values)
+    history.metrics[name] = {values, from.steps.at(name)};
+  history.segments = from.segments;
+  std::tie(history.first_step, history.num_steps, history.num_ranks) =
+      std::tie(from.first_step, from.num_steps, from.num_ranks);
+  return history;
+}
+
+std::string pack(const TrainingState& state) {
+  Packer pack;
+  visit_trainer(state.trainer, pack);
+  pack(state.trainer.origin.has_value());
+  const CheckpointOrigin origin = state.trainer.origin.value_or(CheckpointOrigin{});
+  pack(origin.path);
+  pack(origin.sha256);
+  pack(state.source);
+  pack(state.history.has_value());
+  if (state.history) {
+    const PackedHistory history = packed(*state.history);
+    visit_history(history, pack);
+  }
+  pack(state.tables.size());
+  for (const auto& [name, table] : state.tables) {
+    pack(name);
+    visit_tables(table, pack);
+  }
+  pack(state.best.has_value());
+  pack(state.best.value_or(BestCheckpoint{}));
+  pack(state.saved_step);
+  return pack.take();
+}
+
+void unpack(TrainingState& state, const std::string& bytes) {
+  Unpacker take(bytes);
+  const auto is_there = [&] {
+    bool there = false;
+    take(there);
+    return there;
+  };
+  visit_trainer(state.trainer, take);
+  const bool has_origin = is_there();
+  CheckpointOrigin origin;
+  take(origin.path);
+  take(origin.sha256);
+  state.trainer.origin = has_origin ? std::optional(origin) : std::nullopt;
+  take(state.source);
+  state.history.reset();
+  if (is_there()) {
+    PackedHistory history;
+    visit_history(history, take);
+    state.history = unpacked(history);
+  }
+  std::size_t num_tables = 0;
+  take(num_tables);
+  state.tables.clear();
+  for (; num_tables > 0; --num_tables) {
+    std::string name;
+    take(name);
+    visit_tables(state.tables[name], take);
+  }
+  const bool has_best = is_there();
+  BestCheckpoint best;
+  take(best);
+  state.best = has_best ? std::optional(best) : std::nullopt;
+  take(state.saved_step);
+}
+
+/// Names, types and layouts of the tensors.
+std::string pack_layout(const CheckpointParts& parts) {
+  Packer pack;
+  pack(parts.size());
+  for (const CheckpointPart& part : parts) {
+    pack(part.file);
+    pack(part.tensors.size());
+    for (const NamedTensor& entry : part.tensors) {
+      pack(entry.name);
+      pack(entry.tensor.scalar_type());
+      pack(entry.tensor.sizes().vec());
+      pack(entry.tensor.strides().vec());
+    }
+  }
+  return pack.take();
+}
+
+/// Tensors of that layout, uninitialised.
+CheckpointParts make_parts(const std::string& layout) {
+  Unpacker take(layout);
+  std::size_t num_parts = 0, num_tensors = 0;
+  take(num_parts);
+  CheckpointParts parts(num_parts);
+  for (CheckpointPart& part : parts) {
+    take(part.file);
+    take(num_tensors);
+    for (; num_tensors > 0; --num_tensors) {
+      std::string name;
+      at::ScalarType type{};
+      std::vector<std::int64_t> sizes, strides;
+      take(name);
+      take(type);
+      take(sizes);
+      take(strides);
+      part.tensors.push_back({name, at::empty_strided(sizes, strides, at::TensorOptions().dtype(type))});
+    }
+  }
+  return parts;
+}
+
+const CheckpointPart& part_of(const TrainingState& state, const std::string& file) {
+  for (const CheckpointPart& part : state.parts)
+    if (part.file == file) return part;
+  throw std::logic_error("the training state has no " + file);
+}
+
+}  // namespace
+
+void broadcast(TrainingState& state, const Communicator& communicator, int root) {
+  const bool is_root = communicator.rank() == root;
+  const std::string values = communicator.broadcast(is_root ? pack(state) : std::string(), root);
+  const std::string layout = communicator.broadcast(is_root ? pack_layout(state.parts) : std::string(), root);
+  if (!is_root) {
+    unpack(state, values);
+    state.parts = make_parts(layout);
+  }
+  for (const CheckpointPart& part : state.parts)
+    for (const NamedTensor& entry : part.tensors)
+      communicator.broadcast(std::span(static_cast<char*>(entry.tensor.data_ptr()), entry.tensor.nbytes()), root);
+}
+
+void copy_into(const CheckpointParts& parts, const TrainingState& state) {
+  const at::NoGradGuard no_grad;
+  StagedCopies copies;
+  for (const CheckpointPart& part : parts) {
+    std::map<std::string, at::Tensor> sources;
+    for (const NamedTensor& source : part_of(state, part.file).tensors)
+      sources[source.name] = source.tensor;
+    for (const NamedTensor& target : part.tensors) {
+      const auto found = sources.find(target.name);
+      if (found == sources.end() && target.name.ends_with("num_batches_tracked")) continue;  // older files lack it
+      if (found == sources.end() || found->second.sizes() != target.tensor.sizes())
+        throw std::logic_error(fmt::format("the training state has no {} of that shape", target.name));
+      copies.copy(target.tensor, found->second);
+    }
+  }
+  copies.finish();
+}
+
+CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts& parts) {
+  CheckpointParts found;
+  for (const CheckpointPart& part : parts) {
+    const TensorFile file(checkpoint + "/" + part.file);
+    check_matches(part.tensors, file);
+    found.push_back({part.file, {}});
+    for (const NamedTensor& entry : part.tensors)
+      if (file.contains(entry.name)) found.back().tensors.push_back({entry.name, file.view(entry.name)});
+  }
+  return found;
+}
+
+CheckpointParts host_copies(const CheckpointParts& parts) {
+  const at::NoGradGuard no_grad;
+  CheckpointParts copies;
+  for (const CheckpointPart& part : parts) {
+    copies.push_back({part.file, {}});
+    for (const NamedTensor& entry : part.tensors)
+      copies.back().tensors.push_back(
+          {entry.name, at::empty_like(entry.tensor, entry.tensor.options().device(at::kCPU).requires_grad(false))});
+    for (std::size_t i = 0; i < part.tensors.size(); ++i)
+      copies.back().tensors[i].tensor.copy_(part.tensors[i].tensor);
+  }
+  return copies;
+}
+
+}  // namespace multicard

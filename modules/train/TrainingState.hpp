@@ -1,0 +1,43 @@
+#pragma once
+/// \file Everything that a run is after some step, apart from the ranks it runs on.
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "results/Columns.hpp"
+#include "train/CheckpointParts.hpp"
+#include "train/CheckpointStore.hpp"
+#include "train/History.hpp"
+
+namespace multicard {
+
+/// A run between two steps: read from a checkpoint, or collected from the ranks that it leaves. Loading it into a
+/// freshly built run on any number of ranks continues the training.
+struct TrainingState {
+  TrainerState trainer;
+  CheckpointParts parts;                     ///< host tensors: the model's, the optimizer's, the moving average's
+  std::string source;                        ///< what the tensors are from, for messages: a folder, or words
+  std::optional<History> history;            ///< of all ranks that ever ran; none: nothing is known of the steps before
+  std::map<std::string, Table> tables = {};  ///< of the record, by name
+  std::optional<BestCheckpoint> best = {};   ///< of the checkpoints that stand
+  std::int64_t saved_step = -1;              ///< of the newest checkpoint; -1: none
+};
+
+/// The tensors of a checkpoint for `parts`, where they are wanted: views of the files. \throws DataError for a file
+/// that is missing or not whole, and for tensors that do not match
+CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts& parts);
+
+/// Collective. Everybody receives root's state. Tensors travel in pieces below what MPI counts in an int.
+void broadcast(TrainingState& state, const Communicator& communicator, int root);
+
+/// Fills the targets of `parts` from the tensors of the same file and name in `state`; files that no part names stay
+/// unused, and a num_batches_tracked that is missing stays as it is. \throws std::logic_error for another tensor that
+/// is missing or has another shape
+void copy_into(const CheckpointParts& parts, const TrainingState& state);
+
+/// Copies on the CPU, which stay as they are while training goes on.
+CheckpointParts host_copies(const CheckpointParts& parts);
+
+}  // namespace multicard
