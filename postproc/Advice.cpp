@@ -7,6 +7,7 @@
 #include "base/Text.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Standings.hpp"
 

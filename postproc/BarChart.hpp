@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "postproc/Canvas.hpp"
-#include "postproc/Statistics.hpp"
 
 namespace multicard::post {
 
@@ -23,7 +22,7 @@ enum class BarStatus { complete, failed };
 struct Bar {
   std::string label;
   std::vector<Segment> segments;
-  std::optional<Interval> interval;  ///< of the whole bar
+  std::optional<ErrorBar> interval;  ///< of the whole bar
   std::string note;                  ///< behind the bar
   BarStatus status = BarStatus::complete;
 };

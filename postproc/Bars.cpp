@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 
 namespace multicard::post {
 

@@ -1,16 +1,12 @@
 #pragma once
 /// \file What tuning a language model changed: scores and answers before the first step and after the last.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "postproc/Study.hpp"
 
 namespace multicard::post {
-
-/// Nothing for other tasks, and where nothing was measured before the first step and nothing was asked.
-std::optional<TuningReport> reduce_tuning(const RunSummary& summary);
 
 /// A line of the small table: a measure, its values and their difference, as text; "–" for what is not known.
 struct ChangeLine {
@@ -26,8 +22,5 @@ struct TunedRun {
   std::string heading;
 };
 std::vector<TunedRun> tuned_runs(const Study& study);
-
-/// Tables and answers of a study; empty when no run has any.
-std::string before_after_html(const Study& study);
 
 }  // namespace multicard::post

@@ -26,8 +26,8 @@ struct Range {
 Range range_of(const BoxChart& chart) {
   double low = chart.limit, high = chart.limit;
   for (const BoxColumn& column : chart.columns) {
-    low = std::min(low, column.box.front());
-    high = std::max(high, column.box.back());
+    low = std::min(low, column.percentiles.front());
+    high = std::max(high, column.percentiles.back());
   }
   const double step = scale_for(std::max(high - low, 0.01)).step;
   return {step * std::floor(low / step), step * std::ceil(high / step + 0.2), step};
@@ -37,7 +37,7 @@ void draw(Canvas& canvas, const BoxChart& chart, Mark mark, const char* colour) 
   std::vector<std::vector<double>> bodies, whiskers, medians;
   for (std::size_t i = 0; i < chart.columns.size(); ++i) {
     if (chart.columns[i].mark != mark) continue;
-    const Box& box = chart.columns[i].box;
+    const std::array<double, 5>& box = chart.columns[i].percentiles;
     const auto x = static_cast<double>(i);
     bodies.push_back({x, box[2], x - kHalfBox, x + kHalfBox, box[1], box[3]});
     whiskers.push_back({x, box[2], box[0], box[4]});

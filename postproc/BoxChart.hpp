@@ -1,12 +1,12 @@
 #pragma once
 /// \file Boxes beside each other: the spread of a ratio on each rank.
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "postproc/Canvas.hpp"
-#include "postproc/RunReport.hpp"
 
 namespace multicard::post {
 
@@ -14,7 +14,7 @@ enum class Mark { none, marked };
 
 struct BoxColumn {
   std::string label;
-  Box box{};
+  std::array<double, 5> percentiles{};  ///< 5th, 25th, 50th, 75th and 95th
   Mark mark = Mark::none;
 };
 

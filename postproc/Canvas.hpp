@@ -28,7 +28,12 @@ struct Area {
   double width() const { return right - left; }
 };
 
-/// The part of an interval that a figure shows.
+/// The ends of an error bar.
+struct ErrorBar {
+  double low = 0, high = 0;
+};
+
+/// The part of an error bar that a figure shows.
 struct ShownInterval {
   double at = 0;  ///< on the other axis
   double low = 0, high = 0;

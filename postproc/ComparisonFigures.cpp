@@ -6,8 +6,8 @@
 #include "postproc/Bars.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
-#include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 #include "postproc/Standings.hpp"
 
@@ -23,7 +23,7 @@ Bar rate_bar(const Study& study, const Cell& cell) {
   Bar bar;
   bar.label = label;
   bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
-  bar.interval = cell.rate.interval;
+  bar.interval = error_bar(cell.rate);
   bar.note = significant(cell.rate.value, 3);
   return bar;
 }

@@ -6,7 +6,7 @@
 #include "postproc/Bars.hpp"
 #include "postproc/DataSets.hpp"
 #include "postproc/Figures.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 
 namespace multicard::post {
@@ -35,7 +35,7 @@ Bar bar_of(const Study& study, const Cell& cell, const Measure& measure, std::si
   Bar bar;
   bar.label = label;
   bar.segments = {{value.value, kColours[colour % kColours.size()], "#111111", ""}};
-  bar.interval = value.interval;
+  bar.interval = error_bar(value);
   bar.note = significant(value.value, 3);
   return bar;
 }

@@ -8,8 +8,8 @@
 
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
-#include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 
 namespace multicard::post {
 
@@ -145,50 +145,6 @@ std::set<std::string> values_of(const Study& study, const std::string& key) {
   return values;
 }
 
-HtmlCell number(double value, int digits = 4) {
-  return {std::isfinite(value) ? significant(value, digits) : "–", value};
-}
-
-HtmlCell whole(double value) {
-  return {std::isfinite(value) ? grouped(std::llround(value)) : "–", value};
-}
-
-HtmlCell estimate(const Estimate& value, int digits = 4) {
-  return {with_interval(value, digits), value.value};
-}
-
-HtmlCell share(double value) {
-  return {percent(value), value};
-}
-
-HtmlTable data_sets_table(const Study& study) {
-  HtmlTable out{
-      "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of the rank with most "
-      "over the mean rank's. Click a column header to sort.",
-      {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
-       study.rate_unit()},
-      {}};
-  if (study.has_scaling()) out.head.emplace_back("speedup");
-  for (const Cell& cell : study.cells) {
-    const std::optional<TextReport> text = text_of_cell(study, cell);
-    if (!text) continue;
-    std::vector<HtmlCell> row{name_of_set(study, cell),
-                              number(cell.ranks),
-                              number(text->rows),
-                              number(text->mean_row()),
-                              whole(text->longest_row > 0 ? static_cast<double>(text->longest_row) : kNone),
-                              whole(text->tokens),
-                              share(text->trained_share()),
-                              share(text->padding_share()),
-                              {alike(text->imbalance, 1, 3), text->imbalance},
-                              estimate(in_milliseconds(cell.step_time)),
-                              estimate(cell.rate)};
-    if (study.has_scaling()) row.push_back(estimate(cell.speedup, 3));
-    out.rows.push_back(std::move(row));
-  }
-  return out;
-}
-
 }  // namespace
 
 bool compares_data_sets(const Study& study) {
@@ -244,11 +200,6 @@ std::vector<std::string> data_set_sentences(const Study& study) {
   for (const LengthEffect& effect : length_effects(study))
     out.push_back(sentence_of(study, effect));
   return out;
-}
-
-std::string data_sets_html(const Study& study) {
-  if (!compares_data_sets(study)) return {};
-  return subheading("Data sets") + list(data_set_sentences(study)) + table(data_sets_table(study));
 }
 
 }  // namespace multicard::post

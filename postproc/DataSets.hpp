@@ -49,7 +49,4 @@ std::string fixed_amount(const Study& study);
 /// What the length effects say.
 std::vector<std::string> data_set_sentences(const Study& study);
 
-/// Sentences and the table of data sets below a heading; empty when the study does not compare them.
-std::string data_sets_html(const Study& study);
-
 }  // namespace multicard::post

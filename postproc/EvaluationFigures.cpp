@@ -8,7 +8,7 @@
 #include "postproc/Evaluation.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/HeatMap.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 
 namespace multicard::post {

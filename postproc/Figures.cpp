@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Svg.hpp"
 
 namespace multicard::post {
@@ -74,6 +75,11 @@ std::string reading_aid(const Study& study, const std::vector<const Cell*>& cell
 bool any_unfinished(const Study& study, const Cell& cell) {
   return std::any_of(cell.runs.begin(), cell.runs.end(),
                      [&](std::size_t run) { return study.runs[run].status != "complete"; });
+}
+
+std::optional<ErrorBar> error_bar(const Estimate& estimate) {
+  if (!estimate.interval) return std::nullopt;
+  return ErrorBar{estimate.interval->low, estimate.interval->high};
 }
 
 std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most) {

@@ -86,6 +86,9 @@ std::string reading_aid(const Study& study, const std::vector<const Cell*>& cell
 /// Whether any run of the cell did not complete.
 bool any_unfinished(const Study& study, const Cell& cell);
 
+/// The interval of an estimate, as charts take it.
+std::optional<ErrorBar> error_bar(const Estimate& estimate);
+
 /// `configurations` in pieces of at most `most`.
 std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most);
 

@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {

@@ -10,6 +10,7 @@
 #include "postproc/HeatMap.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Lines.hpp"
+#include "postproc/NumberText.hpp"
 
 namespace multicard::post {
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/Shown.hpp"
 #include "base/Text.hpp"
+#include "postproc/NumberText.hpp"
 
 namespace multicard::post {
 
@@ -101,46 +99,11 @@ std::string counted_pairs(long count, const std::string& of) {
   return counted(count, "pair") + " of " + of;
 }
 
-std::string counted(long count, const std::string& noun) {
-  return grouped(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string counted_text(const std::string& number, const std::string& noun) {
   long count = 0;
   const char* const end = number.data() + number.size();
   const auto parsed = std::from_chars(number.data(), end, count);
   return parsed.ec == std::errc() && parsed.ptr == end ? counted(count, noun) : number + " " + noun + "s";
-}
-
-std::string alike(double value, double reference, int digits) {
-  const int magnitude = reference == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(reference))));
-  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));
-}
-
-std::string range_text(const Estimate& estimate, int digits) {
-  constexpr double kTooWide = 100;
-  const bool is_share = estimate.basis == Basis::none;  // between 0 and 1, so that an end at 0 says something
-  if (!is_share && estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
-  std::string low, high;
-  // Ends that read the same say nothing.
-  for (int more = digits; more < digits + 3 && low == high; ++more) {
-    low = alike(estimate.interval->low, estimate.value, more);
-    high = alike(estimate.interval->high, estimate.value, more);
-  }
-  return low + "–" + high;
-}
-
-std::string with_interval(const Estimate& estimate, int digits) {
-  if (!estimate.known()) return "–";
-  if (!estimate.interval) return significant(estimate.value, digits);
-  return fmt::format("{} ({})", alike(estimate.value, estimate.value, digits), range_text(estimate, digits));
-}
-
-std::string percent(double share) {
-  if (!std::isfinite(share)) return "–";
-  const double value = 100 * share;
-  if (value != 0 && std::abs(value) < 0.1) return "< 0.1 %";
-  return fmt::format("{:.1f} %", value);
 }
 
 }  // namespace multicard::post

@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "postproc/Statistics.hpp"
-
 namespace multicard::post {
 
 /// The last component of a deck path; the one before it where that is "name", or the path of a model: image_size,
@@ -39,23 +37,7 @@ std::string capitalised(std::string text);
 /// "1 pair of cells", "4 pairs of cells"
 std::string counted_pairs(long count, const std::string& of);
 
-/// "1 rank", "4 ranks"
-std::string counted(long count, const std::string& noun);
-/// The same for a number as a file gives it; what is none stays as it is.
+/// "4 ranks" of a number as a file gives it; what is none stays as it is.
 std::string counted_text(const std::string& number, const std::string& noun);
-
-/// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
-/// read alike: 421.0 beside 413.4.
-std::string alike(double value, double reference, int digits);
-
-/// "413.4 (408.5–421.0)", the value alone without an interval, "–" when unknown.
-std::string with_interval(const Estimate& estimate, int digits = 4);
-
-/// "408.5–421.0"; "too wide to tell" when the upper end is a hundred times the lower, unless it is of a share
-/// (Basis::none).
-std::string range_text(const Estimate& estimate, int digits = 4);
-
-/// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.
-std::string percent(double share);
 
 }  // namespace multicard::post

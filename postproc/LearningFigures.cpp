@@ -6,8 +6,8 @@
 #include "base/Text.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
-#include "postproc/Labels.hpp"
 #include "postproc/LineChart.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 #include "postproc/Standings.hpp"
 

@@ -8,13 +8,12 @@
 
 #include "postproc/Canvas.hpp"
 #include "postproc/EndLabels.hpp"
-#include "postproc/Statistics.hpp"
 
 namespace multicard::post {
 
 struct Point {
   double x = 0, y = 0;
-  std::optional<Interval> interval;
+  std::optional<ErrorBar> interval;
 };
 
 struct Series {

@@ -8,6 +8,7 @@
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Palette.hpp"
 
@@ -24,7 +25,7 @@ Bar bar_of(const OptionWorth& worth, const std::string& colour) {
     return bar;
   }
   bar.segments = {{worth.ratio.value, colour, "#111111", ""}};
-  bar.interval = worth.ratio.interval;
+  bar.interval = error_bar(worth.ratio);
   bar.note = alike(worth.ratio.value, worth.ratio.value, 3);
   return bar;
 }

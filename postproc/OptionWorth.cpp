@@ -8,6 +8,7 @@
 
 #include "postproc/Findings.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {

@@ -5,7 +5,7 @@
 #include "base/Text.hpp"
 #include "postproc/Evaluation.hpp"
 #include "postproc/Html.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/PageParts.hpp"
 #include "postproc/PageStyle.hpp"
 #include "postproc/Svg.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "postproc/Collection.hpp"
 #include "postproc/Figures.hpp"
-#include "postproc/Study.hpp"
 
 namespace multicard::post {
 

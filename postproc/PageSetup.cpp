@@ -10,6 +10,7 @@
 #include "postproc/DeckText.hpp"
 #include "postproc/Html.hpp"
 #include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/PageParts.hpp"
 
 namespace multicard::post {

@@ -9,6 +9,7 @@
 #include "postproc/Axes.hpp"
 #include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/OptionWorth.hpp"
 #include "postproc/Standings.hpp"
 #include "postproc/Tables.hpp"

@@ -13,12 +13,6 @@ inline constexpr std::array<int, 7> kMarkers{7, 5, 9, 13, 11, 15, 6};
 /// gnuplot's dash types, for lines without markers.
 inline constexpr std::array<const char*, 7> kDashes{"1",      "(8,4)",         "(2,3)", "(10,3,2,3)",
                                                     "(14,4)", "(6,2,2,2,2,2)", "(4,4)"};
-/// Of the phases of a step, in the order of kPhaseNames. Waiting is warm, working is cool.
-inline constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
-                                                          "#D55E00", "#009E73", "#999999"};
-/// Text on a filled area of kPhaseColours.
-inline constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
-                                                      "#111111", "#111111", "#111111"};
 inline constexpr const char* kFailed = "#D55E00";
 /// What themed() turns into the text colour of the page, faintly.
 inline constexpr const char* kFaint = "#010203";

@@ -6,7 +6,7 @@
 #include "postproc/BoxChart.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Standings.hpp"
 
 namespace multicard::post {

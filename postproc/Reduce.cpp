@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "postproc/AsText.hpp"
-#include "postproc/BeforeAfter.hpp"
 #include "postproc/ReduceEvaluation.hpp"
 #include "postproc/ReduceRanks.hpp"
 #include "postproc/ReduceText.hpp"
+#include "postproc/ReduceTuning.hpp"
 #include "results/MeasuredSteps.hpp"
 
 namespace multicard::post {

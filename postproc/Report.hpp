@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "postproc/Collection.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Gnuplot.hpp"
-#include "postproc/Study.hpp"
 
 namespace multicard::post {
 

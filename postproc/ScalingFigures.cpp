@@ -7,8 +7,8 @@
 #include "postproc/Bars.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
-#include "postproc/Labels.hpp"
 #include "postproc/LineChart.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 #include "postproc/Standings.hpp"
 
@@ -59,7 +59,7 @@ Series series_of(const Study& study, const Lines& lines, std::size_t configurati
   for (const Cell* cell : study.cells_of(configuration)) {
     const Estimate estimate = quantity(*cell);
     const bool complete = cell->status == CellStatus::complete && estimate.known();
-    if (complete) series.points.push_back({double(cell->ranks), estimate.value, estimate.interval});
+    if (complete) series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate)});
     // A stopped run was measured; a failed one stands on the axis.
     if (any_unfinished(study, *cell))
       series.crosses.push_back({double(cell->ranks), complete || !estimate.known() ? 0 : estimate.value, std::nullopt});

@@ -1,7 +1,7 @@
 #pragma once
 /// \file The texts of a results file as tables, figures and terminals can show them.
 
-#include "postproc/Study.hpp"
+#include "postproc/Source.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard::post {

@@ -95,7 +95,7 @@ LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) 
       ticks.insert(x);
       const Estimate value = quantity(*cell);
       if (counts(*cell) && value.known())
-        series.points.push_back({x, value.value, value.interval});
+        series.points.push_back({x, value.value, error_bar(value)});
       else if (cell->status != CellStatus::complete)
         series.crosses.push_back({x, 0, std::nullopt});
     }

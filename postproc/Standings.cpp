@@ -8,6 +8,7 @@
 
 #include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 
 namespace multicard::post {
 

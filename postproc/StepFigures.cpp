@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -6,7 +7,7 @@
 #include "postproc/Bars.hpp"
 #include "postproc/Figures.hpp"
 #include "postproc/Findings.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Palette.hpp"
 #include "postproc/Standings.hpp"
 
@@ -16,6 +17,13 @@ namespace {
 
 constexpr std::size_t kMostFigures = 3;
 constexpr std::size_t kMostPhaseGroups = 2;
+
+/// Of the phases of a step, in the order of kPhaseNames. Waiting is warm, working is cool.
+constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
+                                                   "#D55E00", "#009E73", "#999999"};
+/// Text on a filled area of kPhaseColours.
+constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
+                                               "#111111", "#111111", "#111111"};
 
 std::vector<std::pair<std::string, std::string>> phase_legend() {
   std::vector<std::pair<std::string, std::string>> legend;

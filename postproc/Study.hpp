@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "postproc/RunReport.hpp"
+#include "postproc/Source.hpp"
 
 namespace multicard::post {
-
-/// A results file: who wrote it, where and how.
-struct Source {
-  std::string path;
-  std::map<std::string, std::string> attributes;   ///< of the root: version, created_utc, command_line, …
-  std::map<std::string, std::string> provenance;   ///< hosts, cpu, gpus, …
-  std::map<std::string, std::string> environment;  ///< variables
-};
 
 /// Something that differs between configurations, e.g. strategy: dp, ddp.
 struct Axis {
@@ -82,14 +75,6 @@ struct Study {
   bool has_scaling() const { return rank_counts.size() > 1; }
   /// "precision × image size on 1, 2, 4 ranks"; of one configuration its label.
   std::string title() const;
-};
-
-/// Everything that the files given hold.
-struct Collection {
-  std::vector<Source> sources;
-  std::vector<Study> studies;        ///< of what was timed; their runs name sources by Study::sources
-  std::vector<RunReport> evaluated;  ///< runs with an evaluation; they name sources by `sources`
-  std::vector<std::string> notices;  ///< what a reader must know before anything else
 };
 
 /// Groups the runs. Axes are the settings that differ between runs and are not told by the number of ranks alone;

@@ -10,8 +10,8 @@
 #include "base/Text.hpp"
 #include "postproc/BeforeAfter.hpp"
 #include "postproc/Evaluation.hpp"
-#include "postproc/Labels.hpp"
 #include "postproc/Learning.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/TextTable.hpp"
 
 namespace multicard::post {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "postproc/Collection.hpp"
 #include "postproc/Study.hpp"
 
 namespace multicard::post {

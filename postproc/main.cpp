@@ -16,7 +16,7 @@
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "postproc/ReadStudy.hpp"
+#include "postproc/Collection.hpp"
 #include "postproc/Report.hpp"
 #include "postproc/Tables.hpp"
 

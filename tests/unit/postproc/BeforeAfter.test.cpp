@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "SyntheticStudy.hpp"
+#include "postproc/Collection.hpp"
 #include "postproc/Page.hpp"
-#include "postproc/ReadStudy.hpp"
+#include "postproc/PageBeforeAfter.hpp"
+#include "postproc/ReduceTuning.hpp"
 #include "postproc/Tables.hpp"
 #include "runs_in_memory.hpp"
 #include "support/test_world.hpp"

@@ -13,7 +13,7 @@ bool has(const Drawing& drawing, const std::string& text) {
   return drawing.script.find(text) != std::string::npos;
 }
 
-Bar bar_with(double value, Interval interval) {
+Bar bar_with(double value, ErrorBar interval) {
   Bar bar;
   bar.label = "a bar";
   bar.segments = {{value, "#0072B2", "#111111", ""}};
@@ -53,7 +53,7 @@ LineChart lines_with(double high, std::size_t num_series) {
   for (std::size_t i = 0; i < num_series; ++i)
     chart.series.push_back({"a long label that takes more than one line at the end of its series",
                             i,
-                            {{1, 100, std::nullopt}, {2, 50, Interval{40, high}}},
+                            {{1, 100, std::nullopt}, {2, 50, ErrorBar{40, high}}},
                             {}});
   return chart;
 }

@@ -7,8 +7,9 @@
 
 #include "SyntheticStudy.hpp"
 #include "postproc/Axes.hpp"
+#include "postproc/Collection.hpp"
 #include "postproc/Figures.hpp"
-#include "postproc/ReadStudy.hpp"
+#include "postproc/PageDataSets.hpp"
 #include "postproc/Reduce.hpp"
 #include "runs_in_memory.hpp"
 #include "support/test_world.hpp"

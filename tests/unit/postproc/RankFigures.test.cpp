@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "SyntheticStudy.hpp"
+#include "postproc/Collection.hpp"
 #include "postproc/Figures.hpp"
-#include "postproc/ReadStudy.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard::post {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "postproc/Collection.hpp"
 #include "postproc/Study.hpp"
 
 namespace multicard::post {

@@ -1,10 +1,8 @@
-#include "postproc/ReadStudy.hpp"
+#include "postproc/ReadRuns.hpp"
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,8 +11,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "postproc/AsText.hpp"
-#include "postproc/Axes.hpp"
-#include "postproc/Labels.hpp"
+#include "postproc/NumberText.hpp"
 #include "postproc/Reduce.hpp"
 #include "postproc/ShownRun.hpp"
 #include "postproc/TrialRead.hpp"
@@ -58,53 +55,6 @@ std::size_t fingerprint(const Source& source, const RunData& run) {
     for (const auto& [column, values] : table.integers)
       text += fmt::format("\n{}/{}={}", path, column, fmt::join(values, ","));
   return std::hash<std::string>{}(text);
-}
-
-/// The settings that differ between the runs of one file, by short name. Where a named case stands for the work, what
-/// of it differs counts too: cases of equal names need not do the same.
-std::set<std::string> varied(const std::vector<RunReport>& runs) {
-  std::set<std::string> keys;
-  for (const Axis& axis : find_axes(runs)) {
-    keys.insert(short_key(axis.key));
-    if (!axis.is_work || short_key(axis.key) != "case") continue;
-    std::map<std::string, std::set<std::string>> values;
-    for (const RunReport& run : runs)
-      for (const auto& [key, value] : run.settings)
-        if (changes_work(key) && run.status != "failed") values[key].insert(value);
-    for (const auto& [key, different] : values)
-      if (different.size() > 1) keys.insert(short_key(key));
-  }
-  return keys;
-}
-
-/// One study for each set of varied settings, in the order of the files.
-std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<RunReport> runs) {
-  struct Group {
-    std::set<std::string> keys;
-    std::vector<Source> sources;
-    std::vector<RunReport> runs;
-  };
-  std::vector<Group> groups;
-  for (std::size_t source = 0; source < sources.size(); ++source) {
-    std::vector<RunReport> of_file;
-    std::copy_if(runs.begin(), runs.end(), std::back_inserter(of_file),
-                 [&](const RunReport& run) { return run.source == source; });
-    if (of_file.empty()) continue;
-    const std::set<std::string> keys = varied(of_file);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.keys == keys; });
-    if (group == groups.end()) group = groups.insert(groups.end(), Group{keys, {}, {}});
-    for (RunReport& run : of_file) {
-      run.source = group->sources.size();
-      group->runs.push_back(std::move(run));
-    }
-    group->sources.push_back(sources[source]);
-  }
-  std::vector<Study> studies;
-  for (Group& group : groups) {
-    studies.push_back(make_study(std::move(group.sources), std::move(group.runs)));
-    if (groups.size() > 1) studies.back().id = fmt::format("study-{}", studies.size());
-  }
-  return studies;
 }
 
 std::string quick_notice(const std::vector<RunReport>& runs) {
@@ -156,9 +106,8 @@ Source source_of(const ResultsFile& file) {
   return shown_source(source);
 }
 
-Collection read_results(const std::vector<std::string>& paths) {
-  Collection collection;
-  std::vector<RunReport> timed;
+RunsOfFiles read_runs(const std::vector<std::string>& paths) {
+  RunsOfFiles out;
   Fingerprints seen;
   for (const std::string& path : paths) {
     read_on_trial(path);
@@ -177,23 +126,21 @@ Collection read_results(const std::vector<std::string>& paths) {
       }
       if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
         if (const auto how = divergence(losses->second.values))
-          collection.notices.push_back(
-              fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
+          out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
       RunReport report = reduce_run(data);
-      report.source = collection.sources.size();
-      if (report.evaluation) collection.evaluated.push_back(report);
-      if (!report.evaluation || report.measured()) timed.push_back(std::move(report));
+      report.source = out.sources.size();
+      if (report.evaluation) out.evaluated.push_back(report);
+      if (!report.evaluation || report.measured()) out.timed.push_back(std::move(report));
     }
     for (const auto& [where, number] : repeated)
-      collection.notices.push_back(
-          fmt::format("{} of '{}' {} in '{}' already and {} only once.", counted(static_cast<long>(number), "run"),
-                      source.path, number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
-    collection.sources.push_back(source);
+      out.notices.push_back(fmt::format("{} of '{}' {} in '{}' already and {} only once.",
+                                        counted(static_cast<long>(number), "run"), source.path,
+                                        number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
+    out.sources.push_back(source);
   }
   const auto is_quick = [](const RunReport& run) { return run.is_quick; };
-  if (std::any_of(timed.begin(), timed.end(), is_quick)) collection.notices.push_back(quick_notice(timed));
-  collection.studies = studies_of(collection.sources, std::move(timed));
-  return collection;
+  if (std::any_of(out.timed.begin(), out.timed.end(), is_quick)) out.notices.push_back(quick_notice(out.timed));
+  return out;
 }
 
 }  // namespace multicard::post
