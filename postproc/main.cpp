@@ -16,9 +16,9 @@
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "postproc/Collection.hpp"
-#include "postproc/Report.hpp"
-#include "postproc/Tables.hpp"
+#include "postproc/page/Report.hpp"
+#include "postproc/page/Tables.hpp"
+#include "postproc/study/Collection.hpp"
 
 namespace multicard::post {
 namespace {

@@ -1,0 +1,171 @@
+#include "postproc/study/Advice.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/Learning.hpp"
+#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/Standings.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kEfficient = 0.8;
+constexpr double kIndifferent = 0.03;  ///< an interval within so much of 1 says that the option hardly matters
+
+/// "2.31 times the rate of fp32 (95 % interval …)"
+std::string factor_text(const OptionWorth& worth) {
+  return fmt::format("{} times the rate of {}{}", alike(worth.ratio.value, worth.ratio.value, 3),
+                     setting_label(worth.key, worth.baseline), worth.interval_text());
+}
+
+/// Where the worth depends on the rest. `it` names the value.
+std::string range_sentence(const OptionWorth& worth, const std::string& it) {
+  constexpr double kWorthMentioning = 1.1;
+  if (worth.num_cells < 2 || worth.most / worth.least < kWorthMentioning) return {};
+  return fmt::format(" What {} is worth depends: {} times at {}, {} at {}.", it, alike(worth.least, worth.least, 3),
+                     worth.least_at, alike(worth.most, worth.most, 3), worth.most_at);
+}
+
+std::string unfinished_sentence(const OptionWorth& worth, const std::string& it) {
+  if (worth.num_unfinished == 0) return {};
+  return fmt::format(" {} with {} did not complete.", counted_pairs(worth.num_unfinished, "cells"), it);
+}
+
+bool is_better(const OptionWorth& worth) {
+  return worth.supported() && worth.ratio.interval->low > 1;
+}
+
+/// The best value, and those whose intervals overlap with its: the data do not choose between them. By worth.
+std::vector<const OptionWorth*> best_of(const std::vector<OptionWorth>& worths) {
+  std::vector<const OptionWorth*> found;
+  for (const OptionWorth& worth : worths)
+    if (is_better(worth)) found.push_back(&worth);
+  std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
+  const auto beaten = [&](const OptionWorth* worth) { return differ(worth->ratio, found.front()->ratio); };
+  found.erase(std::remove_if(found.begin(), found.end(), beaten), found.end());
+  return found;
+}
+
+/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are indistinguishable here: …; …"
+std::string recommendation(const std::vector<const OptionWorth*>& best) {
+  std::vector<std::string> names, factors;
+  std::string rest;
+  for (const OptionWorth* worth : best) {
+    names.push_back(setting_label(worth->key, worth->value));
+    factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*worth)) : factor_text(*worth));
+    const std::string it = best.size() > 1 ? names.back() : "it";
+    rest += range_sentence(*worth, it) + unfinished_sentence(*worth, it);
+  }
+  return fmt::format("use {}{} {}.{}", join(names, " or "),
+                     best.size() > 1 ? ", which are indistinguishable here:" : ",", join(factors, "; "), rest);
+}
+
+/// Why a difference that was measured supports no choice: nothing was repeated.
+std::string doubt(const std::vector<OptionWorth>& worths) {
+  std::string out;
+  for (const OptionWorth& worth : worths)
+    if (worth.decided() && !worth.supported())
+      out += fmt::format(" {} was run once per cell and is distinguishable from {} in {} of {}.",
+                         capitalised(setting_label(worth.key, worth.value)), setting_label(worth.key, worth.baseline),
+                         worth.num_told_apart, counted(worth.num_cells, "cell"));
+  return out;
+}
+
+bool hardly_matters(const OptionWorth& worth) {
+  return worth.ratio.interval && worth.ratio.interval->low > 1 - kIndifferent &&
+         worth.ratio.interval->high < 1 + kIndifferent;
+}
+
+std::string each(const std::vector<OptionWorth>& worths) {
+  std::vector<std::string> parts;
+  for (const OptionWorth& worth : worths)
+    parts.push_back(worth.ratio.known()
+                        ? fmt::format("{}: {}{}", setting_label(worth.key, worth.value),
+                                      alike(worth.ratio.value, worth.ratio.value, 3), worth.interval_text())
+                        : fmt::format("{}: did not complete", setting_label(worth.key, worth.value)));
+  return join(parts, "; ");
+}
+
+/// About one option: all its values against the baseline.
+std::string option_sentence(const std::vector<OptionWorth>& worths) {
+  const std::string name = capitalised(key_label(worths.front().key));
+  const std::string plain = setting_label(worths.front().key, worths.front().baseline);
+  const auto for_all = [&](const auto& holds) {  // values that were measured, of which there is one
+    const auto is_known = [](const OptionWorth& worth) { return worth.ratio.known(); };
+    return std::any_of(worths.begin(), worths.end(), is_known) &&
+           std::all_of(worths.begin(), worths.end(),
+                       [&](const OptionWorth& worth) { return !is_known(worth) || holds(worth); });
+  };
+  if (const auto best = best_of(worths); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
+  const auto slower = [](const OptionWorth& worth) { return worth.supported() && worth.ratio.interval->high < 1; };
+  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(worths));
+  if (for_all(hardly_matters)) return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(worths));
+  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, plain, each(worths),
+                     doubt(worths));
+}
+
+/// The best options on one kind of work, and up to how many ranks they keep an efficiency of kEfficient.
+struct RanksThatPay {
+  std::string work;
+  int ranks = 0, measured = 0;
+  bool is_clear = true;  ///< no interval holds kEfficient
+};
+
+std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
+  std::vector<RanksThatPay> out;
+  for (const auto& group : study.comparable()) {
+    const Cell* best = fastest(study, group);
+    if (!best || !best->efficiency.known()) continue;
+    RanksThatPay entry{study.configurations[best->configuration].work_label, 0, 0, true};
+    for (const Cell* cell : study.cells_of(best->configuration)) {
+      if (!cell->efficiency.known()) continue;
+      entry.measured = cell->ranks;
+      if (cell->efficiency.value >= kEfficient) entry.ranks = cell->ranks;
+      const auto& interval = cell->efficiency.interval;
+      if (interval && interval->low < kEfficient && interval->high > kEfficient) entry.is_clear = false;
+    }
+    out.push_back(entry);
+  }
+  return out;
+}
+
+/// "Ranks: with the fastest options, up to 4 ranks keep an efficiency of 0.8 (all measured)."
+std::string ranks_sentence(const Study& study) {
+  const std::vector<RanksThatPay> pay = ranks_that_pay(study);
+  if (pay.empty()) return {};
+  std::vector<std::string> parts;
+  for (const RanksThatPay& entry : pay) {
+    const std::string where = entry.work.empty() ? std::string() : entry.work + ": ";
+    parts.push_back(fmt::format("{}{}{}{}", where, counted(entry.ranks, "rank"),
+                                entry.ranks == entry.measured ? " (the most measured)" : "",
+                                entry.is_clear ? "" : ", not certain: an interval crosses it"));
+  }
+  return fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.", kEfficient,
+                     join(parts, "; "));
+}
+
+}  // namespace
+
+std::vector<std::string> advice(const Study& study) {
+  std::vector<std::string> out;
+  std::vector<OptionWorth> of_axis;
+  const std::vector<OptionWorth> all = option_worths(study);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    of_axis.push_back(all[i]);
+    if (i + 1 < all.size() && all[i + 1].key == all[i].key) continue;
+    out.push_back(option_sentence(of_axis));
+    of_axis.clear();
+  }
+  for (std::string& sentence : learning_advice(study))
+    out.push_back(std::move(sentence));
+  if (const std::string sentence = ranks_sentence(study); !sentence.empty()) out.push_back(sentence);
+  return out;
+}
+
+}  // namespace multicard::post
