@@ -8,7 +8,6 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/OptionWorth.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "postproc/draw/HeatMap.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/study/Findings.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Standings.hpp"
 

@@ -16,6 +16,7 @@
 #include "postproc/page/Tables.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Advice.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Evaluation.hpp"

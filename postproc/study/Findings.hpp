@@ -10,12 +10,6 @@ namespace multicard::post {
 
 /// \name Sentences
 /// @{
-/// The answer where all configurations do the same work: which is best and how sure that is, by how much, what limits
-/// it.
-std::vector<std::string> answer(const Study& study);
-/// The answers where they do not: one line for each kind of work, and which options win how often (no full stop).
-std::vector<std::string> answers_by_work(const Study& study);
-std::string winners_sentence(const Study& study);
 /// What is unknown because configurations were run once; empty when all were repeated.
 std::string repeats_sentence(const Study& study);
 std::string comparison_sentence(const Study& study, const Cell& best, const Cell& other, const std::string& role);

@@ -7,7 +7,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Advice.hpp"
-#include "postproc/study/Findings.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/OptionWorth.hpp"
 #include "postproc/study/Standings.hpp"
 #include "runs_in_memory.hpp"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "postproc/figures/Figures.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Standings.hpp"
 #include "runs_in_memory.hpp"
