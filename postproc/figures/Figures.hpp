@@ -66,7 +66,7 @@ void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures);
 /// What the figures of whole configurations stand under.
 inline constexpr const char* kSideBySide = "Configurations side by side";
 /// What the figures of single options stand under.
-inline constexpr const char* kOptionWorth = "What each option is worth";
+inline constexpr const char* kOptionEffect = "Effect of each option";
 
 /// The confusion matrix of a run with an evaluation; nothing where it has too many classes to be read.
 void add_confusion_figure(const RunReport& run, const std::string& id, std::vector<Figure>& figures);

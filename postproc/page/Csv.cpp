@@ -7,7 +7,7 @@
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 
 namespace multicard::post {
 
@@ -170,20 +170,20 @@ std::vector<Column> columns_of(const Study& study, const Cell& cell, std::size_t
   return columns;
 }
 
-std::vector<Column> columns_of(const OptionWorth& worth, std::size_t study_number) {
+std::vector<Column> columns_of(const OptionEffect& effect, std::size_t study_number) {
   std::vector<Column> columns{{"study", std::to_string(study_number)},
-                              {"option", worth.key},
-                              {"value", worth.value},
-                              {"baseline", worth.baseline}};
-  add(columns, "ratio", worth.ratio);
-  columns.push_back({"interval_over", text_of(worth.ratio.basis)});
-  columns.push_back({"pairs_of_runs", std::to_string(worth.ratio.num_values)});
-  columns.push_back({"pairs_of_cells", std::to_string(worth.num_cells)});
-  columns.push_back({"not_completed", std::to_string(worth.num_unfinished)});
-  columns.push_back({"least", number(worth.least)});
-  columns.push_back({"least_at", worth.least_at});
-  columns.push_back({"most", number(worth.most)});
-  columns.push_back({"most_at", worth.most_at});
+                              {"option", effect.key},
+                              {"value", effect.value},
+                              {"baseline", effect.baseline}};
+  add(columns, "ratio", effect.ratio);
+  columns.push_back({"interval_over", text_of(effect.ratio.basis)});
+  columns.push_back({"pairs_of_runs", std::to_string(effect.ratio.num_values)});
+  columns.push_back({"pairs_of_cells", std::to_string(effect.num_cells)});
+  columns.push_back({"not_completed", std::to_string(effect.num_unfinished)});
+  columns.push_back({"least", number(effect.least)});
+  columns.push_back({"least_at", effect.least_at});
+  columns.push_back({"most", number(effect.most)});
+  columns.push_back({"most_at", effect.most_at});
   return columns;
 }
 
@@ -210,8 +210,8 @@ std::string cells_csv(const Collection& collection) {
 std::string options_csv(const Collection& collection) {
   std::vector<std::vector<Column>> lines;
   for (std::size_t i = 0; i < collection.studies.size(); ++i)
-    for (const OptionWorth& worth : option_worths(collection.studies[i]))
-      lines.push_back(columns_of(worth, i + 1));
+    for (const OptionEffect& effect : option_effects(collection.studies[i]))
+      lines.push_back(columns_of(effect, i + 1));
   return csv_of(lines);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/JsonText.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 
 namespace multicard::post {
 
@@ -106,17 +106,17 @@ Json json_of(const Study& study, const RunReport& run) {
   return out;
 }
 
-Json json_of(const OptionWorth& worth) {
-  return {{"option", worth.key},
-          {"value", worth.value},
-          {"baseline", worth.baseline},
-          {"ratio", json_of(worth.ratio)},
-          {"pairs_of_cells", worth.num_cells},
-          {"not_completed", worth.num_unfinished},
-          {"least", number(worth.least)},
-          {"least_at", worth.least_at},
-          {"most", number(worth.most)},
-          {"most_at", worth.most_at}};
+Json json_of(const OptionEffect& effect) {
+  return {{"option", effect.key},
+          {"value", effect.value},
+          {"baseline", effect.baseline},
+          {"ratio", json_of(effect.ratio)},
+          {"pairs_of_cells", effect.num_cells},
+          {"not_completed", effect.num_unfinished},
+          {"least", number(effect.least)},
+          {"least_at", effect.least_at},
+          {"most", number(effect.most)},
+          {"most_at", effect.most_at}};
 }
 
 Json json_of(const Study& study) {
@@ -135,8 +135,8 @@ Json json_of(const Study& study) {
     out["configurations"].push_back(std::move(entry));
   }
   out["options"] = Json::array();
-  for (const OptionWorth& worth : option_worths(study))
-    out["options"].push_back(json_of(worth));
+  for (const OptionEffect& effect : option_effects(study))
+    out["options"].push_back(json_of(effect));
   out["runs"] = Json::array();
   for (const RunReport& run : study.runs)
     out["runs"].push_back(json_of(study, run));

@@ -157,7 +157,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   out += data_sets_html(study);
   bool options_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
-    if (topic != kOptionWorth) return std::string();
+    if (topic != kOptionEffect) return std::string();
     options_shown = true;
     return options_html(study);
   });

@@ -11,7 +11,7 @@
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Standings.hpp"
 
 namespace multicard::post {
@@ -156,11 +156,11 @@ std::string options_html(const Study& study) {
       {"option", "instead of", "times the rate", "pairs of runs", "cells", "not completed", "least", "where", "most",
        "where"},
       {}};
-  for (const OptionWorth& worth : option_worths(study))
-    out.rows.push_back({setting_label(worth.key, worth.value), setting_label(worth.key, worth.baseline),
-                        estimate(worth.ratio, 3), number(worth.ratio.num_values), number(worth.num_cells),
-                        number(worth.num_unfinished), factor(worth.least), worth.least_at, factor(worth.most),
-                        worth.most_at});
+  for (const OptionEffect& effect : option_effects(study))
+    out.rows.push_back({setting_label(effect.key, effect.value), setting_label(effect.key, effect.baseline),
+                        estimate(effect.ratio, 3), number(effect.ratio.num_values), number(effect.num_cells),
+                        number(effect.num_unfinished), factor(effect.least), effect.least_at, factor(effect.most),
+                        effect.most_at});
   return out.rows.empty() ? std::string() : table(out);
 }
 

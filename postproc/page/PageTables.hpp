@@ -20,7 +20,7 @@ std::string communication_html(const Study& study);
 /// Bytes a step and rank by direction; empty when none were recorded.
 std::string transfers_html(const Study& study);
 
-/// A line an option: its worth against the plain one, where it is least and most; empty when nothing was varied.
+/// A line an option: its effect against the baseline value, where it is least and most; empty when nothing was varied.
 std::string options_html(const Study& study);
 
 /// Peaks and the parts of the model's memory; says so when none was recorded.

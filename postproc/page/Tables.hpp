@@ -16,7 +16,7 @@ namespace multicard::post {
 std::string runs_csv(const Collection& collection);
 /// One line a configuration and number of ranks, with intervals; failed ones too.
 std::string cells_csv(const Collection& collection);
-/// One line an option: what it is worth against the plain one.
+/// One line an option: its effect against the baseline value.
 std::string options_csv(const Collection& collection);
 /// @}
 

@@ -64,7 +64,7 @@ Estimate reciprocal(const Estimate& estimate, double factor = 1);
 /// The 0.975 quantile of Student's t for `freedom` >= 1 degrees of freedom, to 0.001.
 double student_quantile(int freedom);
 
-/// What an option is worth over several cells: [cell][repeat] positive ratios, each of two runs that differ in that
+/// The effect of an option over several cells: [cell][repeat] positive ratios, each of two runs that differ in that
 /// option alone. The value is the geometric mean over cells of the geometric means over their repeats. The interval is
 /// Student's t on the logarithms, with the spread of repeats around the mean of their cell, pooled over cells: it
 /// speaks about these cells, whose differences from each other are not noise. Where no cell was repeated it is

@@ -8,7 +8,7 @@
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Standings.hpp"
 
 namespace multicard::post {
@@ -19,95 +19,98 @@ constexpr double kEfficient = 0.8;
 constexpr double kIndifferent = 0.03;  ///< an interval within so much of 1 says that the option hardly matters
 
 /// "2.31 times the rate of fp32 (95 % interval …)"
-std::string factor_text(const OptionWorth& worth) {
-  return fmt::format("{} times the rate of {}{}", alike(worth.ratio.value, worth.ratio.value, 3),
-                     setting_label(worth.key, worth.baseline), worth.interval_text());
+std::string factor_text(const OptionEffect& effect) {
+  return fmt::format("{} times the rate of {}{}", alike(effect.ratio.value, effect.ratio.value, 3),
+                     setting_label(effect.key, effect.baseline), effect.interval_text());
 }
 
-/// Where the worth depends on the rest. `it` names the value.
-std::string range_sentence(const OptionWorth& worth, const std::string& it) {
+/// How far the effect varies with the other settings. `subject` is "Its effect" or names the value.
+std::string range_sentence(const OptionEffect& effect, const std::string& subject) {
   constexpr double kWorthMentioning = 1.1;
-  if (worth.num_cells < 2 || worth.most / worth.least < kWorthMentioning) return {};
-  return fmt::format(" What {} is worth depends: {} times at {}, {} at {}.", it, alike(worth.least, worth.least, 3),
-                     worth.least_at, alike(worth.most, worth.most, 3), worth.most_at);
+  if (effect.num_cells < 2 || effect.most / effect.least < kWorthMentioning) return {};
+  return fmt::format(" {} varies: {} times at {}, {} at {}.", subject, alike(effect.least, effect.least, 3),
+                     effect.least_at, alike(effect.most, effect.most, 3), effect.most_at);
 }
 
-std::string unfinished_sentence(const OptionWorth& worth, const std::string& it) {
-  if (worth.num_unfinished == 0) return {};
-  return fmt::format(" {} with {} did not complete.", counted_pairs(worth.num_unfinished, "cells"), it);
+std::string unfinished_sentence(const OptionEffect& effect, const std::string& it) {
+  if (effect.num_unfinished == 0) return {};
+  return fmt::format(" {} with {} did not complete.", counted_pairs(effect.num_unfinished, "cells"), it);
 }
 
-bool is_better(const OptionWorth& worth) {
-  return worth.supported() && worth.ratio.interval->low > 1;
+bool is_better(const OptionEffect& effect) {
+  return effect.supported() && effect.ratio.interval->low > 1;
 }
 
-/// The best value, and those whose intervals overlap with its: the data do not choose between them. By worth.
-std::vector<const OptionWorth*> best_of(const std::vector<OptionWorth>& worths) {
-  std::vector<const OptionWorth*> found;
-  for (const OptionWorth& worth : worths)
-    if (is_better(worth)) found.push_back(&worth);
+/// The best value, and those whose intervals overlap with its: they are not significantly different. By effect.
+std::vector<const OptionEffect*> best_of(const std::vector<OptionEffect>& effects) {
+  std::vector<const OptionEffect*> found;
+  for (const OptionEffect& effect : effects)
+    if (is_better(effect)) found.push_back(&effect);
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
-  const auto beaten = [&](const OptionWorth* worth) { return differ(worth->ratio, found.front()->ratio); };
+  const auto beaten = [&](const OptionEffect* effect) { return differ(effect->ratio, found.front()->ratio); };
   found.erase(std::remove_if(found.begin(), found.end(), beaten), found.end());
   return found;
 }
 
 /// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are indistinguishable here: …; …"
-std::string recommendation(const std::vector<const OptionWorth*>& best) {
+std::string recommendation(const std::vector<const OptionEffect*>& best) {
   std::vector<std::string> names, factors;
   std::string rest;
-  for (const OptionWorth* worth : best) {
-    names.push_back(setting_label(worth->key, worth->value));
-    factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*worth)) : factor_text(*worth));
+  for (const OptionEffect* effect : best) {
+    names.push_back(setting_label(effect->key, effect->value));
+    factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*effect))
+                                      : factor_text(*effect));
     const std::string it = best.size() > 1 ? names.back() : "it";
-    rest += range_sentence(*worth, it) + unfinished_sentence(*worth, it);
+    rest += range_sentence(*effect, best.size() > 1 ? "The effect of " + it : "Its effect") +
+            unfinished_sentence(*effect, it);
   }
   return fmt::format("use {}{} {}.{}", join(names, " or "),
                      best.size() > 1 ? ", which are indistinguishable here:" : ",", join(factors, "; "), rest);
 }
 
 /// Why a difference that was measured supports no choice: nothing was repeated.
-std::string doubt(const std::vector<OptionWorth>& worths) {
+std::string doubt(const std::vector<OptionEffect>& effects) {
   std::string out;
-  for (const OptionWorth& worth : worths)
-    if (worth.decided() && !worth.supported())
-      out += fmt::format(" {} was run once per cell and is distinguishable from {} in {} of {}.",
-                         capitalised(setting_label(worth.key, worth.value)), setting_label(worth.key, worth.baseline),
-                         worth.num_told_apart, counted(worth.num_cells, "cell"));
+  for (const OptionEffect& effect : effects)
+    if (effect.decided() && !effect.supported())
+      out +=
+          fmt::format(" {} was run once per cell and is distinguishable from {} in {} of {}.",
+                      capitalised(setting_label(effect.key, effect.value)), setting_label(effect.key, effect.baseline),
+                      effect.num_significant, counted(effect.num_cells, "cell"));
   return out;
 }
 
-bool hardly_matters(const OptionWorth& worth) {
-  return worth.ratio.interval && worth.ratio.interval->low > 1 - kIndifferent &&
-         worth.ratio.interval->high < 1 + kIndifferent;
+bool hardly_matters(const OptionEffect& effect) {
+  return effect.ratio.interval && effect.ratio.interval->low > 1 - kIndifferent &&
+         effect.ratio.interval->high < 1 + kIndifferent;
 }
 
-std::string each(const std::vector<OptionWorth>& worths) {
+std::string each(const std::vector<OptionEffect>& effects) {
   std::vector<std::string> parts;
-  for (const OptionWorth& worth : worths)
-    parts.push_back(worth.ratio.known()
-                        ? fmt::format("{}: {}{}", setting_label(worth.key, worth.value),
-                                      alike(worth.ratio.value, worth.ratio.value, 3), worth.interval_text())
-                        : fmt::format("{}: did not complete", setting_label(worth.key, worth.value)));
+  for (const OptionEffect& effect : effects)
+    parts.push_back(effect.ratio.known()
+                        ? fmt::format("{}: {}{}", setting_label(effect.key, effect.value),
+                                      alike(effect.ratio.value, effect.ratio.value, 3), effect.interval_text())
+                        : fmt::format("{}: did not complete", setting_label(effect.key, effect.value)));
   return join(parts, "; ");
 }
 
 /// About one option: all its values against the baseline.
-std::string option_sentence(const std::vector<OptionWorth>& worths) {
-  const std::string name = capitalised(key_label(worths.front().key));
-  const std::string plain = setting_label(worths.front().key, worths.front().baseline);
+std::string option_sentence(const std::vector<OptionEffect>& effects) {
+  const std::string name = capitalised(key_label(effects.front().key));
+  const std::string plain = setting_label(effects.front().key, effects.front().baseline);
   const auto for_all = [&](const auto& holds) {  // values that were measured, of which there is one
-    const auto is_known = [](const OptionWorth& worth) { return worth.ratio.known(); };
-    return std::any_of(worths.begin(), worths.end(), is_known) &&
-           std::all_of(worths.begin(), worths.end(),
-                       [&](const OptionWorth& worth) { return !is_known(worth) || holds(worth); });
+    const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
+    return std::any_of(effects.begin(), effects.end(), is_known) &&
+           std::all_of(effects.begin(), effects.end(),
+                       [&](const OptionEffect& effect) { return !is_known(effect) || holds(effect); });
   };
-  if (const auto best = best_of(worths); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
-  const auto slower = [](const OptionWorth& worth) { return worth.supported() && worth.ratio.interval->high < 1; };
-  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(worths));
-  if (for_all(hardly_matters)) return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(worths));
-  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, plain, each(worths),
-                     doubt(worths));
+  if (const auto best = best_of(effects); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
+  const auto slower = [](const OptionEffect& effect) { return effect.supported() && effect.ratio.interval->high < 1; };
+  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(effects));
+  if (for_all(hardly_matters)) return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(effects));
+  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, plain, each(effects),
+                     doubt(effects));
 }
 
 /// The best options on one kind of work, and up to how many ranks they keep an efficiency of kEfficient.
@@ -154,8 +157,8 @@ std::string ranks_sentence(const Study& study) {
 
 std::vector<std::string> advice(const Study& study) {
   std::vector<std::string> out;
-  std::vector<OptionWorth> of_axis;
-  const std::vector<OptionWorth> all = option_worths(study);
+  std::vector<OptionEffect> of_axis;
+  const std::vector<OptionEffect> all = option_effects(study);
   for (std::size_t i = 0; i < all.size(); ++i) {
     of_axis.push_back(all[i]);
     if (i + 1 < all.size() && all[i + 1].key == all[i].key) continue;

@@ -8,8 +8,9 @@
 
 namespace multicard::post {
 
-/// A sentence for each option that was varied (the value to use, its worth against the plain one, how sure that is and
-/// where it differs), then one for each kind of work on how many ranks pay. Empty for a study that varied nothing.
+/// A sentence for each option that was varied (the value to use, its effect against the baseline value, how sure that
+/// is and where it differs), then one for each kind of work on how many ranks pay. Empty for a study that varied
+/// nothing.
 std::vector<std::string> advice(const Study& study);
 
 }  // namespace multicard::post

@@ -165,30 +165,30 @@ TEST(Statistics, StudentsQuantilesAreThoseOfTheTables) {
 TEST(Statistics, RatiosOfSeveralCellsPoolTheSpreadOfTheirRepeats) {
   // Logarithms: cell one -0.1, 0.1 around 0, cell two 0.9, 1.1 around 1. Mean 0.5; squares 4 * 0.01 over 2 degrees of
   // freedom = 0.02; of the mean 0.02 * (1/2 + 1/2) / 4 = 0.005; half = 4.30265 * 0.0707107 = 0.304244.
-  const Estimate worth = estimate_of_ratios({{std::exp(-0.1), std::exp(0.1)}, {std::exp(0.9), std::exp(1.1)}});
+  const Estimate effect = estimate_of_ratios({{std::exp(-0.1), std::exp(0.1)}, {std::exp(0.9), std::exp(1.1)}});
 
-  EXPECT_NEAR(worth.value, std::exp(0.5), 1e-12);
-  ASSERT_TRUE(worth.interval);
-  EXPECT_NEAR(std::log(worth.interval->low), 0.5 - 0.304244, 1e-5);
-  EXPECT_NEAR(std::log(worth.interval->high), 0.5 + 0.304244, 1e-5);
-  EXPECT_EQ(worth.basis, Basis::repeats);
-  EXPECT_EQ(worth.num_values, 4);
+  EXPECT_NEAR(effect.value, std::exp(0.5), 1e-12);
+  ASSERT_TRUE(effect.interval);
+  EXPECT_NEAR(std::log(effect.interval->low), 0.5 - 0.304244, 1e-5);
+  EXPECT_NEAR(std::log(effect.interval->high), 0.5 + 0.304244, 1e-5);
+  EXPECT_EQ(effect.basis, Basis::repeats);
+  EXPECT_EQ(effect.num_values, 4);
 }
 
 TEST(Statistics, RatiosWithoutRepeatsTellHowCellsDiffer) {
   // Logarithms 0 and 1: mean 0.5, deviation 0.707107, half = 12.7062 * 0.707107 / sqrt(2) = 6.3531.
-  const Estimate worth = estimate_of_ratios({{1}, {std::exp(1)}});
+  const Estimate effect = estimate_of_ratios({{1}, {std::exp(1)}});
   const Estimate one = estimate_of_ratios({{1.5}});
 
-  EXPECT_EQ(worth.basis, Basis::cells);
-  EXPECT_NEAR(std::log(worth.interval->high), 0.5 + 6.3531, 1e-3);
+  EXPECT_EQ(effect.basis, Basis::cells);
+  EXPECT_NEAR(std::log(effect.interval->high), 0.5 + 6.3531, 1e-3);
   EXPECT_EQ(one.basis, Basis::none);
   EXPECT_FALSE(one.interval);
   EXPECT_FALSE(estimate_of_ratios({}).known());
 }
 
-TEST(Statistics, TheIntervalOfAWorthHoldsTheTruthNineteenTimesInTwenty) {
-  // Five cells of their own worth, three repeats each with a noise of 5 %: 2,000 studies.
+TEST(Statistics, TheIntervalOfAnEffectHoldsTheTruthNineteenTimesInTwenty) {
+  // Five cells with effects of their own, three repeats each with a noise of 5 %: 2,000 studies.
   std::mt19937_64 random(7);
   std::normal_distribution<double> noise(0, 0.05);
   const std::vector<double> truths{0.1, 0.2, 0.3, 0.4, 0.5};  // logarithms; their mean is 0.3

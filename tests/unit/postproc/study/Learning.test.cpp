@@ -8,7 +8,7 @@
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Advice.hpp"
 #include "postproc/study/Answer.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Standings.hpp"
 #include "runs_in_memory.hpp"
 
@@ -44,7 +44,7 @@ TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
   EXPECT_EQ(advice(study), std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
                                                     "not choose; the lowest test loss has learning rate 0.02 (each was "
                                                     "run once)."});
-  EXPECT_TRUE(option_worths(study).empty());
+  EXPECT_TRUE(option_effects(study).empty());
   EXPECT_EQ(runner_up(study, {0, 1}, study.cells[0]), nullptr);
 }
 
@@ -75,8 +75,8 @@ TEST(Learning, OptionsAreStillComparedBySpeed) {
   EXPECT_TRUE(std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
     return has(sentence, "Speed does not choose the learning rate: the lowest test loss is that of ");
   }));
-  ASSERT_EQ(option_worths(study).size(), 1u);
-  EXPECT_EQ(option_worths(study)[0].key, "parallel.strategy");
+  ASSERT_EQ(option_effects(study).size(), 1u);
+  EXPECT_EQ(option_effects(study)[0].key, "parallel.strategy");
 }
 
 TEST(Learning, TheLossOfACellIsThatOfItsCompleteRepeats) {

@@ -5,7 +5,7 @@
 
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Advice.hpp"
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Standings.hpp"
 #include "runs_in_memory.hpp"
 
@@ -34,8 +34,9 @@ std::vector<RunReport> runs_with(double fp16) {
   return runs;
 }
 
-const OptionWorth& worth_of(const std::vector<OptionWorth>& worths, const std::string& value) {
-  return *std::find_if(worths.begin(), worths.end(), [&](const OptionWorth& worth) { return worth.value == value; });
+const OptionEffect& effect_of(const std::vector<OptionEffect>& effects, const std::string& value) {
+  return *std::find_if(effects.begin(), effects.end(),
+                       [&](const OptionEffect& effect) { return effect.value == value; });
 }
 
 RunReport failed(RunReport run) {
@@ -45,11 +46,11 @@ RunReport failed(RunReport run) {
   return run;
 }
 
-TEST(OptionWorth, FindsWhatWasPlanted) {
-  const std::vector<OptionWorth> worths = option_worths(study_of(runs_with(2)));
+TEST(OptionEffect, FindsWhatWasPlanted) {
+  const std::vector<OptionEffect> effects = option_effects(study_of(runs_with(2)));
 
-  ASSERT_EQ(worths.size(), 2u);  // the image size is work, not an option
-  const OptionWorth& fp16 = worth_of(worths, "fp16");
+  ASSERT_EQ(effects.size(), 2u);  // the image size is work, not an option
+  const OptionEffect& fp16 = effect_of(effects, "fp16");
   EXPECT_EQ(fp16.baseline, "fp32");
   EXPECT_EQ(fp16.num_cells, 4);
   EXPECT_EQ(fp16.ratio.num_values, 12);
@@ -59,56 +60,56 @@ TEST(OptionWorth, FindsWhatWasPlanted) {
   EXPECT_LE(fp16.ratio.interval->low, 2);
   EXPECT_GE(fp16.ratio.interval->high, 2);
   EXPECT_TRUE(fp16.decided());
-  EXPECT_NEAR(worth_of(worths, "true").ratio.value, 1.1, 0.015);
+  EXPECT_NEAR(effect_of(effects, "true").ratio.value, 1.1, 0.015);
 }
 
-TEST(OptionWorth, PairsThatDidNotCompleteAreCountedNotCompared) {
+TEST(OptionEffect, PairsThatDidNotCompleteAreCountedNotCompared) {
   std::vector<RunReport> runs = runs_with(2);
   for (RunReport& run : runs)
     if (run.settings["precision"] == "fp16" && run.settings["data.image_size"] == "200") run = failed(run);
 
-  const std::vector<OptionWorth> worths = option_worths(study_of(runs));
+  const std::vector<OptionEffect> effects = option_effects(study_of(runs));
 
-  EXPECT_EQ(worth_of(worths, "fp16").num_cells, 2);
-  EXPECT_EQ(worth_of(worths, "fp16").num_unfinished, 2);
-  EXPECT_NEAR(worth_of(worths, "fp16").ratio.value, 2, 0.03);
-  EXPECT_EQ(worth_of(worths, "true").num_unfinished, 1);  // both fp16, 200 px: one pair
+  EXPECT_EQ(effect_of(effects, "fp16").num_cells, 2);
+  EXPECT_EQ(effect_of(effects, "fp16").num_unfinished, 2);
+  EXPECT_NEAR(effect_of(effects, "fp16").ratio.value, 2, 0.03);
+  EXPECT_EQ(effect_of(effects, "true").num_unfinished, 1);  // both fp16, 200 px: one pair
 }
 
-TEST(OptionWorth, WhatNeverCompletedIsUnknown) {
-  const std::vector<OptionWorth> worths =
-      option_worths(study_of({run_of({{"precision", "fp32"}}, 2, 100), failed(run_of({{"precision", "fp16"}}, 2, 1))}));
+TEST(OptionEffect, WhatNeverCompletedIsUnknown) {
+  const std::vector<OptionEffect> effects = option_effects(
+      study_of({run_of({{"precision", "fp32"}}, 2, 100), failed(run_of({{"precision", "fp16"}}, 2, 1))}));
 
-  ASSERT_EQ(worths.size(), 1u);
-  EXPECT_FALSE(worths[0].ratio.known());
-  EXPECT_FALSE(worths[0].decided());
-  EXPECT_EQ(worths[0].num_unfinished, 1);
+  ASSERT_EQ(effects.size(), 1u);
+  EXPECT_FALSE(effects[0].ratio.known());
+  EXPECT_FALSE(effects[0].decided());
+  EXPECT_EQ(effects[0].num_unfinished, 1);
 }
 
-TEST(OptionWorth, SettingsThatChangedTogetherAreNotTakenApart) {
-  const std::vector<OptionWorth> worths =
-      option_worths(study_of({run_of({{"precision", "fp32"}, {"data.layout", "nchw"}}, 2, 100),
-                              run_of({{"precision", "fp16"}, {"data.layout", "nhwc"}}, 2, 300)}));
+TEST(OptionEffect, SettingsThatChangedTogetherHaveNoEffectOfTheirOwn) {
+  const std::vector<OptionEffect> effects =
+      option_effects(study_of({run_of({{"precision", "fp32"}, {"data.layout", "nchw"}}, 2, 100),
+                               run_of({{"precision", "fp16"}, {"data.layout", "nhwc"}}, 2, 300)}));
 
-  EXPECT_TRUE(worths.empty());
+  EXPECT_TRUE(effects.empty());
 }
 
-TEST(OptionWorth, RanksAreNotMixed) {
+TEST(OptionEffect, RanksAreNotMixed) {
   // On 1 rank ddp and dp are equal, on 4 ranks ddp does twice as much.
-  const std::vector<OptionWorth> worths =
-      option_worths(study_of({run_of({{"strategy", "dp"}}, 1, 100), run_of({{"strategy", "ddp"}}, 1, 100),
-                              run_of({{"strategy", "dp"}}, 4, 150), run_of({{"strategy", "ddp"}}, 4, 300)}));
+  const std::vector<OptionEffect> effects =
+      option_effects(study_of({run_of({{"strategy", "dp"}}, 1, 100), run_of({{"strategy", "ddp"}}, 1, 100),
+                               run_of({{"strategy", "dp"}}, 4, 150), run_of({{"strategy", "ddp"}}, 4, 300)}));
 
-  ASSERT_EQ(worths.size(), 1u);
-  EXPECT_NEAR(worths[0].ratio.value, std::sqrt(2.0), 1e-12);
-  EXPECT_EQ(worths[0].ratio.basis, Basis::cells);
-  EXPECT_DOUBLE_EQ(worths[0].least, 1);
-  EXPECT_EQ(worths[0].least_at, "1 rank");
-  EXPECT_DOUBLE_EQ(worths[0].most, 2);
-  EXPECT_EQ(worths[0].most_at, "4 ranks");
+  ASSERT_EQ(effects.size(), 1u);
+  EXPECT_NEAR(effects[0].ratio.value, std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(effects[0].ratio.basis, Basis::cells);
+  EXPECT_DOUBLE_EQ(effects[0].least, 1);
+  EXPECT_EQ(effects[0].least_at, "1 rank");
+  EXPECT_DOUBLE_EQ(effects[0].most, 2);
+  EXPECT_EQ(effects[0].most_at, "4 ranks");
 }
 
-TEST(OptionWorth, TheBaselineIsThePlainValueByName) {
+TEST(OptionEffect, TheBaselineIsKnownByName) {
   EXPECT_EQ(baseline_value({"parallel.strategy", {"ddp", "dp"}, false}), "dp");
   EXPECT_EQ(baseline_value({"precision", {"fp64", "fp32", "fp16"}, false}), "fp32");
   EXPECT_EQ(baseline_value({"parallel.overlap", {"true", "false"}, false}), "false");
@@ -117,7 +118,7 @@ TEST(OptionWorth, TheBaselineIsThePlainValueByName) {
   EXPECT_EQ(baseline_value({"data.workers", {"2", "4"}, false}), "2");
 }
 
-TEST(Advice, NamesTheBestValueItsWorthAndWhatItRestsOn) {
+TEST(Advice, NamesTheBestValueItsEffectAndWhatItRestsOn) {
   const std::vector<std::string> sentences = advice(study_of(runs_with(2)));
 
   ASSERT_EQ(sentences.size(), 2u);
@@ -169,9 +170,9 @@ Study run_once(double small, double large) {
 TEST(Advice, SingleRunsThatAreNotToldApartSupportNoChoice) {
   // The rates of a pair are known to 2 % each. Over both sizes bf16 is above 1 with its whole interval.
   const Study study = run_once(1.0385, 1.038);
-  const OptionWorth worth = option_worths(study).at(0);
-  ASSERT_TRUE(worth.decided());
-  EXPECT_FALSE(worth.supported());
+  const OptionEffect effect = option_effects(study).at(0);
+  ASSERT_TRUE(effect.decided());
+  EXPECT_FALSE(effect.supported());
 
   EXPECT_EQ(advice(study).at(0).find("Precision: the data do not support a choice; against fp32, bf16: 1.04"), 0u);
   EXPECT_NE(advice(study).at(0).find(" Bf16 was run once per cell and is distinguishable from fp32 in 0 of 2 cells."),

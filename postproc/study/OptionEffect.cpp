@@ -1,4 +1,4 @@
-#include "postproc/study/OptionWorth.hpp"
+#include "postproc/study/OptionEffect.hpp"
 
 #include <algorithm>
 #include <map>
@@ -59,11 +59,11 @@ std::string surroundings(const Study& study, const Cell& cell, const std::string
   return out;
 }
 
-OptionWorth worth_of(const Study& study, const Axis& axis, const std::string& value, const std::string& baseline) {
-  OptionWorth worth;
-  worth.key = axis.key;
-  worth.value = value;
-  worth.baseline = baseline;
+OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& value, const std::string& baseline) {
+  OptionEffect effect;
+  effect.key = axis.key;
+  effect.value = value;
+  effect.baseline = baseline;
   std::vector<std::vector<double>> ratios;
   Estimate of_steps;
   for (const Cell& cell : study.cells) {
@@ -71,36 +71,36 @@ OptionWorth worth_of(const Study& study, const Axis& axis, const std::string& va
     const Cell* other = partner(study, cell, axis.key, baseline);
     if (!other) continue;
     if (!counts(cell) || !counts(*other)) {
-      ++worth.num_unfinished;
+      ++effect.num_unfinished;
       continue;
     }
     ratios.push_back(ratios_of(study, cell, *other));
-    if (differ(cell.rate, other->rate)) ++worth.num_told_apart;
+    if (differ(cell.rate, other->rate)) ++effect.num_significant;
     of_steps = ratio(cell.rate, other->rate);
     const double here = estimate_of_ratios({ratios.back()}).value;
-    if (!(here >= worth.least)) {
-      worth.least = here;
-      worth.least_at = surroundings(study, cell, axis.key);
+    if (!(here >= effect.least)) {
+      effect.least = here;
+      effect.least_at = surroundings(study, cell, axis.key);
     }
-    if (!(here <= worth.most)) {
-      worth.most = here;
-      worth.most_at = surroundings(study, cell, axis.key);
+    if (!(here <= effect.most)) {
+      effect.most = here;
+      effect.most_at = surroundings(study, cell, axis.key);
     }
   }
-  worth.num_cells = static_cast<int>(ratios.size());
+  effect.num_cells = static_cast<int>(ratios.size());
   const bool once = ratios.size() == 1 && ratios.front().size() == 1;
-  worth.ratio = once ? of_steps : estimate_of_ratios(ratios);
-  if (worth.num_cells < 2) worth.least_at = worth.most_at = {};
-  return worth;
+  effect.ratio = once ? of_steps : estimate_of_ratios(ratios);
+  if (effect.num_cells < 2) effect.least_at = effect.most_at = {};
+  return effect;
 }
 
 }  // namespace
 
-std::string OptionWorth::label() const {
+std::string OptionEffect::label() const {
   return fmt::format("{} instead of {}", setting_label(key, value), setting_label(key, baseline));
 }
 
-std::string OptionWorth::interval_text() const {
+std::string OptionEffect::interval_text() const {
   if (!ratio.interval || ratio.basis == Basis::steps) return post::interval_text(ratio, 3);
   const std::string over =
       ratio.basis == Basis::cells
@@ -109,15 +109,15 @@ std::string OptionWorth::interval_text() const {
   return fmt::format(" (95 % interval {} over {})", range_text(ratio, 3), over);
 }
 
-std::vector<OptionWorth> option_worths(const Study& study) {
-  std::vector<OptionWorth> out;
+std::vector<OptionEffect> option_effects(const Study& study) {
+  std::vector<OptionEffect> out;
   for (const Axis& axis : study.axes) {
     if (axis.is_work || axis.is_learning || axis.values.size() > kMostValues) continue;
     const std::string baseline = baseline_value(axis);
     for (const std::string& value : axis.values)
       if (value != baseline) {
-        OptionWorth worth = worth_of(study, axis, value, baseline);
-        if (worth.num_cells || worth.num_unfinished) out.push_back(std::move(worth));
+        OptionEffect effect = effect_of(study, axis, value, baseline);
+        if (effect.num_cells || effect.num_unfinished) out.push_back(std::move(effect));
       }
   }
   return out;

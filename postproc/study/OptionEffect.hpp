@@ -1,5 +1,5 @@
 #pragma once
-/// \file What each option is worth: one changed at a time, everything else equal.
+/// \file The effect of each option: one changed at a time, everything else equal.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,11 @@
 namespace multicard::post {
 
 /// One value of an axis against the axis' baseline value.
-struct OptionWorth {
+struct OptionEffect {
   std::string key, value, baseline;
   Estimate ratio;                      ///< of rates, value over baseline; unknown when no pair of cells completed
   int num_cells = 0;                   ///< pairs of cells that are equal but for this option, and completed
-  int num_told_apart = 0;              ///< pairs of which the intervals of the rates do not overlap
+  int num_significant = 0;             ///< pairs of which the intervals of the rates do not overlap
   int num_unfinished = 0;              ///< pairs of which one or both did not complete
   double least = kNone, most = kNone;  ///< smallest and largest ratio of a pair of cells
   std::string least_at, most_at;       ///< what else was set there; empty with one pair
@@ -21,7 +21,7 @@ struct OptionWorth {
   /// Whether the interval leaves out 1: the option makes a difference in these cells.
   bool decided() const { return ratio.interval && (ratio.interval->low > 1 || ratio.interval->high < 1); }
   /// Whether a choice can rest on it: decided, and where nothing was repeated, told apart in every single pair.
-  bool supported() const { return decided() && (ratio.basis == Basis::repeats || num_told_apart == num_cells); }
+  bool supported() const { return decided() && (ratio.basis == Basis::repeats || num_significant == num_cells); }
   /// "fp16 instead of fp32"
   std::string label() const;
   /// " (95 % interval 1.8–2.1 over 30 pairs of runs in 10 cells)", or why there is none.
@@ -31,6 +31,6 @@ struct OptionWorth {
 /// For each axis that says how the work is done (not what is learnt), with up to eight values: all its values but the
 /// baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that what a machine does
 /// over time cancels.
-std::vector<OptionWorth> option_worths(const Study& study);
+std::vector<OptionEffect> option_effects(const Study& study);
 
 }  // namespace multicard::post
