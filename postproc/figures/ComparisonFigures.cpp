@@ -9,7 +9,7 @@
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -32,7 +32,8 @@ std::string comparison_title(const Study& study, const std::vector<std::size_t>&
   const Cell* second = runner_up(study, group, best);
   const std::string& name = study.configurations[best.configuration].label;
   if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
-  if (differ(best.rate, second->rate)) return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
+  if (significantly_different(best.rate, second->rate))
+    return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
   return fmt::format("{} and {} are indistinguishable on {}", name, study.configurations[second->configuration].label,
                      counted(best.ranks, "rank"));
 }
@@ -63,7 +64,7 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
                                    aid(study, piece, best->ranks));
       chart.x_name = study.rate_unit();
       const Cell* second = runner_up(study, group, *best);
-      const std::string caption = second ? comparison_sentence(study, *best, *second, "the second") : std::string();
+      const std::string caption = second ? comparison_sentence(study, *best, *second, "the runner-up") : std::string();
       figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide));
     }
   }

@@ -6,7 +6,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/Learning.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 

@@ -7,7 +7,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 

@@ -12,7 +12,7 @@
 #include "postproc/figures/Lines.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -152,7 +152,7 @@ std::string not_told_apart(const SizeFigure& figure, const Line& best, double x)
   std::vector<std::string> names;
   for (const Line& line : figure.panel)
     for (const auto& [at, cell] : line.points)
-      if (at == x && &line != &best && counts(*cell) && !differ(cell->rate, cell_at(best, x).rate))
+      if (at == x && &line != &best && counts(*cell) && !significantly_different(cell->rate, cell_at(best, x).rate))
         names.push_back(figure.label(line));
   return names.empty() ? std::string() : fmt::format(" Within noise of it there: {}.", join(names, "; "));
 }
@@ -199,7 +199,7 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
       most = &line;
   if (!most) return;
   const Cell &first = *most->points.front().second, &last = *most->points.back().second;
-  const bool apart = differ(first.efficiency, last.efficiency);
+  const bool apart = significantly_different(first.efficiency, last.efficiency);
   const char* verb = !apart ? "measures" : last.efficiency.value > first.efficiency.value ? "rises from" : "falls from";
   chart.title = fmt::format("Efficiency with {} {} {} at {} {} {} at {}", figure.label(*most), verb,
                             significant(first.efficiency.value, 2), at(figure.key, most->points.front().first),

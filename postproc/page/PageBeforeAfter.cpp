@@ -30,7 +30,8 @@ std::string questions_note(const TuningReport& report) {
   if (!before.interval || !after.interval) return {};
   return fmt::format(
       "95 % intervals of the exact match: {} before, {} after{}", interval_text(before), interval_text(after),
-      differ(before, after) ? "." : "; they overlap, so that so few questions do not tell the two apart.");
+      significantly_different(before, after) ? "."
+                                             : "; they overlap, so that so few questions do not tell the two apart.");
 }
 
 std::string run_html(const TuningReport& report) {

@@ -21,7 +21,7 @@
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Findings.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 

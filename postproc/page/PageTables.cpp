@@ -12,7 +12,7 @@
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/OptionEffect.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 

@@ -189,7 +189,7 @@ Estimate estimate_of_share(long num_hits, long num_counted) {
           static_cast<int>(num_counted)};
 }
 
-bool differ(const Estimate& a, const Estimate& b) {
+bool significantly_different(const Estimate& a, const Estimate& b) {
   if (!a.interval || !b.interval) return false;
   return a.interval->low > b.interval->high || b.interval->low > a.interval->high;
 }

@@ -76,6 +76,6 @@ Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios);
 Estimate estimate_of_share(long num_hits, long num_counted);
 
 /// Whether two estimates differ by more than their intervals: both are known and the intervals do not overlap.
-bool differ(const Estimate& a, const Estimate& b);
+bool significantly_different(const Estimate& a, const Estimate& b);
 
 }  // namespace multicard::post

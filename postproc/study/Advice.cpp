@@ -9,7 +9,7 @@
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/OptionEffect.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -47,7 +47,9 @@ std::vector<const OptionEffect*> best_of(const std::vector<OptionEffect>& effect
   for (const OptionEffect& effect : effects)
     if (is_better(effect)) found.push_back(&effect);
   std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
-  const auto beaten = [&](const OptionEffect* effect) { return differ(effect->ratio, found.front()->ratio); };
+  const auto beaten = [&](const OptionEffect* effect) {
+    return significantly_different(effect->ratio, found.front()->ratio);
+  };
   found.erase(std::remove_if(found.begin(), found.end(), beaten), found.end());
   return found;
 }
@@ -98,7 +100,7 @@ std::string each(const std::vector<OptionEffect>& effects) {
 /// About one option: all its values against the baseline.
 std::string option_sentence(const std::vector<OptionEffect>& effects) {
   const std::string name = capitalised(key_label(effects.front().key));
-  const std::string plain = setting_label(effects.front().key, effects.front().baseline);
+  const std::string baseline = setting_label(effects.front().key, effects.front().baseline);
   const auto for_all = [&](const auto& holds) {  // values that were measured, of which there is one
     const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
     return std::any_of(effects.begin(), effects.end(), is_known) &&
@@ -107,9 +109,10 @@ std::string option_sentence(const std::vector<OptionEffect>& effects) {
   };
   if (const auto best = best_of(effects); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
   const auto slower = [](const OptionEffect& effect) { return effect.supported() && effect.ratio.interval->high < 1; };
-  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, plain, each(effects));
-  if (for_all(hardly_matters)) return fmt::format("{}: it hardly matters; against {}, {}.", name, plain, each(effects));
-  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, plain, each(effects),
+  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, baseline, each(effects));
+  if (for_all(hardly_matters))
+    return fmt::format("{}: it hardly matters; against {}, {}.", name, baseline, each(effects));
+  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, baseline, each(effects),
                      doubt(effects));
 }
 

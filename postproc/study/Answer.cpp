@@ -9,7 +9,7 @@
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -64,9 +64,9 @@ std::vector<std::string> answer(const Study& study, const std::vector<std::size_
                                     counted(static_cast<long>(configurations.size()), "configuration"), name, rate)
                       : fmt::format("{} does {}.", name, rate));
   const Cell* second = runner_up(study, configurations, *best);
-  const Cell* plain = plainest(study, configurations, *best);
-  if (second) out.push_back(comparison_sentence(study, *best, *second, "the second"));
-  if (plain && plain != second) out.push_back(comparison_sentence(study, *best, *plain, "the plainest"));
+  const Cell* baseline = baseline_cell(study, configurations, *best);
+  if (second) out.push_back(comparison_sentence(study, *best, *second, "the runner-up"));
+  if (baseline && baseline != second) out.push_back(comparison_sentence(study, *best, *baseline, "the baseline"));
   if (speed_decides && !learning_settings(study).empty())
     out.push_back(fmt::format("Speed does not choose the {}: {}.", learning_settings(study),
                               learning_clause(study, configurations)));
@@ -75,10 +75,10 @@ std::vector<std::string> answer(const Study& study, const std::vector<std::size_
   return out;
 }
 
-/// ", 1.12 times the second (plain, ddp-ds)", or that the difference is within noise.
+/// ", 1.12 times the runner-up (tuned, ddp-ds)", or that the difference is within noise.
 std::string short_comparison(const Study& study, const Cell& best, const Cell& other, const std::string& role) {
   const std::string& name = configuration_of(study, other).label;
-  if (!differ(best.rate, other.rate)) return fmt::format("; within noise of {} ({})", role, name);
+  if (!significantly_different(best.rate, other.rate)) return fmt::format("; within noise of {} ({})", role, name);
   return fmt::format("; {} times {} ({})", alike(best.rate.value / other.rate.value, 1, 3), role, name);
 }
 
@@ -87,13 +87,13 @@ std::string short_answer(const Study& study, const std::vector<std::size_t>& con
   const Cell* best = fastest(study, configurations);
   if (!best) return fmt::format("{}: {}", work, kNoAnswer);
   const Cell* second = runner_up(study, configurations, *best);
-  const Cell* plain = plainest(study, configurations, *best);
+  const Cell* baseline = baseline_cell(study, configurations, *best);
   const Configuration& options = configuration_of(study, *best);
   const std::string label = speed_label(study, best->configuration);
   std::string out = fmt::format("{}: {}on {}, {}", work, label.empty() ? label : label + " ",
                                 counted(best->ranks, "rank"), rate_text(study, *best));
-  if (second) out += short_comparison(study, *best, *second, "the second");
-  if (plain && plain != second) out += short_comparison(study, *best, *plain, "the plainest");
+  if (second) out += short_comparison(study, *best, *second, "the runner-up");
+  if (baseline && baseline != second) out += short_comparison(study, *best, *baseline, "the baseline");
   if (best->efficiency.known() && best->ranks != *options.baseline_ranks)
     out += fmt::format("; efficiency {}", significant(best->efficiency.value, 3));
   if (!learning_settings(study).empty() && configurations.size() > 1)
@@ -104,7 +104,7 @@ std::string short_answer(const Study& study, const std::vector<std::size_t>& con
 /// The fastest options of one kind of work.
 struct Winner {
   std::string name;
-  bool is_clear = true;  ///< distinguishable from the second
+  bool is_clear = true;  ///< significantly faster than the runner-up
 };
 
 /// What to add where not all wins of `name` are clear.
@@ -116,8 +116,8 @@ std::string clearness_of(const std::vector<Winner>& winners, const std::string& 
       num_clear += winner.is_clear ? 1 : 0;
     }
   if (num_clear == num_wins) return {};
-  if (num_clear == 0) return ", within noise of the second";
-  return fmt::format(", clearly for {} of them, else within noise of the second", num_clear);
+  if (num_clear == 0) return ", within noise of the runner-up";
+  return fmt::format(", clearly for {} of them, else within noise of the runner-up", num_clear);
 }
 
 }  // namespace
@@ -139,8 +139,8 @@ std::string winners_sentence(const Study& study) {
     if (const Cell* best = fastest(study, configurations)) {
       const Cell* second = runner_up(study, configurations, *best);
       const std::string label = speed_label(study, best->configuration);
-      winners.push_back(
-          {label.empty() ? configuration_of(study, *best).label : label, !second || differ(best->rate, second->rate)});
+      winners.push_back({label.empty() ? configuration_of(study, *best).label : label,
+                         !second || significantly_different(best->rate, second->rate)});
     }
   if (winners.empty()) return kNoAnswer;
   if (std::none_of(study.configurations.begin(), study.configurations.end(),

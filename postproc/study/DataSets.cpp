@@ -125,7 +125,8 @@ std::string sentence_of(const Study& study, const LengthEffect& effect) {
       name_of_set(study, *effect.slowest), significant(effect.time_spread, 3), name_of_set(study, *effect.quickest),
       with_interval(in_milliseconds(effect.slowest->step_time)),
       with_interval(in_milliseconds(effect.quickest->step_time)),
-      differ(effect.slowest->step_time, effect.quickest->step_time) ? "" : ", whose intervals overlap");
+      significantly_different(effect.slowest->step_time, effect.quickest->step_time) ? ""
+                                                                                     : ", whose intervals overlap");
   if (effect.equal_tokens()) return fmt::format("{}. {}", times, equality_text(effect));
   if (!effect.explained.known()) return times + ".";
   std::string out = fmt::format(

@@ -7,7 +7,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -58,7 +58,7 @@ std::string comparison_sentence(const Study& study, const Cell& best, const Cell
   if (!quotient.interval)
     return fmt::format("It does {} times the rate of {}, {}, with too few values for an interval.", factor, role, name);
   const std::string range = range_text(quotient, 3);
-  if (!differ(best.rate, other.rate))
+  if (!significantly_different(best.rate, other.rate))
     return fmt::format(
         "Against {}, {}, it measures {} times the rate ({}), but the intervals overlap: the data do not "
         "tell the two apart.",

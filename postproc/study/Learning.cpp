@@ -8,7 +8,7 @@
 #include "base/Text.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 

@@ -9,7 +9,7 @@
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Labels.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -75,7 +75,7 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
       continue;
     }
     ratios.push_back(ratios_of(study, cell, *other));
-    if (differ(cell.rate, other->rate)) ++effect.num_significant;
+    if (significantly_different(cell.rate, other->rate)) ++effect.num_significant;
     of_steps = ratio(cell.rate, other->rate);
     const double here = estimate_of_ratios({ratios.back()}).value;
     if (!(here >= effect.least)) {

@@ -222,12 +222,12 @@ TEST(Statistics, SharesHaveWilsonsInterval) {
 }
 
 TEST(Statistics, EstimatesDifferOnlyWhenTheirIntervalsAreApart) {
-  EXPECT_TRUE(differ(estimate(10, 9, 11), estimate(12, 11.5, 13)));
-  EXPECT_TRUE(differ(estimate(12, 11.5, 13), estimate(10, 9, 11)));
-  EXPECT_FALSE(differ(estimate(10, 9, 11), estimate(12, 10.5, 13)));
+  EXPECT_TRUE(significantly_different(estimate(10, 9, 11), estimate(12, 11.5, 13)));
+  EXPECT_TRUE(significantly_different(estimate(12, 11.5, 13), estimate(10, 9, 11)));
+  EXPECT_FALSE(significantly_different(estimate(10, 9, 11), estimate(12, 10.5, 13)));
   Estimate bare;
   bare.value = 1000;
-  EXPECT_FALSE(differ(estimate(10, 9, 11), bare));
+  EXPECT_FALSE(significantly_different(estimate(10, 9, 11), bare));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "postproc/study/Advice.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/OptionEffect.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -71,7 +71,8 @@ TEST(Learning, OptionsAreStillComparedBySpeed) {
   const std::vector<std::string> sentences = answer(study);
 
   EXPECT_TRUE(has(sentences[0], "The fastest of 4 configurations is ")) << sentences[0];
-  EXPECT_TRUE(has(sentences[1], "2.00 times the rate of the second, ")) << sentences[1];  // not the other learning rate
+  EXPECT_TRUE(has(sentences[1], "2.00 times the rate of the runner-up, "))
+      << sentences[1];  // not the other learning rate
   EXPECT_TRUE(std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
     return has(sentence, "Speed does not choose the learning rate: the lowest test loss is that of ");
   }));

@@ -6,7 +6,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Advice.hpp"
 #include "postproc/study/OptionEffect.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {

@@ -5,7 +5,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/Findings.hpp"
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 #include "runs_in_memory.hpp"
 
 namespace multicard::post {
@@ -178,7 +178,7 @@ TEST(Study, MachinesThatDifferAreAnAxis) {
   EXPECT_EQ(study.comparable().size(), 2u);
 }
 
-TEST(Findings, NamesTheBestTheSecondAndThePlainest) {
+TEST(Ranking, NamesTheFastestTheRunnerUpAndTheBaseline) {
   const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 50), run_of({{"strategy", "ddp"}}, 2, 100),
                                 run_of({{"strategy", "ddp-ds"}}, 2, 120), run_of({{"strategy", "ddp-ds"}}, 1, 70)});
   const std::vector<std::size_t> all{0, 1, 2};
@@ -188,16 +188,16 @@ TEST(Findings, NamesTheBestTheSecondAndThePlainest) {
   ASSERT_TRUE(best);
   EXPECT_EQ(best->configuration, 2u);
   EXPECT_EQ(runner_up(study, all, *best)->configuration, 1u);
-  EXPECT_EQ(plainest(study, all, *best)->configuration, 0u);
+  EXPECT_EQ(baseline_cell(study, all, *best)->configuration, 0u);
 }
 
-TEST(Findings, ANamedPlainCaseIsThePlainest) {
+TEST(Ranking, ACaseCalledPlainIsTheBaseline) {
   const Study study = study_of({run_of({{"case", "tuned"}}, 2, 120), run_of({{"case", "plain"}}, 2, 100)});
 
-  EXPECT_EQ(plainest(study, {0, 1}, study.cells[0])->configuration, 1u);
+  EXPECT_EQ(baseline_cell(study, {0, 1}, study.cells[0])->configuration, 1u);
 }
 
-TEST(Findings, ThePlainestHasTheValuesThatOptionsAreMeasuredAgainst) {
+TEST(Ranking, TheBaselineHasTheValuesThatOptionsAreMeasuredAgainst) {
   const Study study = study_of({run_of({{"precision", "fp64"}, {"data.layout", "nhwc"}}, 2, 30),
                                 run_of({{"precision", "fp64"}, {"data.layout", "nchw"}}, 2, 30),
                                 run_of({{"precision", "fp32"}, {"data.layout", "nhwc"}}, 2, 90),
@@ -205,17 +205,17 @@ TEST(Findings, ThePlainestHasTheValuesThatOptionsAreMeasuredAgainst) {
                                 run_of({{"precision", "bf16"}, {"data.layout", "nhwc"}}, 2, 150)});
   const std::vector<std::size_t> all{0, 1, 2, 3, 4};
 
-  EXPECT_EQ(plainest(study, all, *fastest(study, all))->configuration, 3u);
+  EXPECT_EQ(baseline_cell(study, all, *fastest(study, all))->configuration, 3u);
 }
 
 TEST(Findings, OverlappingIntervalsAreNotADifference) {
   const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 102)});
 
-  const std::string sentence = comparison_sentence(study, study.cells[1], study.cells[0], "the second");
+  const std::string sentence = comparison_sentence(study, study.cells[1], study.cells[0], "the runner-up");
 
   EXPECT_EQ(
       sentence,
-      "Against the second, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the data do "
+      "Against the runner-up, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the data do "
       "not tell the two apart.");
 }
 
@@ -223,8 +223,8 @@ TEST(Findings, OneRepeatSaysThatItIsOne) {
   const Study once = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 150)});
   const Study twice = study_of({run_of({}, 2, 100, 0), run_of({}, 2, 101, 1)});
 
-  EXPECT_EQ(comparison_sentence(once, once.cells[1], once.cells[0], "the second"),
-            "It does 1.50 times the rate of the second, dp (1.46–1.54 within single runs).");
+  EXPECT_EQ(comparison_sentence(once, once.cells[1], once.cells[0], "the runner-up"),
+            "It does 1.50 times the rate of the runner-up, dp (1.46–1.54 within single runs).");
   EXPECT_EQ(repeats_sentence(once), "One run of each only: the intervals exclude run-to-run variation.");
   EXPECT_EQ(repeats_sentence(twice), "");
 }
@@ -236,13 +236,13 @@ TEST(Findings, DifferentWorkHasALineEach) {
                                 run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 51)});
 
   EXPECT_EQ(winners_sentence(study),
-            "ddp is the fastest for both kinds of work, clearly for 1 of them, else within noise of the second");
+            "ddp is the fastest for both kinds of work, clearly for 1 of them, else within noise of the runner-up");
   const std::vector<std::string> lines = answers_by_work(study);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0],
             "100 px: ddp on 1 rank, 300 rows/s (95 % interval 294.0–306.0 over 30 steps of one run); 1.50 times the "
-            "second (dp).");
-  EXPECT_NE(lines[1].find("within noise of the second (dp)"), std::string::npos);
+            "runner-up (dp).");
+  EXPECT_NE(lines[1].find("within noise of the runner-up (dp)"), std::string::npos);
 }
 
 TEST(Findings, OptionsOverKindsOfWorkAreAnOverview) {

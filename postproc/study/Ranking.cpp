@@ -1,4 +1,4 @@
-#include "postproc/study/Standings.hpp"
+#include "postproc/study/Ranking.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,24 +18,24 @@ bool counts(const Cell* cell) {
   return cell && cell->status == CellStatus::complete && cell->rate.known();
 }
 
-/// What a person would have without asking for anything better, by setting.
-constexpr std::array<std::pair<const char*, const char*>, 10> kPlain{{{"strategy", "dp"},
-                                                                      {"precision", "fp32"},
-                                                                      {"layout", "nchw"},
-                                                                      {"pipeline", "host"},
-                                                                      {"gradient_dtype", "same"},
-                                                                      {"bucket_mb", "auto"},
-                                                                      {"case", "plain"},
-                                                                      {"case", "baseline"},
-                                                                      {"cache", "none"},
-                                                                      {"read", "hdf5"}}};
+/// Baseline values by setting: what one gets without asking for anything better.
+constexpr std::array<std::pair<const char*, const char*>, 10> kBaselines{{{"strategy", "dp"},
+                                                                          {"precision", "fp32"},
+                                                                          {"layout", "nchw"},
+                                                                          {"pipeline", "host"},
+                                                                          {"gradient_dtype", "same"},
+                                                                          {"bucket_mb", "auto"},
+                                                                          {"case", "plain"},
+                                                                          {"case", "baseline"},
+                                                                          {"cache", "none"},
+                                                                          {"read", "hdf5"}}};
 
 bool is_one_of(const std::vector<std::string>& values, const std::string& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 /// How many options of a configuration have their baseline value.
-std::ptrdiff_t plainness(const Study& study, std::size_t configuration) {
+std::ptrdiff_t num_baseline_values(const Study& study, std::size_t configuration) {
   const auto& settings = study.configurations[configuration].settings;
   return std::count_if(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
     return !axis.is_work && !axis.is_learning && settings.at(axis.key) == baseline_value(axis);
@@ -65,17 +65,17 @@ const Cell* runner_up(const Study& study, const std::vector<std::size_t>& config
 
 std::string baseline_value(const Axis& axis) {
   const std::string name = short_key(axis.key);
-  for (const auto& [key, plain] : kPlain)
-    if (name == key && is_one_of(axis.values, plain)) return plain;
-  for (const char* plain : {"false", "0"})
-    if (is_one_of(axis.values, plain)) return plain;
+  for (const auto& [key, value] : kBaselines)
+    if (name == key && is_one_of(axis.values, value)) return value;
+  for (const char* value : {"false", "0"})
+    if (is_one_of(axis.values, value)) return value;
   return axis.values.front();
 }
 
-const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
-  const std::size_t chosen =
-      *std::max_element(configurations.begin(), configurations.end(),
-                        [&](std::size_t a, std::size_t b) { return plainness(study, a) < plainness(study, b); });
+const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  const std::size_t chosen = *std::max_element(
+      configurations.begin(), configurations.end(),
+      [&](std::size_t a, std::size_t b) { return num_baseline_values(study, a) < num_baseline_values(study, b); });
   const Cell* cell = study.cell(chosen, best.ranks);
   return !same_speed(study, chosen, best.configuration) && counts(cell) ? cell : nullptr;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Who is first, second, plainest; which run stands for a cell.
+/// \file The fastest, the runner-up and the baseline among cells; the run that represents a cell.
 
 #include <string>
 #include <vector>
@@ -15,13 +15,13 @@ const Cell* fastest(const Study& study, const std::vector<std::size_t>& configur
 /// null when there is none.
 const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
-/// The value that others of its axis are measured against: the plain one by name (dp, fp32, not pinned, nchw, host, …),
+/// The value that others of its axis are measured against: the baseline by name (dp, fp32, not pinned, nchw, host, …),
 /// else the first in the file.
 std::string baseline_value(const Axis& axis);
 
 /// The configuration to improve on, on as many ranks as `best`: the first with most options at their baseline value;
 /// null when that is `best` itself or did not complete.
-const Cell* plainest(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
+const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
 /// The complete cell of a configuration on most ranks; null when none completed.
 const Cell* largest(const Study& study, std::size_t configuration);
