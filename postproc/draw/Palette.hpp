@@ -1,5 +1,6 @@
 #pragma once
-/// \file Colours and markers: Okabe and Ito's, which most colour-blind people can tell apart (jfly.uni-koeln.de/color).
+/// \file Colours and markers: Okabe and Ito's, which most colour-blind people can distinguish
+/// (jfly.uni-koeln.de/color).
 
 #include <array>
 

@@ -34,8 +34,8 @@ std::string comparison_title(const Study& study, const std::vector<std::size_t>&
   if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
   if (significantly_different(best.rate, second->rate))
     return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
-  return fmt::format("{} and {} are indistinguishable on {}", name, study.configurations[second->configuration].label,
-                     counted(best.ranks, "rank"));
+  return fmt::format("{} and {} do not differ significantly on {}", name,
+                     study.configurations[second->configuration].label, counted(best.ranks, "rank"));
 }
 
 std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {

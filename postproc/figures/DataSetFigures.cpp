@@ -43,7 +43,8 @@ Bar bar_of(const Study& study, const Cell& cell, const Measure& measure, std::si
 std::string time_title(const Study& study, const LengthEffect& effect) {
   const auto name = [&](const Cell* cell) { return study.configurations[cell->configuration].full_label(); };
   if (!significantly_different(effect.slowest->step_time, effect.quickest->step_time))
-    return fmt::format("The step times of the data sets are indistinguishable on {}", counted(effect.ranks, "rank"));
+    return fmt::format("The step times of the data sets do not differ significantly on {}",
+                       counted(effect.ranks, "rank"));
   return fmt::format("A step of {} takes {} times as long as one of {} on {}", name(effect.slowest),
                      significant(effect.time_spread, 3), name(effect.quickest), counted(effect.ranks, "rank"));
 }
@@ -52,7 +53,7 @@ std::string rate_title(const Study& study, const LengthEffect& effect) {
   const auto by_rate = [](const Cell* a, const Cell* b) { return a->rate.value < b->rate.value; };
   const auto [least, most] = std::minmax_element(effect.cells.begin(), effect.cells.end(), by_rate);
   if (!significantly_different((*least)->rate, (*most)->rate))
-    return fmt::format("The rates of the data sets are indistinguishable on {}", counted(effect.ranks, "rank"));
+    return fmt::format("The rates of the data sets do not differ significantly on {}", counted(effect.ranks, "rank"));
   return fmt::format("{} goes at {} times the rate of {} on {}",
                      study.configurations[(*most)->configuration].full_label(),
                      significant((*most)->rate.value / (*least)->rate.value, 3),

@@ -46,7 +46,7 @@ bool counts(const Cell& cell) {
   return cell.status == CellStatus::complete && cell.rate.known();
 }
 
-/// The configurations' colours where one option was varied and they tell the lines apart, else the lines' own.
+/// The configurations' colours where one option was varied and they distinguish the lines, else the lines' own.
 std::vector<std::size_t> styles_of(const Study& study, const std::vector<Line>& panel) {
   std::vector<std::size_t> styles;
   std::set<std::size_t> different;
@@ -147,8 +147,8 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
                      is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
 }
 
-/// The lines that the data do not tell from the fastest at `x`; empty when there are none.
-std::string not_told_apart(const SizeFigure& figure, const Line& best, double x) {
+/// The lines that are not significantly different from the fastest at `x`; empty when there are none.
+std::string not_significantly_slower(const SizeFigure& figure, const Line& best, double x) {
   std::vector<std::string> names;
   for (const Line& line : figure.panel)
     for (const auto& [at, cell] : line.points)
@@ -173,7 +173,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
       fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure.key, last), significant(cell.rate.value),
                   figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
   figures.push_back(
-      figure_of(id, Section::study, chart, caption + not_told_apart(figure, *best, last), figure.heading()));
+      figure_of(id, Section::study, chart, caption + not_significantly_slower(figure, *best, last), figure.heading()));
 }
 
 /// From which size on ranks pay, of the line with the most ranks.
@@ -199,16 +199,18 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
       most = &line;
   if (!most) return;
   const Cell &first = *most->points.front().second, &last = *most->points.back().second;
-  const bool apart = significantly_different(first.efficiency, last.efficiency);
-  const char* verb = !apart ? "measures" : last.efficiency.value > first.efficiency.value ? "rises from" : "falls from";
+  const bool is_change = significantly_different(first.efficiency, last.efficiency);
+  const char* verb = !is_change                                       ? "measures"
+                     : last.efficiency.value > first.efficiency.value ? "rises from"
+                                                                      : "falls from";
   chart.title = fmt::format("Efficiency with {} {} {} at {} {} {} at {}", figure.label(*most), verb,
                             significant(first.efficiency.value, 2), at(figure.key, most->points.front().first),
-                            apart ? "to" : "and", significant(last.efficiency.value, 2),
+                            is_change ? "to" : "and", significant(last.efficiency.value, 2),
                             at(figure.key, most->points.back().first));
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
   const std::string caption =
-      (apart ? "" : "The intervals at both ends overlap: the data show no change. ") + efficient_from(figure, *most);
+      (is_change ? "" : "The intervals at both ends overlap: no significant change. ") + efficient_from(figure, *most);
   figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading()));
 }
 

@@ -31,7 +31,7 @@ std::string questions_note(const TuningReport& report) {
   return fmt::format(
       "95 % intervals of the exact match: {} before, {} after{}", interval_text(before), interval_text(after),
       significantly_different(before, after) ? "."
-                                             : "; they overlap, so that so few questions do not tell the two apart.");
+                                             : "; they overlap: with so few questions the change is not significant.");
 }
 
 std::string run_html(const TuningReport& report) {

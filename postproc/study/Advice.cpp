@@ -54,7 +54,7 @@ std::vector<const OptionEffect*> best_of(const std::vector<OptionEffect>& effect
   return found;
 }
 
-/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are indistinguishable here: …; …"
+/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are not significantly different here: …; …"
 std::string recommendation(const std::vector<const OptionEffect*>& best) {
   std::vector<std::string> names, factors;
   std::string rest;
@@ -67,7 +67,8 @@ std::string recommendation(const std::vector<const OptionEffect*>& best) {
             unfinished_sentence(*effect, it);
   }
   return fmt::format("use {}{} {}.{}", join(names, " or "),
-                     best.size() > 1 ? ", which are indistinguishable here:" : ",", join(factors, "; "), rest);
+                     best.size() > 1 ? ", which are not significantly different here:" : ",", join(factors, "; "),
+                     rest);
 }
 
 /// Why a difference that was measured supports no choice: nothing was repeated.
@@ -76,7 +77,7 @@ std::string doubt(const std::vector<OptionEffect>& effects) {
   for (const OptionEffect& effect : effects)
     if (effect.decided() && !effect.supported())
       out +=
-          fmt::format(" {} was run once per cell and is distinguishable from {} in {} of {}.",
+          fmt::format(" {} was run once per cell and is significantly different from {} in {} of {}.",
                       capitalised(setting_label(effect.key, effect.value)), setting_label(effect.key, effect.baseline),
                       effect.num_significant, counted(effect.num_cells, "cell"));
   return out;

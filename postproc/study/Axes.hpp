@@ -1,5 +1,5 @@
 #pragma once
-/// \file Which settings tell configurations apart.
+/// \file Which settings distinguish configurations.
 
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace multicard::post {
 /// - follow from the number of ranks (the global batch of a weak-scaling series, a backend or threads chosen by
 /// itself),
 /// - say again what another axis says (`strategy` beside `parallel.strategy`, the overrides of a named case).
-/// A failed run knows its deck paths only; what it does not know tells nothing apart.
+/// A failed run knows its deck paths only; what it does not know distinguishes nothing.
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs);
 
 /// strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.

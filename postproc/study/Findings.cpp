@@ -17,13 +17,12 @@ const Configuration& configuration_of(const Study& study, const Cell& cell) {
   return study.configurations[cell.configuration];
 }
 
-/// Where a step waits, if anywhere worth mentioning.
-std::string culprit(const Cell& cell) {
+/// What limits a step most.
+std::string bottleneck(const Cell& cell) {
   constexpr double kWorthMentioning = 0.1;
   const double data = cell.share(Phase::data_wait) + cell.share(Phase::transfer);
-  if (std::max(data, cell.exposed_share) < kWorthMentioning) return "computing itself limits it";
-  return data > cell.exposed_share ? "input limits it before anything else"
-                                   : "communication limits it before anything else";
+  if (std::max(data, cell.exposed_share) < kWorthMentioning) return "the bottleneck is computing";
+  return data > cell.exposed_share ? "the bottleneck is input" : "the bottleneck is communication";
 }
 
 /// Why efficiency is lost although ranks do not wait.
@@ -60,8 +59,8 @@ std::string comparison_sentence(const Study& study, const Cell& best, const Cell
   const std::string range = range_text(quotient, 3);
   if (!significantly_different(best.rate, other.rate))
     return fmt::format(
-        "Against {}, {}, it measures {} times the rate ({}), but the intervals overlap: the data do not "
-        "tell the two apart.",
+        "Against {}, {}, it measures {} times the rate ({}), but the intervals overlap: the two are not "
+        "significantly different.",
         role, name, factor, range);
   if (quotient.basis == Basis::steps)
     return fmt::format("It does {} times the rate of {}, {} ({} within single runs).", factor, role, name, range);
@@ -82,7 +81,7 @@ std::string limit_sentence(const Study& study, const Cell& cell) {
   return fmt::format("A step of {} ms ({}) spends {} computing, {} waiting for collectives and {} on data: {}.{}",
                      significant(1000 * cell.mean_step, 3), name_of(study, cell), percent(computing),
                      percent(cell.exposed_share), percent(cell.data_wait_share + cell.share(Phase::transfer)),
-                     culprit(cell), computing_growth(study, cell));
+                     bottleneck(cell), computing_growth(study, cell));
 }
 
 std::string ranks_sentence(const Study& study, const Cell& cell) {

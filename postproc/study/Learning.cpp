@@ -106,7 +106,7 @@ const Cell* best_learner(const Study& study, const std::vector<std::size_t>& con
 
 std::string learning_clause(const Study& study, const std::vector<std::size_t>& configurations) {
   const Cell* best = best_learner(study, configurations);
-  if (!best) return none_measured("tell them apart");
+  if (!best) return none_measured("compare them");
   const std::optional<LearningScore> score = learning_score(study);
   return fmt::format("the {} is that of {} on {}: {}", score->best, study.configurations[best->configuration].label,
                      counted(best->ranks, "rank"), with_interval(best->*score->member));

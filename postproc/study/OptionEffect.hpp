@@ -20,7 +20,7 @@ struct OptionEffect {
 
   /// Whether the interval leaves out 1: the option makes a difference in these cells.
   bool decided() const { return ratio.interval && (ratio.interval->low > 1 || ratio.interval->high < 1); }
-  /// Whether a choice can rest on it: decided, and where nothing was repeated, told apart in every single pair.
+  /// Whether a choice can rest on it: decided, and where nothing was repeated, significant in every single pair.
   bool supported() const { return decided() && (ratio.basis == Basis::repeats || num_significant == num_cells); }
   /// "fp16 instead of fp32"
   std::string label() const;

@@ -90,7 +90,7 @@ TEST(BeforeAfter, ThePageShowsAnswersAsTextInTheirLines) {
   EXPECT_TRUE(has(page, "intervals of the exact match: 1.1 to 13.5\u00A0% before, 19.1 to 43.8\u00A0% after."));
 }
 
-TEST(BeforeAfter, FewQuestionsDoNotTellScoresApart) {
+TEST(BeforeAfter, WithFewQuestionsAChangeIsNotSignificant) {
   RunSummary summary = tuned_summary();
   summary.metrics["eval_exact_match"].values = {0.2, 0.4};
   summary.metrics["eval_questions"].values = {10, 10};

@@ -55,7 +55,7 @@ TEST(Learning, WithoutATestTheReportSaysThatNothingChooses) {
   study = study_of(study.runs);
 
   EXPECT_FALSE(learning_score(study));
-  EXPECT_TRUE(has(answer(study)[0], "no test loss was measured to tell them apart"));
+  EXPECT_TRUE(has(answer(study)[0], "no test loss was measured to compare them by"));
   EXPECT_TRUE(has(advice(study)[0], "no test loss was measured to choose by"));
   EXPECT_FALSE(has(terminal_table(collection_of(study)), "test loss"));
 }

@@ -142,7 +142,7 @@ TEST(Advice, WhatTheDataDoNotDecideIsNotDecided) {
   EXPECT_NE(sentences[0].find("the data do not support a choice"), std::string::npos) << sentences[0];
 }
 
-TEST(Advice, ValuesThatAreNotToldApartAreRecommendedTogether) {
+TEST(Advice, ValuesThatAreNotSignificantlyDifferentAreRecommendedTogether) {
   std::vector<RunReport> runs;
   for (const auto& [repeat, noise] : {std::pair{0, 0.98}, {1, 1.0}, {2, 1.02}})
     for (const auto& [precision, rate] : {std::pair{"fp32", 100.0}, {"fp16", 200.0 * noise}, {"bf16", 198.0 / noise}})
@@ -151,10 +151,10 @@ TEST(Advice, ValuesThatAreNotToldApartAreRecommendedTogether) {
   const std::vector<std::string> sentences = advice(study_of(runs));
 
   ASSERT_EQ(sentences.size(), 1u);
-  EXPECT_EQ(
-      sentences[0].find("Precision: use fp16 or bf16, which are indistinguishable here: fp16: 2.00 times the rate "
-                        "of fp32 (95 % interval "),
-      0u)
+  EXPECT_EQ(sentences[0].find(
+                "Precision: use fp16 or bf16, which are not significantly different here: fp16: 2.00 times the rate "
+                "of fp32 (95 % interval "),
+            0u)
       << sentences[0];
   EXPECT_NE(sentences[0].find("; bf16: 1.98 times the rate of fp32 ("), std::string::npos) << sentences[0];
 }
@@ -167,7 +167,7 @@ Study run_once(double small, double large) {
                    run_of({{"image_size", "200"}, {"precision", "bf16"}}, 2, 100 * large)});
 }
 
-TEST(Advice, SingleRunsThatAreNotToldApartSupportNoChoice) {
+TEST(Advice, SingleRunsThatAreNotSignificantlyDifferentSupportNoChoice) {
   // The rates of a pair are known to 2 % each. Over both sizes bf16 is above 1 with its whole interval.
   const Study study = run_once(1.0385, 1.038);
   const OptionEffect effect = option_effects(study).at(0);
@@ -175,12 +175,13 @@ TEST(Advice, SingleRunsThatAreNotToldApartSupportNoChoice) {
   EXPECT_FALSE(effect.supported());
 
   EXPECT_EQ(advice(study).at(0).find("Precision: the data do not support a choice; against fp32, bf16: 1.04"), 0u);
-  EXPECT_NE(advice(study).at(0).find(" Bf16 was run once per cell and is distinguishable from fp32 in 0 of 2 cells."),
-            std::string::npos)
+  EXPECT_NE(
+      advice(study).at(0).find(" Bf16 was run once per cell and is significantly different from fp32 in 0 of 2 cells."),
+      std::string::npos)
       << advice(study).at(0);
 }
 
-TEST(Advice, SingleRunsThatAreToldApartEverywhereDo) {
+TEST(Advice, SingleRunsThatAreSignificantlyDifferentEverywhereDo) {
   EXPECT_EQ(advice(run_once(1.51, 1.5)).at(0).find("Precision: use bf16, 1.50 times the rate of fp32"), 0u)
       << advice(run_once(1.51, 1.5)).at(0);
 }

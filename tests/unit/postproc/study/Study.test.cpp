@@ -88,7 +88,7 @@ TEST(Study, TheLongestRowIsNoAxisWherePackingDecidesIt) {
 
   ASSERT_EQ(axes_of("true").size(), 1u);
   EXPECT_EQ(axes_of("true")[0].key, "data.packing");
-  ASSERT_EQ(axes_of("false").size(), 1u);  // nothing else tells the two apart
+  ASSERT_EQ(axes_of("false").size(), 1u);  // nothing else distinguishes them
   EXPECT_EQ(axes_of("false")[0].key, "max_length");
 }
 
@@ -215,8 +215,8 @@ TEST(Findings, OverlappingIntervalsAreNotADifference) {
 
   EXPECT_EQ(
       sentence,
-      "Against the runner-up, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the data do "
-      "not tell the two apart.");
+      "Against the runner-up, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the two are "
+      "not significantly different.");
 }
 
 TEST(Findings, OneRepeatSaysThatItIsOne) {
