@@ -86,8 +86,8 @@ std::string name_value_table(const std::vector<std::pair<std::string, std::strin
   return out + "</dl>\n";
 }
 
-std::string spoken(const std::string& asked, const std::vector<std::pair<std::string, std::string>>& said) {
-  return fmt::format("<div class=\"spoken\">\n<p>{}</p>\n{}</div>\n", escaped(asked), name_value_table(said));
+std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers) {
+  return fmt::format("<div class=\"transcript\">\n<p>{}</p>\n{}</div>\n", escaped(prompt), name_value_table(answers));
 }
 
 std::string folded(const std::string& summary, const std::string& html) {

@@ -40,8 +40,8 @@ std::string paragraph(const std::string& text);
 /// Two columns of names and values, not sortable.
 std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows);
 
-/// What was asked, and below it names and texts, in the lines they have.
-std::string spoken(const std::string& asked, const std::vector<std::pair<std::string, std::string>>& said);
+/// A prompt, and below it names and answers, with their line breaks.
+std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers);
 
 /// A folded part.
 std::string folded(const std::string& summary, const std::string& html);

@@ -45,8 +45,8 @@ std::string run_html(const TuningReport& report) {
   if (const std::string note = questions_note(report); !note.empty())
     out += fmt::format("<p class=\"note\">{}</p>\n", sentence(note));
   for (const AnswerPair& pair : report.answers)
-    out += spoken(pair.prompt, {{"before", pair.before.empty() ? "–" : pair.before},
-                                {"after", pair.after.empty() ? "–" : pair.after}});
+    out += transcript(pair.prompt, {{"before", pair.before.empty() ? "–" : pair.before},
+                                    {"after", pair.after.empty() ? "–" : pair.after}});
   return out;
 }
 

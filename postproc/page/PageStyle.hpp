@@ -59,8 +59,8 @@ dl div { display: grid; grid-template-columns: 9.5rem minmax(0, 1fr); gap: .8rem
   border-bottom: 1px solid var(--rule); }
 dt { color: var(--faint); }
 dd { margin: 0; overflow-wrap: anywhere; }
-.spoken { margin: 1.4rem 0; } .spoken p { font-weight: 600; margin: 0; }
-.spoken p, .spoken dd { white-space: pre-wrap; } .spoken dl { margin: .2rem 0; max-width: 76ch; }
+.transcript { margin: 1.4rem 0; } .transcript p { font-weight: 600; margin: 0; }
+.transcript p, .transcript dd { white-space: pre-wrap; } .transcript dl { margin: .2rem 0; max-width: 76ch; }
 details { margin: .8rem 0; }
 summary { cursor: pointer; }
 .warning { border-left: 4px solid #E69F00; padding: .2rem 0 .2rem .9rem; }
