@@ -1,5 +1,5 @@
 #pragma once
-/// \file Horizontal bars, in one piece or stacked, with intervals and names of any length.
+/// \file Horizontal bars, plain or stacked, with error bars and labels of any length.
 
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct Bar {
   std::string label;
   std::vector<Segment> segments;
   std::optional<ErrorBar> interval;  ///< of the whole bar
-  std::string note;                  ///< behind the bar
+  std::string note;                  ///< text after the bar
   BarStatus status = BarStatus::complete;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Boxes beside each other: the spread of a ratio on each rank.
+/// \file Box plots side by side.
 
 #include <array>
 #include <string>
@@ -25,7 +25,7 @@ struct BoxChart {
   std::string limit_name;
 
   /// Boxes from the 25th to the 75th percentile with the median, whiskers from the 5th to the 95th.
-  /// The axis shows what there is: it is of a ratio.
+  /// The axis is fitted to the data and does not start at zero.
   Drawing drawing() const;
 };
 

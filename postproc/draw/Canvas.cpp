@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kTitleSize = 17, kSubtitleSize = 13;
 constexpr double kBold = 1.12;  ///< how much wider bold text is
-/// Encloses a position; quoted() lets no control character through, so no text can hold it.
+/// Encloses a position; quoted() removes control characters, so that no text contains it.
 constexpr char kPlace = '\x01';
 
 const char* name_of(Align align) {

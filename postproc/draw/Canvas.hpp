@@ -6,7 +6,7 @@
 
 namespace multicard::post {
 
-/// How wide `text` will about be; fonts differ by a few per cent.
+/// Approximate width of `text`; fonts differ by a few per cent.
 double text_width(const std::string& text, double font_size);
 
 /// `text` in lines no wider than `width`, broken at blanks.
@@ -37,7 +37,7 @@ struct ErrorBar {
 struct ShownInterval {
   double at = 0;  ///< on the other axis
   double low = 0, high = 0;
-  bool cut_low = false, cut_high = false;  ///< it goes on beyond
+  bool cut_low = false, cut_high = false;  ///< it continues beyond this end
 };
 enum class Along { x, y };
 
@@ -48,7 +48,7 @@ struct Drawing {
   double head_height = 0;  ///< pixels that title and subtitle take on top
 };
 
-/// \name The whole script that draws it: for a page of any theme, and black on nothing for paper
+/// \name The whole script that draws it: for a page of any theme, and black on transparent for paper
 /// @{
 std::string svg_script(const Drawing& drawing);
 std::string pdf_script(const Drawing& drawing);
@@ -75,7 +75,7 @@ class Canvas {
   void area(const Area& area);
   /// A line of gnuplot before the plot command.
   void command(const std::string& line);
-  /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` become its data block.
+  /// One element of the plot command, e.g. "$d1 using 1:2 with lines"; `data` becomes its data block.
   void plot(const std::string& element, const std::vector<std::vector<double>>& data);
   /// Lines along an axis that end in a stroke, or in an arrow where the interval has been cut.
   void intervals(const std::vector<ShownInterval>& shown, Along along, const std::string& colour);

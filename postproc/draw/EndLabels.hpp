@@ -24,7 +24,7 @@ enum class Markers { on, off };
 /// Moves labels apart, keeping their order, within the area's height.
 void push_apart(std::vector<EndLabel>& labels, const Area& area);
 
-/// Draws each behind a piece of its line.
+/// Draws each label after a short piece of its line.
 void draw_labels(Canvas& canvas, const std::vector<EndLabel>& labels, Markers markers, const Area& area);
 
 }  // namespace multicard::post

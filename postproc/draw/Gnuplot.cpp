@@ -18,7 +18,7 @@ namespace {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-/// Files rather than pipes: whatever the sizes, neither side waits for the other.
+/// Files rather than pipes: whatever the sizes, neither process blocks.
 File scratch_file() {
   File file(std::tmpfile(), &std::fclose);
   if (!file) throw EnvironmentError("cannot create a temporary file", system_error_text(errno), "Check TMPDIR.");

@@ -5,8 +5,8 @@
 
 namespace multicard::post {
 
-/// Runs scripts. No shell takes part: the script goes to standard input, and what it plots comes back from standard
-/// output, so that no file name ever stands in a script.
+/// Runs scripts without a shell: the script goes to standard input, and what it plots comes back from standard
+/// output, so that scripts contain no file names.
 class Gnuplot {
  public:
   /// \param program name to look up in PATH, or a path

@@ -12,7 +12,7 @@ namespace multicard::post {
 namespace {
 
 constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kLineHeight = 16, kGap = 2, kLabelWidth = 190;
-constexpr double kDark = 0.75;  ///< from here on text on the cell is white
+constexpr double kDark = 0.75;  ///< cells of at least this shade have white text
 
 double label_room(const HeatMap& map) {
   double widest = 0;
@@ -22,7 +22,7 @@ double label_room(const HeatMap& map) {
   return widest + 12;
 }
 
-/// The lines above each column.
+/// The lines of each column's header.
 std::vector<std::vector<std::string>> heads_of(const HeatMap& map, double width) {
   std::vector<std::vector<std::string>> heads;
   for (const std::string& column : map.columns)
@@ -83,7 +83,7 @@ Drawing HeatMap::drawing() const {
     draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);
   const double bottom = top + static_cast<double>(rows.size()) * kRowHeight;
   canvas.area({left, top, Canvas::kWidth - 1, bottom});
-  // Everything is drawn by hand; gnuplot wants something to plot all the same.
+  // All of it is labels and rectangles, but gnuplot requires something to plot.
   canvas.command("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]");
   canvas.plot("NaN notitle", {});
   return canvas.finished(bottom + 6);

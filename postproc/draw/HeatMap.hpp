@@ -1,5 +1,5 @@
 #pragma once
-/// \file A table of numbers whose background says how large they are.
+/// \file A heat map: a table whose cells are shaded by value.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace multicard::post {
 
-/// From white over Okabe and Ito's blue: 0 is #FFFFFF, 1 is #0072B2.
+/// From white (0) to Okabe and Ito's blue, #0072B2 (1).
 std::string shade_of(double value);
 
 enum class HeatCellKind { value, failed, absent };

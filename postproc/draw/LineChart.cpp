@@ -17,7 +17,7 @@ constexpr double kPlotHeight = 290;
 constexpr double kLabelWidth = 150;
 constexpr double kSpread = 1.12;  ///< room beside the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
-constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same of linear_values, in shares of the width
+constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
 constexpr const char* kIdeal = "ideal";
 
 struct Range {
@@ -52,7 +52,7 @@ Range x_range(const LineChart& chart) {
   return {0, std::max(largest, 1.0), whole_step};
 }
 
-/// Intervals are cut at a quarter above the largest value: those of two repeats can reach anywhere.
+/// Intervals are cut at a quarter above the largest value: those of two repeats can be very wide.
 Range y_range(const LineChart& chart, double last_x) {
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
@@ -90,7 +90,7 @@ std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double 
   return labels;
 }
 
-/// High enough for all labels one below the other.
+/// Large enough for all labels below each other.
 double plot_height(const LineChart& chart) {
   double labels = chart.ideal ? 2 * EndLabel{{kIdeal}, 0, std::nullopt}.half_height() : 0;
   for (const Series& series : chart.series)
@@ -125,7 +125,7 @@ double tick_room(const Range& y) {
   return widest + 16;
 }
 
-/// The dashed line of what would be perfect, between the first and the last count.
+/// The dashed ideal curve between the first and the last tick.
 void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
   if (!chart.ideal) return;
   constexpr int kPieces = 64;
@@ -174,7 +174,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
       bars.push_back({at(point.x), std::max(interval->low, y.low), std::min(interval->high, y.high),
                       interval->low<y.low, interval->high> y.high});
   }
-  // On the bottom line a cross would be half hidden.
+  // On the axis a cross would be half hidden.
   for (const Point& point : series.crosses)
     crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
   canvas.intervals(bars, Along::y, kColours[style]);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Lines with markers, error bars and names at their ends.
+/// \file Lines with markers, error bars and labels at their ends.
 
 #include <functional>
 #include <optional>
@@ -38,7 +38,7 @@ struct LineChart {
   Markers markers = Markers::on;
   double least_step = 0;                ///< between ticks of a fitted axis
   std::vector<double> ticks;            ///< of log2_counts and linear_values, ascending
-  std::function<double(double)> ideal;  ///< what would be perfect, dashed; may be empty. Needs ticks
+  std::function<double(double)> ideal;  ///< the ideal curve, dashed; may be empty. Needs ticks
 
   /// Names stand at the line ends, pushed apart where they would touch.
   Drawing drawing() const;

@@ -15,9 +15,9 @@ inline constexpr std::array<int, 7> kMarkers{7, 5, 9, 13, 11, 15, 6};
 inline constexpr std::array<const char*, 7> kDashes{"1",      "(8,4)",         "(2,3)", "(10,3,2,3)",
                                                     "(14,4)", "(6,2,2,2,2,2)", "(4,4)"};
 inline constexpr const char* kFailed = "#D55E00";
-/// What themed() turns into the text colour of the page, faintly.
+/// themed() replaces it by a faint version of the page's text colour.
 inline constexpr const char* kFaint = "#010203";
-/// What stands in its place on paper.
+/// Its replacement on paper.
 inline constexpr const char* kFaintOnPaper = "#5F6368";
 
 }  // namespace multicard::post

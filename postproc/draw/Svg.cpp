@@ -61,13 +61,13 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
         "stroke='currentColor' stroke-opacity='0.15'"}}};
   for (const auto& [what, by] : kReplacements)
     replace_all(svg, what, by);
-  // gnuplot whites out the line under error bars.
+  // gnuplot draws white over the line under error bars.
   svg = std::regex_replace(svg, std::regex("<use [^>]*color='white'/>\\s*"), "");
   // The cross of failed runs must be as heavy as a line.
   svg = std::regex_replace(svg, std::regex("stroke-width='[0-9.]+'( stroke='currentColor' d='M-1,-1 L1,1 M1,-1 )"),
                            "stroke-width='0.45'$1");
   svg = std::regex_replace(svg, std::regex("<g [^>]*>\\s*</g>\\s*"), "");
-  // What SVG assumes anyway, said hundreds of times.
+  // SVG's defaults, repeated hundreds of times.
   svg = std::regex_replace(
       svg, std::regex(" stroke-width=\"1.00\"| stroke-linecap=\"butt\"| stroke-linejoin=\"miter\""), "");
   return head + svg;

@@ -1,13 +1,13 @@
 #pragma once
-/// \file gnuplot's SVG made fit for a page with light and dark themes.
+/// \file Adapts gnuplot's SVG to a page with light and dark themes.
 
 #include <string>
 
 namespace multicard::post {
 
-/// What gnuplot's svg terminal wrote, without fixed size and background, black as currentColor (kFaint as a fainter
+/// The output of gnuplot's svg terminal without fixed size and background, black as currentColor (kFaint as a fainter
 /// one), grid lines faint, names of its definitions made unique by `id` (several figures share a page), font left to
-/// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError for what is not an SVG.
+/// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError if it is not an SVG.
 std::string themed(std::string svg, const std::string& id, const std::string& title);
 
 /// A themed SVG with the top `height` pixels cut off.

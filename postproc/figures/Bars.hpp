@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the bar charts of cells share.
+/// \file Helpers of the bar charts of cells.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ inline constexpr std::size_t kMostBars = 18;
 /// "phases", "phases-2", … for number 0, 1, …
 std::string numbered(const std::string& id, int number);
 
-/// What a cell is called beside others of `cells`: only what differs, if anything does.
+/// The label of a cell among `cells`: only what differs, if anything does.
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells);
 
 /// The bar of a cell that did not complete.

@@ -54,8 +54,7 @@ std::string rate_title(const Study& study, const LengthEffect& effect) {
   const auto [least, most] = std::minmax_element(effect.cells.begin(), effect.cells.end(), by_rate);
   if (!significantly_different((*least)->rate, (*most)->rate))
     return fmt::format("The rates of the data sets do not differ significantly on {}", counted(effect.ranks, "rank"));
-  return fmt::format("{} goes at {} times the rate of {} on {}",
-                     study.configurations[(*most)->configuration].full_label(),
+  return fmt::format("{} has {} times the rate of {} on {}", study.configurations[(*most)->configuration].full_label(),
                      significant((*most)->rate.value / (*least)->rate.value, 3),
                      study.configurations[(*least)->configuration].full_label(), counted(effect.ranks, "rank"));
 }
@@ -97,7 +96,7 @@ void add_data_set_figures(const Study& study, std::vector<Figure>& figures) {
   add_bars(
       study,
       {"data_sets-time", "milliseconds per step", [](const Cell& cell) { return in_milliseconds(cell.step_time); }},
-      time_title(study, last), "Of the slowest rank. Lengths, padding and imbalance stand in the table.", figures);
+      time_title(study, last), "Of the slowest rank. Lengths, padding and imbalance are in the table.", figures);
   add_bars(study, {"data_sets-rate", study.rate_unit(), [](const Cell& cell) { return cell.rate; }},
            rate_title(study, last), "Tokens of the input: padding does not count.", figures);
 }

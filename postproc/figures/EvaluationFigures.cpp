@@ -32,7 +32,7 @@ std::vector<std::string> column_names(const EvaluationReport& report) {
   return names;
 }
 
-/// Every class with its counts; shades are roots of the shares of the row, so that few mistakes are seen too.
+/// Every class with its counts; shades are roots of the shares of the row, so that rare mistakes are visible.
 HeatMap small_map(const EvaluationReport& report) {
   HeatMap map;
   map.columns = column_names(report);
@@ -52,7 +52,7 @@ HeatMap small_map(const EvaluationReport& report) {
   return map;
 }
 
-/// Too many classes for numbers: a square a pair, in a few shades.
+/// For too many classes for numbers: one square per pair, in a few shades.
 struct LargeMap {
   std::string title, subtitle;
   const EvaluationReport& report;

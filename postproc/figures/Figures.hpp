@@ -18,9 +18,9 @@ enum class Section { study, phases, memory, ranks, learning };
 struct Figure {
   std::string id;  ///< file name without .svg
   Section section = Section::study;
-  std::string heading;  ///< what it stands under, with the figures before and after it that have the same; may be empty
-  std::string title;    ///< a statement computed from the data
-  std::string subtitle;  ///< of what
+  std::string heading;   ///< shared by consecutive figures; may be empty
+  std::string title;     ///< a statement computed from the data
+  std::string subtitle;  ///< what was measured
   std::string caption;   ///< one or two sentences computed from the data
   Drawing drawing;
   std::string svg;          ///< after draw()
@@ -34,7 +34,7 @@ Figure figure_of(const std::string& id, Section section, const Chart& chart, con
   return {id, section, heading, chart.title, chart.subtitle, caption, chart.drawing(), {}, {}, {}};
 }
 
-/// Two axes of a heat map: across and down. An axis is called by its deck path, its last component, or "ranks".
+/// Two axes of a heat map: across and down. An axis is named by its deck path, its last component, or "ranks".
 using HeatAxes = std::pair<std::string, std::string>;
 
 /// All figures that the data support, not yet drawn; with the ids of its study before theirs. The heat map is of `heat`
@@ -43,7 +43,7 @@ std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxe
 
 enum class Formats { svg, svg_and_pdf };
 
-/// Fills in the SVGs of each, and the PDFs. Throws EnvironmentError when gnuplot fails.
+/// Fills in the SVGs and PDFs. Throws EnvironmentError when gnuplot fails.
 void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats = Formats::svg);
 
 /// \name One kind each; used by plan_figures()
@@ -63,9 +63,9 @@ void add_learning_figures(const Study& study, std::vector<Figure>& figures);
 void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures);
 /// @}
 
-/// What the figures of whole configurations stand under.
+/// The heading of figures of whole configurations.
 inline constexpr const char* kSideBySide = "Configurations side by side";
-/// What the figures of single options stand under.
+/// The heading of figures of single options.
 inline constexpr const char* kOptionEffect = "Effect of each option";
 
 /// The confusion matrix of a run with an evaluation; nothing where it has too many classes to be read.

@@ -17,7 +17,7 @@ namespace multicard::post {
 namespace {
 
 constexpr std::size_t kMostColumns = 8, kMostRows = 24, kMostMaps = 6;
-constexpr double kLeastRange = 1.5;  ///< of the shades: what differs by little must not look as if it were much
+constexpr double kLeastRange = 1.5;  ///< of the shades: small differences must not look large
 constexpr const char* kRanks = "ranks";
 
 /// One direction of the map: its key ("ranks" or that of an axis) and the values in order.
@@ -63,13 +63,13 @@ bool counts(const Cell& cell) {
   return cell.status == CellStatus::complete && cell.rate.known();
 }
 
-/// What a map keeps fixed, since rates of different work do not compare, and the cells of that kind by column and row.
+/// The settings that a map keeps fixed, since rates of different work are not comparable, and its cells.
 struct Map {
   std::string fixed;
   std::vector<const Cell*> cells;
 };
 
-/// A map for each kind of the work that neither direction says.
+/// One map for each kind of work, apart from the two axes of the map.
 std::vector<Map> maps_of(const Study& study, const Direction& across, const Direction& down) {
   std::vector<Map> maps;
   const bool over_ranks = across.key == kRanks || down.key == kRanks;
@@ -154,8 +154,8 @@ Grid grid_of(const Study& study, const Map& map, const Direction& across, const 
 
 std::string caption_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
   return fmt::format(
-      "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; intervals stand in "
-      "the table of configurations.",
+      "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; the table of "
+      "configurations has the intervals.",
       significant(grid.most->rate.value / grid.least->rate.value, 3), significant(grid.least->rate.value, 3),
       study.rate_unit(), setting_label(down.key, value_of(study, *grid.least, down.key)),
       setting_label(across.key, value_of(study, *grid.least, across.key)));

@@ -68,7 +68,7 @@ std::string curve_label(const Study& study, const Cell& cell, const std::vector<
   return all_same(cells, &Cell::ranks) ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
 }
 
-/// What does not differ between them, of their ranks.
+/// ", 8 ranks" where all cells have the same number.
 std::string common_ranks(const std::vector<const Cell*>& cells) {
   return all_same(cells, &Cell::ranks) ? ", " + counted(cells[0]->ranks, "rank") : std::string();
 }
@@ -131,7 +131,7 @@ const Evaluation kAccuracy{"eval_accuracy", "Test accuracy reaches", "The highes
 const Evaluation kLoss{"eval_loss", "Test loss falls to", "The lowest is", "test loss",
                        [](double a, double b) { return a < b; }};
 
-/// Whether there was more than one evaluation to draw a line through.
+/// Returns whether there was more than one evaluation, which a line needs.
 bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, const Evaluation& evaluation,
                     const std::string& suffix, std::vector<Figure>& figures) {
   const std::vector<const Cell*> cells = cells_to_draw(study, group, evaluation.metric);
@@ -155,7 +155,7 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   return true;
 }
 
-/// What became of the loss scale over several runs.
+/// The loss scale over several runs.
 struct ScaleHistory {
   std::int64_t num_steps = 0, num_skipped = 0;
   double low = INFINITY, high = -INFINITY;
@@ -225,14 +225,14 @@ void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures) {
     };
     std::erase_if(cells, too_short);
     if (cells.empty()) continue;
-    return add_loss_scale(study, group, cells, figures);  // other work looks alike
+    return add_loss_scale(study, group, cells, figures);  // other work looks the same
   }
 }
 
 void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
   int number = 0;
   const auto groups = study.comparable();
-  if (groups.size() > kMostGroups) return;  // such a study is about time
+  if (groups.size() > kMostGroups) return;  // such a study compares times
   for (const auto& group : groups) {
     const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
     add_loss(study, group, suffix, figures);

@@ -21,7 +21,7 @@ std::set<std::string> values_in(const std::vector<Line>& lines, const std::strin
   return values;
 }
 
-/// The setting with the fewest values, but more than one: parting by it keeps the most lines together.
+/// The setting with the fewest values, but more than one: splitting by it keeps the most lines together.
 std::string best_parting(const std::vector<Line>& lines) {
   std::string best;
   std::size_t fewest = 0;

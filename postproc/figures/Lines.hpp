@@ -16,7 +16,7 @@ struct Line {
   std::vector<std::pair<double, const Cell*>> points;  ///< by the value on the axis, ascending
 };
 
-/// The number that an axis' value is; NaN for what is none.
+/// The value of an axis as a number; NaN if it is none.
 double number_of(const std::string& value);
 
 /// Whether all values of the axis are numbers.
@@ -25,10 +25,11 @@ bool is_numeric(const Axis& axis);
 /// The lines along the numeric axis `key` with at least two cells each, in the order of the study.
 std::vector<Line> lines_along(const Study& study, const std::string& key);
 
-/// `lines` in panels of at most `most`, parted by as few settings as do.
+/// `lines` in panels of at most `most`, split by as few settings as possible.
 std::vector<std::vector<Line>> panels_of(const std::vector<Line>& lines, std::size_t most);
 
-/// What tells `line` from the others of its panel, "fp16, 4 ranks"; what they have in common where nothing does.
+/// What distinguishes `line` from the others of its panel, "fp16, 4 ranks"; what they have in common where nothing
+/// does.
 std::string label_of(const Line& line, const std::vector<Line>& panel);
 
 /// What the lines of a panel have in common, of the settings that differ elsewhere in the study; may be empty.

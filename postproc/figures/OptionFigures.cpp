@@ -63,7 +63,7 @@ std::string caption_of(const std::vector<OptionEffect>& effects) {
   return fmt::format("{}{}{}", exclusion_text(decided, static_cast<long>(effects.size())),
                      fmt::format(" {} compared{}.", counted_pairs(num_pairs, "runs"), unfinished),
                      effects.front().ratio.basis == Basis::cells
-                         ? " Cells were run once: the intervals hold how cells differ, not how runs do."
+                         ? " Cells were run once: the intervals cover variation between cells, not between runs."
                          : "");
 }
 

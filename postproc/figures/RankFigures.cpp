@@ -96,7 +96,7 @@ void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   std::vector<const Cell*> cells;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
     if (const Cell* cell = largest(study, i); cell && cell->ranks > 1) cells.push_back(cell);
-  // Where there are many, those with stragglers and with the widest spread are worth a look.
+  // Where there are many, those with stragglers and with the widest spread come first.
   std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
     return std::pair(b->stragglers.size(), b->rank_spread) < std::pair(a->stragglers.size(), a->rank_spread);
   });

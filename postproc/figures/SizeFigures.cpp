@@ -62,7 +62,7 @@ std::vector<std::size_t> styles_of(const Study& study, const std::vector<Line>& 
   return styles;
 }
 
-/// A figure under way: the panel, the axis, and what is said below it.
+/// A figure being made: the panel, the axis and the texts.
 struct SizeFigure {
   const Study& study;
   const std::string& key;
@@ -134,7 +134,7 @@ const Cell& cell_at(const Line& line, double x) {
           })->second;
 }
 
-/// How much more time the larger work takes, beside how much larger it is.
+/// How the time grows with the size of the work.
 std::string growth_sentence(const SizeFigure& figure, const Line& line, double last) {
   const auto first =
       std::find_if(line.points.begin(), line.points.end(), [](const auto& point) { return counts(*point.second); });
@@ -176,7 +176,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
       figure_of(id, Section::study, chart, caption + not_significantly_slower(figure, *best, last), figure.heading()));
 }
 
-/// From which size on ranks pay, of the line with the most ranks.
+/// From which size on ranks are efficient, for the line with the most ranks.
 std::string efficient_from(const SizeFigure& figure, const Line& line) {
   for (std::size_t i = 0; i < line.points.size(); ++i) {
     const bool from_here = std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostFigures = 3;
 constexpr std::size_t kMostPhaseGroups = 2;
 
-/// Of the phases of a step, in the order of kPhaseNames. Waiting is warm, working is cool.
+/// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
 constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
                                                    "#D55E00", "#009E73", "#999999"};
 /// Text on a filled area of kPhaseColours.

@@ -13,7 +13,7 @@ namespace multicard::post {
 
 namespace {
 
-/// A header with a value for each run, so that the two cannot fall apart.
+/// A header and a value, kept together so that they cannot get out of step.
 struct Column {
   std::string name;
   std::string value;
@@ -64,13 +64,13 @@ std::vector<std::string> axis_keys(const Collection& collection) {
   return keys;
 }
 
-/// As a deck path, or what the run says of itself: the axes of one study are fixed in another.
+/// By deck path, or the run's own attribute: the axes of one study are fixed in another.
 std::string known_setting(const RunReport& run, const std::string& key) {
   const std::string value = setting(run, key);
   return value.empty() ? setting(run, short_key(key)) : value;
 }
 
-/// A head from the first line's columns, and a line each.
+/// The header from the columns, then the lines.
 std::string csv_of(const std::vector<std::vector<Column>>& lines) {
   std::string head, body;
   for (const std::vector<Column>& line : lines) {

@@ -22,10 +22,10 @@ struct HtmlTable {
   std::vector<std::vector<HtmlCell>> rows;
 };
 
-/// A table that scrolls sideways by itself and sorts by a click on a column's head.
+/// A table that scrolls horizontally and is sorted by a click on a column's header.
 std::string table(const HtmlTable& table);
 
-/// Text in which a number and its per cent sign stay together.
+/// Text with no line break between a number and its per cent sign.
 std::string sentence(const std::string& text);
 
 /// <ul> of sentences.
@@ -43,7 +43,7 @@ std::string name_value_table(const std::vector<std::pair<std::string, std::strin
 /// A prompt, and below it names and answers, with their line breaks.
 std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers);
 
-/// A folded part.
+/// A collapsed section.
 std::string folded(const std::string& summary, const std::string& html);
 
 /// <pre> of the text.

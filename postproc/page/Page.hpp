@@ -9,7 +9,7 @@
 
 namespace multicard::post {
 
-/// What the page says beside the data.
+/// What the page shows besides the data.
 struct PageNotes {
   std::string made_by;                ///< "multicard-post 0.1.0"
   std::vector<std::string> warnings;  ///< what a reader must know first

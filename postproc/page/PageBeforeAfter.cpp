@@ -23,7 +23,7 @@ std::string interval_text(const Estimate& share) {
   return fmt::format("{:.1f} to {:.1f} %", 100 * share.interval->low, 100 * share.interval->high);
 }
 
-/// What so few questions can tell; empty without two scores.
+/// The intervals and whether they overlap; empty without two scores.
 std::string questions_note(const TuningReport& report) {
   const Estimate before = share_of(report.exact_match.before, report.questions.before);
   const Estimate after = share_of(report.exact_match.after, report.questions.after);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Data sets beside each other, in the report.
+/// \file The comparison of data sets in the report.
 
 #include <string>
 

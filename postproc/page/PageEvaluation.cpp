@@ -42,7 +42,7 @@ HtmlTable classes_table(const EvaluationReport& report) {
 }
 
 HtmlTable confused_table(const EvaluationReport& report, std::size_t most) {
-  HtmlTable out{"What is confused most.", {"is", "taken for", "samples", "share of the class"}, {}};
+  HtmlTable out{"The most frequent confusions.", {"is", "taken for", "samples", "share of the class"}, {}};
   for (const ConfusionCount& entry : mistakes(report)) {
     if (out.rows.size() == most) break;
     const double share = share_of_row(report, entry);

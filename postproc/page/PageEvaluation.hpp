@@ -6,7 +6,7 @@
 
 namespace multicard::post {
 
-/// A line a class, in the order of the classes, recall with its interval.
+/// One line per class, in the order of the classes, recall with its interval.
 HtmlTable classes_table(const EvaluationReport& report);
 
 /// The pairs of classes that are confused most, at most `most` of them; without rows where nothing is confused.

@@ -71,7 +71,7 @@ std::string figures_of(const std::vector<Source>& sources, const std::vector<Fig
   return out;
 }
 
-/// What `part` says of each study, below the study's title where there are several.
+/// `part` of each study, below the study's title where there are several.
 std::string each_study(const Collection& collection, const std::function<std::string(std::size_t)>& part) {
   std::string out;
   for (std::size_t i = 0; i < collection.studies.size(); ++i) {
@@ -233,7 +233,7 @@ std::string provenance_html(const Collection& collection) {
   }
   if (num_runs > 1)
     out +=
-        "<p class=\"note\">The decks of the other runs differ by the settings in the table of runs; each stands in "
+        "<p class=\"note\">The decks of the other runs differ by the settings in the table of runs; each is in "
         "the results file.</p>\n";
   return out;
 }

@@ -8,7 +8,7 @@
 
 namespace multicard::post {
 
-/// \name Over all studies; with the study's title before what each has to say, where there are several
+/// \name Over all studies; where there are several, each part below the title of its study
 /// @{
 std::string answer_html(const Collection& collection);
 /// Empty when no study varied anything.

@@ -19,7 +19,7 @@ namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-/// What a reader asks about first. Those with a point are of the deck, which holds what suits the task and method only.
+/// The most important settings. Those with a point are looked up in the deck, which has only what applies to the task.
 constexpr std::array kSettings{"task",
                                "model",
                                "model_dtype",
@@ -62,13 +62,13 @@ std::string steps_text(const Study& study) {
   return join(parts, "; ");
 }
 
-/// What a run says of itself, or its deck where `key` is a path. Pinned memory means nothing without a GPU.
+/// The attribute of a run, or a value of its deck where `key` is a path. Pinned memory has no meaning without a GPU.
 std::string value_of(const RunReport& run, const std::string& key) {
   if (key == "pin_memory" && setting(run, "device").starts_with("cpu")) return {};
   return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
 }
 
-/// 4e-05 and 4.0e-5 are one value, whichever way decks write it.
+/// 4e-05 and 4.0e-5 are the same value.
 bool same_value(const std::string& a, const std::string& b) {
   if (a == b) return true;
   char *end_of_a = nullptr, *end_of_b = nullptr;

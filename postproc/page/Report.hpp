@@ -1,5 +1,5 @@
 #pragma once
-/// \file What multicard-post leaves behind.
+/// \file Writes the report and its files.
 
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ struct ReportOptions {
   Formats formats = Formats::svg;
 };
 
-/// Where the report of `file` goes unless told: beside it, if it is called results.h5; for any other file into a folder
-/// beside it with its name, eval_report for eval.h5, so that the report of the run stays.
+/// The default folder of the report of `file`: beside it, if it is called results.h5; for any other file into a folder
+/// beside it with its name, eval_report for eval.h5, so that the report of the run is kept.
 std::string default_folder(const std::string& file);
 
 /// Writes report.html, a .svg (and .pdf) for each figure, runs.csv, cells.csv, options.csv and summary.json into

@@ -37,7 +37,7 @@ std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
   return out;
 }
 
-/// \param is_short  without the intervals of what follows from the rate
+/// \param is_short  without the intervals of speedup and efficiency
 TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short) {
   const auto ratio = [&](Estimate value) {
     if (is_short) value.interval.reset();
@@ -71,8 +71,8 @@ std::string interval_note(const Study& study) {
   if (steps)
     parts.emplace_back(repeats
                            ? "with one repeat over the steps of that run"
-                           : "in parentheses the 95 % interval over the steps of one run, which leaves out how runs "
-                             "differ");
+                           : "in parentheses the 95 % interval over the steps of one run, which excludes run-to-run "
+                             "variation");
   if (none) parts.emplace_back("no interval under 6 measured steps");
   return join(parts, "; ");
 }

@@ -12,11 +12,11 @@ namespace multicard::post {
 
 /// \name Comma-separated values (RFC 4180); numbers that are not known are empty fields
 /// @{
-/// One line a run: where it is from, axes, ranks, status, and every number of docs/report.md.
+/// One line per run: its file, axes, ranks, status, and every number of docs/report.md.
 std::string runs_csv(const Collection& collection);
-/// One line a configuration and number of ranks, with intervals; failed ones too.
+/// One line per configuration and number of ranks, with intervals; failed ones too.
 std::string cells_csv(const Collection& collection);
-/// One line an option: its effect against the baseline value.
+/// One line per option: its effect against the baseline value.
 std::string options_csv(const Collection& collection);
 /// @}
 
@@ -30,7 +30,7 @@ std::string summary_json(const Collection& collection);
 /// \param columns  width of the terminal; unlimited where it is not given
 std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns = std::nullopt);
 
-/// What the intervals of this study are, in one line: over steps, over repeats, or none.
+/// What the intervals of this study cover, in one line: over steps, over repeats, or none.
 std::string interval_note(const Study& study);
 
 }  // namespace multicard::post

@@ -42,7 +42,7 @@ std::string line_of(const Row& row, const Widths& widths) {
   return line + "\n";
 }
 
-/// The rows with their first cells on lines of their own, once where several rows in turn have the same.
+/// The rows with their first cells on lines of their own, once for consecutive rows that have the same.
 std::string stacked(const std::vector<Row>& rows, std::size_t columns) {
   std::vector<Row> numbers = rows;
   for (Row& row : numbers)
@@ -56,7 +56,7 @@ std::string stacked(const std::vector<Row>& rows, std::size_t columns) {
   return out;
 }
 
-/// Takes columns out of `rows` until they fit, and returns the headers of those.
+/// Removes columns from `rows` until they fit, and returns their headers.
 std::vector<std::string> leave_out(std::vector<Row>& rows, std::vector<std::size_t> expendable, std::size_t columns) {
   std::vector<std::string> names;
   const auto is_too_wide = [&] {

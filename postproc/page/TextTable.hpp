@@ -13,10 +13,10 @@ struct TextTable {
 
   std::vector<Row> rows;                ///< the first holds the column headers; all of the same length
   std::vector<Row> short_rows;          ///< the same cells without their intervals; empty: there are no shorter ones
-  std::vector<std::size_t> expendable;  ///< columns that a narrow terminal may lose, the first first
+  std::vector<std::size_t> expendable;  ///< columns to leave out on a narrow terminal, in this order
 };
 
-/// The rows with the first column to the left and the others to the right.
+/// The rows with the first column aligned to the left and the others to the right.
 ///
 /// Where that is wider than `columns`, first cells have a line of their own above the others (one for rows in turn that
 /// have the same), cells have their short form, and as many expendable columns as necessary are left out; a last line

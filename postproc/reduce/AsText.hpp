@@ -1,5 +1,5 @@
 #pragma once
-/// \file Attributes of any type as text.
+/// \file Attribute values of any type as text.
 
 #include <cstdint>
 #include <string>

@@ -23,7 +23,7 @@ std::string range_text(const Estimate& estimate, int digits) {
   const bool is_share = estimate.basis == Basis::none;  // between 0 and 1, so that an end at 0 says something
   if (!is_share && estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
   std::string low, high;
-  // Ends that read the same say nothing.
+  // More digits where both ends would be printed alike.
   for (int more = digits; more < digits + 3 && low == high; ++more) {
     low = alike(estimate.interval->low, estimate.value, more);
     high = alike(estimate.interval->high, estimate.value, more);

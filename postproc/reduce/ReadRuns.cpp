@@ -21,7 +21,7 @@ namespace multicard::post {
 
 namespace {
 
-/// "node1 ×4, node2 ×4" of a name a rank.
+/// "node1 ×4, node2 ×4", given one name per rank.
 std::string with_counts(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (auto name = names.begin(); name != names.end(); ++name) {
@@ -32,10 +32,10 @@ std::string with_counts(const std::vector<std::string>& names) {
   return join(parts, ", ");
 }
 
-/// By what tells a run from every other: the file that held it first.
+/// Hashes that identify runs, with the file that held each run first.
 using Fingerprints = std::map<std::size_t, std::string>;
 
-/// Times in nanoseconds never agree by chance; a run without any is known by its name and its file's birth.
+/// Times in nanoseconds never agree by chance; a run without any is identified by its name and its file's creation.
 std::size_t fingerprint(const Source& source, const RunData& run) {
   std::string text = run.summary.status + "\n" + run.summary.error;
   for (const auto& [key, value] : run.summary.text)
@@ -133,9 +133,9 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
       if (!report.evaluation || report.measured()) out.timed.push_back(std::move(report));
     }
     for (const auto& [where, number] : repeated)
-      out.notices.push_back(fmt::format("{} of '{}' {} in '{}' already and {} only once.",
+      out.notices.push_back(fmt::format("{} of '{}' {} already in '{}' and {} counted only once.",
                                         counted(static_cast<long>(number), "run"), source.path,
-                                        number == 1 ? "stands" : "stand", where, number == 1 ? "counts" : "count"));
+                                        number == 1 ? "is" : "are", where, number == 1 ? "is" : "are"));
     out.sources.push_back(source);
   }
   const auto is_quick = [](const RunReport& run) { return run.is_quick; };

@@ -1,5 +1,5 @@
 #pragma once
-/// \file From results files to reduced runs.
+/// \file Reads results files and reduces each of their runs.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace multicard::post {
 
-/// What results files hold, run by run. Runs name their files by the index in `sources`.
+/// The contents of results files, run by run; RunReport::source is an index into `sources`.
 struct RunsOfFiles {
   std::vector<Source> sources;
   std::vector<RunReport> timed;
@@ -18,10 +18,10 @@ struct RunsOfFiles {
   std::vector<std::string> notices;  ///< what a reader must know before anything else
 };
 
-/// Who wrote `file`.
+/// Who wrote `file`, where and how.
 Source source_of(const ResultsFile& file);
 
-/// Reads and reduces all runs of all files. A run that an earlier file held already (a file given twice, or its copy)
+/// Reads and reduces all runs of all files. A run that an earlier file already held (a file given twice, or a copy)
 /// counts once, and a notice says so. Throws DataError for what is not a results file or holds no run.
 RunsOfFiles read_runs(const std::vector<std::string>& paths);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file From what a results file holds to the numbers of the report.
+/// \file Reduces the recorded data of a run to the numbers of the report.
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What `multicard eval` left, as the report shows it.
+/// \file Reduces what `multicard eval` recorded.
 
 #include <optional>
 
@@ -8,7 +8,7 @@
 namespace multicard::post {
 
 /// The tables evaluation/classes and evaluation/confusion, or the scores of a language model, which are attributes;
-/// nothing for a run that was not evaluated so. Throws DataError when a table lacks a column, or a count names a class
+/// nothing for a run that was not evaluated. Throws DataError when a table lacks a column, or a count names a class
 /// that is not there.
 std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary);
 

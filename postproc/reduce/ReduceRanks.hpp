@@ -1,5 +1,5 @@
 #pragma once
-/// \file Ranks beside each other: own times, their spread, stragglers.
+/// \file Compares ranks: own times, their spread, stragglers.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace multicard::post {
 
-/// Fills rank_reports and rank_spread of `report` from the measured steps, of which there must be one.
+/// Fills rank_reports and rank_spread of `report` from the measured steps, of which there must be at least one.
 void reduce_ranks(const RunData& run, const std::vector<std::size_t>& measured, RunReport& report);
 
 }  // namespace multicard::post

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the tokens of a run's batches are like.
+/// \file Token counts of a run's batches.
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace multicard::post {
 
-/// Means over the measured steps, of which there must be one; nothing for a run that does not count tokens.
+/// Means over the measured steps, of which there must be at least one; nothing for a run that does not count tokens.
 std::optional<TextReport> reduce_text(const RunData& run, const std::vector<std::size_t>& measured);
 
 }  // namespace multicard::post

@@ -37,24 +37,25 @@ struct CommunicationReport {
 /// One class of a classifier on a test set.
 struct ClassScore {
   std::string name;
-  std::int64_t samples = 0, correct = 0, predicted = 0;  ///< of this class; rightly so; taken for this class
+  std::int64_t samples = 0, correct = 0,
+               predicted = 0;  ///< of this class; classified correctly; classified as this class
   double precision = kNone, recall = kNone, f1 = kNone;
 };
 
-/// So many samples of class `actual` were taken for class `predicted`.
+/// `count` samples of class `actual` were classified as `predicted`.
 struct ConfusionCount {
   std::int64_t actual = 0, predicted = 0, count = 0;
 };
 
-/// What only a language model is scored by.
+/// Scores that only language models have.
 struct LanguageScore {
   double perplexity = kNone;
   std::int64_t tokens = 0, targets = 0;  ///< of the test set, without padding; those that the loss is of
   Estimate exact_match;                  ///< share of the questions, with the interval of a share
-  std::int64_t questions = 0, hits = 0;  ///< asked; answered exactly
+  std::int64_t questions = 0, hits = 0;  ///< number of them; answered exactly
 };
 
-/// What a model does on a test set.
+/// Scores of a model on a test set.
 struct EvaluationReport {
   Estimate accuracy;  ///< of a classifier: share of the samples, with the interval of a share
   double top5 = kNone, loss = kNone;
@@ -64,13 +65,13 @@ struct EvaluationReport {
   std::vector<ConfusionCount> confusion;  ///< counts above 0
 };
 
-/// What the batches of a language model are like: means over the measured steps, summed over ranks.
+/// Token counts of a language model's batches: means over the measured steps of sums over ranks.
 struct TextReport {
   double rows = kNone;           ///< sequences, or packs
   double tokens = kNone;         ///< of the input, without padding
   double trained = kNone;        ///< that are targets
   double computed = kNone;       ///< with padding
-  double imbalance = kNone;      ///< the tokens of the rank with most over the mean rank's
+  double imbalance = kNone;      ///< largest over mean number of tokens per rank
   std::int64_t longest_row = 0;  ///< of the whole set, in tokens; 0: not recorded
 
   double mean_row() const { return tokens / rows; }
@@ -78,7 +79,7 @@ struct TextReport {
   double padding_share() const { return 1 - tokens / computed; }
 };
 
-/// A number before the first step and after the last.
+/// A number measured before the first step and after the last.
 struct Change {
   double before = kNone, after = kNone;
 
@@ -86,7 +87,7 @@ struct Change {
   bool any() const { return before == before || after == after; }
 };
 
-/// What a language model says to a prompt before the first step and after the last; empty where it was not asked.
+/// A language model's answers to a prompt before the first step and after the last; empty where it was not prompted.
 struct AnswerPair {
   std::string prompt, before, after;
 };
@@ -95,7 +96,7 @@ struct AnswerPair {
 struct TuningReport {
   Change loss, perplexity;  ///< on the test set
   Change exact_match;       ///< share of the questions
-  Change questions;         ///< how many were asked
+  Change questions;         ///< number of them
   std::vector<AnswerPair> answers;
 };
 
@@ -128,9 +129,9 @@ struct RunReport {
   std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
   std::map<std::string, MetricSeries> metrics;
   std::optional<EvaluationReport> evaluation;
-  std::optional<TextReport> text;  ///< of what counts tokens
+  std::optional<TextReport> text;  ///< of runs that count tokens
   std::optional<TuningReport> tuning;
-  bool is_quick = false;  ///< of a sweep made smaller to try it out
+  bool is_quick = false;  ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }
   double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }

@@ -9,7 +9,7 @@ namespace multicard::post {
 
 namespace {
 
-// Longer than what anybody writes: two values are one where they differ in what is left out. Labels are shorter.
+// Longer than any real value: values that differ only in what is cut off become equal. Labels are shorter.
 constexpr std::size_t kLongestName = 200, kLongestValue = 20'000, kLongestAnswer = 20'000, kLongestDeck = 200'000;
 /// Of a source: its command line may name hundreds of files.
 constexpr std::size_t kLongestFact = 200'000;
@@ -21,7 +21,7 @@ std::string one_line(const std::string& text, std::size_t longest) {
   return line;
 }
 
-/// The same values by names that can be shown.
+/// The same values under names that can be shown.
 template <class T>
 std::map<std::string, T> named(std::map<std::string, T> values) {
   std::map<std::string, T> out;

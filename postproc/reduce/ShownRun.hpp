@@ -1,5 +1,5 @@
 #pragma once
-/// \file The texts of a results file as tables, figures and terminals can show them.
+/// \file Makes the texts of a results file safe to show in tables, figures and terminals.
 
 #include "postproc/reduce/Source.hpp"
 #include "results/ResultsReader.hpp"

@@ -125,7 +125,7 @@ Estimate ratio(const Estimate& numerator, const Estimate& denominator, double fa
   if (!numerator.interval || !denominator.interval) return result;
   const Interval& above = *numerator.interval;
   const Interval& below = *denominator.interval;
-  // Zero has no logarithm; the data then bound nothing.
+  // Zero has no logarithm, so that there is no bound.
   if (above.low <= 0 || below.low <= 0) return result;
   const double down = std::hypot(log_distance(above.low, numerator.value), log_distance(denominator.value, below.high));
   const double up = std::hypot(log_distance(numerator.value, above.high), log_distance(below.low, denominator.value));

@@ -18,12 +18,12 @@ struct Interval {
   double low = kNone, high = kNone;
 };
 
-/// What the interval of an estimate speaks about.
+/// What variation the interval of an estimate covers.
 enum class Basis {
   none,     ///< no interval: too few values
-  steps,    ///< the steps of one run: says nothing about how the next run would turn out
+  steps,    ///< the steps of one run: excludes run-to-run variation
   repeats,  ///< the runs of one configuration
-  cells     ///< configurations that were run once each: how much they differ, not how much runs do
+  cells     ///< configurations that were run once each: variation between cells, not between runs
 };
 
 /// A number with its interval, if the data allow one.
@@ -58,7 +58,7 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats);
 /// logarithmic scale and for each side. Without an interval on either side there is none.
 Estimate ratio(const Estimate& numerator, const Estimate& denominator, double factor = 1);
 
-/// factor / estimate: a time from a rate. The ends of the interval change places.
+/// factor / estimate: a time from a rate. The ends of the interval are swapped.
 Estimate reciprocal(const Estimate& estimate, double factor = 1);
 
 /// The 0.975 quantile of Student's t for `freedom` >= 1 degrees of freedom, to 0.001.
@@ -67,7 +67,7 @@ double student_quantile(int freedom);
 /// The effect of an option over several cells: [cell][repeat] positive ratios, each of two runs that differ in that
 /// option alone. The value is the geometric mean over cells of the geometric means over their repeats. The interval is
 /// Student's t on the logarithms, with the spread of repeats around the mean of their cell, pooled over cells: it
-/// speaks about these cells, whose differences from each other are not noise. Where no cell was repeated it is
+/// covers these cells only, whose differences from each other are not noise. Where no cell was repeated it is
 /// Student's t over the cells (Basis::cells), and with a single ratio there is none.
 Estimate estimate_of_ratios(const std::vector<std::vector<double>>& ratios);
 

@@ -19,13 +19,13 @@ namespace multicard::post {
 
 namespace {
 
-/// Many times what reading takes.
+/// A limit many times longer than reading takes.
 rlim_t seconds_for(const std::string& path) {
   constexpr std::uint64_t kBytesPerSecond = 10 << 20;
   return 20 + RegularFile(path).size() / kBytesPerSecond;
 }
 
-/// Neither a core file nor the last words of the C library: the parent says what happened.
+/// No core file and no message of the C library: the parent reports what happened.
 void die_quietly(rlim_t seconds) {
   const rlimit no_core{0, 0}, time{seconds, seconds + 1};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -42,7 +42,7 @@ void read_all(const std::string& path) {
     file.run(run);
 }
 
-/// For its lifetime children can be waited for: whoever ignores SIGCHLD, or started this program so, cannot.
+/// Restores the default action of SIGCHLD for its lifetime: where the signal is ignored, waitpid() fails.
 class ChildrenStay {
  public:
   ChildrenStay() {
@@ -58,7 +58,7 @@ class ChildrenStay {
   struct sigaction before_ {};
 };
 
-/// How the child ended that called `reading`.
+/// The wait status of a child that called `reading`.
 int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
   const ChildrenStay children_stay;
   const pid_t child = fork();
@@ -68,7 +68,7 @@ int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
     try {
       reading();
     } catch (const std::exception&) {
-      // The parent meets it too.
+      // The parent will get the same error.
     }
     _exit(0);
   }
@@ -92,7 +92,7 @@ void read_on_trial(const std::string& path, const std::function<void()>& reading
   if (!WIFSIGNALED(status)) return;
   const int signal = WTERMSIG(status);
   if (signal == SIGKILL)
-    throw EnvironmentError(fmt::format("{} cannot be read", path), "the process that read it on trial was killed",
+    throw EnvironmentError(fmt::format("{} cannot be read", path), "the child process that read it first was killed",
                            "Perhaps there was too little memory: see dmesg.");
   throw DataError(fmt::format("{} is damaged", path),
                   signal == SIGXCPU ? "libhdf5 does not finish"

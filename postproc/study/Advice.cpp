@@ -16,7 +16,7 @@ namespace multicard::post {
 namespace {
 
 constexpr double kEfficient = 0.8;
-constexpr double kIndifferent = 0.03;  ///< an interval within so much of 1 says that the option hardly matters
+constexpr double kIndifferent = 0.03;  ///< an interval this close to 1 means that the option hardly matters
 
 /// "2.31 times the rate of fp32 (95 % interval …)"
 std::string factor_text(const OptionEffect& effect) {
@@ -71,7 +71,7 @@ std::string recommendation(const std::vector<const OptionEffect*>& best) {
                      rest);
 }
 
-/// Why a difference that was measured supports no choice: nothing was repeated.
+/// Why a measured difference supports no choice: nothing was repeated.
 std::string doubt(const std::vector<OptionEffect>& effects) {
   std::string out;
   for (const OptionEffect& effect : effects)
@@ -102,7 +102,7 @@ std::string each(const std::vector<OptionEffect>& effects) {
 std::string option_sentence(const std::vector<OptionEffect>& effects) {
   const std::string name = capitalised(key_label(effects.front().key));
   const std::string baseline = setting_label(effects.front().key, effects.front().baseline);
-  const auto for_all = [&](const auto& holds) {  // values that were measured, of which there is one
+  const auto for_all = [&](const auto& holds) {  // measured values, of which there must be one
     const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
     return std::any_of(effects.begin(), effects.end(), is_known) &&
            std::all_of(effects.begin(), effects.end(),
@@ -121,7 +121,7 @@ std::string option_sentence(const std::vector<OptionEffect>& effects) {
 struct RanksThatPay {
   std::string work;
   int ranks = 0, measured = 0;
-  bool is_clear = true;  ///< no interval holds kEfficient
+  bool is_clear = true;  ///< no interval contains kEfficient
 };
 
 std::vector<RanksThatPay> ranks_that_pay(const Study& study) {

@@ -33,7 +33,7 @@ std::string learning_settings(const Study& study) {
   return join(names, " and ");
 }
 
-/// Where speed is no verdict: what learns best, and that rates are of one kind.
+/// The answer where speed does not decide: what learns best, and that the rates are about the same.
 std::vector<std::string> learning_answer(const Study& study, const std::vector<std::size_t>& configurations,
                                          const Cell& best) {
   double least = best.rate.value;
@@ -107,7 +107,7 @@ struct Winner {
   bool is_clear = true;  ///< significantly faster than the runner-up
 };
 
-/// What to add where not all wins of `name` are clear.
+/// What to add where not all wins of `name` are significant.
 std::string clearness_of(const std::vector<Winner>& winners, const std::string& name) {
   int num_wins = 0, num_clear = 0;
   for (const Winner& winner : winners)

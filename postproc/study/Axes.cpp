@@ -51,10 +51,10 @@ bool is_name_of_a_set(const std::string& key) {
   return short_key(key) == "case" || key == "machine";
 }
 
-/// One value a run; nothing where the run does not know it.
+/// One value per run; nothing where the run does not have it.
 using Values = std::vector<std::optional<std::string>>;
 
-/// A failed run knows what the sweep set (deck paths), but not what a run writes of itself.
+/// A failed run has what the sweep set (deck paths), but not the attributes that a run writes itself.
 Values values_of(const std::vector<RunReport>& runs, const std::string& key) {
   Values values;
   for (const RunReport& run : runs) {
@@ -80,7 +80,7 @@ Values ranks_of(const std::vector<RunReport>& runs) {
   return values;
 }
 
-/// All keys: names of sets first, then deck paths, which every run of a sweep has, then what runs write of themselves.
+/// All keys: names of sets first, then deck paths, which every run of a sweep has, then attributes of runs.
 std::vector<std::string> candidates(const std::vector<RunReport>& runs) {
   std::set<std::string> keys;
   for (const RunReport& run : runs)
@@ -101,16 +101,16 @@ std::vector<std::string> distinct(const Values& values) {
   return out;
 }
 
-/// Whether `key` is a named set of keys that chooses the data set, and with it whatever suits that: the name then
+/// Whether `key` is a named set of settings that chooses the data set and what suits it: the name then
 /// stands for the work.
 bool names_data_sets(const std::vector<RunReport>& runs, const std::string& key) {
   const Values names = values_of(runs, key), data = values_of(runs, "data.train");
   return short_key(key) == "case" && distinct(data).size() > 1 && follows(names, data);
 }
 
-/// Whether `key` tells nothing that one of `axes` does not: the same setting in other words (true and 1), or one of the
-/// settings of a named set. What changes the work speaks for itself even there, or cases would be compared that do not
-/// do the same.
+/// Whether `key` repeats one of `axes`: the same setting written differently (true and 1), or one of the
+/// settings of a named set. Settings that change the work count even there, or cases would be compared that do not
+/// do the same work.
 bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
   const Values values = values_of(runs, key);
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {

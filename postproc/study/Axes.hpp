@@ -8,14 +8,14 @@
 namespace multicard::post {
 
 /// The settings that differ between runs, without those that
-/// - say how long, where to or how often a run went (output, steps, repeat, seed, …),
+/// - only set a run's length, output or repeat (output, steps, repeat, seed, …),
 /// - follow from the number of ranks (the global batch of a weak-scaling series, a backend or threads chosen by
 /// itself),
-/// - say again what another axis says (`strategy` beside `parallel.strategy`, the overrides of a named case).
-/// A failed run knows its deck paths only; what it does not know distinguishes nothing.
+/// - repeat another axis (`strategy` beside `parallel.strategy`, the overrides of a named case).
+/// A failed run has its deck paths only; settings that it lacks are ignored.
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs);
 
-/// strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.
+/// Strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.
 Scaling find_scaling(const std::vector<RunReport>& runs);
 
 /// The value of `key` in `run`, empty when it is not set there.

@@ -8,7 +8,7 @@
 
 namespace multicard::post {
 
-/// A line of the small table: a measure, its values and their difference, as text; "–" for what is not known.
+/// A line of the table: a measure, its values and their difference, as text; "–" for what is not known.
 struct ChangeLine {
   std::string measure, before, after, change;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// \file From results files to studies.
+/// \file Groups the runs of results files into studies.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace multicard::post {
 
-/// Everything that the files given hold.
+/// The contents of all given files.
 struct Collection {
   std::vector<Source> sources;
   std::vector<Study> studies;        ///< of what was timed; their runs name sources by Study::sources

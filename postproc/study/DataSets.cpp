@@ -23,7 +23,7 @@ bool is_complete(const Cell& cell) {
   return cell.status == CellStatus::complete && cell.step_time.known();
 }
 
-/// What stays of the differences between `values` when each is divided by its `sizes`, as a share of what there was.
+/// The share of the differences between `values` that vanishes when each is divided by its size.
 double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
   const auto squares = [](std::vector<double> logarithms) {
     const double centre = mean(logarithms);

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What an evaluation says, in sentences.
+/// \file The scores of an evaluation in sentences.
 
 #include <string>
 #include <utility>
@@ -13,16 +13,16 @@ namespace multicard::post {
 /// language model "Test loss 1.43, perplexity 4.179 over 110 sequences (13,412 tokens, 2,803 of them targets)."
 std::string score_sentence(const EvaluationReport& report);
 
-/// Mistakes only, the most frequent first.
+/// The misclassifications, the most frequent first.
 std::vector<ConfusionCount> mistakes(const EvaluationReport& report);
 
-/// Which class is taken for which other most often, as a statement without full stop.
+/// The most frequent confusion of two classes, as a statement without full stop.
 std::string confusion_sentence(const EvaluationReport& report);
 
 /// What was evaluated: model, weights, run.
 std::string evaluation_name(const RunReport& run);
 
-/// Names and values of what was evaluated on what; of a language model its scores too.
+/// Names and values: model, data set and settings of the evaluation; for a language model its scores too.
 std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunReport& run);
 
 }  // namespace multicard::post

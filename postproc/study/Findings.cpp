@@ -17,7 +17,7 @@ const Configuration& configuration_of(const Study& study, const Cell& cell) {
   return study.configurations[cell.configuration];
 }
 
-/// What limits a step most.
+/// The bottleneck of a step.
 std::string bottleneck(const Cell& cell) {
   constexpr double kWorthMentioning = 0.1;
   const double data = cell.share(Phase::data_wait) + cell.share(Phase::transfer);

@@ -17,7 +17,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Keys whose words alone say too little.
+/// Labels of keys that are unclear by themselves.
 constexpr std::array<std::pair<const char*, const char*>, 5> kSaid{{{"model_dtype", "model type"},
                                                                     {"bucket_mb", "bucket size"},
                                                                     {"gradient_dtype", "gradient type"},
@@ -40,7 +40,7 @@ std::string last_name(std::string path) {
 }
 
 std::string key_label(const std::string& key) {
-  if (key == "method.rank") return "LoRA rank";  // there are ranks of processes too
+  if (key == "method.rank") return "LoRA rank";  // not the rank of a process
   if (key == "method.alpha") return "LoRA alpha";
   std::string label = short_key(key);
   for (const auto& [name, said] : kSaid)

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Settings as people say them.
+/// \file Readable names of settings and their values.
 
 #include <string>
 
@@ -9,20 +9,20 @@ namespace multicard::post {
 /// strategy, model.
 std::string short_key(const std::string& key);
 
-/// The last part of a path: a language model is a folder, whose own name says which.
+/// The last part of a path: a language model is a folder, named for the model.
 std::string last_name(std::string path);
 
 /// Longest part of a label that comes from a file, in bytes.
 constexpr std::size_t kLongestLabel = 1000;
 
-/// The value as tables and figures show it: without its middle where it is longer than kLongestLabel.
+/// The value for tables and figures: without its middle where it is longer than kLongestLabel.
 std::string short_value(const std::string& value);
 
 /// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
 /// "workers 4" for anything else.
 std::string setting_label(const std::string& key, const std::string& value);
 
-/// The name of a setting in a table's head: the last component of a deck path with blanks, "image size".
+/// The name of a setting in a table's header: the last component of a deck path with blanks, "image size".
 std::string key_label(const std::string& key);
 
 /// Whether the setting changes what is learnt but not the work: learning rate, weight decay, schedule, …
@@ -37,7 +37,7 @@ std::string capitalised(std::string text);
 /// "1 pair of cells", "4 pairs of cells"
 std::string counted_pairs(long count, const std::string& of);
 
-/// "4 ranks" of a number as a file gives it; what is none stays as it is.
+/// "4 ranks" for a number given as text; other text stays as it is.
 std::string counted_text(const std::string& number, const std::string& noun);
 
 }  // namespace multicard::post

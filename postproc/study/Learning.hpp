@@ -9,7 +9,7 @@
 
 namespace multicard::post {
 
-/// What tells how well a model has learnt.
+/// The metric of how well a model has learnt.
 struct LearningScore {
   const char* name;        ///< "test loss"
   const char* best;        ///< "lowest test loss"
@@ -26,7 +26,7 @@ std::string speed_label(const Study& study, std::size_t configuration);
 /// Whether two configurations differ at most in settings that only change what is learnt.
 bool same_speed(const Study& study, std::size_t a, std::size_t b);
 
-/// Whether all of `configurations` do, and there are several: then their rates are no verdict.
+/// The same of all `configurations`, if there are several: their rates do not decide then.
 bool differ_in_learning_alone(const Study& study, const std::vector<std::size_t>& configurations);
 
 /// The complete cell with the best score; null where none has any.

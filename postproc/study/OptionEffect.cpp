@@ -30,7 +30,7 @@ bool counts(const Cell& cell) {
   return cell.status == CellStatus::complete && cell.rate.known();
 }
 
-/// One ratio for each repeat that both have; of their medians where they share none.
+/// One ratio for each repeat that both cells have; the ratio of their medians where they share none.
 std::vector<double> ratios_of(const Study& study, const Cell& cell, const Cell& baseline) {
   std::multimap<std::int64_t, double> known;
   for (const std::size_t run : baseline.measured)

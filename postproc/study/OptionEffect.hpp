@@ -15,10 +15,10 @@ struct OptionEffect {
   int num_cells = 0;                   ///< pairs of cells that are equal but for this option, and completed
   int num_significant = 0;             ///< pairs of which the intervals of the rates do not overlap
   int num_unfinished = 0;              ///< pairs of which one or both did not complete
-  double least = kNone, most = kNone;  ///< smallest and largest ratio of a pair of cells
-  std::string least_at, most_at;       ///< what else was set there; empty with one pair
+  double least = kNone, most = kNone;  ///< smallest and largest ratio over pairs of cells
+  std::string least_at, most_at;       ///< the other settings there; empty with one pair
 
-  /// Whether the interval leaves out 1: the option makes a difference in these cells.
+  /// Whether the interval excludes 1: the option makes a difference in these cells.
   bool decided() const { return ratio.interval && (ratio.interval->low > 1 || ratio.interval->high < 1); }
   /// Whether a choice can rest on it: decided, and where nothing was repeated, significant in every single pair.
   bool supported() const { return decided() && (ratio.basis == Basis::repeats || num_significant == num_cells); }
@@ -29,8 +29,8 @@ struct OptionEffect {
 };
 
 /// For each axis that says how the work is done (not what is learnt), with up to eight values: all its values but the
-/// baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that what a machine does
-/// over time cancels.
+/// baseline, in the order of the axes. Runs are paired by repeat where both cells have it, so that slow drift of a
+/// machine cancels.
 std::vector<OptionEffect> option_effects(const Study& study);
 
 }  // namespace multicard::post

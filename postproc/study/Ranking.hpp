@@ -11,8 +11,8 @@ namespace multicard::post {
 /// The cell with the highest rate among the complete ones of `configurations`; null when none completed.
 const Cell* fastest(const Study& study, const std::vector<std::size_t>& configurations);
 
-/// The fastest configuration with other options on as many ranks as `best` (what only changes what is learnt is none);
-/// null when there is none.
+/// The fastest configuration with other options on as many ranks as `best` (settings that only change what is learnt do
+/// not count); null when there is none.
 const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best);
 
 /// The value that others of its axis are measured against: the baseline by name (dp, fp32, not pinned, nchw, host, …),
@@ -32,7 +32,7 @@ std::string name_of(const Study& study, const Cell& cell);
 /// Rank-seconds of forward, backward and update for one row: constant when computing scales perfectly.
 double compute_cost(const Cell& cell);
 
-/// The run behind `cell` whose rate is in the middle.
+/// The run of `cell` with the median rate.
 const RunReport& representative(const Study& study, const Cell& cell);
 
 /// The index of the configuration's colour: the same for the same options, whatever the work.

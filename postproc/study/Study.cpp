@@ -15,7 +15,7 @@ namespace multicard::post {
 
 namespace {
 
-/// The value itself; a long one, which is not shown whole, with its number among `values`.
+/// The value itself; a long one, which is shown shortened, with its number among `values`.
 std::string unambiguous(const std::string& value, const std::vector<std::string>& values) {
   if (value.size() <= kLongestLabel) return value;
   const auto number = std::find(values.begin(), values.end(), value) - values.begin() + 1;
@@ -29,14 +29,14 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
     const std::string& value = settings.at(axis.key);
     const std::string label = setting_label(axis.key, value);
     const auto reads_so = [&](const std::string& other) { return setting_label(axis.key, other) == label; };
-    // Two models may be called the same in different folders.
+    // Models in different folders may have the same name.
     const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
     parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
   }
   return join(parts, ", ");
 }
 
-/// What a configuration is called when no option differs: what its runs have in common, as far as they know it.
+/// The name of a configuration when no option differs: the known settings that its runs have in common.
 std::string plain_label(const Study& study, const RunReport& any) {
   const auto knows = [](const RunReport& run) { return run.status != "failed"; };
   const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
@@ -95,7 +95,7 @@ double mean_over(const std::vector<RunReport>& runs, const Cell& cell, double Ru
 }
 
 /// The last value after the first step, over the runs with the cell's status. Runs that agree to the last bit say
-/// nothing of how others would differ: no interval.
+/// nothing about run-to-run variation: no interval.
 Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const char* metric) {
   std::vector<Estimate> scores;
   bool any_differ = false;
@@ -161,7 +161,7 @@ void compare_with_baseline(Study& study) {
   }
 }
 
-/// What the cases of a study of data sets are, and what all their steps have in common.
+/// "data sets", with what all their steps have in common.
 std::string with_amount(const Study& study) {
   const std::string amount = fixed_amount(study);
   return amount.empty() ? "data sets" : "data sets at " + amount;

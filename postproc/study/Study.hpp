@@ -1,5 +1,5 @@
 #pragma once
-/// \file The runs of one or more results files put in order: configurations, numbers of ranks, repeats.
+/// \file The runs of one or more results files by configuration, number of ranks and repeat.
 
 #include <array>
 #include <map>
@@ -12,12 +12,12 @@
 
 namespace multicard::post {
 
-/// Something that differs between configurations, e.g. strategy: dp, ddp.
+/// A setting that differs between configurations, e.g. strategy: dp, ddp.
 struct Axis {
   std::string key;
   std::vector<std::string> values;  ///< in the order of the files
   bool is_work = false;             ///< changes what is computed (image size), not how (strategy): rates do not compare
-  bool is_learning = false;         ///< changes what is learnt (learning rate), not the work: rates say nothing
+  bool is_learning = false;         ///< changes what is learnt (learning rate), not the work: rates do not decide
 };
 
 enum class CellStatus { complete, stopped, failed };
@@ -77,7 +77,7 @@ struct Study {
   std::string title() const;
 };
 
-/// Groups the runs. Axes are the settings that differ between runs and are not told by the number of ranks alone;
+/// Groups the runs. Axes are the settings that differ between runs and do not follow from the number of ranks alone;
 /// speedup and efficiency are against the smallest number of ranks of the same configuration that completed.
 Study make_study(std::vector<Source> sources, std::vector<RunReport> runs);
 

@@ -22,8 +22,8 @@ TEST(ReadResults, ARunCountsOnce) {
   ASSERT_EQ(collection.studies.size(), 1u);
   EXPECT_EQ(collection.studies[0].runs.size(), 1u);
   ASSERT_EQ(collection.notices.size(), 2u);
-  EXPECT_EQ(collection.notices[1], "1 run of '" + (folder / "copy.h5") + "' stands in '" + (folder / "results.h5") +
-                                       "' already and counts only once.");
+  EXPECT_EQ(collection.notices[1], "1 run of '" + (folder / "copy.h5") + "' is already in '" + (folder / "results.h5") +
+                                       "' and is counted only once.");
 }
 
 TEST(ReadResults, RunsThatMeasuredOtherTimesAreRepeats) {
