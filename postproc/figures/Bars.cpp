@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/reduce/NumberText.hpp"
+#include "base/Text.hpp"
 
 namespace multicard::post {
 

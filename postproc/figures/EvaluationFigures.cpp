@@ -8,7 +8,6 @@
 #include "postproc/draw/HeatMap.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Evaluation.hpp"
 
 namespace multicard::post {

@@ -7,7 +7,6 @@
 
 #include "base/Text.hpp"
 #include "postproc/draw/Svg.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Labels.hpp"
 

@@ -9,7 +9,6 @@
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/figures/Lines.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Labels.hpp"
 
 namespace multicard::post {

@@ -5,7 +5,6 @@
 #include "base/Text.hpp"
 #include "postproc/draw/BoxChart.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
 

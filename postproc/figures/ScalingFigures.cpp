@@ -8,7 +8,6 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
 

@@ -7,7 +7,6 @@
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Evaluation.hpp"
 
 namespace multicard::post {

@@ -14,7 +14,6 @@
 #include "postproc/page/PageEvaluation.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Advice.hpp"
 #include "postproc/study/Answer.hpp"
 #include "postproc/study/BeforeAfter.hpp"

@@ -9,7 +9,6 @@
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/reduce/DeckText.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Labels.hpp"
 

@@ -9,10 +9,6 @@
 
 namespace multicard::post {
 
-std::string counted(long count, const std::string& noun) {
-  return grouped(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string alike(double value, double reference, int digits) {
   const int magnitude = reference == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(reference))));
   return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));

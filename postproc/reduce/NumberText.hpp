@@ -1,14 +1,11 @@
 #pragma once
-/// \file Numbers and estimates as text.
+/// \file Estimates and shares as text.
 
 #include <string>
 
 #include "postproc/reduce/Statistics.hpp"
 
 namespace multicard::post {
-
-/// "1 rank", "4 ranks"
-std::string counted(long count, const std::string& noun);
 
 /// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
 /// have the same precision: 421.0 beside 413.4.

@@ -11,7 +11,6 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "postproc/reduce/AsText.hpp"
-#include "postproc/reduce/NumberText.hpp"
 #include "postproc/reduce/Reduce.hpp"
 #include "postproc/reduce/ShownRun.hpp"
 #include "postproc/reduce/TrialRead.hpp"

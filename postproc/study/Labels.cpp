@@ -7,7 +7,6 @@
 
 #include "base/Shown.hpp"
 #include "base/Text.hpp"
-#include "postproc/reduce/NumberText.hpp"
 
 namespace multicard::post {
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/reduce/NumberText.hpp"
+#include "base/Text.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
 
