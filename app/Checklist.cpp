@@ -79,8 +79,7 @@ Json sharing_check(const std::vector<RankChecks>& ranks) {
     used.insert(rank.gpu);
   Json check = {{"name", name},
                 {"ok", used.size() == ranks.size()},
-                {"found", fmt::format("{} rank{} on {} GPU{}", ranks.size(), ranks.size() == 1 ? "" : "s", used.size(),
-                                      used.size() == 1 ? "" : "s")}};
+                {"found", fmt::format("{} on {}", counted(ranks.size(), "rank"), counted(used.size(), "GPU"))}};
   if (used.size() < ranks.size())
     check["to_do"] = "Start as many ranks on a node as it has GPUs: what ranks on one GPU measure is not its speed.";
   return check;

@@ -72,10 +72,9 @@ NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.notes));
-  const std::size_t num_layers = adapter.layers().size();
-  log_info(fmt::format("{:<10}{} adapted linear layer{}, rank {}, scaling {}, for {}", "adapter", num_layers,
-                       num_layers == 1 ? "" : "s", adapter.config().rank, significant(adapter.config().scaling()),
-                       adapter.config().base_model));
+  log_info(fmt::format("{:<10}{}, rank {}, scaling {}, for {}", "adapter",
+                       counted(adapter.layers().size(), "adapted linear layer"), adapter.config().rank,
+                       significant(adapter.config().scaling()), adapter.config().base_model));
 }
 
 /// What the folder of a model is to hold: all weights in one dtype.

@@ -109,8 +109,7 @@ void print_text(const Json& info) {
   std::cout << "versions\n";
   for (const auto& [name, value] : info["versions"].items())
     std::cout << fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
-  std::cout << fmt::format("ranks ({} on {} {})\n", info["ranks"].size(), info["nodes"].get<int>(),
-                           info["nodes"] == 1 ? "node" : "nodes");
+  std::cout << fmt::format("ranks ({} on {})\n", info["ranks"].size(), counted(info["nodes"].get<int>(), "node"));
   for (const Json& rank : info["ranks"]) {
     std::cout << fmt::format("  {:<4}{}  local {}  cpus {}  {}\n", rank["rank"].get<int>(),
                              rank["host"].get<std::string>(), rank["local_rank"].get<int>(),

@@ -63,7 +63,8 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
-  TaskRun training(options, deck_yaml, world, {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
+  TaskRun training(options, deck_yaml, world,
+                   {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
   training.describe();
   if (arguments.dry_run) {
     log_info("dry run: the deck, the data and the world size fit together");

@@ -149,7 +149,7 @@ class Sweep {
         ++num_open;
       }
     if (num_open == 0) return "";
-    return fmt::format("; {} run{} left, about {}", num_open, num_open == 1 ? "" : "s", human_duration(seconds));
+    return fmt::format("; {} left, about {}", counted(num_open, "run"), human_duration(seconds));
   }
 
   /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as

@@ -17,7 +17,7 @@ namespace {
 
 std::string length_text(const RunSettings& run) {
   if (run.steps) return fmt::format("{} steps", *run.steps);
-  return fmt::format("{} epoch{}", run.epochs, run.epochs == 1 ? "" : "s");
+  return counted(run.epochs, "epoch");
 }
 
 using Cells = std::vector<std::string>;

@@ -1,5 +1,5 @@
 # multicard_add_test(FILE [RANKS n ...] [GPU] [PROGRAM name] [TIMEOUT s] [LIBRARIES lib ...])
-# FILE is NAME.test.cpp in tests/unit/MODULE; each number of ranks is a test MODULE/NAME:npN that fails
+# FILE is NAME.test.cpp in tests/unit/MODULE or a folder in it; each number of ranks is a test MODULE/NAME:npN that fails
 # when it is started on another number. The files of a module share one program, test_MODULE, which runs the tests of
 # the files named on its command line. Those of a PROGRAM of their own are linked into that one; so are GPU tests, which
 # carry the label gpu and are serialised.
@@ -11,8 +11,7 @@ function(multicard_add_test file)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
-  get_filename_component(module ${folder} NAME)
+  get_filename_component(module ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   get_filename_component(name ${file} NAME)
   string(REPLACE ".test.cpp" "" name ${name})
   set(target test_${module})

@@ -16,9 +16,9 @@
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "postproc/ReadStudy.hpp"
-#include "postproc/Report.hpp"
-#include "postproc/Tables.hpp"
+#include "postproc/page/Report.hpp"
+#include "postproc/page/Tables.hpp"
+#include "postproc/study/Collection.hpp"
 
 namespace multicard::post {
 namespace {
@@ -74,7 +74,7 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
       ->type_name("DIR");
   auto* csv = app.add_flag("--csv{runs}", options.csv,
                            "print one line a run to standard output, write nothing; --csv=cells: one a configuration "
-                           "and number of ranks; --csv=options: what each option is worth")
+                           "and number of ranks; --csv=options: the effect of each option")
                   ->check(CLI::IsMember({"runs", "cells", "options"}));
   app.add_flag("--json", options.json, "print the summary to standard output, write nothing")->excludes(csv);
   app.add_option("--heat", options.heat, "the two axes of the heat map, across and down, e.g. image_size,precision")

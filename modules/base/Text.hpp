@@ -13,6 +13,8 @@ namespace multicard {
 std::string significant(double value, int digits = 4);
 /// 1,234,567
 std::string grouped(std::int64_t value);
+/// "1 rank", "4 ranks", "1,234 steps": the plural of a regular noun.
+std::string counted(std::int64_t count, std::string_view noun);
 /// Decimal units: "15.7 MB".
 std::string human_bytes(double bytes);
 /// "59 s", "4 min 05 s", "2 h 05 min".

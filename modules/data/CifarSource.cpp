@@ -111,8 +111,7 @@ Image CifarSource::read(std::int64_t index) const {
 }
 
 std::string CifarSource::description() const {
-  return fmt::format("cifar-{} ({} {})", label_bytes_ == 1 ? 10 : 100, files_.size(),
-                     files_.size() == 1 ? "file" : "files");
+  return fmt::format("cifar-{} ({})", label_bytes_ == 1 ? 10 : 100, counted(files_.size(), "file"));
 }
 
 std::vector<SourceFile> CifarSource::files(const std::vector<std::int64_t>&) const {

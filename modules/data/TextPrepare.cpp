@@ -277,11 +277,9 @@ TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communic
   sum(encoded.counts, communicator);
   result.counts = encoded.counts;
   if (communicator.is_root() && encoded.counts.num_dropped_reasoning > 0)
-    log_warning(fmt::format("{} reasoning, which template {} does not write: it is left out",
-                            encoded.counts.num_dropped_reasoning == 1
-                                ? "1 record has"
-                                : fmt::format("{} records have", grouped(encoded.counts.num_dropped_reasoning)),
-                            result.template_name));
+    log_warning(fmt::format("{} {} reasoning, which template {} does not write: it is left out",
+                            counted(encoded.counts.num_dropped_reasoning, "record"),
+                            encoded.counts.num_dropped_reasoning == 1 ? "has" : "have", result.template_name));
   const bool is_paired = find_pairs(encoded, communicator);
   if (!options.quiet) report_sequences(encoded, is_paired, communicator);
   write_sets(result, options, make_sets(options, encoded, communicator), encoded, is_paired,

@@ -28,16 +28,12 @@ std::vector<std::int64_t> gather_lengths(const TokenSequences& sequences, const 
   return all;
 }
 
-std::string in_words(std::int64_t count, const char* singular, const char* plural) {
-  return fmt::format("{} {}", grouped(count), count == 1 ? singular : plural);
-}
-
 }  // namespace
 
 std::string in_words(const CutCounts& counts) {
   std::vector<std::string> parts;
-  if (counts.num_cut > 0) parts.push_back(in_words(counts.num_cut, "sequence", "sequences") + " cut at --max-length");
-  if (counts.num_split > 0) parts.push_back(in_words(counts.num_split, "text", "texts") + " split at --max-length");
+  if (counts.num_cut > 0) parts.push_back(counted(counts.num_cut, "sequence") + " cut at --max-length");
+  if (counts.num_split > 0) parts.push_back(counted(counts.num_split, "text") + " split at --max-length");
   if (counts.num_without_target > 0) parts.push_back(grouped(counts.num_without_target) + " left out without a target");
   if (counts.num_lost_target > 0)
     parts.push_back(grouped(counts.num_lost_target) + " left out because the cut took all targets");
@@ -59,8 +55,7 @@ void report_set(const TokenWriter& writer, bool is_paired) {
   const TokenTotals& totals = writer.totals();
   const auto num_shards = static_cast<std::int64_t>(writer.paths().size());
   log_info(fmt::format("wrote {}, {} tokens, {} of them trained ({:.1f} %), as {}{}",
-                       is_paired ? in_words(totals.num_sequences, "pair", "pairs")
-                                 : in_words(totals.num_sequences, "sequence", "sequences"),
+                       is_paired ? counted(totals.num_sequences, "pair") : counted(totals.num_sequences, "sequence"),
                        grouped(totals.num_tokens), grouped(totals.num_trained),
                        100.0 * static_cast<double>(totals.num_trained) / static_cast<double>(totals.num_tokens),
                        writer.paths().front(), num_shards == 1 ? "" : fmt::format(" and {} more", num_shards - 1)));

@@ -40,9 +40,9 @@ std::string fill_of(std::vector<std::int64_t> lengths, std::int64_t capacity) {
   const std::vector<std::size_t> packs = first_fit(lengths, capacity);
   const auto num_rows = static_cast<std::int64_t>(*std::max_element(packs.begin(), packs.end())) + 1;
   const auto tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  return fmt::format("{} tokens: {:.1f} % full in {} {}", grouped(capacity),
-                     100.0 * static_cast<double>(tokens) / static_cast<double>(num_rows * capacity), grouped(num_rows),
-                     num_rows == 1 ? "row" : "rows");
+  return fmt::format("{} tokens: {:.1f} % full in {}", grouped(capacity),
+                     100.0 * static_cast<double>(tokens) / static_cast<double>(num_rows * capacity),
+                     counted(num_rows, "row"));
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ namespace multicard {
 namespace {
 
 std::string cpu_description() {
-  const int threads = at::get_num_threads();
-  return fmt::format("cpu ({}, {} thread{})", cpu_model(), threads, threads == 1 ? "" : "s");
+  return fmt::format("cpu ({}, {})", cpu_model(), counted(at::get_num_threads(), "thread"));
 }
 
 void require_gpus(const Communicator& communicator, bool have_one) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/Text.hpp"
+
 namespace multicard {
 
 namespace {
@@ -77,9 +79,10 @@ GpuProblem describe(const GpuFindings& findings) {
   switch (findings.failure) {
     case GpuFailure::not_compiled_in:
       return {findings.failure, "this multicard was built without its GPU path",
-              findings.num_gpus > 0 ? fmt::format("the machine has {} NVIDIA GPU{}, driver{}", findings.num_gpus,
-                                                  findings.num_gpus == 1 ? "" : "s", after_space(findings.driver))
-                                    : "",
+              findings.num_gpus > 0
+                  ? fmt::format("the machine has {}, driver{}", counted(findings.num_gpus, "NVIDIA GPU"),
+                                after_space(findings.driver))
+                  : "",
               "Run scripts/setup.sh --gpu and build again: the configuration's last lines say `GPU path 1`, or what is "
               "missing."};
     case GpuFailure::driver_too_old:

@@ -36,6 +36,13 @@ TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
 POSTPROC_MODULES = {"base", "io", "results"}
+POSTPROC_FOLDERS = {  # folder of postproc -> the others that its files may include
+    "reduce": set(),
+    "draw": set(),
+    "study": {"reduce"},
+    "figures": {"reduce", "draw", "study"},
+    "page": {"reduce", "draw", "study", "figures"},
+}
 
 
 def run_tool(command, root):
@@ -137,6 +144,23 @@ def check_modules(tree):
                 yield f"{where}: postproc may use only {', '.join(sorted(POSTPROC_MODULES))}"
             elif path.parts[0] == "modules":
                 yield from check_module_include(modules, where, own, other, path.suffix == ".hpp")
+    yield from check_postproc_folders(tree)
+
+
+def check_postproc_folders(tree):
+    """The files at the top wire the folders and may include all of them."""
+    for path in tree.cpp("postproc"):
+        if len(path.parts) == 2:
+            continue
+        own = path.parts[1]
+        if own not in POSTPROC_FOLDERS:
+            yield f"{path}:1: folder postproc/{own} is not one of {', '.join(POSTPROC_FOLDERS)}"
+            continue
+        for number, _, name in tree.includes(path):
+            parts = name.split("/")
+            if parts[0] == "postproc" and parts[1] not in POSTPROC_FOLDERS[own] | {own}:
+                allowed = ", ".join(sorted(POSTPROC_FOLDERS[own])) or "none of the others"
+                yield f"{path}:{number}: {name}: postproc/{own} may include {allowed}"
 
 
 def check_module_include(modules, where, own, other, in_header):

@@ -73,6 +73,17 @@ class CheckStyle(unittest.TestCase):
     def test_postproc_uses_three_modules_only(self):
         self.finds("modules", "postproc/Page.cpp", '#include "comm/Mpi.hpp"\n', 1, "postproc")
 
+    def test_folders_of_postproc_have_an_order(self):
+        for name, included, message in (("study/Study.cpp", "page/Html.hpp", "study may include reduce"),
+                                        ("draw/Svg.hpp", "reduce/Reduce.hpp", "none of the others"),
+                                        ("reduce/Reduce.cpp", "Wiring.hpp", "none of the others")):
+            self.finds("modules", f"postproc/{name}", f'\n#include "postproc/{included}"\n', 2, message)
+        self.finds("modules", "postproc/more/More.cpp", "\n", 1, "not one of")
+        clean = {"postproc/main.cpp": '#include "postproc/page/Report.hpp"\n',
+                 "postproc/figures/Lines.cpp": '#include "postproc/figures/Lines.hpp"\n'
+                                               '#include "postproc/draw/Canvas.hpp"\n'}
+        self.assertEqual(violations("modules", clean), [])
+
     def test_mpi_stays_in_comm(self):
         self.finds("third-party", "modules/nn/Other.cpp", "#include <mpi.h>\n", 1, "only comm")
 

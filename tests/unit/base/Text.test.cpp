@@ -25,6 +25,13 @@ TEST(Text, GroupsThousands) {
   EXPECT_EQ(grouped(-1234), "-1,234");
 }
 
+TEST(Text, CountsInThePluralButForOne) {
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(2, "data set"), "2 data sets");
+  EXPECT_EQ(counted(1234, "step"), "1,234 steps");
+}
+
 TEST(Text, PrintsBytesAndDurations) {
   EXPECT_EQ(human_bytes(15.7e6), "15.7 MB");
   EXPECT_EQ(human_bytes(12), "12 B");

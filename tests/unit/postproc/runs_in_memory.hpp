@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "postproc/Study.hpp"
+#include "postproc/study/Collection.hpp"
+#include "postproc/study/Study.hpp"
 
 namespace multicard::post {
 

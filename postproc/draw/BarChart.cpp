@@ -1,0 +1,151 @@
+#include "postproc/draw/BarChart.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kLabelWidth = 170, kLineHeight = 16, kNoteWidth = 150;
+
+struct Row {
+  std::vector<std::string> label, note;
+  double middle = 0, bottom = 0;  ///< pixels from the area's top
+  double half = 0;                ///< of the bar's thickness
+};
+
+std::vector<Row> rows_of(const BarChart& chart) {
+  std::vector<Row> rows;
+  double y = 0;
+  for (const Bar& bar : chart.bars) {
+    Row row{wrapped(bar.label, kLabelWidth, Canvas::kFontSize), wrapped(bar.note, kNoteWidth, Canvas::kFontSize)};
+    const auto num_lines = static_cast<double>(std::max({row.label.size(), row.note.size(), std::size_t{1}}));
+    const double height = num_lines * kLineHeight + 14;
+    row.middle = y + height / 2;
+    row.half = 11;
+    row.bottom = y + height;
+    y += height;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+double widest(const std::vector<Row>& rows, std::vector<std::string> Row::*lines) {
+  double width = 0;
+  for (const Row& row : rows)
+    for (const std::string& line : row.*lines)
+      width = std::max(width, text_width(line, Canvas::kFontSize));
+  return width;
+}
+
+double total(const Bar& bar) {
+  double sum = 0;
+  for (const Segment& segment : bar.segments)
+    sum += segment.value;
+  return sum;
+}
+
+/// Intervals are cut at a quarter above the longest bar.
+double shown_high(const Bar& bar, double longest) {
+  return bar.interval ? std::min(std::max(bar.interval->high, total(bar)), 1.25 * longest) : total(bar);
+}
+
+double longest_bar(const BarChart& chart) {
+  double longest = 0;
+  for (const Bar& bar : chart.bars)
+    longest = std::max(longest, total(bar));
+  return longest;
+}
+
+double axis_end(const BarChart& chart) {
+  const double longest = longest_bar(chart);
+  double end = std::max(longest, chart.reference.value_or(0));
+  for (const Bar& bar : chart.bars)
+    end = std::max(end, shown_high(bar, longest));
+  return end;
+}
+
+void text_lines(Canvas& canvas, double x, double middle, const std::vector<std::string>& lines, Align align) {
+  double y = middle - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
+  for (const std::string& line : lines) {
+    canvas.text(x, y, line, align);
+    y += kLineHeight;
+  }
+}
+
+void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<std::vector<double>>> boxes;
+  std::vector<ShownInterval> intervals;
+  const double longest = longest_bar(chart);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Bar& bar = chart.bars[i];
+    const Row& row = rows[i];
+    double from = 0;
+    for (const Segment& segment : bar.segments) {
+      const double to = from + segment.value;
+      if (segment.value > 0)
+        boxes[segment.colour].push_back({from, row.middle, from, to, row.middle - row.half, row.middle + row.half});
+      from = to;
+    }
+    if (bar.interval)
+      intervals.push_back({row.middle, std::max(bar.interval->low, 0.0), shown_high(bar, longest),
+                           bar.interval->low<0, bar.interval->high> shown_high(bar, longest)});
+  }
+  for (const auto& [colour, data] : boxes)
+    canvas.plot(fmt::format("with boxxyerror fs solid 1 noborder lc rgb '{}'", colour), data);
+  canvas.intervals(intervals, Along::x, "black");
+  if (boxes.empty()) canvas.plot("NaN notitle", {});
+}
+
+void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& rows, const Area& area, double scale) {
+  const double longest = longest_bar(chart);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Bar& bar = chart.bars[i];
+    const double middle = area.top + rows[i].middle;
+    text_lines(canvas, area.left - 10, middle, rows[i].label, Align::right);
+    double x = area.left;
+    for (const Segment& segment : bar.segments) {
+      const double width = segment.value * scale;
+      if (width > text_width(segment.text, 13) + 6)
+        canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, segment.ink);
+      x += width;
+    }
+    const bool failed = bar.status == BarStatus::failed;
+    if (failed) canvas.marker(x + 10, middle, 2, kFailed);
+    const double end = std::max(x, area.left + shown_high(bar, longest) * scale);
+    const double note = end + (failed ? 22 : 8), mark = area.left + chart.reference.value_or(0) * scale;
+    const bool is_struck = note < mark + 4 && mark < note + widest({rows[i]}, &Row::note);
+    text_lines(canvas, is_struck ? mark + 6 : note, middle, rows[i].note, Align::left);
+  }
+}
+
+}  // namespace
+
+Drawing BarChart::drawing() const {
+  Canvas canvas(title, subtitle);
+  const std::vector<Row> rows = rows_of(*this);
+  const double top = legend.empty() ? canvas.content_top() : canvas.legend(2, canvas.content_top(), legend);
+  const double right = Canvas::kWidth - std::max(widest(rows, &Row::note) + 26, 16.0);
+  const Area area{widest(rows, &Row::label) + 14, top, right, top + rows.back().bottom};
+  const Scale ticks = scale_for(axis_end(*this), 4);
+  canvas.area(area);
+  canvas.text((area.left + area.right) / 2, area.bottom + 36, x_name, Align::centre, Ink::faint);
+  canvas.command(fmt::format("set xrange [0:{:.8g}]\nset xtics 0,{:.8g}", ticks.max, ticks.step));
+  canvas.command(
+      fmt::format("set yrange [{:.2f}:0]\nunset ytics\nset grid xtics lc rgb '#808080' dt 1", area.height()));
+  draw_bars(canvas, *this, rows);
+  if (reference) {
+    const double x = area.left + *reference / ticks.max * area.width();
+    canvas.line(x, area.top, x, area.bottom, kFaint, "(6,5)");
+  }
+  draw_texts(canvas, *this, rows, area, area.width() / ticks.max);
+  return canvas.finished(area.bottom + 52);
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,40 @@
+#pragma once
+/// \file Horizontal bars, plain or stacked, with error bars and labels of any length.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "postproc/draw/Canvas.hpp"
+
+namespace multicard::post {
+
+struct Segment {
+  double value = 0;
+  std::string colour;
+  std::string ink = "#111111";  ///< of the text
+  std::string text;             ///< shown where it fits
+};
+
+enum class BarStatus { complete, failed };
+
+struct Bar {
+  std::string label;
+  std::vector<Segment> segments;
+  std::optional<ErrorBar> interval;  ///< of the whole bar
+  std::string note;                  ///< text after the bar
+  BarStatus status = BarStatus::complete;
+};
+
+struct BarChart {
+  std::string title, subtitle, x_name;
+  std::vector<Bar> bars;
+  std::vector<std::pair<std::string, std::string>> legend;  ///< colour and name
+  std::optional<double> reference;                          ///< a dashed line at this value
+
+  /// The axis starts at zero; a failed bar is a cross.
+  Drawing drawing() const;
+};
+
+}  // namespace multicard::post

@@ -1,0 +1,97 @@
+#include "postproc/draw/Gnuplot.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/Error.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+/// Files rather than pipes: whatever the sizes, neither process blocks.
+File scratch_file() {
+  File file(std::tmpfile(), &std::fclose);
+  if (!file) throw EnvironmentError("cannot create a temporary file", system_error_text(errno), "Check TMPDIR.");
+  return file;
+}
+
+std::string contents(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file))
+    text.append(buffer.data(), got);
+  return text;
+}
+
+struct Outcome {
+  int spawn_error = 0;
+  int status = 0;
+  std::string output, errors;
+};
+
+Outcome start(const std::string& program, const char* argument, const std::string& input) {
+  const File in = scratch_file(), out = scratch_file(), err = scratch_file();
+  std::fwrite(input.data(), 1, input.size(), in.get());
+  std::rewind(in.get());
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fileno(err.get()), STDERR_FILENO);
+  std::string name = program, option = argument;
+  std::array<char*, 3> arguments{name.data(), option.data(), nullptr};
+  pid_t child = 0;
+  Outcome outcome;
+  outcome.spawn_error = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (outcome.spawn_error) return outcome;
+  while (waitpid(child, &outcome.status, 0) < 0 && errno == EINTR) {
+  }
+  outcome.output = contents(out.get());
+  outcome.errors = contents(err.get());
+  return outcome;
+}
+
+bool succeeded(const Outcome& outcome) {
+  return outcome.spawn_error == 0 && WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 0;
+}
+
+}  // namespace
+
+Gnuplot::Gnuplot(std::string program) : program_(std::move(program)) {
+  available_ = succeeded(start(program_, "--version", ""));
+}
+
+std::string Gnuplot::run(const std::string& script) const {
+  // -d: the user's start-up file must not change the figures.
+  const Outcome outcome = start(program_, "-d", script);
+  if (!succeeded(outcome))
+    throw EnvironmentError("gnuplot could not draw a figure", outcome.errors.substr(0, 400),
+                           "Check that gnuplot is version 5.4 or newer.");
+  return outcome.output;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\'')
+      out += "''";
+    else
+      out += code < 0x20 || code == 0x7f ? ' ' : c;
+  }
+  return out + "'";
+}
+
+}  // namespace multicard::post

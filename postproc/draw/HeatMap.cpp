@@ -1,0 +1,92 @@
+#include "postproc/draw/HeatMap.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "postproc/draw/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kRowHeight = 34, kColumnHeadHeight = 26, kLineHeight = 16, kGap = 2, kLabelWidth = 190;
+constexpr double kDark = 0.75;  ///< cells of at least this shade have white text
+
+double label_room(const HeatMap& map) {
+  double widest = 0;
+  for (const std::string& row : map.rows)
+    for (const std::string& line : wrapped(row, kLabelWidth, Canvas::kFontSize))
+      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+  return widest + 12;
+}
+
+/// The lines of each column's header.
+std::vector<std::vector<std::string>> heads_of(const HeatMap& map, double width) {
+  std::vector<std::vector<std::string>> heads;
+  for (const std::string& column : map.columns)
+    heads.push_back(wrapped(column, width - 6, Canvas::kFontSize));
+  return heads;
+}
+
+std::size_t most_lines(const std::vector<std::vector<std::string>>& heads) {
+  std::size_t most = 1;
+  for (const auto& lines : heads)
+    most = std::max(most, lines.size());
+  return most;
+}
+
+void draw_row(Canvas& canvas, const HeatMap& map, std::size_t row, double left, double y, double width) {
+  const std::vector<std::string> lines = wrapped(map.rows[row], kLabelWidth, Canvas::kFontSize);
+  double line_y = y + kRowHeight / 2 - static_cast<double>(lines.size() - 1) * kLineHeight / 2;
+  for (const std::string& line : lines) {
+    canvas.text(left - 10, line_y, line, Align::right);
+    line_y += kLineHeight;
+  }
+  for (std::size_t column = 0; column < map.columns.size(); ++column) {
+    const double x = left + static_cast<double>(column) * width;
+    const HeatCell& cell = map.cells[row][column];
+    if (cell.kind == HeatCellKind::failed) canvas.marker(x + width / 2, y + kRowHeight / 2, 2, kFailed);
+    if (cell.kind != HeatCellKind::value) continue;
+    canvas.rectangle(x, y, width - kGap, kRowHeight - kGap, shade_of(cell.shade));
+    canvas.coloured_text(x + width / 2, y + kRowHeight / 2, cell.text, Align::centre,
+                         cell.shade > kDark ? "#FFFFFF" : "#111111");
+  }
+}
+
+}  // namespace
+
+std::string shade_of(double value) {
+  const double v = std::clamp(value, 0.0, 1.0);
+  const auto mix = [v](int full) { return static_cast<int>(std::lround(255 + (full - 255) * v)); };
+  return fmt::format("#{:02X}{:02X}{:02X}", mix(0x00), mix(0x72), mix(0xB2));
+}
+
+Drawing HeatMap::drawing() const {
+  Canvas canvas(title, subtitle);
+  const double named = canvas.content_top() + (column_name.empty() && row_name.empty() ? 0 : kColumnHeadHeight);
+  const double left = label_room(*this);
+  const double width = std::min(110.0, (Canvas::kWidth - left) / static_cast<double>(columns.size()));
+  const auto heads = heads_of(*this, width);
+  const double top = named + kColumnHeadHeight + static_cast<double>(most_lines(heads) - 1) * kLineHeight;
+  canvas.text(left, named - 14, column_name, Align::left, Ink::faint);
+  canvas.text(left - 10, named - 14, row_name, Align::right, Ink::faint);
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    double line_y = top - 14 - static_cast<double>(heads[column].size() - 1) * kLineHeight;
+    for (const std::string& line : heads[column]) {
+      canvas.text(left + (static_cast<double>(column) + 0.5) * width, line_y, line, Align::centre);
+      line_y += kLineHeight;
+    }
+  }
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    draw_row(canvas, *this, row, left, top + static_cast<double>(row) * kRowHeight, width);
+  const double bottom = top + static_cast<double>(rows.size()) * kRowHeight;
+  canvas.area({left, top, Canvas::kWidth - 1, bottom});
+  // All of it is labels and rectangles, but gnuplot requires something to plot.
+  canvas.command("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]");
+  canvas.plot("NaN notitle", {});
+  return canvas.finished(bottom + 6);
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,208 @@
+#include "postproc/draw/LineChart.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/Gnuplot.hpp"
+#include "postproc/draw/Palette.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kPlotHeight = 290;
+constexpr double kLabelWidth = 150;
+constexpr double kSpread = 1.12;  ///< room beside the first and last count
+constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
+constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
+constexpr const char* kIdeal = "ideal";
+
+struct Range {
+  double low = 0, high = 1, step = 1;
+};
+
+template <class Visit>
+void each_point(const LineChart& chart, Visit visit) {
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points)
+      visit(point);
+    for (const Point& point : series.crosses)
+      visit(point);
+  }
+}
+
+Range x_range(const LineChart& chart) {
+  Range range;
+  if (chart.horizontal == Horizontal::log2_counts) {
+    const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
+    return {*least / kSpread, *most * kSpread, 1};
+  }
+  if (chart.horizontal == Horizontal::linear_values) {
+    const double first = chart.ticks.front(), last = chart.ticks.back();
+    const double room = kMargin * (last > first ? last - first : std::max(1.0, std::abs(last)));
+    return {first - room, last + room, 1};
+  }
+  double largest = 0;
+  each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
+  const double step = scale_for(largest).step;
+  const double whole_step = step < 1 ? 1 : step == 2.5 ? 5 : step;
+  return {0, std::max(largest, 1.0), whole_step};
+}
+
+/// Intervals are cut at a quarter above the largest value: those of two repeats can be very wide.
+Range y_range(const LineChart& chart, double last_x) {
+  double largest = 0, smallest = 1e300, highest = 0;
+  each_point(chart, [&](const Point& point) {
+    largest = std::max(largest, point.y);
+    smallest = std::min(smallest, point.y);
+    highest = std::max(highest, point.interval ? point.interval->high : point.y);
+  });
+  if (chart.ideal) largest = std::max({largest, chart.ideal(chart.ticks.front()), chart.ideal(last_x)});
+  largest = std::max(largest, std::min(highest, 1.25 * largest));
+  if (chart.vertical == Vertical::from_zero) {
+    const Scale scale = scale_for(largest);
+    return {0, scale.max, scale.step};
+  }
+  const double step =
+      std::max(chart.least_step, scale_for(std::max(largest - smallest, 1e-3 * std::abs(largest) + 1e-12)).step);
+  const double low = step * std::floor(smallest / step), high = step * std::ceil(largest / step);
+  return high > low ? Range{low, high, step} : Range{low - step, high + step, step};
+}
+
+std::vector<std::string> label_lines(const Series& series) {
+  return wrapped(series.label, kLabelWidth, Canvas::kFontSize);
+}
+
+std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double last_x, const Area& area) {
+  const auto pixel = [&](double value) {
+    return area.bottom - (std::clamp(value, y.low, y.high) - y.low) / (y.high - y.low) * area.height();
+  };
+  std::vector<EndLabel> labels;
+  for (const Series& series : chart.series)
+    if (!series.points.empty() || !series.crosses.empty())
+      labels.push_back(
+          {label_lines(series), pixel(series.points.empty() ? y.low : series.points.back().y), series.style});
+  if (chart.ideal) labels.push_back({{kIdeal}, pixel(chart.ideal(last_x)), std::nullopt});
+  push_apart(labels, area);
+  return labels;
+}
+
+/// Large enough for all labels below each other.
+double plot_height(const LineChart& chart) {
+  double labels = chart.ideal ? 2 * EndLabel{{kIdeal}, 0, std::nullopt}.half_height() : 0;
+  for (const Series& series : chart.series)
+    labels += 2 * EndLabel{label_lines(series), 0, std::nullopt}.half_height();
+  return std::max(kPlotHeight, labels);
+}
+
+double label_room(const LineChart& chart) {
+  double widest = 40;
+  for (const Series& series : chart.series)
+    for (const std::string& line : label_lines(series))
+      widest = std::max(widest, text_width(line, Canvas::kFontSize));
+  return widest + 42;
+}
+
+std::size_t style_of(const Series& series) {
+  return series.style % kColours.size();
+}
+
+std::vector<double> y_ticks(const Range& y) {
+  std::vector<double> ticks;
+  const double first = std::ceil(y.low / y.step - 1e-9), last = std::floor(y.high / y.step + 1e-9);
+  for (double i = first; i <= last; ++i)
+    ticks.push_back(i == 0 ? 0 : i * y.step);
+  return ticks;
+}
+
+double tick_room(const Range& y) {
+  double widest = 0;
+  for (const double tick : y_ticks(y))
+    widest = std::max(widest, text_width(significant(tick, 6), Canvas::kFontSize));
+  return widest + 16;
+}
+
+/// The dashed ideal curve between the first and the last tick.
+void draw_ideal(Canvas& canvas, const LineChart& chart, const Range& y) {
+  if (!chart.ideal) return;
+  constexpr int kPieces = 64;
+  const double first = chart.ticks.front(), last = chart.ticks.back();
+  std::vector<std::vector<double>> line;
+  for (int i = 0; i <= kPieces; ++i) {
+    const double x = first * std::pow(last / first, static_cast<double>(i) / kPieces);
+    const double value = chart.ideal(x);
+    if (value <= y.high) line.push_back({x, value});
+  }
+  canvas.plot(fmt::format("with lines lw 1.5 dt (6,5) lc rgb '{}'", kFaint), line);
+}
+
+void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Range& y, const Area& area) {
+  canvas.text(2, area.top - 16, chart.y_name, Align::left, Ink::faint);
+  canvas.text((area.left + area.right) / 2, area.bottom + 36, chart.x_name, Align::centre, Ink::faint);
+  canvas.command("set grid ytics lc rgb '#808080' dt 1");
+  canvas.command(fmt::format("set xrange [{:.8g}:{:.8g}]", x.low, x.high));
+  canvas.command(fmt::format("set yrange [{:.8g}:{:.8g}]", y.low, y.high));
+  std::vector<std::string> ticks;
+  for (const double value : y_ticks(y))
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(value, 6), value));
+  canvas.command("set ytics (" + join(ticks, ", ") + ") scale 0");
+  if (chart.horizontal == Horizontal::linear) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
+  ticks.clear();
+  for (const double tick : chart.ticks)
+    ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 6), tick));
+  if (chart.horizontal == Horizontal::log2_counts) canvas.command("set logscale x 2");
+  canvas.command("set xtics (" + join(ticks, ", ") + ")");
+}
+
+void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, const Range& y) {
+  const Series& series = chart.series[index];
+  const std::size_t style = style_of(series);
+  const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
+  const auto at = [&](double x) {
+    if (chart.horizontal == Horizontal::log2_counts) return x * std::pow(kDodge, place);
+    if (chart.horizontal == Horizontal::linear) return x;
+    return x + kLinearDodge * place * (chart.ticks.back() - chart.ticks.front());
+  };
+  std::vector<std::vector<double>> line, crosses;
+  std::vector<ShownInterval> bars;
+  for (const Point& point : series.points) {
+    line.push_back({at(point.x), point.y});
+    if (const auto& interval = point.interval)
+      bars.push_back({at(point.x), std::max(interval->low, y.low), std::min(interval->high, y.high),
+                      interval->low<y.low, interval->high> y.high});
+  }
+  // On the axis a cross would be half hidden.
+  for (const Point& point : series.crosses)
+    crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
+  canvas.intervals(bars, Along::y, kColours[style]);
+  const std::string with =
+      chart.markers == Markers::on
+          ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
+                        chart.horizontal == Horizontal::linear ? kDashes[style] : "1", kMarkers[style])
+          : fmt::format("with lines lw 2 dt {}", kDashes[style]);
+  if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, kColours[style]), line);
+  if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", kColours[style]), crosses);
+}
+
+}  // namespace
+
+Drawing LineChart::drawing() const {
+  Canvas canvas(title, subtitle);
+  const Range x = x_range(*this);
+  const double last_x = horizontal == Horizontal::linear ? x.high : ticks.back();
+  const Range y = y_range(*this, last_x);
+  const double top = canvas.content_top() + 28;
+  const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};
+  canvas.area(area);
+  draw_axes(canvas, *this, x, y, area);
+  draw_labels(canvas, end_labels(*this, y, last_x, area), markers, area);
+  draw_ideal(canvas, *this, y);
+  for (std::size_t i = 0; i < series.size(); ++i)
+    draw_series(canvas, *this, i, y);
+  return canvas.finished(area.bottom + 52);
+}
+
+}  // namespace multicard::post

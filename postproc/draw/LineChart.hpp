@@ -1,0 +1,47 @@
+#pragma once
+/// \file Lines with markers, error bars and labels at their ends.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/EndLabels.hpp"
+
+namespace multicard::post {
+
+struct Point {
+  double x = 0, y = 0;
+  std::optional<ErrorBar> interval;
+};
+
+struct Series {
+  std::string label;
+  std::size_t style = 0;  ///< index of colour, marker and dash
+  std::vector<Point> points;
+  std::vector<Point> crosses;  ///< failed or stopped runs
+};
+
+enum class Horizontal {
+  log2_counts,    ///< logarithmic, a tick at each of `ticks`
+  linear_values,  ///< from the first to the last of `ticks`, each with its number
+  linear          ///< from 0
+};
+enum class Vertical { from_zero, fitted };
+
+struct LineChart {
+  std::string title, subtitle, x_name, y_name;
+  std::vector<Series> series;
+  Horizontal horizontal = Horizontal::log2_counts;
+  Vertical vertical = Vertical::from_zero;
+  Markers markers = Markers::on;
+  double least_step = 0;                ///< between ticks of a fitted axis
+  std::vector<double> ticks;            ///< of log2_counts and linear_values, ascending
+  std::function<double(double)> ideal;  ///< the ideal curve, dashed; may be empty. Needs ticks
+
+  /// Names stand at the line ends, pushed apart where they would touch.
+  Drawing drawing() const;
+};
+
+}  // namespace multicard::post

@@ -1,0 +1,110 @@
+#include "postproc/draw/Svg.hpp"
+
+#include <array>
+#include <regex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+void remove_between(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    const std::size_t end = text.find(to, at);
+    if (end == std::string::npos) return;
+    text.erase(at, end + to.size() - at);
+  }
+}
+
+}  // namespace
+
+std::string themed(std::string svg, const std::string& id, const std::string& title) {
+  const std::size_t start = svg.find("<svg");
+  const std::size_t canvas = svg.find("<g id=\"gnuplot_canvas\">");
+  std::smatch box;
+  if (start == std::string::npos || canvas == std::string::npos ||
+      !std::regex_search(svg, box, std::regex("viewBox=\"[0-9. ]+\"")))
+    throw EnvironmentError("gnuplot wrote no SVG", svg.substr(0, 200), "Check that gnuplot has its svg terminal.");
+  const std::string head = fmt::format(
+      "<svg {} xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" role=\"img\" "
+      "aria-labelledby=\"{}-title\" font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
+      "'DejaVu Sans', sans-serif\">\n<title id=\"{}-title\">{}</title>\n",
+      box.str(), id, id, escaped(title));
+  svg.erase(0, canvas);
+  remove_between(svg, "<rect x=\"0\" y=\"0\"", "/>");
+  remove_between(svg, "<filter", "</filter>");
+  replace_all(svg, "id=\"gnuplot_canvas\"", "");
+  replace_all(svg, "gpPt", id + "-pt");
+  replace_all(svg, "gpDot", id + "-dot");
+  static const std::array<std::pair<const char*, const char*>, 12> kReplacements{
+      {{"fill=\"black\"", "fill=\"currentColor\""},
+       {"stroke='black'", "stroke='currentColor'"},
+       {"stroke=\"black\"", "stroke=\"currentColor\""},
+       {"color=\"black\"", ""},
+       {"color=\"gray\"", ""},
+       {"color=\"white\"", ""},
+       {" font-family=\"Sans\"", ""},
+       {" font-family=\"Sans:Bold\"", " font-weight=\"600\""},
+       {"rgb(  0,   0,   0)", "currentColor"},
+       {"fill=\"rgb(1,2,3)\"", "fill=\"currentColor\" fill-opacity=\"0.7\""},
+       {"stroke='rgb(  1,   2,   3)'", "stroke='currentColor' stroke-opacity='0.5'"},
+       {"stroke='rgb(128, 128, 128)' stroke-dasharray='2,4' class=\"gridline\"",
+        "stroke='currentColor' stroke-opacity='0.15'"}}};
+  for (const auto& [what, by] : kReplacements)
+    replace_all(svg, what, by);
+  // gnuplot draws white over the line under error bars.
+  svg = std::regex_replace(svg, std::regex("<use [^>]*color='white'/>\\s*"), "");
+  // The cross of failed runs must be as heavy as a line.
+  svg = std::regex_replace(svg, std::regex("stroke-width='[0-9.]+'( stroke='currentColor' d='M-1,-1 L1,1 M1,-1 )"),
+                           "stroke-width='0.45'$1");
+  svg = std::regex_replace(svg, std::regex("<g [^>]*>\\s*</g>\\s*"), "");
+  // SVG's defaults, repeated hundreds of times.
+  svg = std::regex_replace(
+      svg, std::regex(" stroke-width=\"1.00\"| stroke-linecap=\"butt\"| stroke-linejoin=\"miter\""), "");
+  return head + svg;
+}
+
+std::string without_head(std::string svg, double height) {
+  std::smatch box;
+  if (!std::regex_search(svg, box, std::regex("viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\""))) return svg;
+  const std::string rest =
+      fmt::format("viewBox=\"0 {:.0f} {} {:.0f}\"", height, box[1].str(), std::stod(box[2].str()) - height);
+  return svg.replace(static_cast<std::size_t>(box.position()), static_cast<std::size_t>(box.length()), rest);
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+    }
+  }
+  return out;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,20 @@
+#pragma once
+/// \file Adapts gnuplot's SVG to a page with light and dark themes.
+
+#include <string>
+
+namespace multicard::post {
+
+/// The output of gnuplot's svg terminal without fixed size and background, black as currentColor (kFaint as a fainter
+/// one), grid lines faint, names of its definitions made unique by `id` (several figures share a page), font left to
+/// the page, and `title` as its accessible name. Text stays text. Throws EnvironmentError if it is not an SVG.
+std::string themed(std::string svg, const std::string& id, const std::string& title);
+
+/// A themed SVG with the top `height` pixels cut off.
+std::string without_head(std::string svg, double height);
+
+/// `text` for HTML and XML content and attributes: & < > " ' as entities, other control characters than tab and line
+/// break as blanks.
+std::string escaped(const std::string& text);
+
+}  // namespace multicard::post

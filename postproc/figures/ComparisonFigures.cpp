@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Learning.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostGroups = 3;
+
+Bar rate_bar(const Study& study, const Cell& cell) {
+  const std::string& label = study.configurations[cell.configuration].label;
+  if (cell.status != CellStatus::complete || !cell.rate.known()) return crossed_bar(cell, label);
+  Bar bar;
+  bar.label = label;
+  bar.segments = {{cell.rate.value, kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
+  bar.interval = error_bar(cell.rate);
+  bar.note = significant(cell.rate.value, 3);
+  return bar;
+}
+
+std::string comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
+  const Cell* second = runner_up(study, group, best);
+  const std::string& name = study.configurations[best.configuration].label;
+  if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
+  if (significantly_different(best.rate, second->rate))
+    return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
+  return fmt::format("{} and {} do not differ significantly on {}", name,
+                     study.configurations[second->configuration].label, counted(best.ranks, "rank"));
+}
+
+std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {
+  std::vector<const Cell*> cells;
+  for (const std::size_t configuration : configurations)
+    if (const Cell* cell = study.cell(configuration, ranks)) cells.push_back(cell);
+  return reading_aid(study, cells);
+}
+
+}  // namespace
+
+void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  const auto groups = study.comparable();
+  if (groups.size() > kMostGroups) return;  // the overview shows them together
+  for (const auto& group : groups) {
+    const Cell* best = fastest(study, group);
+    if (group.size() < 2 || !best || differ_in_learning_alone(study, group)) continue;
+    for (const auto& piece : pieces(group, kMostBars)) {
+      BarChart chart;
+      for (const std::size_t configuration : piece)
+        if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
+      if (chart.bars.empty()) continue;
+      chart.title = comparison_title(study, group, *best);
+      chart.subtitle = fmt::format("{}. {} each, {}", common_settings(study, group), counted(best->ranks, "rank"),
+                                   aid(study, piece, best->ranks));
+      chart.x_name = study.rate_unit();
+      const Cell* second = runner_up(study, group, *best);
+      const std::string caption = second ? comparison_sentence(study, *best, *second, "the runner-up") : std::string();
+      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide));
+    }
+  }
+}
+
+}  // namespace multicard::post

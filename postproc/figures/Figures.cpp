@@ -1,0 +1,92 @@
+#include "postproc/figures/Figures.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/Svg.hpp"
+#include "postproc/study/Axes.hpp"
+#include "postproc/study/Labels.hpp"
+
+namespace multicard::post {
+
+std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxes>& heat) {
+  std::vector<Figure> figures;
+  add_data_set_figures(study, figures);
+  add_overview_figure(study, figures);
+  add_comparison_figures(study, figures);
+  add_scaling_figures(study, figures);
+  add_size_figures(study, figures);
+  add_option_figures(study, figures);
+  add_heat_figures(study, heat, figures);
+  add_learning_figures(study, figures);
+  add_loss_scale_figures(study, figures);
+  add_share_figures(study, figures);
+  add_phase_figures(study, figures);
+  add_memory_figures(study, figures);
+  add_rank_figures(study, figures);
+  if (!study.id.empty())
+    for (Figure& figure : figures)
+      figure.id = study.id + "-" + figure.id;
+  return figures;
+}
+
+void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats) {
+  for (Figure& figure : figures) {
+    figure.svg = themed(gnuplot.run(svg_script(figure.drawing)), figure.id, figure.title);
+    figure.svg_on_page = without_head(figure.svg, figure.drawing.head_height);
+    if (formats == Formats::svg_and_pdf) figure.pdf = gnuplot.run(pdf_script(figure.drawing));
+  }
+}
+
+std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations) {
+  std::vector<std::string> parts;
+  for (const char* key : {"model", "method", "strategy", "precision", "image_size", "global_batch", "batch_per_rank"}) {
+    std::set<std::string> values;
+    for (const Cell& cell : study.cells)
+      if (std::find(configurations.begin(), configurations.end(), cell.configuration) != configurations.end())
+        for (const std::size_t run : cell.runs)
+          if (const std::string value = setting(study.runs[run], key); !value.empty()) values.insert(value);
+    if (values.size() == 1) parts.push_back(setting_label(key, *values.begin()));
+  }
+  return parts.empty() ? "no settings known" : join(parts, ", ");
+}
+
+std::string repeats_text(const std::vector<const Cell*>& cells) {
+  int least = 1 << 30, most = 0;
+  for (const Cell* cell : cells) {
+    if (cell->status != CellStatus::complete) continue;
+    least = std::min(least, cell->num_repeats());
+    most = std::max(most, cell->num_repeats());
+  }
+  if (most == 0) return "nothing complete";
+  return least == most ? counted(most, "repeat") : fmt::format("{} to {}", least, counted(most, "repeat"));
+}
+
+std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells) {
+  const bool crosses =
+      std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+  return fmt::format("{}, 95 % intervals{}", repeats_text(cells), crosses ? ", × failed or stopped" : "");
+}
+
+bool any_unfinished(const Study& study, const Cell& cell) {
+  return std::any_of(cell.runs.begin(), cell.runs.end(),
+                     [&](std::size_t run) { return study.runs[run].status != "complete"; });
+}
+
+std::optional<ErrorBar> error_bar(const Estimate& estimate) {
+  if (!estimate.interval) return std::nullopt;
+  return ErrorBar{estimate.interval->low, estimate.interval->high};
+}
+
+std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most) {
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i < configurations.size(); i += most)
+    out.emplace_back(configurations.begin() + static_cast<std::ptrdiff_t>(i),
+                     configurations.begin() + static_cast<std::ptrdiff_t>(std::min(i + most, configurations.size())));
+  return out;
+}
+
+}  // namespace multicard::post

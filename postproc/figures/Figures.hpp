@@ -1,0 +1,95 @@
+#pragma once
+/// \file The figures of a study.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/Gnuplot.hpp"
+#include "postproc/study/Study.hpp"
+
+namespace multicard::post {
+
+/// Where in the report a figure stands.
+enum class Section { study, phases, memory, ranks, learning };
+
+struct Figure {
+  std::string id;  ///< file name without .svg
+  Section section = Section::study;
+  std::string heading;   ///< shared by consecutive figures; may be empty
+  std::string title;     ///< a statement computed from the data
+  std::string subtitle;  ///< what was measured
+  std::string caption;   ///< one or two sentences computed from the data
+  Drawing drawing;
+  std::string svg;          ///< after draw()
+  std::string svg_on_page;  ///< without title and subtitle, which the page has as text
+  std::string pdf;          ///< after draw() where asked for, else empty
+};
+
+template <class Chart>
+Figure figure_of(const std::string& id, Section section, const Chart& chart, const std::string& caption,
+                 const std::string& heading = {}) {
+  return {id, section, heading, chart.title, chart.subtitle, caption, chart.drawing(), {}, {}, {}};
+}
+
+/// Two axes of a heat map: across and down. An axis is named by its deck path, its last component, or "ranks".
+using HeatAxes = std::pair<std::string, std::string>;
+
+/// All figures that the data support, not yet drawn; with the ids of its study before theirs. The heat map is of `heat`
+/// where the study has both axes, else of its two axes with the most values.
+std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxes>& heat = std::nullopt);
+
+enum class Formats { svg, svg_and_pdf };
+
+/// Fills in the SVGs and PDFs. Throws EnvironmentError when gnuplot fails.
+void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats = Formats::svg);
+
+/// \name One kind each; used by plan_figures()
+/// @{
+void add_data_set_figures(const Study& study, std::vector<Figure>& figures);
+void add_overview_figure(const Study& study, std::vector<Figure>& figures);
+void add_scaling_figures(const Study& study, std::vector<Figure>& figures);
+void add_size_figures(const Study& study, std::vector<Figure>& figures);
+void add_option_figures(const Study& study, std::vector<Figure>& figures);
+void add_heat_figures(const Study& study, const std::optional<HeatAxes>& heat, std::vector<Figure>& figures);
+void add_comparison_figures(const Study& study, std::vector<Figure>& figures);
+void add_share_figures(const Study& study, std::vector<Figure>& figures);
+void add_phase_figures(const Study& study, std::vector<Figure>& figures);
+void add_memory_figures(const Study& study, std::vector<Figure>& figures);
+void add_rank_figures(const Study& study, std::vector<Figure>& figures);
+void add_learning_figures(const Study& study, std::vector<Figure>& figures);
+void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures);
+/// @}
+
+/// The heading of figures of whole configurations.
+inline constexpr const char* kSideBySide = "Configurations side by side";
+/// The heading of figures of single options.
+inline constexpr const char* kOptionEffect = "Effect of each option";
+
+/// The confusion matrix of a run with an evaluation; nothing where it has too many classes to be read.
+void add_confusion_figure(const RunReport& run, const std::string& id, std::vector<Figure>& figures);
+
+/// Whether `study` has an axis of this name (see HeatAxes).
+bool has_axis(const Study& study, const std::string& name);
+
+/// What all runs of `configurations` have in common, for a subtitle: "mobilenet_v2, fp32, batch 64, 224 px".
+std::string common_settings(const Study& study, const std::vector<std::size_t>& configurations);
+
+/// "3 repeats" or "1 to 3 repeats", of the complete cells.
+std::string repeats_text(const std::vector<const Cell*>& cells);
+
+/// How to read points of `cells`: "3 repeats, 95 % intervals, × failed or stopped".
+std::string reading_aid(const Study& study, const std::vector<const Cell*>& cells);
+
+/// Whether any run of the cell did not complete.
+bool any_unfinished(const Study& study, const Cell& cell);
+
+/// The interval of an estimate, as charts take it.
+std::optional<ErrorBar> error_bar(const Estimate& estimate);
+
+/// `configurations` in pieces of at most `most`.
+std::vector<std::vector<std::size_t>> pieces(const std::vector<std::size_t>& configurations, std::size_t most);
+
+}  // namespace multicard::post

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/LineChart.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 300;
+constexpr std::size_t kMostGroups = 2;
+
+const MetricSeries* metric_of(const RunReport& run, const std::string& name) {
+  const auto found = run.metrics.find(name);
+  return found == run.metrics.end() || found->second.values.empty() ? nullptr : &found->second;
+}
+
+/// The cells whose curves of `metric` are worth drawing together: one configuration's on all ranks, or of several each
+/// on most.
+std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std::size_t>& configurations,
+                                       const std::string& metric) {
+  std::vector<const Cell*> out;
+  for (const std::size_t configuration : configurations) {
+    const auto cells = study.cells_of(configuration);
+    for (const Cell* cell : cells) {
+      const bool last = cell == cells.back() || cell == largest(study, configuration);
+      const bool wanted = configurations.size() == 1 || last;
+      if (wanted && !cell->measured.empty() && metric_of(representative(study, *cell), metric)) out.push_back(cell);
+    }
+  }
+  if (out.size() > kColours.size()) out.resize(kColours.size());
+  return out;
+}
+
+/// Medians of `window` values, so that a noisy curve can be read; non-finite values are left out.
+std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
+  std::vector<Point> points;
+  const std::size_t count = std::min(metric.values.size(), metric.steps.size());
+  const std::size_t stride = std::max<std::size_t>(1, count / kMostPoints);
+  for (std::size_t i = 0; i < count; i += stride) {
+    const std::size_t from = i >= window / 2 ? i - window / 2 : 0;
+    const std::size_t to = std::min(count, i + window / 2 + 1);
+    std::vector<double> values;
+    for (std::size_t k = from; k < to; ++k)
+      if (std::isfinite(metric.values[k])) values.push_back(metric.values[k]);
+    if (!values.empty()) points.push_back({static_cast<double>(metric.steps[i]), median(values), std::nullopt});
+  }
+  return points;
+}
+
+template <class Member>
+bool all_same(const std::vector<const Cell*>& cells, Member member) {
+  return std::all_of(cells.begin(), cells.end(), [&](const Cell* cell) { return cell->*member == cells[0]->*member; });
+}
+
+/// Only what differs between the curves.
+std::string curve_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
+  const std::string& label = study.configurations[cell.configuration].label;
+  if (all_same(cells, &Cell::configuration)) return counted(cell.ranks, "rank");
+  return all_same(cells, &Cell::ranks) ? label : fmt::format("{}, {}", label, counted(cell.ranks, "rank"));
+}
+
+/// ", 8 ranks" where all cells have the same number.
+std::string common_ranks(const std::vector<const Cell*>& cells) {
+  return all_same(cells, &Cell::ranks) ? ", " + counted(cells[0]->ranks, "rank") : std::string();
+}
+
+LineChart curves(const Study& study, const std::vector<const Cell*>& cells, const std::string& metric,
+                 std::size_t window) {
+  LineChart chart;
+  chart.horizontal = Horizontal::linear;
+  const bool one = all_same(cells, &Cell::configuration);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const MetricSeries& values = *metric_of(representative(study, *cells[i]), metric);
+    const std::size_t style = one ? i : style_of(study, cells[i]->configuration);
+    chart.series.push_back({curve_label(study, *cells[i], cells), style, smoothed(values, window), {}});
+  }
+  return chart;
+}
+
+std::size_t longest(const LineChart& chart) {
+  std::size_t most = 0;
+  for (const Series& series : chart.series)
+    most = std::max(most, series.points.size());
+  return most;
+}
+
+void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
+              std::vector<Figure>& figures) {
+  const std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
+  if (cells.empty()) return;
+  std::size_t num_values = 0;
+  for (const Cell* cell : cells)
+    num_values = std::max(num_values, metric_of(representative(study, *cell), "train_loss")->values.size());
+  const std::size_t window = num_values < 60 ? 1 : 2 * (num_values / 60) + 1;
+  LineChart chart = curves(study, cells, "train_loss", window);
+  if (longest(chart) < 2) return;
+  const MetricSeries& loss = *metric_of(representative(study, *cells.front()), "train_loss");
+  const double first = loss.values.front(), last = loss.values.back();
+  chart.title = fmt::format("Training loss {} from {} to {} in {}",
+                            last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
+                            counted(static_cast<long>(loss.values.size()), "step"));
+  chart.subtitle = fmt::format("{}{}. {}", common_settings(study, group), common_ranks(cells),
+                               window == 1 ? "One value per step" : fmt::format("Running median of {} steps", window));
+  chart.x_name = "step";
+  chart.y_name = "training loss, mean over the global batch";
+  chart.markers = Markers::off;
+  figures.push_back(
+      figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells), "Learning"));
+}
+
+/// A metric of the test set over completed steps.
+struct Evaluation {
+  const char* metric;
+  const char* title;    ///< before the best value
+  const char* caption;  ///< before the best value and whose it is
+  const char* y_name;
+  bool (*better)(double a, double b);
+};
+
+const Evaluation kAccuracy{"eval_accuracy", "Test accuracy reaches", "The highest is",
+                           "share of the test set predicted right", [](double a, double b) { return a > b; }};
+const Evaluation kLoss{"eval_loss", "Test loss falls to", "The lowest is", "test loss",
+                       [](double a, double b) { return a < b; }};
+
+/// Returns whether there was more than one evaluation, which a line needs.
+bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, const Evaluation& evaluation,
+                    const std::string& suffix, std::vector<Figure>& figures) {
+  const std::vector<const Cell*> cells = cells_to_draw(study, group, evaluation.metric);
+  if (cells.empty()) return false;
+  LineChart chart = curves(study, cells, evaluation.metric, 1);
+  if (longest(chart) < 2) return false;
+  double best = chart.series.front().points.front().y;
+  std::string name = chart.series.front().label;
+  for (const Series& series : chart.series)
+    for (const Point& point : series.points)
+      if (evaluation.better(point.y, best)) {
+        best = point.y;
+        name = series.label;
+      }
+  chart.title = fmt::format("{} {}", evaluation.title, significant(best, 3));
+  chart.subtitle = common_settings(study, group) + common_ranks(cells);
+  chart.x_name = "completed steps";
+  chart.y_name = evaluation.y_name;
+  figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, chart,
+                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning"));
+  return true;
+}
+
+/// The loss scale over several runs.
+struct ScaleHistory {
+  std::int64_t num_steps = 0, num_skipped = 0;
+  double low = INFINITY, high = -INFINITY;
+
+  void add(const RunReport& run) {
+    const MetricSeries& scale = *metric_of(run, "loss_scale");
+    num_steps += static_cast<std::int64_t>(scale.values.size());
+    for (const double value : scale.values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    if (const MetricSeries* skipped = metric_of(run, "skipped"))
+      num_skipped += std::count_if(skipped->values.begin(), skipped->values.end(), [](double v) { return v > 0; });
+  }
+  std::string title() const {
+    const std::string where =
+        low == high ? "stays at " + grouped(std::llround(low))
+                    : fmt::format("lies between {} and {}", grouped(std::llround(low)), grouped(std::llround(high)));
+    return fmt::format("The loss scale {}; {} of {} skipped", where, grouped(num_skipped), counted(num_steps, "step"));
+  }
+};
+
+/// Where updates were skipped, on the curve.
+std::vector<Point> skips_of(const RunReport& run) {
+  const MetricSeries& scale = *metric_of(run, "loss_scale");
+  const MetricSeries* skipped = metric_of(run, "skipped");
+  std::vector<Point> out;
+  for (std::size_t i = 0; skipped && i < std::min(skipped->values.size(), scale.values.size()); ++i)
+    if (skipped->values[i] > 0)
+      out.push_back({static_cast<double>(skipped->steps[i]), std::log2(scale.values[i]), std::nullopt});
+  return out;
+}
+
+void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, const std::vector<const Cell*>& cells,
+                    std::vector<Figure>& figures) {
+  LineChart chart = curves(study, cells, "loss_scale", 1);
+  ScaleHistory history;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const RunReport& run = representative(study, *cells[i]);
+    history.add(run);
+    for (Point& point : chart.series[i].points)
+      point.y = std::log2(point.y);
+    chart.series[i].crosses = skips_of(run);
+  }
+  chart.title = history.title();
+  chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), common_ranks(cells));
+  chart.x_name = "step";
+  chart.y_name = "loss scale, as a power of two";
+  chart.markers = Markers::off;
+  chart.vertical = Vertical::fitted;
+  chart.least_step = 1;
+  const std::string caption =
+      history.num_skipped == 0
+          ? "No gradient overflowed."
+          : fmt::format("{} of the updates were left out because gradients overflowed; the scale then shrinks.",
+                        percent(static_cast<double>(history.num_skipped) / static_cast<double>(history.num_steps)));
+  figures.push_back(figure_of("loss_scale", Section::learning, chart, caption, "Loss scale"));
+}
+
+}  // namespace
+
+void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures) {
+  for (const auto& group : study.comparable()) {
+    std::vector<const Cell*> cells = cells_to_draw(study, group, "loss_scale");
+    const auto too_short = [&](const Cell* cell) {
+      return metric_of(representative(study, *cell), "loss_scale")->values.size() < 2;
+    };
+    std::erase_if(cells, too_short);
+    if (cells.empty()) continue;
+    return add_loss_scale(study, group, cells, figures);  // other work looks the same
+  }
+}
+
+void add_learning_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  const auto groups = study.comparable();
+  if (groups.size() > kMostGroups) return;  // such a study compares times
+  for (const auto& group : groups) {
+    const std::string suffix = number++ == 0 ? "" : fmt::format("-{}", number);
+    add_loss(study, group, suffix, figures);
+    if (!add_evaluation(study, group, kAccuracy, suffix, figures)) add_evaluation(study, group, kLoss, suffix, figures);
+  }
+}
+
+}  // namespace multicard::post

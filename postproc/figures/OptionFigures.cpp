@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/OptionEffect.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+Bar bar_of(const OptionEffect& effect, const std::string& colour) {
+  Bar bar;
+  bar.label = effect.label();
+  if (!effect.ratio.known()) {
+    bar.status = BarStatus::failed;
+    bar.note = "did not complete";
+    return bar;
+  }
+  bar.segments = {{effect.ratio.value, colour, "#111111", ""}};
+  bar.interval = error_bar(effect.ratio);
+  bar.note = alike(effect.ratio.value, effect.ratio.value, 3);
+  return bar;
+}
+
+/// The option that changes most, of those that the data decide; null when there is none.
+const OptionEffect* strongest(const std::vector<OptionEffect>& effects) {
+  const OptionEffect* most = nullptr;
+  for (const OptionEffect& effect : effects)
+    if (effect.decided() && (!most || std::abs(std::log(effect.ratio.value)) > std::abs(std::log(most->ratio.value))))
+      most = &effect;
+  return most;
+}
+
+std::string title_of(const std::vector<OptionEffect>& effects) {
+  const OptionEffect* most = strongest(effects);
+  if (!most) return "No option makes a difference that these data show";
+  return fmt::format("{} changes most: {} times the rate", most->label(), significant(most->ratio.value, 3));
+}
+
+/// How many intervals exclude 1.
+std::string exclusion_text(long decided, long all) {
+  if (decided == 0) return "No option's 95 % interval excludes 1.";
+  return fmt::format("The 95 % intervals of {} of {} exclude 1.", decided, counted(all, "option"));
+}
+
+std::string caption_of(const std::vector<OptionEffect>& effects) {
+  const auto decided =
+      std::count_if(effects.begin(), effects.end(), [](const OptionEffect& effect) { return effect.decided(); });
+  int num_pairs = 0, num_unfinished = 0;
+  for (const OptionEffect& effect : effects) {
+    num_pairs += effect.ratio.num_values;
+    num_unfinished += effect.num_unfinished;
+  }
+  const std::string unfinished =
+      num_unfinished ? fmt::format("; {} did not complete", counted_pairs(num_unfinished, "cells")) : std::string();
+  return fmt::format("{}{}{}", exclusion_text(decided, static_cast<long>(effects.size())),
+                     fmt::format(" {} compared{}.", counted_pairs(num_pairs, "runs"), unfinished),
+                     effects.front().ratio.basis == Basis::cells
+                         ? " Cells were run once: the intervals cover variation between cells, not between runs."
+                         : "");
+}
+
+}  // namespace
+
+void add_option_figures(const Study& study, std::vector<Figure>& figures) {
+  const std::vector<OptionEffect> all = option_effects(study);
+  int number = 0;
+  for (std::size_t from = 0; from < all.size(); from += kMostBars) {
+    const std::vector<OptionEffect> effects(
+        all.begin() + static_cast<std::ptrdiff_t>(from),
+        all.begin() + static_cast<std::ptrdiff_t>(std::min(from + kMostBars, all.size())));
+    BarChart chart;
+    std::size_t colour = 0;
+    for (std::size_t i = 0; i < effects.size(); ++i) {
+      if (i > 0 && effects[i].key != effects[i - 1].key) ++colour;
+      chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
+    }
+    if (std::none_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.ratio.known(); })) continue;
+    chart.title = title_of(effects);
+    chart.subtitle =
+        "One option changed at a time, everything else and the number of ranks equal: rate over the rate without it, "
+        "geometric mean over pairs, 95 % intervals" +
+        std::string(
+            std::any_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.num_unfinished > 0; })
+                ? ", × did not complete"
+                : "");
+    chart.x_name = "times the rate";
+    chart.reference = 1;
+    figures.push_back(
+        figure_of(numbered("options", number++), Section::study, chart, caption_of(effects), kOptionEffect));
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "postproc/draw/HeatMap.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/study/Answer.hpp"
+#include "postproc/study/Learning.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostColumns = 8, kMostRows = 24;
+
+/// Labels of the options, each once, in the order of the configurations.
+std::vector<std::string> option_labels(const Study& study) {
+  std::vector<std::string> labels;
+  for (const Configuration& configuration : study.configurations)
+    if (std::find(labels.begin(), labels.end(), configuration.label) == labels.end())
+      labels.push_back(configuration.label);
+  return labels;
+}
+
+/// The rate of the options `label` over the best rate, both on the best's number of ranks.
+HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group, const std::string& label,
+                       const Cell& best) {
+  for (const std::size_t configuration : group) {
+    if (study.configurations[configuration].label != label) continue;
+    const Cell* cell = study.cell(configuration, best.ranks);
+    if (!cell) return {};
+    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0, {}};
+    const double share = cell->rate.value / best.rate.value;
+    return {HeatCellKind::value, share, fmt::format("{:.2f}", share)};
+  }
+  return {};
+}
+
+bool any_failed(const HeatMap& map) {
+  return std::any_of(map.cells.begin(), map.cells.end(), [](const std::vector<HeatCell>& row) {
+    return std::any_of(row.begin(), row.end(), [](const HeatCell& cell) { return cell.kind == HeatCellKind::failed; });
+  });
+}
+
+}  // namespace
+
+void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
+  const auto groups = study.comparable();
+  const auto one_speed = [&](const auto& group) { return differ_in_learning_alone(study, group); };
+  if (std::all_of(groups.begin(), groups.end(), one_speed)) return;
+  HeatMap map;
+  map.rows = option_labels(study);
+  if (groups.size() < 2 || map.rows.size() < 2 || groups.size() > kMostColumns || map.rows.size() > kMostRows) return;
+  map.cells.resize(map.rows.size());
+  for (const auto& group : groups) {
+    const Cell* best = fastest(study, group);
+    if (!best) continue;
+    map.columns.push_back(study.configurations[best->configuration].work_label);
+    for (std::size_t row = 0; row < map.rows.size(); ++row)
+      map.cells[row].push_back(share_of_best(study, group, map.rows[row], *best));
+  }
+  if (map.columns.empty()) return;
+  map.title = winners_sentence(study);
+  map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
+  if (any_failed(map)) map.subtitle += "; × did not complete";
+  figures.push_back(figure_of("overview", Section::study, map,
+                              "1.00 is the fastest of its column; columns are different work and not compared.",
+                              kSideBySide));
+}
+
+}  // namespace multicard::post

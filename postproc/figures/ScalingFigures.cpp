@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/LineChart.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr const char* kHeading = "Execution time, speedup and efficiency against ranks";
+
+/// The lines of one figure: configurations that do the same work, or the same options on different work.
+struct Lines {
+  std::vector<std::size_t> configurations;
+  bool same_work = true;
+
+  std::string label(const Study& study, std::size_t configuration) const {
+    const Configuration& of = study.configurations[configuration];
+    return same_work ? of.label : of.work_label;
+  }
+  std::size_t style(const Study& study, std::size_t configuration) const {
+    if (same_work) return style_of(study, configuration);
+    const auto found = std::find(configurations.begin(), configurations.end(), configuration);
+    return static_cast<std::size_t>(found - configurations.begin());
+  }
+};
+
+using Quantity = Estimate (*)(const Cell& cell);
+
+Estimate time_of(const Cell& cell) {
+  return cell.time_per_thousand();
+}
+Estimate speedup_of(const Cell& cell) {
+  return cell.speedup;
+}
+Estimate efficiency_of(const Cell& cell) {
+  return cell.efficiency;
+}
+
+std::vector<const Cell*> all_cells(const Study& study, const Lines& lines) {
+  std::vector<const Cell*> out;
+  for (const std::size_t configuration : lines.configurations)
+    for (const Cell* cell : study.cells_of(configuration))
+      out.push_back(cell);
+  return out;
+}
+
+Series series_of(const Study& study, const Lines& lines, std::size_t configuration, Quantity quantity) {
+  Series series{lines.label(study, configuration), lines.style(study, configuration), {}, {}};
+  for (const Cell* cell : study.cells_of(configuration)) {
+    const Estimate estimate = quantity(*cell);
+    const bool complete = cell->status == CellStatus::complete && estimate.known();
+    if (complete) series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate)});
+    // A stopped run was measured; a failed one stands on the axis.
+    if (any_unfinished(study, *cell))
+      series.crosses.push_back({double(cell->ranks), complete || !estimate.known() ? 0 : estimate.value, std::nullopt});
+  }
+  return series;
+}
+
+bool is_series(const Study& study, std::size_t configuration) {
+  const auto cells = study.cells_of(configuration);
+  return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return cell->efficiency.known(); }) > 1;
+}
+
+bool has_unfinished(const Study& study, std::size_t configuration) {
+  const auto cells = study.cells_of(configuration);
+  return std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) { return any_unfinished(study, *cell); });
+}
+
+/// `lines` and, where there is room, those of `group` that have nothing but crosses.
+Lines with_crosses(const Study& study, Lines lines, const std::vector<std::size_t>& group) {
+  for (const std::size_t other : group)
+    if (!is_series(study, other) && has_unfinished(study, other) && lines.configurations.size() < kColours.size())
+      lines.configurations.push_back(other);
+  return lines;
+}
+
+LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
+  LineChart chart;
+  chart.x_name = "ranks";
+  for (const std::size_t configuration : lines.configurations) {
+    chart.series.push_back(series_of(study, lines, configuration, quantity));
+    for (const Cell* cell : study.cells_of(configuration))
+      chart.ticks.push_back(cell->ranks);
+  }
+  std::sort(chart.ticks.begin(), chart.ticks.end());
+  chart.ticks.erase(std::unique(chart.ticks.begin(), chart.ticks.end()), chart.ticks.end());
+  return chart;
+}
+
+void add(const Study& study, LineChart chart, const Lines& lines, const std::string& id, const std::string& caption,
+         std::vector<Figure>& figures) {
+  const std::vector<const Cell*> cells = all_cells(study, lines);
+  chart.subtitle = fmt::format("{} scaling: {}. {}", text_of(study.scaling),
+                               common_settings(study, lines.configurations), reading_aid(study, cells));
+  figures.push_back(figure_of(id, Section::study, chart, caption, kHeading));
+}
+
+void add_time(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
+              std::vector<Figure>& figures) {
+  LineChart chart = chart_of(study, lines, &time_of);
+  const std::string name = lines.label(study, best.configuration);
+  const Cell& base = *study.cell(best.configuration, *study.configurations[best.configuration].baseline_ranks);
+  const double of_one = base.time_per_thousand().value * base.ranks;
+  chart.title =
+      fmt::format("{}: {} s for 1,000 {} on {}, {} s on {}", name, significant(best.time_per_thousand().value, 3),
+                  study.unit, counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks);
+  chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
+  chart.ideal = [of_one](double ranks) { return of_one / ranks; };
+  const std::string caption =
+      fmt::format("{} {}: {} {}{}. Ideal: its time on {} over the number of ranks. {}", name,
+                  "on " + counted(best.ranks, "rank"), significant(best.rate.value), study.rate_unit(),
+                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_sentence(study, best));
+  add(study, chart, lines, "time" + suffix, caption, figures);
+}
+
+void add_speedup(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
+                 std::vector<Figure>& figures) {
+  LineChart chart = chart_of(study, lines, &speedup_of);
+  const int base = *study.configurations[best.configuration].baseline_ranks;
+  chart.title = fmt::format("{} is {} times as fast on {} as on {}", lines.label(study, best.configuration),
+                            significant(best.speedup.value / base, 3), counted(best.ranks, "rank"), base);
+  chart.y_name = "speedup S(R) = R0 · rate(R) / rate(R0)";
+  chart.ideal = [](double ranks) { return ranks; };
+  std::vector<std::string> parts;
+  for (const std::size_t index : lines.configurations)
+    if (const Cell* cell = largest(study, index); cell && cell->speedup.known())
+      parts.push_back(fmt::format("{}: {}{} on {}", lines.label(study, index), significant(cell->speedup.value, 3),
+                                  interval_text(cell->speedup, 3), cell->ranks));
+  add(study, chart, lines, "speedup" + suffix,
+      fmt::format("Speedup over the smallest measured number of ranks. {}.", join(parts, "; ")), figures);
+}
+
+void add_efficiency(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
+                    std::vector<Figure>& figures) {
+  LineChart chart = chart_of(study, lines, &efficiency_of);
+  const Cell* most = &best;
+  for (const std::size_t index : lines.configurations)
+    if (const Cell* cell = largest(study, index);
+        cell && cell->ranks == best.ranks && cell->efficiency.value > most->efficiency.value)
+      most = cell;
+  chart.title = fmt::format("{} keeps {} efficiency on {}", lines.label(study, most->configuration),
+                            significant(most->efficiency.value, 2), counted(most->ranks, "rank"));
+  chart.y_name = "efficiency S(R) / R";
+  chart.ideal = [](double) { return 1.0; };
+  add(study, chart, lines, "efficiency" + suffix, fmt::format("1 would be perfect. {}", limit_sentence(study, *most)),
+      figures);
+}
+
+/// One figure for each kind of work; where each kind was done with the same options only, one of all kinds.
+std::vector<std::pair<Lines, std::vector<std::size_t>>> lines_of(const Study& study) {
+  std::vector<std::pair<Lines, std::vector<std::size_t>>> out;
+  std::size_t most = 0;
+  Lines all;
+  for (const auto& group : study.comparable()) {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t configuration : group)
+      if (is_series(study, configuration)) chosen.push_back(configuration);
+    most = std::max(most, group.size());
+    all.configurations.insert(all.configurations.end(), chosen.begin(), chosen.end());
+    for (const auto& piece : pieces(chosen, kColours.size()))
+      out.push_back({{piece, true}, group});
+  }
+  all.same_work = false;
+  if (most > 1 || out.size() < 2) return out;
+  out.clear();
+  std::vector<std::size_t> everything(study.configurations.size());
+  std::iota(everything.begin(), everything.end(), std::size_t{0});
+  for (const auto& piece : pieces(all.configurations, kColours.size()))
+    out.push_back({{piece, false}, everything});
+  return out;
+}
+
+/// The cell with the largest speedup: rates of different work do not compare.
+const Cell* most_sped_up(const Study& study, const Lines& lines) {
+  const Cell* best = nullptr;
+  for (const Cell* cell : all_cells(study, lines))
+    if (cell->speedup.known() && (!best || cell->speedup.value > best->speedup.value)) best = cell;
+  return best;
+}
+
+}  // namespace
+
+void add_scaling_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  for (const auto& [lines, group] : lines_of(study)) {
+    const Cell* best = lines.same_work ? fastest(study, lines.configurations) : most_sped_up(study, lines);
+    if (best->ranks == *study.configurations[best->configuration].baseline_ranks)
+      best = largest(study, best->configuration);
+    const std::string suffix = numbered("", number++);
+    add_time(study, with_crosses(study, lines, group), *best, suffix, figures);
+    add_speedup(study, lines, *best, suffix, figures);
+    add_efficiency(study, lines, *best, suffix, figures);
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/LineChart.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/figures/Lines.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kEfficient = 0.8;
+
+/// What makes the work larger or smaller.
+bool is_size(const Axis& axis) {
+  return axis.is_work && is_numeric(axis);
+}
+
+/// "image size, px"
+std::string axis_name(const std::string& key) {
+  return key_label(key) + (short_key(key) == "image_size" ? ", px" : "");
+}
+
+std::string at(const std::string& key, double value) {
+  return setting_label(key, significant(value, 6));
+}
+
+std::vector<const Cell*> cells_of(const std::vector<Line>& panel) {
+  std::vector<const Cell*> cells;
+  for (const Line& line : panel)
+    for (const auto& [x, cell] : line.points)
+      cells.push_back(cell);
+  return cells;
+}
+
+bool counts(const Cell& cell) {
+  return cell.status == CellStatus::complete && cell.rate.known();
+}
+
+/// The configurations' colours where one option was varied and they distinguish the lines, else the lines' own.
+std::vector<std::size_t> styles_of(const Study& study, const std::vector<Line>& panel) {
+  std::vector<std::size_t> styles;
+  std::set<std::size_t> different;
+  for (const Line& line : panel) {
+    styles.push_back(style_of(study, line.points.front().second->configuration) % kColours.size());
+    different.insert(styles.back());
+  }
+  const auto num_options =
+      std::count_if(study.axes.begin(), study.axes.end(), [](const Axis& axis) { return !axis.is_work; });
+  if (different.size() < styles.size() || num_options != 1)
+    for (std::size_t i = 0; i < styles.size(); ++i)
+      styles[i] = i;
+  return styles;
+}
+
+/// A figure being made: the panel, the axis and the texts.
+struct SizeFigure {
+  const Study& study;
+  const std::string& key;
+  const std::vector<Line>& panel;
+
+  std::string heading() const { return fmt::format("Execution time and efficiency against {}", key_label(key)); }
+  std::string label(const Line& line) const {
+    const std::string text = label_of(line, panel);
+    return text.empty() ? study.configurations[line.points.front().second->configuration].label : text;
+  }
+  std::string subtitle() const {
+    std::vector<std::size_t> configurations;
+    for (const Cell* cell : cells_of(panel))
+      configurations.push_back(cell->configuration);
+    const std::string common = in_common(panel);
+    return fmt::format("{}{}. {}", common_settings(study, configurations), common.empty() ? "" : ", " + common,
+                       reading_aid(study, cells_of(panel)));
+  }
+};
+
+LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) {
+  LineChart chart;
+  chart.horizontal = Horizontal::linear_values;
+  chart.x_name = axis_name(figure.key);
+  const std::vector<std::size_t> styles = styles_of(figure.study, figure.panel);
+  std::set<double> ticks;
+  for (std::size_t i = 0; i < figure.panel.size(); ++i) {
+    Series series{figure.label(figure.panel[i]), styles[i], {}, {}};
+    for (const auto& [x, cell] : figure.panel[i].points) {
+      ticks.insert(x);
+      const Estimate value = quantity(*cell);
+      if (counts(*cell) && value.known())
+        series.points.push_back({x, value.value, error_bar(value)});
+      else if (cell->status != CellStatus::complete)
+        series.crosses.push_back({x, 0, std::nullopt});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  chart.ticks.assign(ticks.begin(), ticks.end());
+  chart.subtitle = figure.subtitle();
+  return chart;
+}
+
+/// The largest value of the axis where any cell of the panel counts.
+double largest_measured(const std::vector<Line>& panel) {
+  double most = -INFINITY;
+  for (const Line& line : panel)
+    for (const auto& [x, cell] : line.points)
+      if (counts(*cell)) most = std::max(most, x);
+  return most;
+}
+
+/// The line that is the fastest at `x`; null when none counts there.
+const Line* fastest_at(const std::vector<Line>& panel, double x) {
+  const Line* best = nullptr;
+  double rate = 0;
+  for (const Line& line : panel)
+    for (const auto& [at, cell] : line.points)
+      if (at == x && counts(*cell) && cell->rate.value > rate) {
+        best = &line;
+        rate = cell->rate.value;
+      }
+  return best;
+}
+
+const Cell& cell_at(const Line& line, double x) {
+  return *std::find_if(line.points.begin(), line.points.end(), [x](const auto& point) {
+            return point.first == x;
+          })->second;
+}
+
+/// How the time grows with the size of the work.
+std::string growth_sentence(const SizeFigure& figure, const Line& line, double last) {
+  const auto first =
+      std::find_if(line.points.begin(), line.points.end(), [](const auto& point) { return counts(*point.second); });
+  if (first->first >= last) return {};
+  const Estimate growth = ratio(first->second->rate, cell_at(line, last).rate);
+  const double size = last / first->first;
+  const bool is_image = short_key(figure.key) == "image_size";
+  return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure.key, first->first),
+                     at(figure.key, last), significant(growth.value, 3), interval_text(growth, 3),
+                     is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
+}
+
+/// The lines that are not significantly different from the fastest at `x`; empty when there are none.
+std::string not_significantly_slower(const SizeFigure& figure, const Line& best, double x) {
+  std::vector<std::string> names;
+  for (const Line& line : figure.panel)
+    for (const auto& [at, cell] : line.points)
+      if (at == x && &line != &best && counts(*cell) && !significantly_different(cell->rate, cell_at(best, x).rate))
+        names.push_back(figure.label(line));
+  return names.empty() ? std::string() : fmt::format(" Within noise of it there: {}.", join(names, "; "));
+}
+
+void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
+  const double last = largest_measured(figure.panel);
+  const Line* best = fastest_at(figure.panel, last);
+  if (!best) return;
+  LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.time_per_thousand(); });
+  const Cell& cell = cell_at(*best, last);
+  const std::string& unit = figure.study.unit;
+  const std::string seconds = significant(cell.time_per_thousand().value, 3);
+  chart.title = figure.panel.size() > 1 ? fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure.key, last),
+                                                      figure.label(*best), seconds, unit)
+                                        : fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure.key, last));
+  chart.y_name = fmt::format("seconds for 1,000 {}", unit);
+  const std::string caption =
+      fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure.key, last), significant(cell.rate.value),
+                  figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
+  figures.push_back(
+      figure_of(id, Section::study, chart, caption + not_significantly_slower(figure, *best, last), figure.heading()));
+}
+
+/// From which size on ranks are efficient, for the line with the most ranks.
+std::string efficient_from(const SizeFigure& figure, const Line& line) {
+  for (std::size_t i = 0; i < line.points.size(); ++i) {
+    const bool from_here = std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
+                                       [](const auto& point) { return point.second->efficiency.value >= kEfficient; });
+    if (!from_here) continue;
+    if (i == 0)
+      return fmt::format("With {} it stays at {} or more at every size measured.", figure.label(line), kEfficient);
+    return fmt::format("With {} it stays at {} or more from {} on.", figure.label(line), kEfficient,
+                       at(figure.key, line.points[i].first));
+  }
+  return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kEfficient);
+}
+
+void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
+  LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.efficiency; });
+  const Line* most = nullptr;
+  for (const Line& line : figure.panel)
+    if (counts(*line.points.front().second) && counts(*line.points.back().second) &&
+        (!most || line.points.front().second->ranks > most->points.front().second->ranks))
+      most = &line;
+  if (!most) return;
+  const Cell &first = *most->points.front().second, &last = *most->points.back().second;
+  const bool is_change = significantly_different(first.efficiency, last.efficiency);
+  const char* verb = !is_change                                       ? "measures"
+                     : last.efficiency.value > first.efficiency.value ? "rises from"
+                                                                      : "falls from";
+  chart.title = fmt::format("Efficiency with {} {} {} at {} {} {} at {}", figure.label(*most), verb,
+                            significant(first.efficiency.value, 2), at(figure.key, most->points.front().first),
+                            is_change ? "to" : "and", significant(last.efficiency.value, 2),
+                            at(figure.key, most->points.back().first));
+  chart.y_name = "efficiency S(R) / R";
+  chart.ideal = [](double) { return 1.0; };
+  const std::string caption =
+      (is_change ? "" : "The intervals at both ends overlap: no significant change. ") + efficient_from(figure, *most);
+  figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading()));
+}
+
+/// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.
+std::vector<Line> with_efficiency(const Study& study, std::vector<Line> lines) {
+  std::erase_if(lines, [&](const Line& line) {
+    return std::none_of(line.points.begin(), line.points.end(), [&](const auto& point) {
+      const auto& baseline = study.configurations[point.second->configuration].baseline_ranks;
+      return point.second->efficiency.known() && point.second->ranks != *baseline;
+    });
+  });
+  return lines;
+}
+
+}  // namespace
+
+void add_size_figures(const Study& study, std::vector<Figure>& figures) {
+  for (const Axis& axis : study.axes) {
+    if (!is_size(axis)) continue;
+    const std::vector<Line> lines = lines_along(study, axis.key);
+    int number = 0;
+    for (const auto& panel : panels_of(lines, kColours.size()))
+      add_time({study, axis.key, panel}, numbered("time-" + short_key(axis.key), number++), figures);
+    number = 0;
+    for (const auto& panel : panels_of(with_efficiency(study, lines), kColours.size()))
+      add_efficiency({study, axis.key, panel}, numbered("efficiency-" + short_key(axis.key), number++), figures);
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kMostFigures = 3;
+constexpr std::size_t kMostPhaseGroups = 2;
+
+/// Of the phases of a step, in the order of kPhaseNames: warm colours for waiting, cool ones for working.
+constexpr std::array<const char*, 7> kPhaseColours{"#E69F00", "#F0E442", "#56B4E9", "#0072B2",
+                                                   "#D55E00", "#009E73", "#999999"};
+/// Text on a filled area of kPhaseColours.
+constexpr std::array<const char*, 7> kPhaseInk{"#111111", "#111111", "#111111", "#FFFFFF",
+                                               "#111111", "#111111", "#111111"};
+
+std::vector<std::pair<std::string, std::string>> phase_legend() {
+  std::vector<std::pair<std::string, std::string>> legend;
+  for (std::size_t p = 0; p < kNumPhases; ++p) {
+    std::string name = kPhaseNames[p];
+    std::replace(name.begin(), name.end(), '_', ' ');
+    legend.emplace_back(kPhaseColours[p], p == static_cast<std::size_t>(Phase::reduce_wait) ? "collectives" : name);
+  }
+  return legend;
+}
+
+/// All cells where they fit into one figure, else each configuration's on most ranks.
+std::vector<const Cell*> cells_worth_a_bar(const Study& study) {
+  std::vector<const Cell*> all, last;
+  for (std::size_t i = 0; i < study.configurations.size(); ++i) {
+    const auto cells = study.cells_of(i);
+    all.insert(all.end(), cells.begin(), cells.end());
+    last.push_back(cells.back());
+  }
+  return all.size() <= kMostBars ? all : last;
+}
+
+/// The cells in figures of at most kMostBars, the first few of them.
+std::vector<std::vector<const Cell*>> cells_in_figures(const Study& study) {
+  const std::vector<const Cell*> all = cells_worth_a_bar(study);
+  std::vector<std::vector<const Cell*>> figures;
+  for (std::size_t from = 0; from < all.size() && figures.size() < kMostFigures; from += kMostBars)
+    figures.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(from),
+                         all.begin() + static_cast<std::ptrdiff_t>(std::min(from + kMostBars, all.size())));
+  return figures;
+}
+
+std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells) {
+  std::vector<std::size_t> out;
+  for (const Cell* cell : cells)
+    out.push_back(cell->configuration);
+  return out;
+}
+
+std::string full_bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
+  const std::string& work = study.configurations[cell.configuration].work_label;
+  const std::string label = bar_label(study, cell, cells);
+  const bool same_work = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
+    return study.configurations[other->configuration].work_label == work;
+  });
+  const bool same_options = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
+    return study.configurations[other->configuration].label == study.configurations[cell.configuration].label;
+  });
+  if (same_work) return label;
+  if (!same_options) return label + ", " + work;
+  const bool same_ranks =
+      std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->ranks == cell.ranks; });
+  return same_ranks ? work : fmt::format("{}, {}", work, counted(cell.ranks, "rank"));
+}
+
+Bar share_bar(const Cell& cell, const std::string& label) {
+  if (cell.measured.empty()) return crossed_bar(cell, label);
+  Bar bar;
+  bar.label = label;
+  for (std::size_t p = 0; p < kNumPhases; ++p) {
+    const double share = 100 * cell.phases[p] / cell.mean_step;
+    bar.segments.push_back({share, kPhaseColours[p], kPhaseInk[p], fmt::format("{:.0f}", share)});
+  }
+  bar.note = significant(1000 * cell.mean_step, 3) + " ms";
+  if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
+  return bar;
+}
+
+double computing_share(const Cell& cell) {
+  return cell.share(Phase::forward) + cell.share(Phase::backward) + cell.share(Phase::update);
+}
+
+/// The cells whose steps compute for the smallest and for the largest share.
+std::pair<const Cell*, const Cell*> extremes(const std::vector<const Cell*>& cells) {
+  const Cell *least = nullptr, *most = nullptr;
+  for (const Cell* cell : cells) {
+    if (cell->measured.empty()) continue;
+    if (!least || computing_share(*cell) < computing_share(*least)) least = cell;
+    if (!most || computing_share(*cell) > computing_share(*most)) most = cell;
+  }
+  return {least, most};
+}
+
+std::string share_title(const Study& study, const std::vector<const Cell*>& cells) {
+  const auto [least, most] = extremes(cells);
+  if (least == most) return fmt::format("A step spends {} computing", percent(computing_share(*least)));
+  return fmt::format("Computing takes from {} ({}) to {} of a step", percent(computing_share(*least)),
+                     full_bar_label(study, *least, cells), percent(computing_share(*most)));
+}
+
+std::string share_sentence(const Study& study, const std::vector<const Cell*>& cells) {
+  const Cell& least = *extremes(cells).first;
+  return fmt::format(
+      "{} spends {} computing, {} waiting for collectives, {} waiting for data, {} copying it and {} on "
+      "the rest. In the bars: % of the step. At right: step time.",
+      name_of(study, least), percent(computing_share(least)), percent(least.exposed_share),
+      percent(least.data_wait_share), percent(least.share(Phase::transfer)), percent(least.share(Phase::other)));
+}
+
+Bar phase_bar(const Cell& cell, const std::string& label) {
+  if (cell.measured.empty()) return crossed_bar(cell, label);
+  Bar bar;
+  bar.label = label;
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    bar.segments.push_back({1000 * cell.phases[p], kPhaseColours[p], kPhaseInk[p],
+                            fmt::format("{:.0f} %", 100 * cell.phases[p] / cell.mean_step)});
+  bar.note = significant(1000 * cell.mean_step, 3) + " ms";
+  if (cell.status != CellStatus::complete) bar.note += fmt::format(" ({})", text_of(cell.status));
+  return bar;
+}
+
+std::string phase_title(const Study& study, const std::vector<const Cell*>& cells) {
+  const Cell* waiting = nullptr;
+  for (const Cell* cell : cells)
+    if (!cell->measured.empty() && (!waiting || cell->exposed_share > waiting->exposed_share)) waiting = cell;
+  if (!waiting) return "No step was measured";
+  const std::string who = study.configurations.size() == 1
+                              ? "A step on " + counted(waiting->ranks, "rank")
+                              : fmt::format("{} on {}", study.configurations[waiting->configuration].label,
+                                            counted(waiting->ranks, "rank"));
+  if (waiting->ranks == 1 || waiting->exposed_share < 0.005)
+    return fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share));
+  return fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share));
+}
+
+/// The counter to show: of the device where there is one.
+std::string memory_counter(const Study& study) {
+  for (const char* name : {"device_peak_bytes", "host_peak_bytes"})
+    for (const Cell& cell : study.cells)
+      if (const auto found = cell.memory.find(name); found != cell.memory.end() && found->second > 0) return name;
+  return {};
+}
+
+Bar memory_bar(const Study& study, const Cell& cell, const std::string& label, const std::string& counter) {
+  const auto found = cell.memory.find(counter);
+  if (found == cell.memory.end()) return crossed_bar(cell, label);
+  Bar bar;
+  bar.label = label;
+  bar.segments = {{static_cast<double>(found->second) / 1e9,
+                   kColours[style_of(study, cell.configuration) % kColours.size()], "#111111", ""}};
+  bar.note = human_bytes(static_cast<double>(found->second));
+  return bar;
+}
+
+}  // namespace
+
+void add_share_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
+    if (std::all_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->measured.empty(); })) continue;
+    BarChart chart;
+    for (const Cell* cell : cells)
+      chart.bars.push_back(share_bar(*cell, full_bar_label(study, *cell, cells)));
+    chart.legend = phase_legend();
+    chart.title = share_title(study, cells);
+    chart.subtitle =
+        fmt::format("{}{}. Collectives: what a step waits for them. Mean over ranks and measured steps, {}",
+                    common_settings(study, configurations_of(cells)), on_ranks(cells), repeats_text(cells));
+    chart.x_name = "% of a step";
+    figures.push_back(figure_of(numbered("share", number++), Section::phases, chart, share_sentence(study, cells),
+                                "Share of metrics"));
+  }
+}
+
+void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  const auto groups = study.comparable();
+  if (groups.size() > kMostPhaseGroups) return;  // their shares say the same
+  for (const auto& group : groups)
+    for (const auto& cells : cells_in_pieces(study, group)) {
+      if (std::all_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->measured.empty(); })) continue;
+      BarChart chart;
+      for (const Cell* cell : cells)
+        chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
+      chart.legend = phase_legend();
+      chart.title = phase_title(study, cells);
+      chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
+                                   on_ranks(cells), repeats_text(cells));
+      chart.x_name = "ms per step";
+      const Cell* best = fastest(study, group);
+      figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
+                                  best ? limit_sentence(study, *best) : std::string(), "Times of a step"));
+    }
+}
+
+void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
+  const std::string counter = memory_counter(study);
+  if (counter.empty()) return;
+  int number = 0;
+  for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
+    BarChart chart;
+    std::int64_t most = 0;
+    for (const Cell* cell : cells) {
+      chart.bars.push_back(memory_bar(study, *cell, full_bar_label(study, *cell, cells), counter));
+      if (const auto found = cell->memory.find(counter); found != cell->memory.end())
+        most = std::max(most, found->second);
+    }
+    if (most == 0) continue;
+    chart.title = fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
+                              counter == "device_peak_bytes" ? "device" : "host");
+    chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",
+                                 common_settings(study, configurations_of(cells)), on_ranks(cells));
+    chart.x_name = "GB";
+    figures.push_back(
+        figure_of(numbered("memory", number++), Section::memory, chart, "The largest peak over ranks and repeats."));
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,107 @@
+#include "postproc/page/Html.hpp"
+
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "postproc/draw/Svg.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string percent_encoded(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (std::isalnum(code) || c == '-' || c == '_' || c == '.' || c == '~' || c == ',' || c == ':')
+      out += c;
+    else
+      out += fmt::format("%{:02X}", code);
+  }
+  return out;
+}
+
+std::string html_of(const HtmlCell& cell) {
+  constexpr std::size_t kLong = 40;  // would make a tall, thin column
+  if (cell.sort_value.empty())
+    return fmt::format("<td{}>{}</td>", cell.text.size() > kLong ? " class=\"long\"" : "", escaped(cell.text));
+  return fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", cell.sort_value, escaped(cell.text));
+}
+
+bool is_numeric(const HtmlTable& table, std::size_t column) {
+  return !table.rows.empty() && !table.rows.front()[column].sort_value.empty();
+}
+
+}  // namespace
+
+HtmlCell::HtmlCell(std::string shown, double value)
+    : text(std::move(shown)), sort_value(std::isfinite(value) ? fmt::format("{:.9g}", value) : "nan") {}
+
+std::string table(const HtmlTable& table) {
+  std::string out = fmt::format(
+      "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
+      "<thead><tr>",
+      escaped(table.caption));
+  for (std::size_t column = 0; column < table.head.size(); ++column)
+    out += fmt::format("<th{}><button type=\"button\">{}</button></th>",
+                       is_numeric(table, column) ? " class=\"n\"" : "", escaped(table.head[column]));
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (const HtmlCell& cell : row)
+      out += html_of(cell);
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string subheading(const std::string& text) {
+  return fmt::format("<h3>{}</h3>\n", escaped(text));
+}
+
+std::string paragraph(const std::string& text) {
+  return fmt::format("<p>{}</p>\n", sentence(text));
+}
+
+std::string sentence(const std::string& text) {
+  std::string out = escaped(text);
+  for (std::size_t at = out.find(" %"); at != std::string::npos; at = out.find(" %", at))
+    out.replace(at, 1, "\u00A0");
+  return out;
+}
+
+std::string list(const std::vector<std::string>& sentences) {
+  std::string out = "<ul>\n";
+  for (const std::string& text : sentences)
+    out += fmt::format("<li>{}</li>\n", sentence(text));
+  return out + "</ul>\n";
+}
+
+std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::string out = "<dl>\n";
+  for (const auto& [name, value] : rows)
+    out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
+  return out + "</dl>\n";
+}
+
+std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers) {
+  return fmt::format("<div class=\"transcript\">\n<p>{}</p>\n{}</div>\n", escaped(prompt), name_value_table(answers));
+}
+
+std::string folded(const std::string& summary, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), html);
+}
+
+std::string preformatted(const std::string& text) {
+  return fmt::format("<pre tabindex=\"0\">{}</pre>\n", escaped(text));
+}
+
+std::string download(const std::string& label, const std::string& file_name, const std::string& mime,
+                     const std::string& content) {
+  return fmt::format("<a download=\"{}\" href=\"data:{};charset=utf-8,{}\">{}</a>", escaped(file_name), mime,
+                     percent_encoded(content), escaped(label));
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,56 @@
+#pragma once
+/// \file Pieces of HTML. Every text given is escaped here, never by the caller.
+
+#include <string>
+#include <vector>
+
+namespace multicard::post {
+
+/// A cell of a table: what is shown and, for numbers, what is sorted by.
+struct HtmlCell {
+  HtmlCell(std::string shown) : text(std::move(shown)) {}
+  HtmlCell(const char* shown) : text(shown) {}
+  HtmlCell(std::string shown, double value);
+
+  std::string text;
+  std::string sort_value;  ///< of a number; also aligns to the right
+};
+
+struct HtmlTable {
+  std::string caption;
+  std::vector<std::string> head;
+  std::vector<std::vector<HtmlCell>> rows;
+};
+
+/// A table that scrolls horizontally and is sorted by a click on a column's header.
+std::string table(const HtmlTable& table);
+
+/// Text with no line break between a number and its per cent sign.
+std::string sentence(const std::string& text);
+
+/// <ul> of sentences.
+std::string list(const std::vector<std::string>& sentences);
+
+/// <h3>text</h3>
+std::string subheading(const std::string& text);
+
+/// <p>text</p>
+std::string paragraph(const std::string& text);
+
+/// Two columns of names and values, not sortable.
+std::string name_value_table(const std::vector<std::pair<std::string, std::string>>& rows);
+
+/// A prompt, and below it names and answers, with their line breaks.
+std::string transcript(const std::string& prompt, const std::vector<std::pair<std::string, std::string>>& answers);
+
+/// A collapsed section.
+std::string folded(const std::string& summary, const std::string& html);
+
+/// <pre> of the text.
+std::string preformatted(const std::string& text);
+
+/// A link that saves `content` under `file_name`; the content travels inside the page.
+std::string download(const std::string& label, const std::string& file_name, const std::string& mime,
+                     const std::string& content);
+
+}  // namespace multicard::post

@@ -1,0 +1,194 @@
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "base/JsonText.hpp"
+#include "postproc/page/Tables.hpp"
+#include "postproc/study/OptionEffect.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json json_of(const Estimate& estimate) {
+  Json out{{"value", number(estimate.value)}};
+  out["interval_95"] = estimate.interval
+                           ? Json::array({number(estimate.interval->low), number(estimate.interval->high)})
+                           : Json(nullptr);
+  out["interval_over"] = text_of(estimate.basis);
+  out["values"] = estimate.num_values;
+  return out;
+}
+
+Json phases_of(const std::array<double, kNumPhases>& phases) {
+  Json out = Json::object();
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    out[kPhaseNames[p]] = number(phases[p]);
+  return out;
+}
+
+Json json_of(const Study& study, const Cell& cell) {
+  Json out{{"ranks", cell.ranks}, {"status", text_of(cell.status)}, {"repeats", cell.num_repeats()}};
+  out["runs"] = Json::array();
+  for (const std::size_t run : cell.runs)
+    out["runs"].push_back(study.runs[run].name);
+  out["rate_per_s"] = json_of(cell.rate);
+  out["s_per_thousand"] = json_of(cell.time_per_thousand());
+  out["step_s"] = json_of(cell.step_time);
+  out["speedup"] = json_of(cell.speedup);
+  out["efficiency"] = json_of(cell.efficiency);
+  out["mean_step_s"] = number(cell.mean_step);
+  out["mean_phase_s"] = cell.measured.empty() ? Json(nullptr) : phases_of(cell.phases);
+  out["exposed_share"] = number(cell.exposed_share);
+  out["data_wait_share"] = number(cell.data_wait_share);
+  out["rank_spread"] = number(cell.rank_spread);
+  out["stragglers"] = Json::object();
+  for (const auto& [rank, repeats] : cell.stragglers)
+    out["stragglers"][std::to_string(rank)] = repeats;
+  out["test_loss"] = json_of(cell.test_loss);
+  out["test_accuracy"] = json_of(cell.test_accuracy);
+  out["memory_bytes"] = cell.memory;
+  return out;
+}
+
+Json json_of(const TextReport& text) {
+  return {{"rows_a_step", number(text.rows)},
+          {"tokens_a_step", number(text.tokens)},
+          {"trained_tokens_a_step", number(text.trained)},
+          {"computed_tokens_a_step", number(text.computed)},
+          {"token_imbalance", number(text.imbalance)},
+          {"longest_row", text.longest_row}};
+}
+
+Json json_of(const Change& change) {
+  return {{"before", number(change.before)}, {"after", number(change.after)}};
+}
+
+Json json_of(const TuningReport& tuning) {
+  Json out{{"test_loss", json_of(tuning.loss)},
+           {"perplexity", json_of(tuning.perplexity)},
+           {"exact_match", json_of(tuning.exact_match)},
+           {"questions", json_of(tuning.questions)}};
+  out["answers"] = Json::array();
+  for (const AnswerPair& pair : tuning.answers)
+    out["answers"].push_back({{"prompt", pair.prompt}, {"before", pair.before}, {"after", pair.after}});
+  return out;
+}
+
+Json json_of(const Study& study, const RunReport& run) {
+  Json out{{"file", study.sources[run.source].path}, {"name", run.name}, {"settings", run.settings}};
+  out["ranks"] = run.ranks;
+  out["repeat"] = run.repeat;
+  out["status"] = run.status;
+  out["error"] = run.error;
+  out["clock"] = run.clock;
+  out["steps"] = run.num_steps;
+  out["measured_steps"] = run.num_measured;
+  out["unit"] = run.unit;
+  out["rate_per_s"] = json_of(run.rate);
+  out["step_s"] = json_of(run.step_time);
+  out["mean_step_s"] = number(run.mean_step);
+  out["mean_phase_s"] = run.measured() ? phases_of(run.phases) : Json(nullptr);
+  out["rank_own_s"] = Json::array();
+  for (const RankReport& rank : run.rank_reports)
+    out["rank_own_s"].push_back(number(rank.own.value));
+  out["memory_bytes"] = run.memory;
+  out["bytes_a_step"] = run.transfers;
+  if (run.text) out["text"] = json_of(*run.text);
+  if (run.tuning) out["before_after"] = json_of(*run.tuning);
+  out["quick"] = run.is_quick;
+  return out;
+}
+
+Json json_of(const OptionEffect& effect) {
+  return {{"option", effect.key},
+          {"value", effect.value},
+          {"baseline", effect.baseline},
+          {"ratio", json_of(effect.ratio)},
+          {"pairs_of_cells", effect.num_cells},
+          {"not_completed", effect.num_unfinished},
+          {"least", number(effect.least)},
+          {"least_at", effect.least_at},
+          {"most", number(effect.most)},
+          {"most_at", effect.most_at}};
+}
+
+Json json_of(const Study& study) {
+  Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
+  out["axes"] = Json::array();
+  for (const Axis& axis : study.axes)
+    out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
+  out["configurations"] = Json::array();
+  for (std::size_t i = 0; i < study.configurations.size(); ++i) {
+    const Configuration& configuration = study.configurations[i];
+    Json entry{{"label", configuration.full_label()}, {"settings", configuration.settings}};
+    entry["baseline_ranks"] = configuration.baseline_ranks ? Json(*configuration.baseline_ranks) : Json(nullptr);
+    entry["cells"] = Json::array();
+    for (const Cell* cell : study.cells_of(i))
+      entry["cells"].push_back(json_of(study, *cell));
+    out["configurations"].push_back(std::move(entry));
+  }
+  out["options"] = Json::array();
+  for (const OptionEffect& effect : option_effects(study))
+    out["options"].push_back(json_of(effect));
+  out["runs"] = Json::array();
+  for (const RunReport& run : study.runs)
+    out["runs"].push_back(json_of(study, run));
+  return out;
+}
+
+Json json_of(const Collection& collection, const RunReport& run) {
+  const EvaluationReport& report = *run.evaluation;
+  Json out{{"file", collection.sources[run.source].path}, {"run", run.name}, {"settings", run.settings}};
+  if (report.language) {
+    out["loss"] = number(report.loss);
+    out["perplexity"] = number(report.language->perplexity);
+    out["sequences"] = report.samples;
+    out["tokens"] = report.language->tokens;
+    out["targets"] = report.language->targets;
+    out["questions"] = report.language->questions;
+    out["exact_match"] = json_of(report.language->exact_match);
+    return out;
+  }
+  out["accuracy"] = json_of(report.accuracy);
+  out["top5"] = number(report.top5);
+  out["loss"] = number(report.loss);
+  out["classes"] = Json::array();
+  for (const ClassScore& score : report.classes)
+    out["classes"].push_back({{"name", score.name},
+                              {"samples", score.samples},
+                              {"correct", score.correct},
+                              {"predicted", score.predicted},
+                              {"precision", number(score.precision)},
+                              {"recall", number(score.recall)},
+                              {"f1", number(score.f1)}});
+  out["confusion"] = Json::array();
+  for (const ConfusionCount& entry : report.confusion)
+    out["confusion"].push_back({entry.actual, entry.predicted, entry.count});
+  return out;
+}
+
+}  // namespace
+
+std::string summary_json(const Collection& collection) {
+  Json out{{"format", "multicard-summary"}, {"schema_version", 2}, {"notices", collection.notices}};
+  out["sources"] = Json::array();
+  for (const Source& source : collection.sources)
+    out["sources"].push_back(
+        {{"path", source.path}, {"attributes", source.attributes}, {"provenance", source.provenance}});
+  out["studies"] = Json::array();
+  for (const Study& study : collection.studies)
+    out["studies"].push_back(json_of(study));
+  out["evaluations"] = Json::array();
+  for (const RunReport& run : collection.evaluated)
+    out["evaluations"].push_back(json_of(collection, run));
+  return json_text(out, 1) + "\n";
+}
+
+}  // namespace multicard::post

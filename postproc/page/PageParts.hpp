@@ -1,0 +1,34 @@
+#pragma once
+/// \file The parts of report.html, each below its own heading.
+
+#include <string>
+#include <vector>
+
+#include "postproc/page/Page.hpp"
+
+namespace multicard::post {
+
+/// \name Over all studies; where there are several, each part below the title of its study
+/// @{
+std::string answer_html(const Collection& collection);
+/// Empty when no study varied anything.
+std::string advice_html(const Collection& collection);
+/// What tuning changed; empty when nothing was tuned, or not measured before.
+std::string before_after_html(const Collection& collection);
+/// Axes, ranks, repeats, steps, hardware: first what all studies have in common.
+std::string setup_html(const Collection& collection);
+std::string step_html(const Collection& collection, const PageFigures& figures);
+std::string memory_html(const Collection& collection, const PageFigures& figures);
+std::string ranks_html(const Collection& collection, const PageFigures& figures);
+std::string runs_html(const Collection& collection);
+/// @}
+
+/// The figures and tables of one study, by topic.
+std::string study_html(const Study& study, const std::vector<Figure>& figures);
+
+/// Accuracy, classes and confusion of each evaluation.
+std::string evaluations_html(const Collection& collection, const PageFigures& figures);
+
+std::string provenance_html(const Collection& collection);
+
+}  // namespace multicard::post

@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/page/Html.hpp"
+#include "postproc/page/PageParts.hpp"
+#include "postproc/reduce/DeckText.hpp"
+#include "postproc/study/Axes.hpp"
+#include "postproc/study/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+/// The most important settings. Those with a point are looked up in the deck, which has only what applies to the task.
+constexpr std::array kSettings{"task",
+                               "model",
+                               "model_dtype",
+                               "model.trainable_dtype",
+                               "method",
+                               "method.rank",
+                               "method.alpha",
+                               "method.targets",
+                               "method.dropout",
+                               "dataset",
+                               "template",
+                               "data.packing",
+                               "data.max_length",
+                               "strategy",
+                               "backend",
+                               "precision",
+                               "image_size",
+                               "global_batch",
+                               "batch_per_rank",
+                               "optimizer.name",
+                               "optimizer.learning_rate",
+                               "optimizer.weight_decay",
+                               "schedule.name",
+                               "pipeline",
+                               "layout",
+                               "pin_memory"};
+
+/// "40 steps, 35 of them measured": the distinct ones over runs.
+std::string steps_text(const Study& study) {
+  std::set<std::pair<std::int64_t, std::int64_t>> kinds;
+  for (const RunReport& run : study.runs)
+    if (run.num_steps) kinds.emplace(run.num_steps, run.num_measured);
+  std::vector<std::string> parts;
+  for (const auto& [steps, measured] : kinds)
+    parts.push_back(fmt::format("{}, {} of them measured", counted(steps, "step"), grouped(measured)));
+  if (parts.size() > 3) {
+    parts.resize(3);
+    parts.emplace_back("…");
+  }
+  return join(parts, "; ");
+}
+
+/// The attribute of a run, or a value of its deck where `key` is a path. Pinned memory has no meaning without a GPU.
+std::string value_of(const RunReport& run, const std::string& key) {
+  if (key == "pin_memory" && setting(run, "device").starts_with("cpu")) return {};
+  return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
+}
+
+/// 4e-05 and 4.0e-5 are the same value.
+bool same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  char *end_of_a = nullptr, *end_of_b = nullptr;
+  const double number_a = std::strtod(a.c_str(), &end_of_a), number_b = std::strtod(b.c_str(), &end_of_b);
+  const bool are_numbers = !a.empty() && !b.empty() && *end_of_a == '\0' && *end_of_b == '\0';
+  return are_numbers && number_a == number_b;
+}
+
+std::string distinct(const Study& study, const std::string& key) {
+  std::vector<std::string> values;
+  for (const RunReport& run : study.runs) {
+    const std::string value = value_of(run, key);
+    const auto is_it = [&](const std::string& other) { return same_value(value, other); };
+    if (!value.empty() && std::none_of(values.begin(), values.end(), is_it)) values.push_back(value);
+  }
+  for (std::string& value : values)
+    value = key == "pin_memory" || key == "image_size" ? setting_label(key, value) : short_value(value);
+  return join(values, ", ");
+}
+
+std::string distinct_provenance(const Study& study, const std::string& key) {
+  std::set<std::string> values;
+  for (const Source& source : study.sources)
+    if (const auto found = source.provenance.find(key); found != source.provenance.end())
+      values.insert(short_value(found->second));
+  return join({values.begin(), values.end()}, "; ");
+}
+
+std::string repeats_of(const Study& study) {
+  std::set<std::size_t> numbers;
+  for (const Cell& cell : study.cells)
+    numbers.insert(cell.runs.size());
+  return *numbers.begin() == *numbers.rbegin() ? std::to_string(*numbers.begin())
+                                               : fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
+}
+
+std::string scaling_text(Scaling scaling) {
+  if (scaling == Scaling::strong) return "strong: the global batch stays the same";
+  if (scaling == Scaling::weak) return "weak: the batch of a rank stays the same";
+  return "mixed: some runs fix the global batch, some that of a rank";
+}
+
+Rows rows_of(const Study& study) {
+  Rows rows;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) rows.emplace_back(name, value);
+  };
+  for (const Axis& axis : study.axes) {
+    std::vector<std::string> labels;
+    for (const std::string& value : axis.values)
+      labels.push_back(setting_label(axis.key, value));
+    add(key_label(axis.key) + " (varied)", join(labels, ", "));
+  }
+  std::vector<std::string> ranks;
+  for (const int count : study.rank_counts)
+    ranks.push_back(std::to_string(count));
+  add("ranks", join(ranks, ", "));
+  if (study.has_scaling()) add("scaling", scaling_text(study.scaling));
+  add("repeats", repeats_of(study));
+  add("steps a run", steps_text(study));
+  for (const char* key : kSettings) {
+    const bool is_axis = std::any_of(study.axes.begin(), study.axes.end(),
+                                     [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
+    if (!is_axis) add(key_label(key), distinct(study, key));
+  }
+  std::set<std::string> clocks;
+  for (const RunReport& run : study.runs)
+    if (!run.clock.empty()) clocks.insert(run.clock);
+  add("clock", join({clocks.begin(), clocks.end()}, ", "));
+  for (const char* key : {"hosts", "gpus", "cpu", "mpi", "nccl", "torch"})
+    add(key, distinct_provenance(study, key));
+  return rows;
+}
+
+}  // namespace
+
+std::string setup_html(const Collection& collection) {
+  std::vector<Rows> all;
+  for (const Study& study : collection.studies)
+    all.push_back(rows_of(study));
+  if (all.size() == 1) return name_value_table(all.front());
+  Rows common;
+  for (const auto& row : all.front())
+    if (std::all_of(all.begin(), all.end(),
+                    [&](const Rows& rows) { return std::find(rows.begin(), rows.end(), row) != rows.end(); }))
+      common.push_back(row);
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::erase_if(all[i],
+                  [&](const auto& row) { return std::find(common.begin(), common.end(), row) != common.end(); });
+    out += subheading(collection.studies[i].title()) + name_value_table(all[i]);
+  }
+  return common.empty() ? out : out + subheading("In all studies") + name_value_table(common);
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,105 @@
+#pragma once
+/// \file The style sheet and the script of the report.
+
+namespace multicard::post {
+
+inline constexpr const char* kStyleSheet = R"css(
+:root { color-scheme: light dark; --page: #ffffff; --text: #1c1e21; --faint: #5f6368; --rule: #d9dce0; --tint: #f4f6f8;
+  --link: #005b99; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #14171a; --text: #e6e8ea; --faint: #a0a6ad; --rule: #363b41; --tint: #1e2227; --link: #7cc4ff; } }
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--page); color: var(--text);
+  font: 1rem/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+a { color: var(--link); }
+.frame { display: grid; grid-template-columns: minmax(0, 1fr); max-width: 58rem; margin: 0 auto; padding: 0 1rem 4rem; }
+main, header { min-width: 0; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 1.6rem 0 .3rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.6rem 0 .6rem; padding-top: .5rem;
+  border-top: 1px solid var(--rule); }
+h3 { font-size: 1.1rem; margin: 2rem 0 .3rem; }
+h2 a.anchor, h3 a.anchor { color: inherit; text-decoration: none; }
+h2 a.anchor:hover::after { content: " #"; color: var(--faint); }
+p { margin: .6rem 0; max-width: 70ch; overflow-wrap: break-word; }
+.meta, figcaption, .note { color: var(--faint); font-size: .88rem; line-height: 1.45; }
+.answer h2 + p { font-size: 1.12rem; line-height: 1.5; }
+nav { font-size: .9rem; margin: 1rem 0 0; padding: .6rem 1rem; background: var(--tint); border-radius: 6px; }
+nav ol { margin: 0; padding-left: 1.3rem; columns: 2; column-gap: 1.5rem; }
+nav a { text-decoration: none; }
+figure { margin: 1.6rem 0 2.2rem; max-width: 40rem; }
+figure h4 { font-size: 1.05rem; line-height: 1.3; margin: 0; }
+figure .note { margin: .1rem 0 .3rem; }
+figure svg { display: block; width: 100%; height: auto; }
+figcaption { margin-top: .3rem; max-width: 70ch; }
+code, pre { font: .84em/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+code { overflow-wrap: anywhere; }
+pre { overflow-x: auto; background: var(--tint); padding: .8rem 1rem; border-radius: 6px; }
+.made { display: block; }
+.scroll { overflow-x: auto; margin: .8rem 0;
+  background: linear-gradient(to right, var(--page) 1.5rem, transparent) 0 0 / 3rem 100% no-repeat local,
+    linear-gradient(to left, var(--page) 1.5rem, transparent) 100% 0 / 3rem 100% no-repeat local,
+    linear-gradient(to right, var(--rule), transparent) 0 0 / .8rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--rule), transparent) 100% 0 / .8rem 100% no-repeat scroll; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
+th, td { padding: .32rem .7rem .32rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
+th.n, td.n { text-align: right; white-space: nowrap; }
+td { max-width: 26rem; }
+td:first-child { min-width: 9rem; }
+ul { max-width: 76ch; }
+td.long { min-width: 18rem; }
+th.n + th:not(.n), td.n + td:not(.n) { padding-left: .8rem; }
+th { font-weight: 600; white-space: nowrap; vertical-align: bottom; }
+th button { all: unset; cursor: pointer; }
+th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+th[aria-sort=ascending] button::after { content: " \2191"; }
+th[aria-sort=descending] button::after { content: " \2193"; }
+dl { margin: .8rem 0; font-size: .92rem; }
+dl div { display: grid; grid-template-columns: 9.5rem minmax(0, 1fr); gap: .8rem; padding: .28rem 0;
+  border-bottom: 1px solid var(--rule); }
+dt { color: var(--faint); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.transcript { margin: 1.4rem 0; } .transcript p { font-weight: 600; margin: 0; }
+.transcript p, .transcript dd { white-space: pre-wrap; } .transcript dl { margin: .2rem 0; max-width: 76ch; }
+details { margin: .8rem 0; }
+summary { cursor: pointer; }
+.warning { border-left: 4px solid #E69F00; padding: .2rem 0 .2rem .9rem; }
+@media (max-width: 30rem) { nav ol { columns: 1; } dl div { grid-template-columns: 7rem minmax(0, 1fr); }
+  h1 { font-size: 1.35rem; } }
+@media screen and (min-width: 78rem) {
+  .frame { grid-template: "nav header" auto "nav main" 1fr / 12rem minmax(0, 58rem); column-gap: 3rem;
+    max-width: 75rem; }
+  header { grid-area: header; } main { grid-area: main; } nav { grid-area: nav; }
+  nav { position: sticky; top: 1.6rem; align-self: start; margin-top: 1.8rem; background: none; padding: 0; }
+  nav ol { columns: 1; } nav li { margin: .3rem 0; } }
+@media print {
+  @page { size: A4; margin: 18mm 16mm; }
+  :root { color-scheme: light; --page: #fff; --text: #000; --faint: #444; --rule: #bbb; --tint: #f4f4f4; --link: #000; }
+  body { font-size: 10pt; } nav { display: none; } .frame { display: block; max-width: none; padding: 0; }
+  figure, tr, dl div { break-inside: avoid; } h2, h3, h4, .note { break-after: avoid; }
+  figure svg { width: 112mm; } .scroll { overflow: visible; background: none; } table { font-size: 7pt; }
+  th, td { padding-right: .3rem; } th { white-space: normal; } td.long { min-width: 30mm; overflow-wrap: anywhere; }
+  pre { white-space: pre-wrap; }
+  .screen { display: none; } }
+)css";
+
+inline constexpr const char* kScript = R"js(
+for (const head of document.querySelectorAll("th button")) head.addEventListener("click", () => {
+  const th = head.parentElement, table = th.closest("table"), column = th.cellIndex;
+  const down = th.getAttribute("aria-sort") === "ascending";
+  for (const other of th.parentElement.children) other.removeAttribute("aria-sort");
+  th.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = row => row.cells[column].dataset.v ?? row.cells[column].textContent;
+  const compare = (a, b) => {
+    const x = key(a), y = key(b), p = Number(x), q = Number(y);
+    if (x === "nan" || y === "nan") return (x === "nan") - (y === "nan");
+    const order = Number.isNaN(p) || Number.isNaN(q) ? x.localeCompare(y, undefined, {numeric: true}) : p - q;
+    return down ? -order : order;
+  };
+  const body = table.tBodies[0];
+  body.append(...[...body.rows].sort(compare));
+});
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => d.open = true));
+)js";
+
+}  // namespace multicard::post

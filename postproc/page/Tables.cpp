@@ -1,0 +1,139 @@
+#include "postproc/page/Tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/Terminal.hpp"
+#include "base/Text.hpp"
+#include "postproc/page/TextTable.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/BeforeAfter.hpp"
+#include "postproc/study/Evaluation.hpp"
+#include "postproc/study/Learning.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// Why runs did not complete, and the names of those runs.
+std::map<std::string, std::vector<std::string>> unfinished(const Study& study) {
+  constexpr std::size_t kMostNames = 6;
+  std::map<std::string, std::vector<std::string>> out;
+  for (const RunReport& run : study.runs) {
+    if (run.status == "complete") continue;
+    auto& names = out[run.error.empty() ? run.status : run.status + ": " + first_line(run.error)];
+    if (names.size() < kMostNames)
+      names.push_back(run.name);
+    else
+      names.back() = "…";
+  }
+  return out;
+}
+
+/// \param is_short  without the intervals of speedup and efficiency
+TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short) {
+  const auto ratio = [&](Estimate value) {
+    if (is_short) value.interval.reset();
+    return with_interval(value, 3);
+  };
+  TextTable::Row row{
+      study.configurations[cell.configuration].full_label(),
+      std::to_string(cell.ranks),
+      with_interval(cell.rate),
+      ratio(cell.speedup),
+      ratio(cell.efficiency),
+      percent(cell.exposed_share),
+      percent(cell.data_wait_share),
+      fmt::format("{}/{}", cell.status == CellStatus::complete ? cell.measured.size() : 0, cell.runs.size())};
+  if (const auto score = learning_score(study)) row.push_back(with_interval(cell.*score->member));
+  return row;
+}
+
+}  // namespace
+
+std::string interval_note(const Study& study) {
+  bool steps = false, repeats = false, none = false;
+  for (const Cell& cell : study.cells) {
+    if (!cell.rate.known()) continue;
+    steps = steps || cell.rate.basis == Basis::steps;
+    repeats = repeats || cell.rate.basis == Basis::repeats;
+    none = none || cell.rate.basis == Basis::none;
+  }
+  std::vector<std::string> parts;
+  if (repeats) parts.emplace_back("in parentheses the 95 % interval over repeats");
+  if (steps)
+    parts.emplace_back(repeats
+                           ? "with one repeat over the steps of that run"
+                           : "in parentheses the 95 % interval over the steps of one run, which excludes run-to-run "
+                             "variation");
+  if (none) parts.emplace_back("no interval under 6 measured steps");
+  return join(parts, "; ");
+}
+
+namespace {
+
+/// What tuning changed, of the first runs.
+std::string changes_of(const Study& study, std::optional<std::size_t> columns) {
+  constexpr std::size_t kMostRuns = 4;
+  const std::vector<TunedRun> tuned = tuned_runs(study);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(tuned.size(), kMostRuns); ++i) {
+    TextTable table;
+    table.rows.push_back(
+        {tuned[i].heading.empty() ? "what tuning changed" : tuned[i].heading, "before", "after", "change"});
+    for (const ChangeLine& line : change_lines(*tuned[i].run->tuning))
+      table.rows.push_back({line.measure, line.before, line.after, line.change});
+    if (table.rows.size() > 1) out += "\n" + aligned(table, columns);
+  }
+  if (tuned.size() > kMostRuns)
+    out += fmt::format("what tuning changed in {}: see the report\n",
+                       counted(static_cast<long>(tuned.size() - kMostRuns), "more run"));
+  return out;
+}
+
+TextTable cells_of(const Study& study) {
+  const TextTable::Row head{"configuration", "ranks",      study.rate_unit() + " (95 %)",
+                            "speedup",       "efficiency", "exposed",
+                            "data wait",     "repeats"};
+  constexpr std::size_t kEfficiency = 4, kExposed = 5, kDataWait = 6, kRepeats = 7;
+  TextTable table{{head}, {head}, {kDataWait, kExposed, kRepeats, kEfficiency}};
+  if (const auto score = learning_score(study))
+    for (std::vector<TextTable::Row>* rows : {&table.rows, &table.short_rows})
+      rows->front().emplace_back(score->name);
+  for (const Cell& cell : study.cells) {
+    table.rows.push_back(terminal_row(study, cell, false));
+    table.short_rows.push_back(terminal_row(study, cell, true));
+  }
+  return table;
+}
+
+std::string table_of(const Study& study, std::optional<std::size_t> columns) {
+  const auto fitted = [&](const std::string& line) { return columns ? wrapped(line, *columns, 2) : line; };
+  std::string out = aligned(cells_of(study), columns);
+  for (const auto& [reason, names] : unfinished(study))
+    out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
+  const std::string note = interval_note(study);
+  return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
+}
+
+}  // namespace
+
+std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns) {
+  std::string out;
+  for (const Study& study : collection.studies) {
+    if (!study.id.empty()) out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", study.id, study.title());
+    out += table_of(study, columns);
+  }
+  for (const RunReport& run : collection.evaluated)
+    out += fmt::format("{}: {}\n", evaluation_name(run), score_sentence(*run.evaluation));
+  return out;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,12 @@
+#pragma once
+/// \file Looks up values in the resolved deck that a run keeps as text.
+
+#include <string>
+
+namespace multicard::post {
+
+/// The scalar or flow list at `path`, e.g. "optimizer.learning_rate", as it is written there; empty where there is
+/// none. Reads decks as the program writes them: block maps, indented by blanks, one key per line.
+std::string deck_value(const std::string& deck, const std::string& path);
+
+}  // namespace multicard::post

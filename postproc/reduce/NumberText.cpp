@@ -1,0 +1,43 @@
+#include "postproc/reduce/NumberText.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+
+namespace multicard::post {
+
+std::string alike(double value, double reference, int digits) {
+  const int magnitude = reference == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(reference))));
+  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));
+}
+
+std::string range_text(const Estimate& estimate, int digits) {
+  constexpr double kTooWide = 100;
+  const bool is_share = estimate.basis == Basis::none;  // between 0 and 1, so that an end at 0 says something
+  if (!is_share && estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
+  std::string low, high;
+  // More digits where both ends would be printed alike.
+  for (int more = digits; more < digits + 3 && low == high; ++more) {
+    low = alike(estimate.interval->low, estimate.value, more);
+    high = alike(estimate.interval->high, estimate.value, more);
+  }
+  return low + "–" + high;
+}
+
+std::string with_interval(const Estimate& estimate, int digits) {
+  if (!estimate.known()) return "–";
+  if (!estimate.interval) return significant(estimate.value, digits);
+  return fmt::format("{} ({})", alike(estimate.value, estimate.value, digits), range_text(estimate, digits));
+}
+
+std::string percent(double share) {
+  if (!std::isfinite(share)) return "–";
+  const double value = 100 * share;
+  if (value != 0 && std::abs(value) < 0.1) return "< 0.1 %";
+  return fmt::format("{:.1f} %", value);
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,24 @@
+#pragma once
+/// \file Estimates and shares as text.
+
+#include <string>
+
+#include "postproc/reduce/Statistics.hpp"
+
+namespace multicard::post {
+
+/// `value` with as many decimals as give `reference` this many significant digits, so that a number and its interval
+/// have the same precision: 421.0 beside 413.4.
+std::string alike(double value, double reference, int digits);
+
+/// "413.4 (408.5–421.0)", the value alone without an interval, "–" when unknown.
+std::string with_interval(const Estimate& estimate, int digits = 4);
+
+/// "408.5–421.0"; "too wide to tell" when the upper end is a hundred times the lower, unless it is of a share
+/// (Basis::none).
+std::string range_text(const Estimate& estimate, int digits = 4);
+
+/// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.
+std::string percent(double share);
+
+}  // namespace multicard::post

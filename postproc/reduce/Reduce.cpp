@@ -1,0 +1,186 @@
+#include "postproc/reduce/Reduce.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "postproc/reduce/AsText.hpp"
+#include "postproc/reduce/ReduceEvaluation.hpp"
+#include "postproc/reduce/ReduceRanks.hpp"
+#include "postproc/reduce/ReduceText.hpp"
+#include "postproc/reduce/ReduceTuning.hpp"
+#include "results/MeasuredSteps.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+using Times = RankMatrix<double>;
+using Steps = std::vector<std::size_t>;
+
+const Times* find_times(const RunData& run, const std::string& column) {
+  const auto found = run.times.find(column);
+  return found == run.times.end() ? nullptr : &found->second;
+}
+
+/// The number behind `batch_per_rank:` in a resolved deck; empty when it is not set.
+std::string batch_per_rank(const std::string& deck) {
+  static const std::string kKey = "batch_per_rank:";
+  std::size_t at = deck.find(kKey);
+  if (at == std::string::npos) return {};
+  at = deck.find_first_not_of(" \"'", at + kKey.size());
+  std::size_t end = at;
+  while (end < deck.size() && std::isdigit(static_cast<unsigned char>(deck[end])))
+    ++end;
+  return at == std::string::npos ? std::string() : deck.substr(at, end - at);
+}
+
+void copy_settings(const RunSummary& summary, RunReport& report) {
+  for (const auto& [key, value] : summary.text)
+    report.settings[key] = value;
+  for (const auto& [key, value] : summary.integers)
+    report.settings[key] = as_text(value);
+  for (const auto& [key, value] : summary.reals)
+    report.settings[key] = as_text(value);
+  if (const auto deck = report.settings.find("deck"); deck != report.settings.end()) {
+    report.deck = deck->second;
+    report.settings.erase(deck);
+  }
+  if (const std::string rows = batch_per_rank(report.deck); !rows.empty())
+    report.settings.emplace("batch_per_rank", rows);
+  if (const auto repeat = summary.integers.find("repeat"); repeat != summary.integers.end())
+    report.repeat = repeat->second;
+  const auto quick = summary.integers.find("quick");
+  report.is_quick = quick != summary.integers.end() && quick->second != 0;
+}
+
+/// Seconds of each measured step, of the slowest rank.
+std::vector<double> slowest(const Times& step, const Steps& measured) {
+  std::vector<double> out;
+  for (const std::size_t i : measured) {
+    double longest = 0;
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      longest = std::max(longest, step.at(rank, i));
+    out.push_back(longest);
+  }
+  return out;
+}
+
+std::vector<double> totals(const RankMatrix<std::int64_t>& counts, const Steps& measured) {
+  std::vector<double> out;
+  for (const std::size_t i : measured) {
+    double sum = 0;
+    for (std::size_t rank = 0; rank < counts.ranks; ++rank)
+      sum += static_cast<double>(counts.at(rank, i));
+    out.push_back(sum);
+  }
+  return out;
+}
+
+/// Tokens where they are counted, else images or rows.
+std::string counted_column(const RunData& run, RunReport& report) {
+  const auto task = report.settings.find("task");
+  if (run.counts.contains("tokens")) {
+    report.unit = "tokens";
+    return "tokens";
+  }
+  if (task != report.settings.end() && task->second == "image") report.unit = "images";
+  return "samples";
+}
+
+void reduce_rate(const RunData& run, const Steps& measured, RunReport& report) {
+  const std::vector<double> seconds = slowest(run.times.at("step"), measured);
+  report.step_time = estimate_of_steps(seconds);
+  const std::string column = counted_column(run, report);
+  const auto counts = run.counts.find(column);
+  if (counts == run.counts.end()) return;
+  std::vector<double> rates = totals(counts->second, measured);
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    rates[i] /= seconds[i];
+  report.rate = estimate_of_steps(rates);
+}
+
+void reduce_phases(const RunData& run, const Steps& measured, RunReport& report) {
+  const auto mean_of = [&](const Times& times) {
+    std::vector<double> values;
+    for (std::size_t rank = 0; rank < times.ranks; ++rank)
+      for (const std::size_t i : measured)
+        values.push_back(times.at(rank, i));
+    return mean(values);
+  };
+  report.mean_step = mean_of(run.times.at("step"));
+  for (std::size_t p = 0; p < kNumPhases; ++p)
+    if (const Times* times = find_times(run, kPhaseNames[p])) report.phases[p] = mean_of(*times);
+  report.exposed_share = report.phase(Phase::reduce_wait) / report.mean_step;
+  report.data_wait_share = report.phase(Phase::data_wait) / report.mean_step;
+}
+
+void reduce_totals(const RunData& run, RunReport& report) {
+  for (const auto& [name, bytes] : run.memory)
+    if (!bytes.empty()) report.memory[name] = *std::max_element(bytes.begin(), bytes.end());
+  for (const auto& [kind, columns] : run.communication) {
+    CommunicationReport& totals = report.communication[kind];
+    if (!columns.calls.empty()) totals.calls = *std::max_element(columns.calls.begin(), columns.calls.end());
+    for (const std::int64_t bytes : columns.payload_bytes)
+      totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(bytes));
+    if (!columns.bus_bytes.empty())
+      totals.bus_bytes = *std::max_element(columns.bus_bytes.begin(), columns.bus_bytes.end());
+    totals.seconds_total = mean(columns.seconds_total);
+    totals.seconds_exposed = mean(columns.seconds_exposed);
+  }
+  for (const auto& [direction, bytes] : run.transfers)
+    if (run.num_steps && !bytes.empty())
+      report.transfers[direction] =
+          mean(std::vector<double>(bytes.begin(), bytes.end())) / static_cast<double>(run.num_steps);
+  for (const auto& [name, matrix] : run.epochs)
+    for (std::size_t epoch = 0; epoch < matrix.length; ++epoch) {
+      double longest = 0;
+      for (std::size_t rank = 0; rank < matrix.ranks; ++rank)
+        if (matrix.at(rank, epoch) > longest) longest = matrix.at(rank, epoch);
+      report.epoch_seconds[name] += longest;
+    }
+}
+
+}  // namespace
+
+std::vector<std::size_t> measured_steps(const RunData& run) {
+  const Times* step = find_times(run, "step");
+  std::vector<std::size_t> out;
+  if (!step) return out;
+  for (std::size_t i = 0; i < step->length; ++i) {
+    bool whole = !is_warm_up(run.summary, run.first_step, i);
+    for (std::size_t rank = 0; rank < step->ranks && whole; ++rank)
+      whole = std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0;
+    if (whole) out.push_back(i);
+  }
+  return out;
+}
+
+RunReport reduce_run(const RunData& run) {
+  RunReport report;
+  report.name = run.summary.name;
+  report.status = run.summary.status;
+  report.error = run.summary.error;
+  report.ranks = run.ranks;
+  report.clock = run.clock;
+  report.num_steps = static_cast<std::int64_t>(run.num_steps);
+  report.metrics = run.summary.metrics;
+  copy_settings(run.summary, report);
+  if (!report.ranks)
+    if (const auto ranks = run.summary.integers.find("ranks"); ranks != run.summary.integers.end())
+      report.ranks = static_cast<int>(ranks->second);
+  counted_column(run, report);
+  reduce_totals(run, report);
+  report.evaluation = reduce_evaluation(run.summary);
+  report.tuning = reduce_tuning(run.summary);
+  const Steps measured = measured_steps(run);
+  report.num_measured = static_cast<std::int64_t>(measured.size());
+  if (measured.empty()) return report;
+  reduce_rate(run, measured, report);
+  reduce_phases(run, measured, report);
+  reduce_ranks(run, measured, report);
+  report.text = reduce_text(run, measured);
+  return report;
+}
+
+}  // namespace multicard::post

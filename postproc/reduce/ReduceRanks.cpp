@@ -1,0 +1,73 @@
+#include "postproc/reduce/ReduceRanks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace multicard::post {
+
+namespace {
+
+using Steps = std::vector<std::size_t>;
+
+Box box_of(const std::vector<double>& values) {
+  return {percentile(values, 0.05), percentile(values, 0.25), percentile(values, 0.5), percentile(values, 0.75),
+          percentile(values, 0.95)};
+}
+
+/// [rank][measured step] of step - reduce_wait.
+std::vector<std::vector<double>> own_times(const RunData& run, const Steps& measured) {
+  const RankMatrix<double>& step = run.times.at("step");
+  const auto wait = run.times.find("reduce_wait");
+  std::vector<std::vector<double>> own(step.ranks);
+  for (std::size_t rank = 0; rank < step.ranks; ++rank)
+    for (const std::size_t i : measured)
+      own[rank].push_back(step.at(rank, i) - (wait == run.times.end() ? 0.0 : wait->second.at(rank, i)));
+  return own;
+}
+
+/// Own time over the median of the other ranks in the same step, [rank][measured step]: a machine that slows down as a
+/// whole cancels.
+std::vector<std::vector<double>> slowness(const std::vector<std::vector<double>>& own) {
+  std::vector<std::vector<double>> ratios(own.size());
+  const std::size_t others = own.size() - 1;
+  for (std::size_t i = 0; i < own[0].size(); ++i) {
+    std::vector<std::pair<double, std::size_t>> sorted;
+    for (std::size_t rank = 0; rank < own.size(); ++rank)
+      sorted.emplace_back(own[rank][i], rank);
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t at = 0; at < sorted.size(); ++at) {
+      const auto other = [&](std::size_t k) { return sorted[k < at ? k : k + 1].first; };
+      const double middle = (other((others - 1) / 2) + other(others / 2)) / 2;
+      ratios[sorted[at].second].push_back(sorted[at].first / middle);
+    }
+  }
+  return ratios;
+}
+
+void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& report) {
+  constexpr double kTolerated = 1.05;
+  if (own.size() < 2) return;
+  const std::vector<std::vector<double>> ratios = slowness(own);
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    const Estimate estimate = estimate_of_steps(ratios[rank]);
+    report.rank_reports[rank].straggler =
+        estimate.value > kTolerated && estimate.interval && estimate.interval->low > 1;
+  }
+}
+
+}  // namespace
+
+void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
+  const std::vector<std::vector<double>> own = own_times(run, measured);
+  std::vector<double> medians;
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};
+    medians.push_back(entry.own.value);
+    report.rank_reports.push_back(entry);
+  }
+  const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
+  report.rank_spread = *most / *least;
+  mark_stragglers(own, report);
+}
+
+}  // namespace multicard::post

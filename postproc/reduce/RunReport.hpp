@@ -1,0 +1,140 @@
+#pragma once
+/// \file One run, reduced to the numbers of the report. docs/report.md defines each.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postproc/reduce/Statistics.hpp"
+#include "results/Columns.hpp"
+
+namespace multicard::post {
+
+inline constexpr std::size_t kNumPhases = kPhaseNames.size();
+
+/// 5th, 25th, 50th, 75th and 95th percentile.
+using Box = std::array<double, 5>;
+
+/// One rank of one run; times in seconds, over the measured steps.
+struct RankReport {
+  Estimate own;  ///< median of the step without waiting for collectives (step - reduce_wait)
+  Box own_box{};
+  bool straggler = false;
+};
+
+/// Communication of all ranks together.
+struct CommunicationReport {
+  std::int64_t calls = 0;          ///< of one rank
+  double payload_bytes = 0;        ///< of one rank
+  double bus_bytes = 0;            ///< of one rank, by nccl-tests' formula
+  double seconds_total = kNone;    ///< mean over ranks
+  double seconds_exposed = kNone;  ///< mean over ranks
+};
+
+/// One class of a classifier on a test set.
+struct ClassScore {
+  std::string name;
+  std::int64_t samples = 0, correct = 0,
+               predicted = 0;  ///< of this class; classified correctly; classified as this class
+  double precision = kNone, recall = kNone, f1 = kNone;
+};
+
+/// `count` samples of class `actual` were classified as `predicted`.
+struct ConfusionCount {
+  std::int64_t actual = 0, predicted = 0, count = 0;
+};
+
+/// Scores that only language models have.
+struct LanguageScore {
+  double perplexity = kNone;
+  std::int64_t tokens = 0, targets = 0;  ///< of the test set, without padding; those that the loss is of
+  Estimate exact_match;                  ///< share of the questions, with the interval of a share
+  std::int64_t questions = 0, hits = 0;  ///< number of them; answered exactly
+};
+
+/// Scores of a model on a test set.
+struct EvaluationReport {
+  Estimate accuracy;  ///< of a classifier: share of the samples, with the interval of a share
+  double top5 = kNone, loss = kNone;
+  std::int64_t samples = 0;               ///< images, or sequences
+  std::optional<LanguageScore> language;  ///< of a language model, which has no classes
+  std::vector<ClassScore> classes;        ///< in the order of their numbers
+  std::vector<ConfusionCount> confusion;  ///< counts above 0
+};
+
+/// Token counts of a language model's batches: means over the measured steps of sums over ranks.
+struct TextReport {
+  double rows = kNone;           ///< sequences, or packs
+  double tokens = kNone;         ///< of the input, without padding
+  double trained = kNone;        ///< that are targets
+  double computed = kNone;       ///< with padding
+  double imbalance = kNone;      ///< largest over mean number of tokens per rank
+  std::int64_t longest_row = 0;  ///< of the whole set, in tokens; 0: not recorded
+
+  double mean_row() const { return tokens / rows; }
+  double trained_share() const { return trained / tokens; }
+  double padding_share() const { return 1 - tokens / computed; }
+};
+
+/// A number measured before the first step and after the last.
+struct Change {
+  double before = kNone, after = kNone;
+
+  bool known() const { return before == before && after == after; }
+  bool any() const { return before == before || after == after; }
+};
+
+/// A language model's answers to a prompt before the first step and after the last; empty where it was not prompted.
+struct AnswerPair {
+  std::string prompt, before, after;
+};
+
+/// What tuning changed.
+struct TuningReport {
+  Change loss, perplexity;  ///< on the test set
+  Change exact_match;       ///< share of the questions
+  Change questions;         ///< number of them
+  std::vector<AnswerPair> answers;
+};
+
+struct RunReport {
+  std::size_t source = 0;  ///< index of the file in Study::sources
+  std::string name;
+  std::map<std::string, std::string> settings;  ///< every attribute but deck, status and error, as text
+  std::string deck;
+  int ranks = 0;
+  std::int64_t repeat = 0;
+  std::string status;
+  std::string error;
+  std::string clock;
+
+  std::int64_t num_steps = 0;     ///< recorded
+  std::int64_t num_measured = 0;  ///< after skip_steps and with all ranks present
+  std::string unit = "rows";      ///< what `rate` counts: images, tokens or rows
+  Estimate rate;                  ///< per second, over all ranks
+  Estimate step_time;             ///< seconds, of the slowest rank
+  double mean_step = kNone;       ///< seconds, over ranks and measured steps; the sum of `phases`
+  std::array<double, kNumPhases> phases{};
+  double exposed_share = kNone;    ///< reduce_wait / step
+  double data_wait_share = kNone;  ///< data_wait / step
+  double rank_spread = kNone;      ///< largest over smallest median own time
+
+  std::vector<RankReport> rank_reports;
+  std::map<std::string, std::int64_t> memory;                ///< bytes, largest over ranks
+  std::map<std::string, CommunicationReport> communication;  ///< by kind
+  std::map<std::string, double> transfers;                   ///< bytes a step and rank, by direction; mean over ranks
+  std::map<std::string, double> epoch_seconds;               ///< train, evaluate, checkpoint: summed over epochs
+  std::map<std::string, MetricSeries> metrics;
+  std::optional<EvaluationReport> evaluation;
+  std::optional<TextReport> text;  ///< of runs that count tokens
+  std::optional<TuningReport> tuning;
+  bool is_quick = false;  ///< of a sweep made smaller (--quick)
+
+  bool measured() const { return rate.known(); }
+  double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
+};
+
+}  // namespace multicard::post

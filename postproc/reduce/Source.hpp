@@ -1,0 +1,17 @@
+#pragma once
+/// \file Where runs come from.
+
+#include <map>
+#include <string>
+
+namespace multicard::post {
+
+/// A results file: who wrote it, where and how.
+struct Source {
+  std::string path;
+  std::map<std::string, std::string> attributes;   ///< of the root: version, created_utc, command_line, …
+  std::map<std::string, std::string> provenance;   ///< hosts, cpu, gpus, …
+  std::map<std::string, std::string> environment;  ///< variables
+};
+
+}  // namespace multicard::post

@@ -1,0 +1,102 @@
+#include "postproc/reduce/TrialRead.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/Error.hpp"
+#include "base/RegularFile.hpp"
+#include "io/Seal.hpp"
+#include "results/ResultsReader.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// A limit many times longer than reading takes.
+rlim_t seconds_for(const std::string& path) {
+  constexpr std::uint64_t kBytesPerSecond = 10 << 20;
+  return 20 + RegularFile(path).size() / kBytesPerSecond;
+}
+
+/// No core file and no message of the C library: the parent reports what happened.
+void die_quietly(rlim_t seconds) {
+  const rlimit no_core{0, 0}, time{seconds, seconds + 1};
+  setrlimit(RLIMIT_CORE, &no_core);
+  setrlimit(RLIMIT_CPU, &time);
+  std::signal(SIGXCPU, SIG_DFL);  // where it is ignored, SIGKILL would follow
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+}
+
+void read_all(const std::string& path) {
+  const ResultsFile file = ResultsFile::open(path, Seal::is_checked);
+  file.provenance();
+  for (const std::string& run : file.run_names())
+    file.run(run);
+}
+
+/// Restores the default action of SIGCHLD for its lifetime: where the signal is ignored, waitpid() fails.
+class ChildrenStay {
+ public:
+  ChildrenStay() {
+    struct sigaction by_default {};
+    by_default.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &by_default, &before_);
+  }
+  ~ChildrenStay() { sigaction(SIGCHLD, &before_, nullptr); }
+  ChildrenStay(const ChildrenStay&) = delete;
+  ChildrenStay& operator=(const ChildrenStay&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+/// The wait status of a child that called `reading`.
+int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
+  const ChildrenStay children_stay;
+  const pid_t child = fork();
+  if (child < 0) throw EnvironmentError("a process cannot be started", system_error_text(errno));
+  if (child == 0) {
+    die_quietly(seconds);
+    try {
+      reading();
+    } catch (const std::exception&) {
+      // The parent will get the same error.
+    }
+    _exit(0);
+  }
+  int status = 0;
+  pid_t ended = -1;
+  do
+    ended = waitpid(child, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  if (ended < 0) throw EnvironmentError("a process cannot be waited for", system_error_text(errno));
+  return status;
+}
+
+}  // namespace
+
+void read_on_trial(const std::string& path) {
+  if (!check_seal(path)) read_on_trial(path, [&] { read_all(path); });
+}
+
+void read_on_trial(const std::string& path, const std::function<void()>& reading) {
+  const int status = status_of_child(reading, seconds_for(path));
+  if (!WIFSIGNALED(status)) return;
+  const int signal = WTERMSIG(status);
+  if (signal == SIGKILL)
+    throw EnvironmentError(fmt::format("{} cannot be read", path), "the child process that read it first was killed",
+                           "Perhaps there was too little memory: see dmesg.");
+  throw DataError(fmt::format("{} is damaged", path),
+                  signal == SIGXCPU ? "libhdf5 does not finish"
+                                    : fmt::format("libhdf5 crashes while it reads it: {}", strsignal(signal)));
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,178 @@
+#include "postproc/study/Advice.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/Learning.hpp"
+#include "postproc/study/OptionEffect.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr double kEfficient = 0.8;
+constexpr double kIndifferent = 0.03;  ///< an interval this close to 1 means that the option hardly matters
+
+/// "2.31 times the rate of fp32 (95 % interval …)"
+std::string factor_text(const OptionEffect& effect) {
+  return fmt::format("{} times the rate of {}{}", alike(effect.ratio.value, effect.ratio.value, 3),
+                     setting_label(effect.key, effect.baseline), effect.interval_text());
+}
+
+/// How far the effect varies with the other settings. `subject` is "Its effect" or names the value.
+std::string range_sentence(const OptionEffect& effect, const std::string& subject) {
+  constexpr double kWorthMentioning = 1.1;
+  if (effect.num_cells < 2 || effect.most / effect.least < kWorthMentioning) return {};
+  return fmt::format(" {} varies: {} times at {}, {} at {}.", subject, alike(effect.least, effect.least, 3),
+                     effect.least_at, alike(effect.most, effect.most, 3), effect.most_at);
+}
+
+std::string unfinished_sentence(const OptionEffect& effect, const std::string& it) {
+  if (effect.num_unfinished == 0) return {};
+  return fmt::format(" {} with {} did not complete.", counted_pairs(effect.num_unfinished, "cells"), it);
+}
+
+bool is_better(const OptionEffect& effect) {
+  return effect.supported() && effect.ratio.interval->low > 1;
+}
+
+/// The best value, and those whose intervals overlap with its: they are not significantly different. By effect.
+std::vector<const OptionEffect*> best_of(const std::vector<OptionEffect>& effects) {
+  std::vector<const OptionEffect*> found;
+  for (const OptionEffect& effect : effects)
+    if (is_better(effect)) found.push_back(&effect);
+  std::sort(found.begin(), found.end(), [](auto* a, auto* b) { return a->ratio.value > b->ratio.value; });
+  const auto beaten = [&](const OptionEffect* effect) {
+    return significantly_different(effect->ratio, found.front()->ratio);
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), beaten), found.end());
+  return found;
+}
+
+/// "use fp16, 2 times the rate of fp32", or "use fp16 or bf16, which are not significantly different here: …; …"
+std::string recommendation(const std::vector<const OptionEffect*>& best) {
+  std::vector<std::string> names, factors;
+  std::string rest;
+  for (const OptionEffect* effect : best) {
+    names.push_back(setting_label(effect->key, effect->value));
+    factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*effect))
+                                      : factor_text(*effect));
+    const std::string it = best.size() > 1 ? names.back() : "it";
+    rest += range_sentence(*effect, best.size() > 1 ? "The effect of " + it : "Its effect") +
+            unfinished_sentence(*effect, it);
+  }
+  return fmt::format("use {}{} {}.{}", join(names, " or "),
+                     best.size() > 1 ? ", which are not significantly different here:" : ",", join(factors, "; "),
+                     rest);
+}
+
+/// Why a measured difference supports no choice: nothing was repeated.
+std::string doubt(const std::vector<OptionEffect>& effects) {
+  std::string out;
+  for (const OptionEffect& effect : effects)
+    if (effect.decided() && !effect.supported())
+      out +=
+          fmt::format(" {} was run once per cell and is significantly different from {} in {} of {}.",
+                      capitalised(setting_label(effect.key, effect.value)), setting_label(effect.key, effect.baseline),
+                      effect.num_significant, counted(effect.num_cells, "cell"));
+  return out;
+}
+
+bool hardly_matters(const OptionEffect& effect) {
+  return effect.ratio.interval && effect.ratio.interval->low > 1 - kIndifferent &&
+         effect.ratio.interval->high < 1 + kIndifferent;
+}
+
+std::string each(const std::vector<OptionEffect>& effects) {
+  std::vector<std::string> parts;
+  for (const OptionEffect& effect : effects)
+    parts.push_back(effect.ratio.known()
+                        ? fmt::format("{}: {}{}", setting_label(effect.key, effect.value),
+                                      alike(effect.ratio.value, effect.ratio.value, 3), effect.interval_text())
+                        : fmt::format("{}: did not complete", setting_label(effect.key, effect.value)));
+  return join(parts, "; ");
+}
+
+/// About one option: all its values against the baseline.
+std::string option_sentence(const std::vector<OptionEffect>& effects) {
+  const std::string name = capitalised(key_label(effects.front().key));
+  const std::string baseline = setting_label(effects.front().key, effects.front().baseline);
+  const auto for_all = [&](const auto& holds) {  // measured values, of which there must be one
+    const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
+    return std::any_of(effects.begin(), effects.end(), is_known) &&
+           std::all_of(effects.begin(), effects.end(),
+                       [&](const OptionEffect& effect) { return !is_known(effect) || holds(effect); });
+  };
+  if (const auto best = best_of(effects); !best.empty()) return fmt::format("{}: {}", name, recommendation(best));
+  const auto slower = [](const OptionEffect& effect) { return effect.supported() && effect.ratio.interval->high < 1; };
+  if (for_all(slower)) return fmt::format("{}: stay with {}; against it, {}.", name, baseline, each(effects));
+  if (for_all(hardly_matters))
+    return fmt::format("{}: it hardly matters; against {}, {}.", name, baseline, each(effects));
+  return fmt::format("{}: the data do not support a choice; against {}, {}.{}", name, baseline, each(effects),
+                     doubt(effects));
+}
+
+/// The best options on one kind of work, and up to how many ranks they keep an efficiency of kEfficient.
+struct RanksThatPay {
+  std::string work;
+  int ranks = 0, measured = 0;
+  bool is_clear = true;  ///< no interval contains kEfficient
+};
+
+std::vector<RanksThatPay> ranks_that_pay(const Study& study) {
+  std::vector<RanksThatPay> out;
+  for (const auto& group : study.comparable()) {
+    const Cell* best = fastest(study, group);
+    if (!best || !best->efficiency.known()) continue;
+    RanksThatPay entry{study.configurations[best->configuration].work_label, 0, 0, true};
+    for (const Cell* cell : study.cells_of(best->configuration)) {
+      if (!cell->efficiency.known()) continue;
+      entry.measured = cell->ranks;
+      if (cell->efficiency.value >= kEfficient) entry.ranks = cell->ranks;
+      const auto& interval = cell->efficiency.interval;
+      if (interval && interval->low < kEfficient && interval->high > kEfficient) entry.is_clear = false;
+    }
+    out.push_back(entry);
+  }
+  return out;
+}
+
+/// "Ranks: with the fastest options, up to 4 ranks keep an efficiency of 0.8 (all measured)."
+std::string ranks_sentence(const Study& study) {
+  const std::vector<RanksThatPay> pay = ranks_that_pay(study);
+  if (pay.empty()) return {};
+  std::vector<std::string> parts;
+  for (const RanksThatPay& entry : pay) {
+    const std::string where = entry.work.empty() ? std::string() : entry.work + ": ";
+    parts.push_back(fmt::format("{}{}{}{}", where, counted(entry.ranks, "rank"),
+                                entry.ranks == entry.measured ? " (the most measured)" : "",
+                                entry.is_clear ? "" : ", not certain: an interval crosses it"));
+  }
+  return fmt::format("Ranks: the most on which the fastest options keep an efficiency of {} — {}.", kEfficient,
+                     join(parts, "; "));
+}
+
+}  // namespace
+
+std::vector<std::string> advice(const Study& study) {
+  std::vector<std::string> out;
+  std::vector<OptionEffect> of_axis;
+  const std::vector<OptionEffect> all = option_effects(study);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    of_axis.push_back(all[i]);
+    if (i + 1 < all.size() && all[i + 1].key == all[i].key) continue;
+    out.push_back(option_sentence(of_axis));
+    of_axis.clear();
+  }
+  for (std::string& sentence : learning_advice(study))
+    out.push_back(std::move(sentence));
+  if (const std::string sentence = ranks_sentence(study); !sentence.empty()) out.push_back(sentence);
+  return out;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,163 @@
+#include "postproc/study/Axes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "postproc/study/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// Settings of a run's length, place and bookkeeping, by short name.
+const std::set<std::string, std::less<>> kNotCompared{"ranks",
+                                                      "repeat",
+                                                      "seed",
+                                                      "output",
+                                                      "resume",
+                                                      "log_every",
+                                                      "checkpoint_every",
+                                                      "keep_checkpoints",
+                                                      "keep_best",
+                                                      "timeout_s",
+                                                      "steps",
+                                                      "epochs",
+                                                      "skip_steps",
+                                                      "tensorboard",
+                                                      "total_steps",
+                                                      "enabled",
+                                                      "deterministic",
+                                                      "every_epochs",
+                                                      "every_steps",
+                                                      "wall_limit",
+                                                      "first_step",
+                                                      "quick",
+                                                      "accuracy",
+                                                      "top5",
+                                                      "loss",
+                                                      "samples",
+                                                      "weights"};
+
+/// Settings that the program may choose itself, differently on other numbers of ranks.
+bool may_follow_ranks(const std::string& key) {
+  return key == "backend" || key == "global_batch" || key == "threads" || key == "device";
+}
+
+/// Settings that stand for several others.
+bool is_name_of_a_set(const std::string& key) {
+  return short_key(key) == "case" || key == "machine";
+}
+
+/// One value per run; nothing where the run does not have it.
+using Values = std::vector<std::optional<std::string>>;
+
+/// A failed run has what the sweep set (deck paths), but not the attributes that a run writes itself.
+Values values_of(const std::vector<RunReport>& runs, const std::string& key) {
+  Values values;
+  for (const RunReport& run : runs) {
+    const std::string value = setting(run, key);
+    const bool unknown = value.empty() && run.status == "failed";
+    values.push_back(unknown ? std::nullopt : std::optional(value));
+  }
+  return values;
+}
+
+/// Whether equal `keys` always mean equal `values`, where both are known.
+bool follows(const Values& keys, const Values& values) {
+  std::map<std::string, std::string> seen;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (keys[i] && values[i] && seen.emplace(*keys[i], *values[i]).first->second != *values[i]) return false;
+  return true;
+}
+
+Values ranks_of(const std::vector<RunReport>& runs) {
+  Values values;
+  for (const RunReport& run : runs)
+    values.emplace_back(std::to_string(run.ranks));
+  return values;
+}
+
+/// All keys: names of sets first, then deck paths, which every run of a sweep has, then attributes of runs.
+std::vector<std::string> candidates(const std::vector<RunReport>& runs) {
+  std::set<std::string> keys;
+  for (const RunReport& run : runs)
+    for (const auto& [key, value] : run.settings)
+      if (!kNotCompared.contains(short_key(key))) keys.insert(key);
+  std::vector<std::string> out(keys.begin(), keys.end());
+  const auto place = [](const std::string& key) {
+    return is_name_of_a_set(key) ? 0 : key.find('.') != std::string::npos ? 1 : 2;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return out;
+}
+
+std::vector<std::string> distinct(const Values& values) {
+  std::vector<std::string> out;
+  for (const auto& value : values)
+    if (value && std::find(out.begin(), out.end(), *value) == out.end()) out.push_back(*value);
+  return out;
+}
+
+/// Whether `key` is a named set of settings that chooses the data set and what suits it: the name then
+/// stands for the work.
+bool names_data_sets(const std::vector<RunReport>& runs, const std::string& key) {
+  const Values names = values_of(runs, key), data = values_of(runs, "data.train");
+  return short_key(key) == "case" && distinct(data).size() > 1 && follows(names, data);
+}
+
+/// Whether `key` repeats one of `axes`: the same setting written differently (true and 1), or one of the
+/// settings of a named set. Settings that change the work count even there, or cases would be compared that do not
+/// do the same work.
+bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
+  const Values values = values_of(runs, key);
+  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
+    const Values known = values_of(runs, axis.key);
+    const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
+    const bool in_set = axis.key == "machine" || (is_name_of_a_set(axis.key) && (axis.is_work || !changes_work(key)));
+    return (same_setting || in_set) && follows(known, values);
+  });
+}
+
+}  // namespace
+
+std::string setting(const RunReport& run, const std::string& key) {
+  const auto found = run.settings.find(key);
+  return found == run.settings.end() ? std::string() : found->second;
+}
+
+std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
+  const bool weak = find_scaling(runs) == Scaling::weak;
+  std::vector<Axis> axes;
+  for (const std::string& key : candidates(runs)) {
+    const Values values = values_of(runs, key);
+    const std::vector<std::string> different = distinct(values);
+    if (different.size() < 2 || says_again(runs, key, axes)) continue;
+    if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
+    if (weak && short_key(key) == "global_batch") continue;
+    // As an attribute it is the longest row there was, which follows from packing or the data set.
+    const auto decides = [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); };
+    if (key == "max_length" && std::any_of(axes.begin(), axes.end(), decides)) continue;
+    axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key), changes_learning(key)});
+  }
+  return axes;
+}
+
+Scaling find_scaling(const std::vector<RunReport>& runs) {
+  bool any_strong = false, any_weak = false;
+  for (const RunReport& run : runs) {
+    const std::string said = setting(run, "scaling");
+    const bool fixes_batch_per_rank =
+        !setting(run, "batch_per_rank").empty() || !setting(run, "run.batch_per_rank").empty();
+    if (said == "weak" || fixes_batch_per_rank)
+      any_weak = true;
+    else if (said == "strong" || run.status != "failed")
+      any_strong = true;
+  }
+  if (any_weak && any_strong) return Scaling::mixed;
+  return any_weak ? Scaling::weak : Scaling::strong;
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,24 @@
+#pragma once
+/// \file Which settings distinguish configurations.
+
+#include <vector>
+
+#include "postproc/study/Study.hpp"
+
+namespace multicard::post {
+
+/// The settings that differ between runs, without those that
+/// - only set a run's length, output or repeat (output, steps, repeat, seed, …),
+/// - follow from the number of ranks (the global batch of a weak-scaling series, a backend or threads chosen by
+/// itself),
+/// - repeat another axis (`strategy` beside `parallel.strategy`, the overrides of a named case).
+/// A failed run has its deck paths only; settings that it lacks are ignored.
+std::vector<Axis> find_axes(const std::vector<RunReport>& runs);
+
+/// Strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.
+Scaling find_scaling(const std::vector<RunReport>& runs);
+
+/// The value of `key` in `run`, empty when it is not set there.
+std::string setting(const RunReport& run, const std::string& key);
+
+}  // namespace multicard::post

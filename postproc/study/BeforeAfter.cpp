@@ -1,0 +1,78 @@
+#include "postproc/study/BeforeAfter.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string number(double value) {
+  return std::isfinite(value) ? significant(value) : "–";
+}
+
+/// "−0.61", "+0.02"
+std::string with_sign(double value, const std::string& digits) {
+  return (value < 0 ? "−" : "+") + digits;
+}
+
+std::string difference(const Change& change) {
+  if (!change.known()) return "–";
+  const double by = change.after - change.before;
+  return with_sign(by, alike(std::abs(by), change.after, 4));
+}
+
+std::string relative(const Change& change) {
+  if (!change.known()) return "–";
+  const double by = change.after / change.before - 1;
+  return with_sign(by, percent(std::abs(by)));
+}
+
+/// "12 of 50, 24.0 %"
+std::string hits(double share, double questions) {
+  if (!std::isfinite(share)) return "–";
+  if (!std::isfinite(questions)) return percent(share);
+  return fmt::format("{} of {}, {}", grouped(std::lround(share * questions)), grouped(std::lround(questions)),
+                     percent(share));
+}
+
+std::string points(const Change& change) {
+  if (!change.known()) return "–";
+  const double by = 100 * (change.after - change.before);
+  return with_sign(by, fmt::format("{:.1f} points", std::abs(by)));
+}
+
+}  // namespace
+
+std::vector<ChangeLine> change_lines(const TuningReport& report) {
+  std::vector<ChangeLine> lines;
+  if (report.loss.any()) {
+    lines.push_back({"test loss", number(report.loss.before), number(report.loss.after), difference(report.loss)});
+    lines.push_back(
+        {"perplexity", number(report.perplexity.before), number(report.perplexity.after), relative(report.perplexity)});
+  }
+  if (report.exact_match.any())
+    lines.push_back({"exact match", hits(report.exact_match.before, report.questions.before),
+                     hits(report.exact_match.after, report.questions.after), points(report.exact_match)});
+  return lines;
+}
+
+std::vector<TunedRun> tuned_runs(const Study& study) {
+  std::vector<TunedRun> tuned;
+  for (const Cell& cell : study.cells)
+    for (const std::size_t i : cell.runs) {
+      const RunReport& run = study.runs[i];
+      if (!run.tuning) continue;
+      const std::string heading =
+          fmt::format("run {}: {}, {}", run.name, study.configurations[cell.configuration].full_label(),
+                      counted(run.ranks, "rank"));
+      tuned.push_back({&run, study.runs.size() == 1 ? std::string() : heading});
+    }
+  return tuned;
+}
+
+}  // namespace multicard::post

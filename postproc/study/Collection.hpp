@@ -1,0 +1,23 @@
+#pragma once
+/// \file Groups the runs of results files into studies.
+
+#include <string>
+#include <vector>
+
+#include "postproc/study/Study.hpp"
+
+namespace multicard::post {
+
+/// The contents of all given files.
+struct Collection {
+  std::vector<Source> sources;
+  std::vector<Study> studies;        ///< of what was timed; their runs name sources by Study::sources
+  std::vector<RunReport> evaluated;  ///< runs with an evaluation; they name sources by `sources`
+  std::vector<std::string> notices;  ///< what a reader must know before anything else
+};
+
+/// The runs of all files as studies. Files in whose runs the same settings differ are one study: the same sweep
+/// continued, repeated or on another machine. Others stand as studies of their own. Throws what read_runs() throws.
+Collection read_results(const std::vector<std::string>& paths);
+
+}  // namespace multicard::post

@@ -1,0 +1,206 @@
+#include "postproc/study/DataSets.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Axes.hpp"
+#include "postproc/study/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+std::string name_of_set(const Study& study, const Cell& cell) {
+  return study.configurations[cell.configuration].full_label();
+}
+
+bool is_complete(const Cell& cell) {
+  return cell.status == CellStatus::complete && cell.step_time.known();
+}
+
+/// The share of the differences between `values` that vanishes when each is divided by its size.
+double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
+  const auto squares = [](std::vector<double> logarithms) {
+    const double centre = mean(logarithms);
+    double sum = 0;
+    for (const double value : logarithms)
+      sum += (value - centre) * (value - centre);
+    return sum;
+  };
+  std::vector<double> before, after;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    before.push_back(std::log(values[i]));
+    after.push_back(std::log(values[i] / sizes[i]));
+  }
+  return 1 - squares(after) / squares(before);
+}
+
+/// The share with an interval from those of the times: each time by itself moves to the ends of its interval, and what
+/// the share changes by, upwards and downwards, is added in squares.
+Estimate share_with_interval(const std::vector<Estimate>& times, const std::vector<double>& sizes) {
+  std::vector<double> values;
+  for (const Estimate& time : times)
+    values.push_back(time.value);
+  Estimate share;
+  share.value = share_explained(values, sizes);
+  const auto fewest = [](const Estimate& a, const Estimate& b) { return a.num_values < b.num_values; };
+  share.num_values = std::min_element(times.begin(), times.end(), fewest)->num_values;
+  double up = 0, down = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i].interval || times[i].interval->low <= 0) return share;
+    double above = 0, below = 0;
+    for (const double end : {times[i].interval->low, times[i].interval->high}) {
+      std::vector<double> moved = values;
+      moved[i] = end;
+      const double change = share_explained(moved, sizes) - share.value;
+      above = std::max(above, change);
+      below = std::min(below, change);
+    }
+    up = std::hypot(up, above);
+    down = std::hypot(down, below);
+  }
+  share.interval = Interval{share.value - down, std::min(1.0, share.value + up)};
+  const bool repeated =
+      std::all_of(times.begin(), times.end(), [](const Estimate& time) { return time.basis == Basis::repeats; });
+  share.basis = repeated ? Basis::repeats : Basis::steps;
+  return share;
+}
+
+LengthEffect effect_of(const Study& study, int ranks, const std::vector<const Cell*>& cells) {
+  std::vector<Estimate> estimates;
+  std::vector<double> times, tokens, computed;
+  for (const Cell* cell : cells) {
+    const TextReport text = *text_of_cell(study, *cell);
+    estimates.push_back(cell->step_time);
+    times.push_back(cell->step_time.value);
+    tokens.push_back(text.tokens);
+    computed.push_back(text.computed);
+  }
+  const auto spread = [](const std::vector<double>& values) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return *most / *least;
+  };
+  LengthEffect effect;
+  effect.ranks = ranks;
+  effect.cells = cells;
+  const auto [quickest, slowest] = std::minmax_element(times.begin(), times.end());
+  effect.quickest = cells[static_cast<std::size_t>(quickest - times.begin())];
+  effect.slowest = cells[static_cast<std::size_t>(slowest - times.begin())];
+  effect.time_spread = spread(times);
+  effect.token_spread = spread(tokens);
+  if (!effect.equal_tokens() && effect.time_spread > 1) {
+    effect.explained = share_with_interval(estimates, tokens);
+    if (std::all_of(computed.begin(), computed.end(), [](double value) { return value > 0; }))
+      effect.explained_with_padding = share_with_interval(estimates, computed);
+  }
+  return effect;
+}
+
+std::string explained_text(const Estimate& share) {
+  const auto text = [](double value) { return value > 0 ? percent(value) : "nothing"; };
+  if (!share.interval || share.interval->high <= 0) return text(share.value);
+  return fmt::format("{} (95 % interval {} to {})", text(share.value), text(share.interval->low),
+                     text(share.interval->high));
+}
+
+std::string equality_text(const LengthEffect& effect) {
+  const std::string deviation = "± " + percent(effect.token_deviation());
+  if (effect.token_deviation() <= kHeldEqual)
+    return fmt::format("Input tokens per step are equal within {}, so that their number explains almost none of it.",
+                       deviation);
+  return fmt::format(
+      "Warning: input tokens per step are equal within {} only, not within the ± {} that equal "
+      "steps are held to. Compare rates instead of step times.",
+      deviation, percent(kHeldEqual));
+}
+
+std::string sentence_of(const Study& study, const LengthEffect& effect) {
+  const std::string times = fmt::format(
+      "On {}, a step of {} takes {} times as long as one of {}: {} ms against {} ms{}", counted(effect.ranks, "rank"),
+      name_of_set(study, *effect.slowest), significant(effect.time_spread, 3), name_of_set(study, *effect.quickest),
+      with_interval(in_milliseconds(effect.slowest->step_time)),
+      with_interval(in_milliseconds(effect.quickest->step_time)),
+      significantly_different(effect.slowest->step_time, effect.quickest->step_time) ? ""
+                                                                                     : ", whose intervals overlap");
+  if (effect.equal_tokens()) return fmt::format("{}. {}", times, equality_text(effect));
+  if (!effect.explained.known()) return times + ".";
+  std::string out = fmt::format(
+      "{}. The longest steps have {} times the tokens of the shortest: at one rate for all, the number of tokens alone "
+      "would explain {} of the differences between the {}",
+      times, significant(effect.token_spread, 3), explained_text(effect.explained),
+      counted(static_cast<long>(effect.cells.size()), "data set"));
+  if (effect.explained_with_padding.known())
+    out += fmt::format(", and {} with the padding counted", explained_text(effect.explained_with_padding));
+  return out + ".";
+}
+
+std::set<std::string> values_of(const Study& study, const std::string& key) {
+  std::set<std::string> values;
+  for (const RunReport& run : study.runs)
+    if (const std::string value = setting(run, key); !value.empty()) values.insert(value);
+  return values;
+}
+
+}  // namespace
+
+bool compares_data_sets(const Study& study) {
+  const bool counts_tokens =
+      std::any_of(study.runs.begin(), study.runs.end(), [](const RunReport& run) { return run.text.has_value(); });
+  return counts_tokens && values_of(study, "data.train").size() > 1;
+}
+
+std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell) {
+  std::vector<const TextReport*> texts;
+  for (const std::size_t run : cell.measured)
+    if (study.runs[run].text) texts.push_back(&*study.runs[run].text);
+  if (texts.empty()) return std::nullopt;
+  TextReport out = *texts.front();
+  for (double TextReport::*member :
+       {&TextReport::rows, &TextReport::tokens, &TextReport::trained, &TextReport::computed, &TextReport::imbalance}) {
+    std::vector<double> values;
+    for (const TextReport* text : texts)
+      values.push_back(text->*member);
+    out.*member = mean(values);
+  }
+  return out;
+}
+
+Estimate in_milliseconds(Estimate seconds) {
+  seconds.value *= 1000;
+  if (seconds.interval) seconds.interval = Interval{1000 * seconds.interval->low, 1000 * seconds.interval->high};
+  return seconds;
+}
+
+std::vector<LengthEffect> length_effects(const Study& study) {
+  std::vector<LengthEffect> out;
+  for (const int ranks : study.rank_counts) {
+    std::vector<const Cell*> cells;
+    for (const Cell& cell : study.cells)
+      if (cell.ranks == ranks && is_complete(cell) && text_of_cell(study, cell)) cells.push_back(&cell);
+    if (cells.size() > 1) out.push_back(effect_of(study, ranks, cells));
+  }
+  return out;
+}
+
+std::string fixed_amount(const Study& study) {
+  const std::set<std::string> rows = values_of(study, "global_batch");
+  if (rows.size() == 1) return counted_text(*rows.begin(), "row") + " per step";
+  const std::vector<LengthEffect> effects = length_effects(study);
+  const bool equal = !effects.empty() && std::all_of(effects.begin(), effects.end(),
+                                                     [](const LengthEffect& effect) { return effect.equal_tokens(); });
+  return equal ? "equal tokens per step" : std::string();
+}
+
+std::vector<std::string> data_set_sentences(const Study& study) {
+  std::vector<std::string> out;
+  for (const LengthEffect& effect : length_effects(study))
+    out.push_back(sentence_of(study, effect));
+  return out;
+}
+
+}  // namespace multicard::post

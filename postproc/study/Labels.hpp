@@ -1,0 +1,43 @@
+#pragma once
+/// \file Readable names of settings and their values.
+
+#include <string>
+
+namespace multicard::post {
+
+/// The last component of a deck path; the one before it where that is "name", or the path of a model: image_size,
+/// strategy, model.
+std::string short_key(const std::string& key);
+
+/// The last part of a path: a language model is a folder, named for the model.
+std::string last_name(std::string path);
+
+/// Longest part of a label that comes from a file, in bytes.
+constexpr std::size_t kLongestLabel = 1000;
+
+/// The value for tables and figures: without its middle where it is longer than kLongestLabel.
+std::string short_value(const std::string& value);
+
+/// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
+/// "workers 4" for anything else.
+std::string setting_label(const std::string& key, const std::string& value);
+
+/// The name of a setting in a table's header: the last component of a deck path with blanks, "image size".
+std::string key_label(const std::string& key);
+
+/// Whether the setting changes what is learnt but not the work: learning rate, weight decay, schedule, …
+bool changes_learning(const std::string& key);
+
+/// Whether the setting changes what is computed rather than how: rates of different values do not compare.
+bool changes_work(const std::string& key);
+
+/// `text` with its first letter, where it is one of a to z, as a capital.
+std::string capitalised(std::string text);
+
+/// "1 pair of cells", "4 pairs of cells"
+std::string counted_pairs(long count, const std::string& of);
+
+/// "4 ranks" for a number given as text; other text stays as it is.
+std::string counted_text(const std::string& number, const std::string& noun);
+
+}  // namespace multicard::post

@@ -1,0 +1,122 @@
+#include "postproc/study/Learning.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr LearningScore kAccuracy{"test accuracy", "highest test accuracy", &Cell::test_accuracy, true};
+constexpr LearningScore kLoss{"test loss", "lowest test loss", &Cell::test_loss, false};
+
+bool any_has(const Study& study, const LearningScore& score) {
+  return std::any_of(study.cells.begin(), study.cells.end(),
+                     [&](const Cell& cell) { return (cell.*score.member).known(); });
+}
+
+std::string none_measured(const char* verb) {
+  return fmt::format("no test loss was measured to {} by (evaluate.every_epochs)", verb);
+}
+
+/// Which value of `axis` is best how often, over kinds of work that were done with several of them.
+std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
+  std::map<std::string, int> wins;
+  for (const auto& group : study.comparable()) {
+    const auto value = [&](std::size_t i) { return study.configurations[i].settings.at(axis.key); };
+    const bool differs =
+        std::any_of(group.begin(), group.end(), [&](std::size_t i) { return value(i) != value(group.front()); });
+    const Cell* best = best_learner(study, group);
+    if (differs && best) ++wins[value(best->configuration)];
+  }
+  return wins;
+}
+
+bool is_repeated(const Study& study) {
+  return std::any_of(study.cells.begin(), study.cells.end(), [](const Cell& cell) { return cell.num_repeats() > 1; });
+}
+
+std::string advice_of(const Study& study, const Axis& axis) {
+  const std::string lead =
+      fmt::format("{}: it does not change the work, so that speed does not choose; ", capitalised(key_label(axis.key)));
+  const std::map<std::string, int> wins = wins_of(study, axis);
+  if (wins.empty()) return lead + none_measured("choose") + ".";
+  int num_kinds = 0;
+  std::vector<std::string> parts;
+  for (const auto& [value, number] : wins)
+    num_kinds += number;
+  for (const auto& [value, number] : wins)
+    parts.push_back(num_kinds == 1 ? setting_label(axis.key, value)
+                                   : fmt::format("{} for {} of {} kinds of work", setting_label(axis.key, value),
+                                                 number, num_kinds));
+  return fmt::format("{}the {} has {}{}.", lead, learning_score(study)->best, join(parts, ", "),
+                     is_repeated(study) ? "" : " (each was run once)");
+}
+
+}  // namespace
+
+std::optional<LearningScore> learning_score(const Study& study) {
+  if (any_has(study, kAccuracy)) return kAccuracy;
+  if (any_has(study, kLoss)) return kLoss;
+  return std::nullopt;
+}
+
+std::string speed_label(const Study& study, std::size_t configuration) {
+  std::vector<std::string> parts;
+  for (const Axis& axis : study.axes)
+    if (!axis.is_work && !axis.is_learning)
+      parts.push_back(setting_label(axis.key, study.configurations[configuration].settings.at(axis.key)));
+  return join(parts, ", ");
+}
+
+bool same_speed(const Study& study, std::size_t a, std::size_t b) {
+  return std::all_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+    return axis.is_learning ||
+           study.configurations[a].settings.at(axis.key) == study.configurations[b].settings.at(axis.key);
+  });
+}
+
+bool differ_in_learning_alone(const Study& study, const std::vector<std::size_t>& configurations) {
+  return configurations.size() > 1 && std::all_of(configurations.begin(), configurations.end(), [&](std::size_t i) {
+           return same_speed(study, i, configurations.front());
+         });
+}
+
+const Cell* best_learner(const Study& study, const std::vector<std::size_t>& configurations) {
+  const std::optional<LearningScore> score = learning_score(study);
+  const Cell* best = nullptr;
+  if (!score) return best;
+  for (const std::size_t configuration : configurations)
+    for (const Cell* cell : study.cells_of(configuration)) {
+      const Estimate& value = cell->*score->member;
+      if (cell->status != CellStatus::complete || !value.known()) continue;
+      const bool is_better = !best || (score->higher_is_better ? value.value > (best->*score->member).value
+                                                               : value.value < (best->*score->member).value);
+      if (is_better) best = cell;
+    }
+  return best;
+}
+
+std::string learning_clause(const Study& study, const std::vector<std::size_t>& configurations) {
+  const Cell* best = best_learner(study, configurations);
+  if (!best) return none_measured("compare them");
+  const std::optional<LearningScore> score = learning_score(study);
+  return fmt::format("the {} is that of {} on {}: {}", score->best, study.configurations[best->configuration].label,
+                     counted(best->ranks, "rank"), with_interval(best->*score->member));
+}
+
+std::vector<std::string> learning_advice(const Study& study) {
+  std::vector<std::string> out;
+  for (const Axis& axis : study.axes)
+    if (axis.is_learning) out.push_back(advice_of(study, axis));
+  return out;
+}
+
+}  // namespace multicard::post

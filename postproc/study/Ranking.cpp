@@ -1,0 +1,116 @@
+#include "postproc/study/Ranking.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/study/Labels.hpp"
+#include "postproc/study/Learning.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+bool counts(const Cell* cell) {
+  return cell && cell->status == CellStatus::complete && cell->rate.known();
+}
+
+/// Baseline values by setting: what one gets without asking for anything better.
+constexpr std::array<std::pair<const char*, const char*>, 10> kBaselines{{{"strategy", "dp"},
+                                                                          {"precision", "fp32"},
+                                                                          {"layout", "nchw"},
+                                                                          {"pipeline", "host"},
+                                                                          {"gradient_dtype", "same"},
+                                                                          {"bucket_mb", "auto"},
+                                                                          {"case", "plain"},
+                                                                          {"case", "baseline"},
+                                                                          {"cache", "none"},
+                                                                          {"read", "hdf5"}}};
+
+bool is_one_of(const std::vector<std::string>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+/// How many options of a configuration have their baseline value.
+std::ptrdiff_t num_baseline_values(const Study& study, std::size_t configuration) {
+  const auto& settings = study.configurations[configuration].settings;
+  return std::count_if(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+    return !axis.is_work && !axis.is_learning && settings.at(axis.key) == baseline_value(axis);
+  });
+}
+
+}  // namespace
+
+const Cell* fastest(const Study& study, const std::vector<std::size_t>& configurations) {
+  const Cell* best = nullptr;
+  for (const std::size_t configuration : configurations)
+    for (const Cell* cell : study.cells_of(configuration))
+      if (counts(cell) && (!best || cell->rate.value > best->rate.value)) best = cell;
+  return best;
+}
+
+const Cell* runner_up(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  const Cell* second = nullptr;
+  for (const std::size_t configuration : configurations) {
+    const Cell* cell = study.cell(configuration, best.ranks);
+    if (!same_speed(study, configuration, best.configuration) && counts(cell) &&
+        (!second || cell->rate.value > second->rate.value))
+      second = cell;
+  }
+  return second;
+}
+
+std::string baseline_value(const Axis& axis) {
+  const std::string name = short_key(axis.key);
+  for (const auto& [key, value] : kBaselines)
+    if (name == key && is_one_of(axis.values, value)) return value;
+  for (const char* value : {"false", "0"})
+    if (is_one_of(axis.values, value)) return value;
+  return axis.values.front();
+}
+
+const Cell* baseline_cell(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
+  const std::size_t chosen = *std::max_element(
+      configurations.begin(), configurations.end(),
+      [&](std::size_t a, std::size_t b) { return num_baseline_values(study, a) < num_baseline_values(study, b); });
+  const Cell* cell = study.cell(chosen, best.ranks);
+  return !same_speed(study, chosen, best.configuration) && counts(cell) ? cell : nullptr;
+}
+
+const Cell* largest(const Study& study, std::size_t configuration) {
+  const Cell* most = nullptr;
+  for (const Cell* cell : study.cells_of(configuration))
+    if (counts(cell)) most = cell;
+  return most;
+}
+
+std::string name_of(const Study& study, const Cell& cell) {
+  return fmt::format("{} on {}", study.configurations[cell.configuration].full_label(), counted(cell.ranks, "rank"));
+}
+
+double compute_cost(const Cell& cell) {
+  const double computing = cell.phases[static_cast<std::size_t>(Phase::forward)] +
+                           cell.phases[static_cast<std::size_t>(Phase::backward)] +
+                           cell.phases[static_cast<std::size_t>(Phase::update)];
+  return computing * cell.ranks / (cell.rate.value * cell.step_time.value);
+}
+
+const RunReport& representative(const Study& study, const Cell& cell) {
+  std::vector<std::size_t> runs = cell.measured;
+  std::sort(runs.begin(), runs.end(),
+            [&](std::size_t a, std::size_t b) { return study.runs[a].rate.value < study.runs[b].rate.value; });
+  return study.runs[runs[runs.size() / 2]];
+}
+
+std::size_t style_of(const Study& study, std::size_t configuration) {
+  std::vector<std::string> labels;
+  for (const Configuration& candidate : study.configurations)
+    if (std::find(labels.begin(), labels.end(), candidate.label) == labels.end()) labels.push_back(candidate.label);
+  return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), study.configurations[configuration].label) -
+                                  labels.begin());
+}
+
+}  // namespace multicard::post

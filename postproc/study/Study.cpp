@@ -1,0 +1,281 @@
+#include "postproc/study/Study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/study/Axes.hpp"
+#include "postproc/study/DataSets.hpp"
+#include "postproc/study/Labels.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// The value itself; a long one, which is shown shortened, with its number among `values`.
+std::string unambiguous(const std::string& value, const std::vector<std::string>& values) {
+  if (value.size() <= kLongestLabel) return value;
+  const auto number = std::find(values.begin(), values.end(), value) - values.begin() + 1;
+  return fmt::format("{} ({})", short_value(value), number);
+}
+
+std::string label_of(const std::map<std::string, std::string>& settings, const std::vector<Axis>& axes, bool of_work) {
+  std::vector<std::string> parts;
+  for (const Axis& axis : axes) {
+    if (axis.is_work != of_work) continue;
+    const std::string& value = settings.at(axis.key);
+    const std::string label = setting_label(axis.key, value);
+    const auto reads_so = [&](const std::string& other) { return setting_label(axis.key, other) == label; };
+    // Models in different folders may have the same name.
+    const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
+    parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
+  }
+  return join(parts, ", ");
+}
+
+/// The name of a configuration when no option differs: the known settings that its runs have in common.
+std::string plain_label(const Study& study, const RunReport& any) {
+  const auto knows = [](const RunReport& run) { return run.status != "failed"; };
+  const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
+  const RunReport& run = found == study.runs.end() ? any : *found;
+  std::vector<std::string> parts;
+  for (const char* key : {"model", "method", "strategy", "precision"})
+    if (const std::string value = short_value(last_name(setting(run, key))); !value.empty()) parts.push_back(value);
+  return parts.empty() ? run.name : join(parts, ", ");
+}
+
+std::size_t configuration_of(Study& study, const RunReport& run) {
+  std::map<std::string, std::string> settings;
+  for (const Axis& axis : study.axes)
+    settings[axis.key] = setting(run, axis.key);
+  auto& known = study.configurations;
+  const auto found =
+      std::find_if(known.begin(), known.end(), [&](const Configuration& c) { return c.settings == settings; });
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  Configuration configuration;
+  configuration.settings = settings;
+  configuration.label = label_of(settings, study.axes, false);
+  configuration.work_label = label_of(settings, study.axes, true);
+  configuration.has_options = !configuration.label.empty();
+  if (!configuration.has_options) configuration.label = plain_label(study, run);
+  known.push_back(std::move(configuration));
+  return known.size() - 1;
+}
+
+Cell& cell_for(Study& study, std::size_t configuration, int ranks) {
+  for (Cell& cell : study.cells)
+    if (cell.configuration == configuration && cell.ranks == ranks) return cell;
+  Cell cell;
+  cell.configuration = configuration;
+  cell.ranks = ranks;
+  study.cells.push_back(cell);
+  return study.cells.back();
+}
+
+void choose_measured(const std::vector<RunReport>& runs, Cell& cell) {
+  bool any_complete = false, any_stopped = false;
+  for (const std::size_t run : cell.runs) {
+    any_complete = any_complete || runs[run].status == "complete";
+    any_stopped = any_stopped || runs[run].status == "stopped";
+  }
+  cell.status = any_complete ? CellStatus::complete : any_stopped ? CellStatus::stopped : CellStatus::failed;
+  const std::string wanted = any_complete ? "complete" : "stopped";
+  for (const std::size_t run : cell.runs)
+    if (runs[run].status == wanted && runs[run].measured()) cell.measured.push_back(run);
+}
+
+double mean_over(const std::vector<RunReport>& runs, const Cell& cell, double RunReport::*member) {
+  std::vector<double> values;
+  for (const std::size_t run : cell.measured)
+    values.push_back(runs[run].*member);
+  return mean(values);
+}
+
+/// The last value after the first step, over the runs with the cell's status. Runs that agree to the last bit say
+/// nothing about run-to-run variation: no interval.
+Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const char* metric) {
+  std::vector<Estimate> scores;
+  bool any_differ = false;
+  for (const std::size_t index : cell.runs) {
+    const auto found = runs[index].metrics.find(metric);
+    if (runs[index].status != text_of(cell.status) || found == runs[index].metrics.end()) continue;
+    const MetricSeries& series = found->second;
+    if (series.steps.empty() || series.steps.back() == 0 || !std::isfinite(series.values.back())) continue;
+    scores.push_back({series.values.back(), std::nullopt, Basis::none, 1});
+    any_differ = any_differ || series.values.back() != scores.front().value;
+  }
+  Estimate score = estimate_of_repeats(scores);
+  if (!any_differ) score.interval.reset();
+  return score;
+}
+
+void reduce(const std::vector<RunReport>& runs, Cell& cell) {
+  std::vector<Estimate> rates, times;
+  for (const std::size_t index : cell.measured) {
+    const RunReport& run = runs[index];
+    rates.push_back(run.rate);
+    times.push_back(run.step_time);
+    for (std::size_t p = 0; p < kNumPhases; ++p)
+      cell.phases[p] += run.phases[p] / static_cast<double>(cell.measured.size());
+    for (const auto& [name, bytes] : run.memory)
+      cell.memory[name] = std::max(cell.memory[name], bytes);
+    for (std::size_t rank = 0; rank < run.rank_reports.size(); ++rank)
+      if (run.rank_reports[rank].straggler) ++cell.stragglers[static_cast<int>(rank)];
+  }
+  cell.rate = estimate_of_repeats(rates);
+  cell.step_time = estimate_of_repeats(times);
+  cell.test_loss = score_of(runs, cell, "eval_loss");
+  cell.test_accuracy = score_of(runs, cell, "eval_accuracy");
+  cell.mean_step = mean_over(runs, cell, &RunReport::mean_step);
+  cell.exposed_share = mean_over(runs, cell, &RunReport::exposed_share);
+  cell.data_wait_share = mean_over(runs, cell, &RunReport::data_wait_share);
+  cell.rank_spread = mean_over(runs, cell, &RunReport::rank_spread);
+}
+
+bool has_several_counts(const Study& study, std::size_t configuration) {
+  const auto cells = study.cells_of(configuration);
+  return std::count_if(cells.begin(), cells.end(),
+                       [](const Cell* cell) { return cell->status == CellStatus::complete && cell->rate.known(); }) > 1;
+}
+
+/// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition; measured on one
+/// number of ranks only there are none.
+void compare_with_baseline(Study& study) {
+  for (Cell& cell : study.cells) {
+    if (cell.status != CellStatus::complete || !cell.rate.known()) continue;
+    Configuration& configuration = study.configurations[cell.configuration];
+    if (!configuration.baseline_ranks) configuration.baseline_ranks = cell.ranks;
+    const int baseline_ranks = *configuration.baseline_ranks;
+    if (!has_several_counts(study, cell.configuration)) continue;
+    if (baseline_ranks == cell.ranks) {
+      cell.speedup.value = baseline_ranks;
+      cell.efficiency.value = 1;
+      continue;
+    }
+    const Estimate& baseline = study.cell(cell.configuration, baseline_ranks)->rate;
+    cell.speedup = ratio(cell.rate, baseline, baseline_ranks);
+    cell.efficiency = ratio(cell.rate, baseline, static_cast<double>(baseline_ranks) / cell.ranks);
+  }
+}
+
+/// "data sets", with what all their steps have in common.
+std::string with_amount(const Study& study) {
+  const std::string amount = fixed_amount(study);
+  return amount.empty() ? "data sets" : "data sets at " + amount;
+}
+
+void add_machine_where_it_differs(Study& study) {
+  std::vector<std::string> machines;
+  for (const Source& source : study.sources) {
+    std::vector<std::string> parts;
+    for (const char* key : {"gpus", "cpu"})
+      if (const auto found = source.provenance.find(key); found != source.provenance.end() && !found->second.empty())
+        parts.push_back(found->second);
+    machines.push_back(parts.empty() ? std::string("unknown machine") : parts.front());
+  }
+  if (std::set<std::string>(machines.begin(), machines.end()).size() < 2) return;
+  for (RunReport& run : study.runs)
+    run.settings["machine"] = machines[run.source];
+}
+
+}  // namespace
+
+std::string Configuration::full_label() const {
+  if (work_label.empty()) return label;
+  return has_options ? label + ", " + work_label : work_label;
+}
+
+const Cell* Study::cell(std::size_t configuration, int ranks) const {
+  for (const Cell& candidate : cells)
+    if (candidate.configuration == configuration && candidate.ranks == ranks) return &candidate;
+  return nullptr;
+}
+
+std::vector<const Cell*> Study::cells_of(std::size_t configuration) const {
+  std::vector<const Cell*> out;
+  for (const Cell& candidate : cells)
+    if (candidate.configuration == configuration) out.push_back(&candidate);
+  return out;
+}
+
+std::vector<std::vector<std::size_t>> Study::comparable() const {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < configurations.size(); ++i) {
+    const auto same_work = [&](const std::vector<std::size_t>& group) {
+      return configurations[group.front()].work_label == configurations[i].work_label;
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same_work);
+    if (found != groups.end())
+      found->push_back(i);
+    else
+      groups.push_back({i});
+  }
+  return groups;
+}
+
+std::string Study::title() const {
+  std::vector<std::string> counts, names;
+  for (const int ranks : rank_counts)
+    counts.push_back(std::to_string(ranks));
+  for (const Axis& axis : axes)
+    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : key_label(axis.key));
+  const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
+  if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
+  return capitalised(join(names, " × ")) + " on " + on;
+}
+
+Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
+  Study study;
+  study.sources = std::move(sources);
+  study.runs = std::move(runs);
+  add_machine_where_it_differs(study);
+  study.axes = find_axes(study.runs);
+  study.scaling = find_scaling(study.runs);
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const RunReport& run = study.runs[i];
+    cell_for(study, configuration_of(study, run), run.ranks).runs.push_back(i);
+  }
+  std::stable_sort(study.cells.begin(), study.cells.end(), [](const Cell& a, const Cell& b) {
+    return std::pair(a.configuration, a.ranks) < std::pair(b.configuration, b.ranks);
+  });
+  std::set<int> counts;
+  for (Cell& cell : study.cells) {
+    choose_measured(study.runs, cell);
+    reduce(study.runs, cell);
+    counts.insert(cell.ranks);
+  }
+  study.rank_counts.assign(counts.begin(), counts.end());
+  compare_with_baseline(study);
+  std::set<std::string> units;
+  for (const RunReport& run : study.runs)
+    if (run.measured()) units.insert(run.unit);
+  if (units.empty()) units.insert("rows");
+  study.unit = join({units.begin(), units.end()}, " or ");
+  return study;
+}
+
+const char* text_of(Scaling scaling) {
+  return scaling == Scaling::strong ? "strong" : scaling == Scaling::weak ? "weak" : "mixed";
+}
+
+const char* text_of(CellStatus status) {
+  return status == CellStatus::complete ? "complete" : status == CellStatus::stopped ? "stopped" : "failed";
+}
+
+const char* text_of(Basis basis) {
+  switch (basis) {
+    case Basis::repeats:
+      return "repeats";
+    case Basis::steps:
+      return "steps";
+    case Basis::cells:
+      return "cells";
+    default:
+      return "none";
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,88 @@
+#pragma once
+/// \file The runs of one or more results files by configuration, number of ranks and repeat.
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postproc/reduce/RunReport.hpp"
+#include "postproc/reduce/Source.hpp"
+
+namespace multicard::post {
+
+/// A setting that differs between configurations, e.g. strategy: dp, ddp.
+struct Axis {
+  std::string key;
+  std::vector<std::string> values;  ///< in the order of the files
+  bool is_work = false;             ///< changes what is computed (image size), not how (strategy): rates do not compare
+  bool is_learning = false;         ///< changes what is learnt (learning rate), not the work: rates do not decide
+};
+
+enum class CellStatus { complete, stopped, failed };
+
+/// All repeats of one configuration on one number of ranks.
+struct Cell {
+  std::size_t configuration = 0;
+  int ranks = 0;
+  std::vector<std::size_t> runs;      ///< all of them
+  std::vector<std::size_t> measured;  ///< those behind the numbers: the complete ones, else the stopped ones with steps
+  CellStatus status = CellStatus::complete;
+  Estimate rate, step_time, speedup, efficiency;
+  double mean_step = kNone;
+  std::array<double, kNumPhases> phases{};  ///< seconds, mean over the measured runs
+  double exposed_share = kNone, data_wait_share = kNone, rank_spread = kNone;
+  Estimate test_loss, test_accuracy;           ///< the last of the runs with this cell's status
+  std::map<std::string, std::int64_t> memory;  ///< bytes, largest over ranks and repeats
+  std::map<int, int> stragglers;               ///< rank to the number of repeats it was slow in
+
+  /// Seconds for a thousand rows: 1000 / rate.
+  Estimate time_per_thousand() const { return reciprocal(rate, 1000); }
+  double share(Phase phase) const { return phases[static_cast<std::size_t>(phase)] / mean_step; }
+  int num_repeats() const { return static_cast<int>(measured.size()); }
+};
+
+/// A point of the matrix without its number of ranks.
+struct Configuration {
+  std::map<std::string, std::string> settings;  ///< by axis
+  std::string label;                            ///< of the options only, e.g. "ddp-ds, fp16"; never empty
+  bool has_options = false;                     ///< `label` names what differs, not only what all have in common
+  std::string work_label;                       ///< of the axes that change the work, e.g. "224 px"; may be empty
+  std::string full_label() const;
+  std::optional<int> baseline_ranks;  ///< smallest number of ranks measured: R0 of speedup and efficiency
+};
+
+enum class Scaling { strong, weak, mixed };
+
+struct Study {
+  std::string id;  ///< "study-2", …; empty where a report has one study
+  std::vector<Source> sources;
+  std::vector<RunReport> runs;
+  std::vector<Axis> axes;
+  std::vector<Configuration> configurations;
+  std::vector<Cell> cells;  ///< by configuration, then by ranks
+  std::vector<int> rank_counts;
+  Scaling scaling = Scaling::strong;
+  std::string unit;  ///< what rates count, e.g. images
+
+  std::string rate_unit() const { return unit + "/s"; }
+  const Cell* cell(std::size_t configuration, int ranks) const;
+  /// The cells of one configuration, by ranks.
+  std::vector<const Cell*> cells_of(std::size_t configuration) const;
+  /// Configurations that do the same work, in order of appearance; each list is not empty.
+  std::vector<std::vector<std::size_t>> comparable() const;
+  bool has_scaling() const { return rank_counts.size() > 1; }
+  /// "precision × image size on 1, 2, 4 ranks"; of one configuration its label.
+  std::string title() const;
+};
+
+/// Groups the runs. Axes are the settings that differ between runs and do not follow from the number of ranks alone;
+/// speedup and efficiency are against the smallest number of ranks of the same configuration that completed.
+Study make_study(std::vector<Source> sources, std::vector<RunReport> runs);
+
+const char* text_of(Scaling scaling);
+const char* text_of(CellStatus status);
+const char* text_of(Basis basis);
+
+}  // namespace multicard::post

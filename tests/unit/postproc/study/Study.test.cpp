@@ -1,0 +1,285 @@
+#include "postproc/study/Study.hpp"
+
+#include <gtest/gtest.h>
+
+#include "postproc/figures/Figures.hpp"
+#include "postproc/study/Answer.hpp"
+#include "postproc/study/Findings.hpp"
+#include "postproc/study/Ranking.hpp"
+#include "runs_in_memory.hpp"
+
+namespace multicard::post {
+namespace {
+
+TEST(Study, SpeedupAndEfficiencyAreAgainstTheFewestRanks) {
+  // R0 = 2: S(2) = 2, S(4) = 2 * 180/100 = 3.6, E(4) = 0.9.
+  const Study study = study_of({run_of({}, 4, 180), run_of({}, 2, 100)});
+
+  ASSERT_EQ(study.configurations.size(), 1u);
+  EXPECT_EQ(study.configurations[0].baseline_ranks, 2);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->speedup.value, 2);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->efficiency.value, 1);
+  EXPECT_FALSE(study.cell(0, 2)->efficiency.interval);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->speedup.value, 3.6);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->efficiency.value, 0.9);
+  // ln(180/176.4) = 0.020203 and ln(102/100) = 0.019803: 0.9 exp(-0.028290) = 0.87490.
+  EXPECT_NEAR(study.cell(0, 4)->efficiency.interval->low, 0.87490, 1e-5);
+}
+
+TEST(Study, OneNumberOfRanksHasNoSpeedup) {
+  const Study study = study_of({run_of({}, 2, 100)});
+
+  EXPECT_FALSE(study.cell(0, 2)->speedup.known());
+  EXPECT_FALSE(study.cell(0, 2)->efficiency.known());
+}
+
+TEST(Study, RepeatsAreOneCell) {
+  const Study study = study_of({run_of({}, 2, 99, 0), run_of({}, 2, 101, 1), run_of({}, 2, 100, 2)});
+
+  ASSERT_EQ(study.cells.size(), 1u);
+  EXPECT_EQ(study.cells[0].num_repeats(), 3);
+  EXPECT_EQ(study.cells[0].rate.basis, Basis::repeats);
+  EXPECT_DOUBLE_EQ(study.cells[0].rate.value, 100);
+}
+
+TEST(Study, SettingsThatDifferAreAxesAndDeckPathsSayItAgain) {
+  const Study study = study_of({run_of({{"strategy", "dp"}, {"parallel.strategy", "dp"}, {"model", "m"}}, 2, 90),
+                                run_of({{"strategy", "ddp"}, {"parallel.strategy", "ddp"}, {"model", "m"}}, 2, 100)});
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "parallel.strategy");
+  EXPECT_EQ(study.configurations[1].label, "ddp");
+}
+
+TEST(Study, LongValuesThatDifferInTheMiddleAreTwoConfigurationsWithShortNames) {
+  const std::string half(3000, 'y');
+  const Study study =
+      study_of({run_of({{"layout", half + "1" + half}}, 2, 90), run_of({{"layout", half + "2" + half}}, 2, 100)});
+
+  ASSERT_EQ(study.configurations.size(), 2u);
+  EXPECT_NE(study.configurations[0].label, study.configurations[1].label);
+  for (const Configuration& configuration : study.configurations)
+    EXPECT_LT(configuration.label.size(), 1010u);
+}
+
+TEST(Study, ARunAloneIsCalledByModelAndMethodAndTheModelByItsFoldersName) {
+  const Study study = study_of({run_of({{"model", "/data/models/story-1M/"}, {"method", "lora"}}, 2, 100)});
+
+  EXPECT_EQ(study.configurations[0].label, "story-1M, lora");
+}
+
+TEST(Study, ModelsAreCalledByTheirFoldersAndByTheirPathsWhereThoseAreCalledTheSame) {
+  const auto labels = [](const std::string& one, const std::string& other) {
+    const Study study = study_of({run_of({{"model.path", one}, {"model", one}}, 2, 100),
+                                  run_of({{"model.path", other}, {"model", other}}, 2, 100)});
+    return study.configurations[0].full_label() + " and " + study.configurations[1].full_label();
+  };
+
+  EXPECT_EQ(labels("/data/story-1M", "/data/story-3M"), "story-1M and story-3M");
+  EXPECT_EQ(labels("/a/merged", "/b/merged"), "/a/merged and /b/merged");
+}
+
+TEST(Study, TheLongestRowIsNoAxisWherePackingDecidesIt) {
+  const auto axes_of = [](const char* packing) {
+    return study_of({run_of({{"data.packing", "false"}, {"max_length", "190"}}, 2, 100),
+                     run_of({{"data.packing", packing}, {"max_length", "256"}}, 2, 100)})
+        .axes;
+  };
+
+  ASSERT_EQ(axes_of("true").size(), 1u);
+  EXPECT_EQ(axes_of("true")[0].key, "data.packing");
+  ASSERT_EQ(axes_of("false").size(), 1u);  // nothing else distinguishes them
+  EXPECT_EQ(axes_of("false")[0].key, "max_length");
+}
+
+TEST(Study, AFailedRunThatKnowsOnlyWhatTheSweepSetIsARepeatOfTheOthers) {
+  RunReport failed = run_of({{"parallel.strategy", "dp"}, {"data.pin_memory", "true"}}, 2, 0, 1);
+  failed.status = "failed";
+
+  const Study study = study_of(
+      {run_of({{"strategy", "dp"}, {"parallel.strategy", "dp"}, {"data.pin_memory", "true"}, {"pin_memory", "1"}}, 2,
+              90),
+       failed,
+       run_of({{"strategy", "ddp"}, {"parallel.strategy", "ddp"}, {"data.pin_memory", "false"}, {"pin_memory", "0"}}, 2,
+              100)});
+
+  ASSERT_EQ(study.axes.size(), 2u);  // each once, although true is also written 1
+  ASSERT_EQ(study.cells.size(), 2u);
+  EXPECT_EQ(study.cells[0].runs, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(study.scaling, Scaling::strong);
+}
+
+TEST(Study, OverridesOfANamedCaseSayItAgain) {
+  const Study study = study_of({run_of({{"case", "tuned"}, {"pin_memory", "true"}, {"layout", "nhwc"}}, 2, 110),
+                                run_of({{"case", "plain"}, {"pin_memory", "false"}, {"layout", "nchw"}}, 2, 100)});
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "case");
+  EXPECT_EQ(study.configurations[0].label, "tuned");
+}
+
+TEST(Study, WhatFollowsFromTheRanksIsNoAxis) {
+  const Study study = study_of({run_of({{"backend", "null"}, {"run.output", "a"}, {"threads", "2"}}, 1, 60),
+                                run_of({{"backend", "mpi"}, {"run.output", "b"}, {"threads", "1"}}, 2, 100)});
+
+  EXPECT_TRUE(study.axes.empty());
+  EXPECT_EQ(study.configurations.size(), 1u);
+}
+
+TEST(Study, AFixedBatchPerRankIsWeakScaling) {
+  const Study study = study_of({run_of({{"batch_per_rank", "32"}, {"global_batch", "32"}}, 1, 60),
+                                run_of({{"batch_per_rank", "32"}, {"global_batch", "64"}}, 2, 110)});
+
+  EXPECT_EQ(study.scaling, Scaling::weak);
+  EXPECT_EQ(study.configurations.size(), 1u);
+  EXPECT_NEAR(study.cell(0, 2)->efficiency.value, 110.0 / 120, 1e-12);
+}
+
+TEST(Study, DifferentWorkIsNotCompared) {
+  const Study study = study_of({run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
+                                run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 210),
+                                run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 50),
+                                run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 60)});
+
+  const auto groups = study.comparable();
+
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[1], (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(study.configurations[3].full_label(), "ddp, 200 px");
+  EXPECT_EQ(style_of(study, 1), style_of(study, 3));  // the same options have the same colour
+}
+
+TEST(Study, FailedRunsCountForNothingAndStoppedOnesOnlyAlone) {
+  RunReport failed = run_of({}, 2, 1000);
+  failed.status = "failed";
+  RunReport stopped = run_of({}, 4, 150);
+  stopped.status = "stopped";
+
+  const Study study = study_of({run_of({}, 2, 100, 1), failed, stopped});
+
+  EXPECT_EQ(study.cell(0, 2)->status, CellStatus::complete);
+  EXPECT_DOUBLE_EQ(study.cell(0, 2)->rate.value, 100);
+  EXPECT_EQ(study.cell(0, 2)->runs.size(), 2u);
+  EXPECT_EQ(study.cell(0, 4)->status, CellStatus::stopped);
+  EXPECT_DOUBLE_EQ(study.cell(0, 4)->rate.value, 150);
+  EXPECT_FALSE(study.cell(0, 4)->speedup.known());
+  EXPECT_EQ(failures_sentence(study).substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
+}
+
+TEST(Study, MachinesThatDifferAreAnAxis) {
+  std::vector<RunReport> runs{run_of({}, 1, 100), run_of({}, 1, 900)};
+  runs[1].source = 1;
+
+  const Study study =
+      make_study({Source{"a.h5", {}, {{"cpu", "A"}}, {}}, Source{"b.h5", {}, {{"gpus", "B"}}, {}}}, std::move(runs));
+
+  ASSERT_EQ(study.axes.size(), 1u);
+  EXPECT_EQ(study.axes[0].key, "machine");
+  EXPECT_EQ(study.comparable().size(), 2u);
+}
+
+TEST(Ranking, NamesTheFastestTheRunnerUpAndTheBaseline) {
+  const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 50), run_of({{"strategy", "ddp"}}, 2, 100),
+                                run_of({{"strategy", "ddp-ds"}}, 2, 120), run_of({{"strategy", "ddp-ds"}}, 1, 70)});
+  const std::vector<std::size_t> all{0, 1, 2};
+
+  const Cell* best = fastest(study, all);
+
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->configuration, 2u);
+  EXPECT_EQ(runner_up(study, all, *best)->configuration, 1u);
+  EXPECT_EQ(baseline_cell(study, all, *best)->configuration, 0u);
+}
+
+TEST(Ranking, ACaseCalledPlainIsTheBaseline) {
+  const Study study = study_of({run_of({{"case", "tuned"}}, 2, 120), run_of({{"case", "plain"}}, 2, 100)});
+
+  EXPECT_EQ(baseline_cell(study, {0, 1}, study.cells[0])->configuration, 1u);
+}
+
+TEST(Ranking, TheBaselineHasTheValuesThatOptionsAreMeasuredAgainst) {
+  const Study study = study_of({run_of({{"precision", "fp64"}, {"data.layout", "nhwc"}}, 2, 30),
+                                run_of({{"precision", "fp64"}, {"data.layout", "nchw"}}, 2, 30),
+                                run_of({{"precision", "fp32"}, {"data.layout", "nhwc"}}, 2, 90),
+                                run_of({{"precision", "fp32"}, {"data.layout", "nchw"}}, 2, 80),
+                                run_of({{"precision", "bf16"}, {"data.layout", "nhwc"}}, 2, 150)});
+  const std::vector<std::size_t> all{0, 1, 2, 3, 4};
+
+  EXPECT_EQ(baseline_cell(study, all, *fastest(study, all))->configuration, 3u);
+}
+
+TEST(Findings, OverlappingIntervalsAreNotADifference) {
+  const Study study = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 102)});
+
+  const std::string sentence = comparison_sentence(study, study.cells[1], study.cells[0], "the runner-up");
+
+  EXPECT_EQ(
+      sentence,
+      "Against the runner-up, dp, it measures 1.02 times the rate (0.99–1.05), but the intervals overlap: the two are "
+      "not significantly different.");
+}
+
+TEST(Findings, OneRepeatSaysThatItIsOne) {
+  const Study once = study_of({run_of({{"strategy", "dp"}}, 2, 100), run_of({{"strategy", "ddp"}}, 2, 150)});
+  const Study twice = study_of({run_of({}, 2, 100, 0), run_of({}, 2, 101, 1)});
+
+  EXPECT_EQ(comparison_sentence(once, once.cells[1], once.cells[0], "the runner-up"),
+            "It does 1.50 times the rate of the runner-up, dp (1.46–1.54 within single runs).");
+  EXPECT_EQ(repeats_sentence(once), "One run of each only: the intervals exclude run-to-run variation.");
+  EXPECT_EQ(repeats_sentence(twice), "");
+}
+
+TEST(Findings, DifferentWorkHasALineEach) {
+  const Study study = study_of({run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
+                                run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 300),
+                                run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 50),
+                                run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 51)});
+
+  EXPECT_EQ(winners_sentence(study),
+            "ddp is the fastest for both kinds of work, clearly for 1 of them, else within noise of the runner-up");
+  const std::vector<std::string> lines = answers_by_work(study);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0],
+            "100 px: ddp on 1 rank, 300 rows/s (95 % interval 294.0–306.0 over 30 steps of one run); 1.50 times the "
+            "runner-up (dp).");
+  EXPECT_NE(lines[1].find("within noise of the runner-up (dp)"), std::string::npos);
+}
+
+TEST(Findings, OptionsOverKindsOfWorkAreAnOverview) {
+  std::vector<RunReport> runs{run_of({{"image_size", "100"}, {"strategy", "dp"}}, 1, 200),
+                              run_of({{"image_size", "100"}, {"strategy", "ddp"}}, 1, 300),
+                              run_of({{"image_size", "200"}, {"strategy", "dp"}}, 1, 60),
+                              run_of({{"image_size", "200"}, {"strategy", "ddp"}}, 1, 50)};
+
+  const std::vector<Figure> figures = plan_figures(study_of(runs));
+
+  ASSERT_FALSE(figures.empty());
+  EXPECT_EQ(figures[0].id, "overview");
+  EXPECT_EQ(figures[0].title, "Which options are the fastest depends on the work");
+  EXPECT_NE(figures[0].drawing.script.find("'0.67'"), std::string::npos);  // 200 / 300
+  EXPECT_NE(figures[0].drawing.script.find("'0.83'"), std::string::npos);  // 50 / 60
+  EXPECT_EQ(figures[0].drawing.script.find("did not complete"), std::string::npos) << "all did";
+
+  runs.back().status = "failed";
+  runs.back().rate = {};
+  EXPECT_NE(plan_figures(study_of(runs))[0].drawing.script.find("did not complete"), std::string::npos);
+}
+
+TEST(Findings, ComputingThatGetsDearerIsSaid) {
+  // On 2 ranks each row takes 1.5 times the computing: rate 80 instead of 120.
+  const Study study = study_of({run_of({}, 1, 60), run_of({}, 2, 80)});
+
+  EXPECT_NEAR(compute_cost(*study.cell(0, 2)) / compute_cost(*study.cell(0, 1)), 1.5, 1e-12);
+  EXPECT_NE(limit_sentence(study, *study.cell(0, 2)).find("Compute per row costs 1.5× more than on 1 rank"),
+            std::string::npos);
+}
+
+TEST(Findings, NothingCompleteHasNoAnswer) {
+  RunReport failed = run_of({}, 2, 100);
+  failed.status = "failed";
+
+  EXPECT_EQ(answer(study_of({failed}))[0], "No run completed with a measured step, so there is no answer.");
+}
+
+}  // namespace
+}  // namespace multicard::post
