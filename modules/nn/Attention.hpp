@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
-#include "data/RowShape.hpp"
+#include "base/RowShape.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/Rope.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "data/RowShape.hpp"
+#include "base/RowShape.hpp"
 #include "nn/BatchNormAct.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"

@@ -9,7 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "data/RowShape.hpp"
+#include "base/RowShape.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
