@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/RowShape.hpp"
-#include "nn/BatchNormAct.hpp"
+#include "kernels/Mode.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "nn/Lora.hpp"

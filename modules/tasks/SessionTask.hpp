@@ -11,7 +11,7 @@
 
 #include "comm/Communicator.hpp"
 #include "config/RunOptions.hpp"
-#include "nn/StatisticsReducer.hpp"
+#include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
 #include "state/NamedTensor.hpp"
 #include "tasks/MemoryNeed.hpp"
