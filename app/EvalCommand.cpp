@@ -18,12 +18,12 @@
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsWriter.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/ImageTask.hpp"
 #include "tasks/Normalisation.hpp"
 #include "tasks/RankSetup.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

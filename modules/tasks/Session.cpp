@@ -14,9 +14,9 @@
 #include "device/Gpu.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
+#include "results/EventFile.hpp"
+#include "results/JsonLines.hpp"
 #include "tasks/RankSetup.hpp"
-#include "train/EventFile.hpp"
-#include "train/JsonLines.hpp"
 
 namespace multicard {
 

@@ -13,10 +13,10 @@
 #include "config/RunOptions.hpp"
 #include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
+#include "state/CheckpointParts.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/NamedTensor.hpp"
 #include "tasks/MemoryNeed.hpp"
-#include "train/CheckpointParts.hpp"
-#include "train/CheckpointStore.hpp"
 #include "train/Task.hpp"
 
 namespace multicard {

@@ -10,8 +10,8 @@
 
 #include "comm/Communicator.hpp"
 #include "results/ResultsReader.hpp"
+#include "state/CheckpointStore.hpp"
 #include "train/BackgroundJob.hpp"
-#include "train/CheckpointStore.hpp"
 #include "train/History.hpp"
 #include "train/HostSnapshot.hpp"
 #include "train/RecordGather.hpp"

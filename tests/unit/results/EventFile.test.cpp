@@ -1,5 +1,5 @@
 // Event files are read back by a reader of their own: TFRecord frames, then protocol buffer fields.
-#include "train/EventFile.hpp"
+#include "results/EventFile.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "results/EventRecords.hpp"
 #include "support/test_world.hpp"
-#include "train/EventRecords.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/MetricSink.hpp"
+#include "results/MetricSink.hpp"
 
 #include <chrono>
 

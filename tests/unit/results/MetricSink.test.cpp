@@ -1,4 +1,4 @@
-#include "train/MetricSink.hpp"
+#include "results/MetricSink.hpp"
 
 #include <limits>
 
@@ -8,10 +8,9 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/Bytes.hpp"
+#include "results/EventFile.hpp"
+#include "results/JsonLines.hpp"
 #include "support/test_world.hpp"
-#include "train/EventFile.hpp"
-#include "train/JsonLines.hpp"
-#include "train/Recorder.hpp"
 
 namespace multicard {
 namespace {
@@ -119,21 +118,6 @@ TEST(MetricFeed, WarnsOfASinkThatCannotBeOpened) {
   feed.open([&] { return std::make_unique<EventFile>(scratch / "file", 0, ""); });
   feed.add("train_loss", 0, 1);
   EXPECT_EQ(num_warnings, 1);
-}
-
-TEST(Recorder, FeedsWhatIsNewAndWhatTheEarlierPartHasFromTheFirstStepOn) {
-  const ScratchFolder scratch;
-  MetricFeed feed([](const std::string& warning) { FAIL() << warning; });
-  feed.open([&] { return std::make_unique<JsonLines>(scratch / "metrics.jsonl", 4); });
-  Recorder recorder("host");
-  recorder.continue_metrics({{"train_loss", {{3, 2}, {2, 3}}}, {"eval_loss", {{5, 6}, {2, 4}}}});
-  recorder.feed_metrics_to(feed, 4);
-  recorder.add_metric("train_loss", 4, 1);
-  feed.flush();
-
-  EXPECT_EQ(lines_of(scratch / "metrics.jsonl"),
-            (std::vector<json>{{{"step", 4}, {"eval_loss", 6.0}}, {{"step", 4}, {"train_loss", 1.0}}}));
-  EXPECT_EQ(recorder.metrics().at("train_loss").values, (std::vector<double>{3, 2, 1}));
 }
 
 }  // namespace

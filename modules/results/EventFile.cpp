@@ -1,4 +1,4 @@
-#include "train/EventFile.hpp"
+#include "results/EventFile.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/System.hpp"
-#include "train/EventRecords.hpp"
+#include "results/EventRecords.hpp"
 
 namespace multicard {
 

@@ -6,9 +6,9 @@
 
 #include "io/Bytes.hpp"
 #include "io/Seal.hpp"
+#include "state/CheckpointParts.hpp"
+#include "state/CheckpointStore.hpp"
 #include "support/test_world.hpp"
-#include "train/CheckpointParts.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 namespace {

@@ -2,7 +2,7 @@
 /// \file Metrics for scripts.
 
 #include "io/Bytes.hpp"
-#include "train/MetricSink.hpp"
+#include "results/MetricSink.hpp"
 
 namespace multicard {
 

@@ -1,4 +1,4 @@
-#include "train/JsonLines.hpp"
+#include "results/JsonLines.hpp"
 
 #include <filesystem>
 #include <fstream>

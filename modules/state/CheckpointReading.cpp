@@ -12,8 +12,8 @@
 #include "io/Bytes.hpp"
 #include "io/Seal.hpp"
 #include "io/Sha256.hpp"
-#include "train/CheckpointFolder.hpp"
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointFolder.hpp"
+#include "state/CheckpointStore.hpp"
 
 namespace multicard {
 

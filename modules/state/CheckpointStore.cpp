@@ -1,4 +1,4 @@
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointStore.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,9 @@
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
+#include "state/CheckpointFolder.hpp"
+#include "state/CheckpointParts.hpp"
 #include "state/TensorFile.hpp"
-#include "train/CheckpointFolder.hpp"
-#include "train/CheckpointParts.hpp"
 
 namespace multicard {
 

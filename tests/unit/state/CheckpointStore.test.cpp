@@ -1,4 +1,4 @@
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointStore.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -10,9 +10,9 @@
 
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
+#include "state/CheckpointParts.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
-#include "train/CheckpointParts.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/EventRecords.hpp"
+#include "results/EventRecords.hpp"
 
 #include <array>
 #include <bit>

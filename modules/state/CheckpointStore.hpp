@@ -31,7 +31,7 @@ struct TrainerState {
   std::optional<CheckpointOrigin> origin = {};    ///< none for a run that began anew
 };
 
-struct CheckpointPart;  // train/CheckpointParts.hpp, which needs LibTorch
+struct CheckpointPart;  // state/CheckpointParts.hpp, which needs LibTorch
 using CheckpointParts = std::vector<CheckpointPart>;
 
 inline constexpr const char* kStateFile = "trainer.json";

@@ -2,7 +2,7 @@
 /// \file Metrics as TensorBoard reads them.
 
 #include "io/Bytes.hpp"
-#include "train/MetricSink.hpp"
+#include "results/MetricSink.hpp"
 
 namespace multicard {
 

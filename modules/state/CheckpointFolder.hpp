@@ -1,5 +1,5 @@
 #pragma once
-/// \file How the folder of a checkpoint is named and marked; for modules/train only.
+/// \file How the folder of a checkpoint is named and marked; for modules/state only.
 
 #include <cstdint>
 #include <filesystem>
