@@ -19,11 +19,11 @@
 #include "data/PixelStatistics.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsWriter.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/ImageTask.hpp"
 #include "tasks/RankSetup.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

@@ -14,12 +14,12 @@
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "nn/LlamaConfig.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/RandomWeights.hpp"
 #include "tasks/TuningNotes.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

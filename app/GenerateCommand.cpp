@@ -18,13 +18,13 @@
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
 #include "nn/Generate.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/ModelFolder.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/RandomWeights.hpp"
 #include "tasks/TuningNotes.hpp"
 #include "text/StreamDecoder.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

@@ -14,7 +14,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "results/ResultsWriter.hpp"
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointStore.hpp"
 
 namespace multicard {
 

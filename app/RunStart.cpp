@@ -9,8 +9,8 @@
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
+#include "state/CheckpointStore.hpp"
 #include "tasks/SameRun.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

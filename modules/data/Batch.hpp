@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "data/RowShape.hpp"
+#include "base/RowShape.hpp"
 
 namespace multicard {
 

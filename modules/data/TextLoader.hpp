@@ -8,8 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/RowShape.hpp"
 #include "data/BatchPool.hpp"
-#include "data/RowShape.hpp"
 #include "data/Sampler.hpp"
 #include "data/TextRows.hpp"
 #include "data/TokenShards.hpp"

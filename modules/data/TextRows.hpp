@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/RowShape.hpp"
 #include "comm/Communicator.hpp"
-#include "data/RowShape.hpp"
 #include "data/TokenShards.hpp"
 
 namespace multicard {

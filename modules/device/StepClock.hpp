@@ -10,7 +10,7 @@
 #include <c10/core/Device.h>
 
 #include "base/Clock.hpp"
-#include "results/Columns.hpp"
+#include "base/Measures.hpp"
 
 namespace multicard {
 

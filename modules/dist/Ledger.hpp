@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
+#include "base/Measures.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "results/Columns.hpp"
 
 namespace multicard {
 

@@ -10,8 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/Measures.hpp"
 #include "comm/Communicator.hpp"
-#include "results/Columns.hpp"
 
 namespace multicard {
 

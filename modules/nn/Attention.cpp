@@ -4,7 +4,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/Error.hpp"
-#include "nn/AttentionKernel.hpp"
+#include "kernels/AttentionKernel.hpp"
+#include "nn/Rope.hpp"
 
 namespace multicard {
 namespace {

@@ -5,9 +5,9 @@
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/silu.h>
 
+#include "kernels/cpu/CpuNorm.hpp"
 #include "nn/GatheredNorm.hpp"
 #include "nn/SynchronisedNorm.hpp"
-#include "nn/cpu/CpuNorm.hpp"
 
 namespace multicard {
 namespace {
@@ -55,10 +55,6 @@ at::Tensor fused(const at::Tensor& x, const NormTensors& norm, const NormContext
 }
 
 }  // namespace
-
-void NormTensors::count_batch() const {
-  *num_batches_tracked.mutable_data_ptr<std::int64_t>() += 1;
-}
 
 at::Tensor batch_norm_act(const at::Tensor& x, const NormTensors& norm, const NormContext& context,
                           Activation activation) {

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/conv2d.h>
 
-#include "nn/cpu/HalfProducts.hpp"
+#include "kernels/cpu/HalfProducts.hpp"
 
 namespace multicard {
 

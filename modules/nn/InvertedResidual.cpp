@@ -1,6 +1,6 @@
 #include "nn/InvertedResidual.hpp"
 
-#include "nn/cpu/FusedInvertedResidual.hpp"
+#include "nn/FusedInvertedResidual.hpp"
 
 namespace multicard {
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/linear.h>
 
-#include "nn/cpu/HalfProducts.hpp"
+#include "kernels/cpu/HalfProducts.hpp"
 
 namespace multicard {
 

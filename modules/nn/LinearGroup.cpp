@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "nn/Products.hpp"
+#include "kernels/Products.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {

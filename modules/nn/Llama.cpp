@@ -10,10 +10,11 @@
 
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
+#include "kernels/Products.hpp"
 #include "nn/LlamaBlock.hpp"
-#include "nn/Products.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
+#include "nn/Rope.hpp"
 #include "nn/TokenLoss.hpp"
 
 namespace multicard {

@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "data/RowShape.hpp"
-#include "nn/BatchNormAct.hpp"
+#include "base/RowShape.hpp"
+#include "kernels/Mode.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "nn/Lora.hpp"

@@ -13,9 +13,9 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 
-#include "nn/cpu/TensorValues.hpp"
-#include "nn/cpu/TokenKernels.hpp"
-#include "nn/cuda/CudaTokens.hpp"
+#include "kernels/cpu/TensorValues.hpp"
+#include "kernels/cpu/TokenKernels.hpp"
+#include "kernels/cuda/CudaTokens.hpp"
 
 namespace multicard {
 namespace {

@@ -7,8 +7,8 @@
 #include <ATen/ops/rsqrt.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "nn/TokenPath.hpp"
-#include "nn/cpu/TokenRows.hpp"
+#include "kernels/TokenPath.hpp"
+#include "kernels/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {

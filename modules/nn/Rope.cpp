@@ -9,8 +9,8 @@
 #include <ATen/ops/pow.h>
 #include <ATen/ops/sin.h>
 
-#include "nn/TokenPath.hpp"
-#include "nn/cpu/TokenRows.hpp"
+#include "kernels/TokenPath.hpp"
+#include "kernels/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {
@@ -65,10 +65,6 @@ at::Tensor rope_frequencies(const LlamaConfig& config) {
   for (std::int64_t i = 0; i < frequencies.numel(); ++i)
     values[i] = stretched(values[i], config.rope_scaling);
   return frequencies;
-}
-
-RopeTable RopeTable::at_positions(const at::Tensor& positions) const {
-  return {cos.index_select(0, positions), sin.index_select(0, positions)};
 }
 
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device) {

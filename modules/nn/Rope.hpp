@@ -5,21 +5,14 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/BatchNormAct.hpp"
+#include "kernels/Kernels.hpp"
+#include "kernels/RopeTable.hpp"
 #include "nn/LlamaConfig.hpp"
 
 namespace multicard {
 
 /// Angle per position of each pair of values, float32 [head_dim / 2] on the CPU, stretched as config.rope_scaling says.
 at::Tensor rope_frequencies(const LlamaConfig& config);
-
-/// cos and sin of position times frequency.
-struct RopeTable {
-  at::Tensor cos, sin;  ///< [positions, head_dim / 2], float32, or float64 holding float32 values
-
-  /// Those of `positions` int64 [tokens], in their order.
-  RopeTable at_positions(const at::Tensor& positions) const;
-};
 
 /// The table of positions 0 .. count - 1. Angles are taken in float32, as the models were trained with.
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device);

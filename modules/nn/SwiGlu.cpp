@@ -6,8 +6,8 @@
 #include <ATen/ops/sigmoid.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "nn/TokenPath.hpp"
-#include "nn/cpu/TokenRows.hpp"
+#include "kernels/TokenPath.hpp"
+#include "kernels/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "nn/BatchNormAct.hpp"
+#include "kernels/Kernels.hpp"
 
 namespace multicard {
 

@@ -15,9 +15,9 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "nn/Products.hpp"
-#include "nn/TokenPath.hpp"
-#include "nn/cpu/TokenRows.hpp"
+#include "kernels/Products.hpp"
+#include "kernels/TokenPath.hpp"
+#include "kernels/cpu/TokenRows.hpp"
 
 namespace multicard {
 namespace {

@@ -1,48 +1,20 @@
 #pragma once
 /// \file What a run records, in memory: the same names as in the results file (docs/results_file.md).
 
-#include <array>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/Measures.hpp"
+
 namespace multicard {
-
-/// The phases that partition a step, in file order; `step` is their sum and comes first in the file.
-inline constexpr std::array<const char*, 7> kPhaseNames{"data_wait",   "transfer", "forward", "backward",
-                                                        "reduce_wait", "update",   "other"};
-enum class Phase : std::uint8_t { data_wait, transfer, forward, backward, reduce_wait, update, other };
-
-/// Seconds of one step on one rank.
-struct StepTimes {
-  double step = 0;
-  std::array<double, kPhaseNames.size()> phases{};
-};
-
-/// The times of a step that a rank took no part in: NaN throughout.
-inline StepTimes absent_step() {
-  StepTimes times;
-  times.step = std::numeric_limits<double>::quiet_NaN();
-  times.phases.fill(times.step);
-  return times;
-}
 
 /// One metric: values and the step (or number of completed updates, for eval_*) each belongs to.
 struct MetricSeries {
   std::vector<double> values;
   std::vector<std::int64_t> steps;
-};
-
-/// Collectives of one kind on one rank.
-struct CommunicationTotals {
-  std::int64_t calls = 0;
-  std::int64_t payload_bytes = 0;
-  double bus_bytes = 0;  ///< nccl-tests' formula: 2 (R - 1) / R times the payload for an all-reduce
-  double seconds_total = 0;
-  double seconds_exposed = 0;  ///< time the step waited
 };
 
 /// Everything one rank knows about one run. Per-step vectors have one element for each of `steps`.

@@ -8,8 +8,8 @@
 
 #include "base/Log.hpp"
 #include "device/Precision.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/TensorFile.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "data/ImageDataSource.hpp"
+#include "state/CheckpointStore.hpp"
 #include "tasks/ImageClassifier.hpp"
 #include "tasks/Task.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

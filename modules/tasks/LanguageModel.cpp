@@ -10,9 +10,9 @@
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/RandomWeights.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "state/CheckpointStore.hpp"
 #include "tasks/TrainingSetup.hpp"
-#include "train/CheckpointStore.hpp"
 #include "train/TrainingState.hpp"
 
 namespace multicard {

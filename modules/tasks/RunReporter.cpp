@@ -9,8 +9,8 @@
 #include "base/Text.hpp"
 #include "comm/Mpi.hpp"
 #include "device/Gpu.hpp"
-#include "train/EventFile.hpp"
-#include "train/JsonLines.hpp"
+#include "results/EventFile.hpp"
+#include "results/JsonLines.hpp"
 
 namespace multicard {
 

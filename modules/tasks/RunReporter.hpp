@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "results/MetricSink.hpp"
 #include "tasks/MemoryNeed.hpp"
 #include "tasks/Questions.hpp"
 #include "tasks/TrainingSetup.hpp"
-#include "train/MetricSink.hpp"
 #include "train/Progress.hpp"
 #include "train/Recorder.hpp"
 #include "train/Trainer.hpp"

@@ -11,9 +11,9 @@
 #include "comm/Communicator.hpp"
 #include "config/RunOptions.hpp"
 #include "data/DataSource.hpp"
-#include "nn/StatisticsReducer.hpp"
+#include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
-#include "train/CheckpointParts.hpp"
+#include "state/CheckpointParts.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {

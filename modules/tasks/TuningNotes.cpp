@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "state/CheckpointStore.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/LanguageTask.hpp"
-#include "train/CheckpointStore.hpp"
 
 namespace multicard {
 

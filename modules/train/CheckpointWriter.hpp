@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "state/CheckpointStore.hpp"
 #include "train/BackgroundJob.hpp"
-#include "train/CheckpointStore.hpp"
 #include "train/History.hpp"
 #include "train/HostSnapshot.hpp"
 #include "train/RecordGather.hpp"

@@ -8,8 +8,8 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
-#include "train/CheckpointParts.hpp"
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointParts.hpp"
+#include "state/CheckpointStore.hpp"
 
 namespace multicard {
 

@@ -8,7 +8,7 @@
 
 #include "device/StepClock.hpp"
 #include "results/Columns.hpp"
-#include "train/MetricSink.hpp"
+#include "results/MetricSink.hpp"
 
 namespace multicard {
 

@@ -7,8 +7,8 @@
 
 #include "comm/Communicator.hpp"
 #include "results/Columns.hpp"
-#include "train/CheckpointParts.hpp"
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointParts.hpp"
+#include "state/CheckpointStore.hpp"
 #include "train/History.hpp"
 
 namespace multicard {

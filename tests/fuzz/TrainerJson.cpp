@@ -3,7 +3,7 @@
 
 #include "fuzz/Target.hpp"
 #include "io/Sha256.hpp"
-#include "train/CheckpointStore.hpp"
+#include "state/CheckpointStore.hpp"
 
 namespace multicard::fuzz {
 

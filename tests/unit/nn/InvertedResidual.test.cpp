@@ -16,7 +16,7 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "autocast_scope.hpp"
-#include "nn/cpu/FusedInvertedResidual.hpp"
+#include "nn/FusedInvertedResidual.hpp"
 
 namespace multicard {
 namespace {

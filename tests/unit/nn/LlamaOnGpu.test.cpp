@@ -5,14 +5,14 @@
 #include <ATen/ops/randn.h>
 
 #include "device/Device.hpp"
+#include "kernels/AttentionKernel.hpp"
 #include "language_models.hpp"
-#include "nn/AttentionKernel.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/Rope.hpp"
 #include "nn/SwiGlu.hpp"
 #include "nn/TokenLoss.hpp"
 #include "support/no_waiting.hpp"
-#include "token_results.hpp"
+#include "unit/kernels/token_results.hpp"
 
 namespace multicard {
 namespace {

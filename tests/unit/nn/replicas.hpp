@@ -8,7 +8,7 @@
 
 #include <ATen/TensorOperators.h>
 
-#include "nn/StatisticsReducer.hpp"
+#include "kernels/StatisticsReducer.hpp"
 
 namespace multicard::test {
 

@@ -1,0 +1,25 @@
+#pragma once
+/// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels() and
+/// token_kernels() pick among them.
+
+#include "kernels/cpu/PlaneKernels.hpp"
+#include "kernels/cpu/RowKernels.hpp"
+#include "kernels/cpu/TokenKernels.hpp"
+
+namespace multicard {
+
+template <typename S>
+struct CpuKernels {
+  const RowKernels<S>* rows;
+  const PlaneKernels<S>* planes;
+  const TokenKernels<S>* tokens;
+};
+
+template <typename S>
+struct InstructionSet {
+  static CpuKernels<S> baseline();
+  static CpuKernels<S> avx2();
+  static CpuKernels<S> avx512();
+};
+
+}  // namespace multicard

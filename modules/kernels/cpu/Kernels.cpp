@@ -1,0 +1,52 @@
+#include "kernels/cpu/InstructionSets.hpp"
+
+namespace multicard {
+namespace {
+
+template <typename S>
+CpuKernels<S> chosen() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c"))
+    return InstructionSet<S>::avx512();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("f16c"))
+    return InstructionSet<S>::avx2();
+  return InstructionSet<S>::baseline();
+}
+
+template <typename S>
+const CpuKernels<S>& kernels() {
+  static const CpuKernels<S> value = chosen<S>();
+  return value;
+}
+
+}  // namespace
+
+template <typename S>
+const RowKernels<S>& row_kernels() {
+  return *kernels<S>().rows;
+}
+template <typename S>
+const PlaneKernels<S>& plane_kernels() {
+  return *kernels<S>().planes;
+}
+template <typename S>
+const TokenKernels<S>& token_kernels() {
+  return *kernels<S>().tokens;
+}
+
+template const RowKernels<float>& row_kernels();
+template const RowKernels<double>& row_kernels();
+template const RowKernels<Bfloat16>& row_kernels();
+template const RowKernels<Float16>& row_kernels();
+template const PlaneKernels<float>& plane_kernels();
+template const PlaneKernels<double>& plane_kernels();
+template const PlaneKernels<Bfloat16>& plane_kernels();
+template const PlaneKernels<Float16>& plane_kernels();
+template const TokenKernels<float>& token_kernels();
+template const TokenKernels<double>& token_kernels();
+template const TokenKernels<Bfloat16>& token_kernels();
+template const TokenKernels<Float16>& token_kernels();
+
+}  // namespace multicard

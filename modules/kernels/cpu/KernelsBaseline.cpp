@@ -1,0 +1,25 @@
+#include "kernels/cpu/InstructionSets.hpp"
+#include "kernels/cpu/PlaneKernelsBody.hpp"
+#include "kernels/cpu/RowKernelsBody.hpp"
+#include "kernels/cpu/TokenKernelsBody.hpp"
+
+namespace multicard {
+
+template <>
+CpuKernels<float> InstructionSet<float>::baseline() {
+  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>};
+}
+template <>
+CpuKernels<double> InstructionSet<double>::baseline() {
+  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>};
+}
+template <>
+CpuKernels<Bfloat16> InstructionSet<Bfloat16>::baseline() {
+  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>};
+}
+template <>
+CpuKernels<Float16> InstructionSet<Float16>::baseline() {
+  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>};
+}
+
+}  // namespace multicard

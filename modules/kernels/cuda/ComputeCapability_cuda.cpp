@@ -1,0 +1,16 @@
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/ComputeCapability.hpp"
+
+namespace multicard {
+
+int compute_major_of(c10::Device device) {
+  const int index = device.has_index() ? device.index() : c10::cuda::current_device();
+  int major = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index));
+  return major;
+}
+
+}  // namespace multicard

@@ -1,9 +1,0 @@
-#include "nn/cuda/ComputeCapability.hpp"
-
-namespace multicard {
-
-int compute_major_of(c10::Device) {
-  return 0;
-}
-
-}  // namespace multicard

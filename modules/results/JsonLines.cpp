@@ -1,0 +1,72 @@
+#include "results/JsonLines.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/RegularFile.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_before(const nlohmann::json& line, std::int64_t first_step) {
+  if (!line.is_object()) return false;
+  const auto step = line.find("step");
+  return step != line.end() && step->is_number_integer() && *step < first_step;
+}
+
+/// Bytes of the lines before the first one of `first_step` or later, or the first that is not whole.
+std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
+  require_regular_file(path);
+  std::ifstream file(path);
+  std::uintmax_t bytes = 0;
+  std::string line;
+  while (std::getline(file, line) && !file.eof()) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!is_before(json, first_step)) break;
+    bytes += line.size() + 1;
+  }
+  return bytes;
+}
+
+/// Returns `path`, whose file then has the lines before `first_step` alone.
+std::string cut_at(const std::string& path, std::int64_t first_step) {
+  if (fs::exists(path))
+    fs::resize_file(path, bytes_before(path, first_step));
+  else
+    fs::create_directories(fs::absolute(path).parent_path());
+  return path;
+}
+
+}  // namespace
+
+JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
+    : file_(cut_at(path, first_step), Opening::append) {}
+
+void JsonLines::add(const std::string& name, std::int64_t step, double value) {
+  const bool counts_updates = name.starts_with("eval_") || name.starts_with("checkpoint_");
+  if (step != step_ || counts_updates != counts_updates_) end_line();
+  step_ = step;
+  counts_updates_ = counts_updates;
+  if (line_.empty()) line_ = fmt::format("{{\"step\":{},\"time\":{:.3f}", step, seconds_since_1970());
+  line_ += fmt::format(",\"{}\":{}", name, nlohmann::json(value).dump());
+}
+
+void JsonLines::end_line() {
+  if (line_.empty()) return;
+  pending_ += line_ + "}\n";
+  line_.clear();
+}
+
+void JsonLines::flush() {
+  end_line();
+  file_.write(pending_);
+  pending_.clear();
+}
+
+}  // namespace multicard

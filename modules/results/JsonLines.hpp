@@ -1,0 +1,30 @@
+#pragma once
+/// \file Metrics for scripts.
+
+#include "io/Bytes.hpp"
+#include "results/MetricSink.hpp"
+
+namespace multicard {
+
+/// A line of JSON for each step: {"step":12,"time":1774000000.25,"train_loss":0.61,...}. Metrics whose step is the
+/// number of updates made (eval_*, checkpoint_*) have lines of their own. What is not finite is null. A run that goes
+/// on at `first_step` keeps the lines before it.
+class JsonLines final : public MetricSink {
+ public:
+  JsonLines(const std::string& path, std::int64_t first_step);
+
+  void add(const std::string& name, std::int64_t step, double value) override;
+  /// Ends the line of the present step.
+  void flush() override;
+
+ private:
+  void end_line();
+
+  OutputFile file_;
+  std::string line_;  ///< of the present step, without its end
+  std::int64_t step_ = 0;
+  bool counts_updates_ = false;
+  std::string pending_;  ///< whole lines, not yet written
+};
+
+}  // namespace multicard

@@ -1,0 +1,43 @@
+#include "results/MetricSink.hpp"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "comm/Agreement.hpp"
+
+namespace multicard {
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+MetricFeed::~MetricFeed() {
+  flush();
+}
+
+void MetricFeed::open(const std::function<std::unique_ptr<MetricSink>()>& make) {
+  if (const auto error = error_of([&] { sinks_.push_back(make()); })) give_up(error->what());
+}
+
+void MetricFeed::add(const std::string& name, std::int64_t step, double value) {
+  each([&](MetricSink& sink) { sink.add(name, step, value); });
+}
+
+void MetricFeed::flush() {
+  each([](MetricSink& sink) { sink.flush(); });
+}
+
+void MetricFeed::each(const std::function<void(MetricSink&)>& body) {
+  std::erase_if(sinks_, [&](const std::unique_ptr<MetricSink>& sink) {
+    const auto error = error_of([&] { body(*sink); });
+    if (error) give_up(error->what());
+    return error.has_value();
+  });
+}
+
+void MetricFeed::give_up(const std::string& why) const {
+  warn_(fmt::format("{} The run continues without it.", why));
+}
+
+}  // namespace multicard

@@ -1,0 +1,190 @@
+// Reading a checkpoint: what belongs to it, and whether it is as it was written.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/AnyError.hpp"
+#include "base/RegularFile.hpp"
+#include "comm/Agreement.hpp"
+#include "config/Deck.hpp"
+#include "io/Bytes.hpp"
+#include "io/Seal.hpp"
+#include "io/Sha256.hpp"
+#include "state/CheckpointFolder.hpp"
+#include "state/CheckpointStore.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace checkpoint_folder {
+
+fs::path named(std::int64_t step) {
+  return fmt::format("step_{:08}", step);
+}
+
+/// The same however the folder is written: relative, with a slash at its end.
+std::string absolute_name(const std::string& folder) {
+  return fs::absolute(folder + "/").lexically_normal().parent_path().string();
+}
+
+std::vector<fs::path> complete_ones(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
+    if (entry.path().filename().string().starts_with("step_") && fs::exists(entry.path() / kMarker, absent))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace checkpoint_folder
+
+namespace {
+
+using checkpoint_folder::absolute_name;
+using checkpoint_folder::complete_ones;
+using checkpoint_folder::kMarker;
+using checkpoint_folder::kSchemaVersion;
+using checkpoint_folder::named;
+
+/// What is given in place of a checkpoint by mistake.
+void refuse_other_folders(const fs::path& folder) {
+  std::error_code ignored;
+  const auto has = [&](const char* name) { return fs::exists(folder / name, ignored); };
+  const auto refuse = [&](const char* what, const char* key) {
+    throw DataError(fmt::format("{} is not a checkpoint", folder.string()), what,
+                    fmt::format("Score it with multicard eval DECK {}={}", key, folder.string()));
+  };
+  if (!fs::exists(folder, ignored))
+    throw DataError(fmt::format("{} does not exist", folder.string()), "a checkpoint is needed",
+                    "Name one, such as RUN/checkpoints/step_00000100.");
+  if (has(kStateFile)) return;
+  if (has("adapter_config.json")) refuse("it is a PEFT adapter", "model.adapter");
+  if (has("config.json")) refuse("it is a model folder", "model.path");
+}
+
+/// Since schema version 2, COMPLETE says whether a bit of trainer.json has changed; before, it was empty.
+void check_sum(const std::string& checkpoint, const std::string& text) {
+  const std::string marker = read_file((fs::path(checkpoint) / kMarker).string());
+  const bool is_old = marker.empty() && text.find("\"schema_version\": 1,") != std::string::npos;
+  if (!is_old && marker != sha256(text) + "\n")
+    throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                    "its SHA-256 is not the one in COMPLETE");
+}
+
+/// A folder that was renamed or copied within the run's checkpoints would pass for the newest.
+void check_name(const std::string& checkpoint, std::int64_t step) {
+  const std::string name = fs::path(absolute_name(checkpoint)).filename().string();
+  const bool names_step = name.starts_with("step_") && name.find_first_not_of("0123456789", 5) == std::string::npos;
+  if (names_step && name != named(step))
+    throw DataError(fmt::format("checkpoint {} is not named for its step", checkpoint),
+                    fmt::format("it is the checkpoint of step {}", step),
+                    fmt::format("Rename it to {}, or move it out of the folder.", named(step).string()));
+}
+
+nlohmann::json parse_state(const std::string& checkpoint) {
+  if (const std::vector<fs::path> inside = complete_ones(fs::path(checkpoint) / "checkpoints"); !inside.empty())
+    throw DataError(fmt::format("{} is not a checkpoint", checkpoint), "it is the output folder of a run",
+                    fmt::format("Name one of its checkpoints, such as {}", inside.back().string()));
+  refuse_other_folders(checkpoint);
+  if (!is_there((fs::path(checkpoint) / kMarker).string()))
+    throw DataError(fmt::format("{} is not a complete checkpoint", checkpoint), "its marker COMPLETE is missing",
+                    "Name another folder, or run.resume=auto for the newest complete one.");
+  const std::string text = read_file((fs::path(checkpoint) / kStateFile).string());
+  check_sum(checkpoint, text);
+  nlohmann::json json = nlohmann::json::parse(text);
+  if (json.at("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
+  if (const int version = json.at("schema_version").get<int>(); version > kSchemaVersion)
+    throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
+                    fmt::format("schema version {} is not known here", version));
+  check_name(checkpoint, json.at("step").get<std::int64_t>());
+  return json;
+}
+
+/// Calls `body` with the JSON of a checkpoint; what is wrong with it becomes a DataError that names the checkpoint.
+template <class Body>
+auto with_state(const std::string& checkpoint, Body&& body) {
+  try {
+    return body(parse_state(checkpoint));
+  } catch (const nlohmann::json::exception& error) {
+    const std::string problem = fmt::format("checkpoint {} has a damaged trainer.json", checkpoint);
+    throw CheckpointStore::with_older_one(DataError(problem, reason_of(error)), checkpoint);
+  } catch (const Error& error) {
+    throw CheckpointStore::with_older_one(error, checkpoint);
+  }
+}
+
+/// In what a file differs from what trainer.json says of it.
+std::optional<std::string> difference(const std::string& path, const nlohmann::json& expected) {
+  if (const auto why = why_unreadable(path)) return why;
+  const std::uint64_t bytes = RegularFile(path).size();
+  const auto written = expected.at("bytes").get<std::uint64_t>();
+  if (bytes != written) return fmt::format("it has {} bytes instead of {}", bytes, written);
+  if (sha256_of_file(path) != expected.at("sha256").get<std::string>()) return "its SHA-256 differs";
+  return std::nullopt;
+}
+
+}  // namespace
+
+TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
+  return with_state(checkpoint, [&](const nlohmann::json& json) {
+    TrainerState state{json.at("step").get<std::int64_t>(),
+                       json.at("samples_seen").get<std::int64_t>(),
+                       json.at("global_batch").get<std::int64_t>(),
+                       json.at("deck").get<std::string>(),
+                       json.value("extra", std::map<std::string, double>{}),
+                       json.value("text", std::map<std::string, std::string>{})};
+    const std::optional<Error> broken = error_of([&] { Deck::parse(state.deck, checkpoint); });
+    if (state.step < 0 || broken)
+      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                      broken ? broken->problem() : "step < 0");
+    if (const auto origin = json.find("origin"); origin != json.end())
+      state.origin = {origin->at("path").get<std::string>(), origin->at("sha256").get<std::string>()};
+    return state;
+  });
+}
+
+CheckpointOrigin CheckpointStore::origin_of(const std::string& checkpoint) {
+  const std::string path = absolute_name(checkpoint);
+  const std::optional<CheckpointOrigin> own = read_state(checkpoint).origin;
+  if (own && own->path == path) return *own;  // saved again, by the run that began from it
+  return {path, sha256_of_file((fs::path(checkpoint) / kStateFile).string())};
+}
+
+void CheckpointStore::verify(const std::string& checkpoint) {
+  with_state(checkpoint, [&](const nlohmann::json& json) {
+    const nlohmann::json files = json.value("files", nlohmann::json::object());
+    if (files.empty())
+      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
+                      "it names none of the checkpoint's files");
+    for (const auto& [name, expected] : files.items()) {
+      const std::string path = (fs::path(checkpoint) / name).string();
+      if (const auto why = difference(path, expected))
+        throw DataError(fmt::format("{} is not as it was written", path), *why, "The checkpoint is damaged.");
+    }
+  });
+}
+
+bool CheckpointStore::has_records(const std::string& checkpoint, const std::string& records) {
+  return with_state(checkpoint, [&](const nlohmann::json& json) {
+    const auto expected = json.find("records");
+    if (expected != json.end()) return !difference(records, *expected);
+    return !error_of([&] { check_seal(records); });  // of an older multicard, which named none
+  });
+}
+
+Error CheckpointStore::with_older_one(const Error& error, const std::string& checkpoint) {
+  const fs::path path(checkpoint);
+  std::optional<std::string> older;
+  for (const fs::path& other : complete_ones(path.parent_path()))
+    if (other.filename() < path.filename()) older = other.string();
+  if (!older) return error;
+  const std::string own = error.suggestion().empty() ? "" : error.suggestion() + " ";
+  return Error(error.code(), error.problem(), error.why(),
+               fmt::format("{}run.resume={} continues from the one before it, which is complete.", own, *older));
+}
+
+}  // namespace multicard

@@ -1,0 +1,220 @@
+#include "state/CheckpointStore.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Clock.hpp"
+#include "base/JsonText.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Mpi.hpp"
+#include "config/Deck.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
+#include "state/CheckpointFolder.hpp"
+#include "state/CheckpointParts.hpp"
+#include "state/TensorFile.hpp"
+
+namespace multicard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using checkpoint_folder::complete_ones;
+using checkpoint_folder::kMarker;
+using checkpoint_folder::named;
+
+constexpr const char* kBestFile = "BEST";
+
+/// Errors of the file system as the user should see them.
+template <class Body>
+void with_file_errors(const std::string& what, Body&& body) {
+  try {
+    body();
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(what, error.code().message());
+  }
+}
+
+[[noreturn]] void refuse_values(const std::string& name) {
+  throw NumericalError(fmt::format("{} holds values that are not finite", name), "training has diverged",
+                       "No checkpoint was written. Lower optimizer.learning_rate or set optimizer.clip_norm.");
+}
+
+/// Whether an element has all bits of `exponent` set: infinities and NaN do.
+template <class Bits>
+bool any_has(Bits exponent, const at::Tensor& tensor) {
+  const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
+  Bits found = 0;
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + static_cast<std::size_t>(i) * sizeof(Bits), sizeof(Bits));
+    found |= static_cast<Bits>((bits & exponent) == exponent);
+  }
+  return found != 0;
+}
+
+bool is_finite(const at::Tensor& given) {
+  const at::Tensor tensor = given.is_non_overlapping_and_dense() ? given : given.contiguous();
+  switch (tensor.scalar_type()) {
+    case at::kDouble:
+      return !any_has<std::uint64_t>(0x7ff0'0000'0000'0000, tensor);
+    case at::kFloat:
+      return !any_has<std::uint32_t>(0x7f80'0000, tensor);
+    case at::kHalf:
+      return !any_has<std::uint16_t>(0x7c00, tensor);
+    case at::kBFloat16:
+      return !any_has<std::uint16_t>(0x7f80, tensor);
+    default:
+      return true;
+  }
+}
+
+void check_finite(const TrainerState& state, const CheckpointParts& parts) {
+  for (const CheckpointPart& part : parts)
+    for (const NamedTensor& entry : part.tensors)
+      if (!is_finite(entry.tensor)) refuse_values(entry.name);
+  for (const auto& [name, value] : state.extra)
+    if (!std::isfinite(value)) refuse_values(name);
+}
+
+nlohmann::ordered_json fingerprint(const std::string& path) {
+  return {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
+}
+
+/// trainer.json vouches for the other files, and COMPLETE, which is written last, for trainer.json.
+void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts,
+                   const std::string& records) {
+  nlohmann::ordered_json files = nlohmann::ordered_json::object();
+  const auto note = [&](const std::string& name) { files[name] = fingerprint((folder / name).string()); };
+  for (const CheckpointPart& part : parts) {
+    save_tensors((folder / part.file).string(), part.tensors);
+    note(part.file);
+  }
+  for (const auto& [name, content] : state.files) {
+    write_file((folder / name).string(), content);
+    note(name);
+  }
+  nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
+                                 {"schema_version", checkpoint_folder::kSchemaVersion},
+                                 {"created_utc", utc_now()},
+                                 {"step", state.step},
+                                 {"samples_seen", state.samples_seen},
+                                 {"global_batch", state.global_batch},
+                                 {"extra", state.extra},
+                                 {"text", state.text},
+                                 {"files", files},
+                                 {"deck", state.deck}};
+  if (!records.empty()) json["records"] = fingerprint(records);
+  if (state.origin) json["origin"] = {{"path", state.origin->path}, {"sha256", state.origin->sha256}};
+  const std::string text = json_text(json, 2) + "\n";
+  write_file((folder / kStateFile).string(), text);
+  write_file((folder / kMarker).string(), sha256(text) + "\n");
+}
+
+/// What a process that was killed while it wrote has left.
+void remove_leftovers(const fs::path& folder) {
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
+    if (entry.path().filename().string().starts_with(".")) fs::remove_all(entry.path());
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(const std::string& output, int keep)
+    : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
+
+void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
+                            const std::function<std::string()>& write_records) const {
+  check_finite(state, parts);
+  const fs::path final_name = folder_ / named(state.step), pending = folder_ / ("." + named(state.step).string());
+  with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
+    const int ticket = on_abort_remove(pending.string());
+    try {
+      remove_leftovers(folder_);
+      fs::create_directories(pending);
+      write_content(pending, state, parts, write_records());
+      put_in_place(pending.string(), final_name.string());
+      fs::remove_all(pending);  // what stood there before
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(pending, ignored);
+      cancel_on_abort(ticket);
+      throw;
+    }
+    cancel_on_abort(ticket);
+    if (best) {
+      const nlohmann::ordered_json json = {{"step", state.step}, {"score", *best}};
+      write_file((folder_ / kBestFile).string(), json_text(json) + "\n");
+    }
+    remove_others(final_name);
+  });
+}
+
+void CheckpointStore::remove_others(const fs::path& newest) const {
+  const std::vector<fs::path> all = complete_ones(folder_);
+  const auto last = std::find(all.begin(), all.end(), newest) - all.begin();
+  const std::optional<BestCheckpoint> best_one = best();
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(all.size()); ++i) {
+    const fs::path& path = all[static_cast<std::size_t>(i)];
+    const bool is_best = best_one && path.filename() == named(best_one->step);
+    if (i <= last && (i > last - keep_ || is_best)) continue;
+    // By another name first: a folder that is half removed is no checkpoint, and the next write removes its rest.
+    const fs::path leaving = folder_ / ("." + path.filename().string());
+    fs::rename(path, leaving);
+    fs::remove_all(leaving);
+  }
+}
+
+std::optional<std::string> CheckpointStore::newest() const {
+  const std::vector<fs::path> all = complete_ones(folder_);
+  if (all.empty()) return std::nullopt;
+  return all.back().string();
+}
+
+std::optional<std::string> CheckpointStore::newest_from(const std::string& named) const {
+  std::optional<CheckpointOrigin> wanted;
+  if (fs::exists(fs::path(named) / kMarker)) wanted = origin_of(named);
+  const std::vector<fs::path> all = complete_ones(folder_);
+  const auto begins_there = [&](const fs::path& checkpoint) {
+    try {
+      const std::optional<CheckpointOrigin> origin = read_state(checkpoint.string()).origin;
+      return origin &&
+             (wanted ? origin->sha256 == wanted->sha256 : origin->path == checkpoint_folder::absolute_name(named));
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto found = std::find_if(all.rbegin(), all.rend(), begins_there);
+  return found == all.rend() ? std::nullopt : std::optional(found->string());
+}
+
+std::optional<BestCheckpoint> CheckpointStore::best() const {
+  const fs::path file = folder_ / kBestFile;
+  if (!fs::exists(file)) return std::nullopt;
+  const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() || !json.contains("score") ||
+      !json["score"].is_number())
+    throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its score",
+                    "Remove it: the next evaluation then counts as the best.");
+  const BestCheckpoint found{json["step"].get<std::int64_t>(), json["score"].get<double>()};
+  if (!fs::exists(folder_ / named(found.step) / kMarker)) return std::nullopt;
+  return found;
+}
+
+bool CheckpointStore::owns(const std::string& checkpoint) const {
+  std::error_code ignored;
+  return fs::equivalent(fs::path(checkpoint) / "..", folder_, ignored);
+}
+
+void CheckpointStore::clear() const {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+}  // namespace multicard
