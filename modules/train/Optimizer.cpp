@@ -6,12 +6,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+
+#include "train/AdamWOptimizer.hpp"
+#include "train/SgdOptimizer.hpp"
 
 namespace multicard {
 
@@ -23,13 +23,6 @@ void check_match(const NamedTensor& parameter, const at::Tensor& gradient) {
   if (tensor.sizes() != gradient.sizes() || tensor.strides() != gradient.strides() ||
       tensor.scalar_type() != gradient.scalar_type() || tensor.device() != gradient.device())
     throw std::logic_error("the gradient of " + parameter.name + " has another shape, layout, type or device");
-}
-
-std::vector<at::Tensor> zeros_beside(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> zeros;
-  for (const at::Tensor& tensor : tensors)
-    zeros.push_back(at::zeros_like(tensor));
-  return zeros;
 }
 
 /// \param factor 0-dim float64
@@ -45,63 +38,36 @@ void scale_by(const at::Tensor& factor, const std::vector<at::Tensor>& gradients
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients)
-    : options_(options), gradients_(std::move(gradients)) {
+    : gradients_(std::move(gradients)) {
   if (parameters.empty() || parameters.size() != gradients_.size())
     throw std::logic_error("the optimizer needs parameters and one gradient for each");
+  Group decaying, bare;
+  decaying.weight_decay = options.weight_decay;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     check_match(parameters[i], gradients_[i]);
     names_.push_back(parameters[i].name);
     parameters_.push_back(parameters[i].tensor.detach());
-  }
-  const bool adamw = options_.name == "adamw";
-  if (adamw || options_.momentum > 0) first_moments_ = zeros_beside(parameters_);
-  if (adamw) {
-    second_moments_ = zeros_beside(parameters_);
-    num_steps_ = at::zeros({}, parameters_.front().options().dtype(at::kFloat));
-  }
-  make_groups();
-}
-
-void Optimizer::make_groups() {
-  Group all, bare;
-  all.weight_decay = options_.weight_decay;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    Group& group = options_.decay_norms || parameters_[i].dim() > 1 ? all : bare;
+    Group& group = options.decay_norms || parameters_[i].dim() > 1 ? decaying : bare;
+    group.members.push_back(i);
     group.parameters.push_back(parameters_[i]);
     group.gradients.push_back(gradients_[i]);
-    if (!first_moments_.empty()) group.first_moments.push_back(first_moments_[i]);
-    if (!second_moments_.empty()) group.second_moments.push_back(second_moments_[i]);
   }
-  for (Group* group : {&all, &bare})
-    if (!group->parameters.empty()) groups_.push_back(std::move(*group));
+  for (Group* group : {&decaying, &bare})
+    if (!group->members.empty()) groups_.push_back(std::move(*group));
 }
 
-void Optimizer::step(double learning_rate, const at::Tensor& found_inf) {
-  const at::NoGradGuard no_grad;
-  const bool adamw = options_.name == "adamw";
-  const std::optional<at::Tensor> found = found_inf.defined() ? std::optional(found_inf) : std::nullopt;
-  if (adamw) num_steps_.add_(1);
-  for (const Group& group : groups_)
-    if (adamw)
-      step_adamw(group, learning_rate, found);
-    else
-      step_sgd(group, learning_rate, found);
-  if (adamw && found) num_steps_.sub_(*found);
+std::vector<at::Tensor> Optimizer::zeros_like_parameters() const {
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& parameter : parameters_)
+    zeros.push_back(at::zeros_like(parameter));
+  return zeros;
 }
 
-void Optimizer::step_sgd(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf) {
-  // From buffers of zeros the first step needs no case of its own: momentum * 0 + gradient, without dampening.
-  at::_fused_sgd_(group.parameters, group.gradients, group.first_moments, group.weight_decay, options_.momentum,
-                  learning_rate, /*dampening=*/0, options_.nesterov, /*maximize=*/false, /*is_first_step=*/false,
-                  /*grad_scale=*/std::nullopt, found_inf);
-}
-
-void Optimizer::step_adamw(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf) {
-  const std::vector<at::Tensor> num_steps(group.parameters.size(), num_steps_);
-  at::_fused_adamw_(group.parameters, group.gradients, group.first_moments, group.second_moments,
-                    /*max_exp_avg_sqs=*/{}, num_steps, learning_rate, options_.beta1, options_.beta2,
-                    group.weight_decay, options_.eps, /*amsgrad=*/false, /*maximize=*/false,
-                    /*grad_scale=*/std::nullopt, found_inf);
+std::vector<at::Tensor> Optimizer::of_group(const Group& group, const std::vector<at::Tensor>& all) {
+  std::vector<at::Tensor> part;
+  for (const std::size_t i : group.members)
+    part.push_back(all[i]);
+  return part;
 }
 
 at::Tensor Optimizer::gradient_norm_tensor() const {
@@ -116,15 +82,10 @@ at::Tensor Optimizer::clip_tensor(double max_norm) {
   return norm;
 }
 
-NamedTensors Optimizer::state() const {
-  const bool adamw = options_.name == "adamw";
-  NamedTensors state;
-  for (std::size_t i = 0; i < first_moments_.size(); ++i) {
-    state.push_back({(adamw ? "exp_avg." : "momentum_buffer.") + names_[i], first_moments_[i]});
-    if (adamw) state.push_back({"exp_avg_sq." + names_[i], second_moments_[i]});
-  }
-  if (adamw) state.push_back({"step", num_steps_});
-  return state;
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+                                          std::vector<at::Tensor> gradients) {
+  if (options.name == "adamw") return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
+  return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
 }
 
 }  // namespace multicard

@@ -1,7 +1,8 @@
 #pragma once
 /// \file Updating parameters.
 
-#include <optional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +12,7 @@
 
 namespace multicard {
 
-/// SGD (torch.optim.SGD with dampening 0: weight decay is added to the gradient) or AdamW (torch.optim.AdamW: weight
-/// decay shrinks the weights by 1 - lr * weight_decay first), each as one fused ATen operation over all parameters.
+/// A way of updating parameters, as one fused ATen operation over all of them that decay alike.
 ///
 /// Parameters and gradients are fixed tensors that live at least as long as the optimizer: float32, float64 or
 /// bfloat16, on one device, each gradient with the shape and strides of its parameter (views of flat buckets are fine).
@@ -20,12 +20,13 @@ namespace multicard {
 /// update.
 class Optimizer {
  public:
-  /// \throws std::logic_error when parameters and gradients do not match.
-  Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
   /// One update with learning rate `learning_rate`; the gradients stay as they are. Nothing changes when `found_inf` (a
   /// one-element float32 tensor on the device, undefined: 0) is not 0.
-  void step(double learning_rate, const at::Tensor& found_inf = {});
+  virtual void step(double learning_rate, const at::Tensor& found_inf = {}) = 0;
 
   /// L2 norm over all gradients, summed in float64. Waits for the device.
   double gradient_norm() const { return gradient_norm_tensor().item<double>(); }
@@ -38,28 +39,36 @@ class Optimizer {
   at::Tensor clip_tensor(double max_norm);
   /// @}
 
-  /// The buffers themselves, for checkpoints and to be written into: `momentum_buffer.NAME` of sgd with momentum,
-  /// `exp_avg.NAME`, `exp_avg_sq.NAME` and the 0-dim float32 `step` of adamw; nothing of plain sgd.
-  NamedTensors state() const;
+  /// The moments themselves, for checkpoints and to be written into; each class says what it has.
+  virtual NamedTensors state() const = 0;
 
- private:
-  /// Parameters that decay alike, with their gradients and moments.
+ protected:
+  /// Parameters that decay alike, with their gradients.
   struct Group {
     double weight_decay = 0;
-    std::vector<at::Tensor> parameters, gradients, first_moments, second_moments;
+    std::vector<std::size_t> members;  ///< places in the list of parameters
+    std::vector<at::Tensor> parameters, gradients;
   };
 
-  void make_groups();
-  void step_sgd(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf);
-  void step_adamw(const Group& group, double learning_rate, const std::optional<at::Tensor>& found_inf);
+  /// \throws std::logic_error when parameters and gradients do not match.
+  Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
 
-  OptimizerOptions options_;
+  const std::vector<Group>& groups() const { return groups_; }
+  const std::vector<std::string>& names() const { return names_; }
+  /// Zeros with the shapes, strides and types of the parameters.
+  std::vector<at::Tensor> zeros_like_parameters() const;
+  at::TensorOptions tensor_options() const { return parameters_.front().options(); }
+  /// Those of `all`, one for each parameter, that belong to the group.
+  static std::vector<at::Tensor> of_group(const Group& group, const std::vector<at::Tensor>& all);
+
+ private:
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_, gradients_;
-  std::vector<at::Tensor> first_moments_;   ///< momentum buffers or averages of the gradient
-  std::vector<at::Tensor> second_moments_;  ///< adamw: averages of the squared gradient
-  at::Tensor num_steps_;                    ///< adamw: updates so far
   std::vector<Group> groups_;
 };
+
+/// The optimizer that `options` name. \throws std::logic_error as Optimizer
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+                                          std::vector<at::Tensor> gradients);
 
 }  // namespace multicard

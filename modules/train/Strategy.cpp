@@ -26,7 +26,7 @@ Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& r
       clip_norm_(optimizer.clip_norm) {
   broadcast_parameters();
   share_buffers();
-  if (updates == Updates::yes) optimizer_.emplace(optimizer, parts.model.parameters(), gradients());
+  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
 }
 
 void Strategy::start_reading(std::int64_t first_step, std::int64_t last_step) {

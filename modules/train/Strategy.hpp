@@ -74,8 +74,8 @@ class Strategy {
   /// The gradients, in the order of the model's parameters.
   const std::vector<at::Tensor>& gradients() const { return reducer_.gradients(); }
   /// Whether this rank changes the parameters, and so has an optimizer.
-  bool updates() const { return optimizer_.has_value(); }
-  /// The optimizer's tensors themselves (see Optimizer::state); nothing on ranks that do not update.
+  bool updates() const { return optimizer_ != nullptr; }
+  /// The optimizer's tensors themselves (Optimizer::state); nothing on ranks that do not update.
   NamedTensors optimizer_state() const;
   std::size_t num_buckets() const { return reducer_.num_buckets(); }
 
@@ -92,7 +92,7 @@ class Strategy {
  private:
   StrategyParts with_;
   GradientReducer reducer_;
-  std::optional<Optimizer> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;  ///< null where this rank does not update
   std::optional<double> clip_norm_;
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
 };

@@ -1,0 +1,24 @@
+#pragma once
+/// \file Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101).
+
+#include "train/Optimizer.hpp"
+
+namespace multicard {
+
+/// torch.optim.AdamW: weight decay shrinks the weights by 1 - learning rate * weight decay first.
+class AdamWOptimizer final : public Optimizer {
+ public:
+  AdamWOptimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
+
+  void step(double learning_rate, const at::Tensor& found_inf = {}) override;
+  /// `exp_avg.NAME`, `exp_avg_sq.NAME` and the 0-dim float32 `step`.
+  NamedTensors state() const override;
+
+ private:
+  double beta1_, beta2_, eps_;
+  std::vector<at::Tensor> first_moments_, second_moments_;  ///< averages of the gradient and of its square
+  std::vector<std::vector<at::Tensor>> first_of_groups_, second_of_groups_;
+  at::Tensor num_steps_;  ///< updates so far
+};
+
+}  // namespace multicard
