@@ -1,5 +1,7 @@
 #include "comm/HeldSignals.hpp"
 
+#include <initializer_list>
+
 namespace multicard {
 
 namespace {
