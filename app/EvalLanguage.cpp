@@ -58,16 +58,16 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   LanguageTask task(subject.options, world, device.device);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
-    if (!subject.weights.empty()) copy_into(task.model().trained(), TensorFile(subject.weights));
+    if (!subject.weights.empty()) copy_into(task.language_model().trained(), TensorFile(subject.weights));
   });
   const TimePoint start = SteadyClock::now();
   const TextTotals totals = task.score_test_set();
   const double seconds = seconds_since(start);
   check_test_loss(totals.loss, "the " + subject.origin);
   agreed(world, [&] {
-    if (!world.is_root() || subject.weights.empty() || !task.model().has_adapters()) return;
+    if (!world.is_root() || subject.weights.empty() || !task.language_model().has_adapters()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
-    const std::string hash = task.model().identity().at(kBaseHash);
+    const std::string hash = task.language_model().identity().at(kBaseHash);
     check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
   });
   std::optional<QuestionScore> questions;

@@ -8,14 +8,15 @@
 
 namespace multicard {
 
-ImageClassifier::ImageClassifier(const RunOptions& options, std::int64_t num_classes, at::Device device,
-                                 StatisticsReducer* statistics)
+ImageClassifier::ImageClassifier(const RunOptions& options, std::int64_t num_classes, at::Device device)
     : options_(options),
       num_classes_(num_classes),
       device_(device),
       precision_(precision_from(options.precision)),
-      network_(make_image_network(options, num_classes, device)),
-      synchronises_(statistics != nullptr) {
+      network_(make_image_network(options, num_classes, device)) {}
+
+void ImageClassifier::set_statistics_reducer(StatisticsReducer* statistics) {
+  synchronises_ = statistics != nullptr;
   network_->set_statistics_reducer(statistics);
 }
 

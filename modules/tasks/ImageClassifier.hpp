@@ -17,10 +17,13 @@ namespace multicard {
 /// A network of nn with cross-entropy; evaluated by loss, top-1 and top-5 accuracy.
 class ImageClassifier final : public Model {
  public:
-  /// The deck's network with `num_classes` outputs on `device`. `statistics` (may be null) synchronises batch norm and
-  /// must outlive the model. \throws UsageError and DataError about the options and the starting weights
-  ImageClassifier(const RunOptions& options, std::int64_t num_classes, at::Device device,
-                  StatisticsReducer* statistics);
+  /// The deck's network with `num_classes` outputs on `device`. \throws UsageError and DataError about the options and
+  /// the starting weights
+  ImageClassifier(const RunOptions& options, std::int64_t num_classes, at::Device device);
+
+  /// Synchronises batch norm from now on; null: it is computed by each replica. It must outlive the model, or the next
+  /// call.
+  void set_statistics_reducer(StatisticsReducer* statistics);
 
   const Network& network() const { return *network_; }
   std::int64_t num_classes() const { return num_classes_; }
@@ -50,7 +53,7 @@ class ImageClassifier final : public Model {
   at::Device device_;
   Precision precision_;
   std::unique_ptr<Network> network_;
-  bool synchronises_;
+  bool synchronises_ = false;
   StepSeeds seeds_;                       ///< of dropout
   std::optional<MeasuredPair> measured_;  ///< measuring it takes seconds
 };

@@ -75,16 +75,17 @@ ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions so
 }  // namespace
 
 ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                     StatisticsReducer* statistics)
+                     StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model)
     : options_(options), communicator_(communicator) {
   const int num_workers = options.data.workers ? *options.data.workers : automatic_workers(communicator);
   const ImageSourceOptions common = common_options(options, num_workers, communicator.size(), device);
   train_ = ImageDataSource::open(training_options(options, common), communicator, device);
   if (options.data.test) test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device);
-  model_ = agreed(communicator, [&] { return make_model(device, statistics); });
+  model_ = agreed(communicator, [&] { return model ? model : make_model(device); });
+  model_->set_statistics_reducer(statistics);
 }
 
-std::unique_ptr<ImageClassifier> ImageTask::make_model(at::Device device, StatisticsReducer* statistics) const {
+std::shared_ptr<ImageClassifier> ImageTask::make_model(at::Device device) const {
   const std::vector<std::string>& names = train_->shards().info().class_names;
   const auto in_shards = static_cast<std::int64_t>(names.size());
   const std::int64_t num_classes = options_.model.classes.value_or(static_cast<int>(in_shards));
@@ -93,7 +94,7 @@ std::unique_ptr<ImageClassifier> ImageTask::make_model(at::Device device, Statis
         fmt::format("model.classes is {}, but the training shards have {} classes", num_classes, in_shards));
   if (test_ && test_->shards().info().class_names != names)
     throw DataError(fmt::format("{} and {} have different classes", options_.data.train, *options_.data.test));
-  return std::make_unique<ImageClassifier>(options_, num_classes, device, statistics);
+  return std::make_shared<ImageClassifier>(options_, num_classes, device);
 }
 
 std::vector<std::pair<std::string, std::string>> ImageTask::description() const {

@@ -13,13 +13,12 @@ namespace multicard {
 /// An image classifier and image shards.
 class ImageTask final : public Task {
  public:
-  /// Collective: opens the shards named by the deck and builds the network on `device`. `statistics` (may be null)
-  /// synchronises batch norm and must outlive the task.
+  /// Collective. See make_task().
   ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-            StatisticsReducer* statistics);
+            StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model = nullptr);
 
   TaskData data() override { return {*train_, test_.get()}; }
-  Model& model() override { return *model_; }
+  std::shared_ptr<Model> model() const override { return model_; }
   ImageClassifier& classifier() { return *model_; }
   /// Collective. As the model's evaluate(), class by class if asked. There must be a test set.
   ImageScores score_test_set(Detail detail) { return model_->score(*test_, communicator_, detail); }
@@ -35,12 +34,12 @@ class ImageTask final : public Task {
   std::map<std::string, std::string> model_identity() const override { return {}; }
 
  private:
-  std::unique_ptr<ImageClassifier> make_model(at::Device device, StatisticsReducer* statistics) const;
+  std::shared_ptr<ImageClassifier> make_model(at::Device device) const;
 
   RunOptions options_;
   Communicator communicator_;
   std::unique_ptr<ImageDataSource> train_, test_;
-  std::unique_ptr<ImageClassifier> model_;
+  std::shared_ptr<ImageClassifier> model_;
 };
 
 }  // namespace multicard

@@ -124,21 +124,26 @@ void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType 
   adapter.load_into(network.adapters());
 }
 
-LanguageModel::LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator)
-    : folder_(options.model.path), seed_(options.run.seed), micro_batch_(options.run.micro_batch), device_(device) {
+LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
+    : folder_(options.model.path),
+      seed_(options.run.seed),
+      micro_batch_(options.run.micro_batch),
+      device_(device),
+      random_seed_(random_weights_seed(options)) {
   const Precision precision = precision_from(options.precision);
   const bool trains_weights = options.method.name == "full";
-  const at::ScalarType dtype = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
-  const std::optional<std::uint64_t> random_seed = random_weights_seed(options);
-  network_ = load_network(folder_, dtype, device, random_seed);
-  if (communicator.is_root())
-    sha256_ = start_async("the check of the base model", [folder = folder_, random_seed, dtype] {
-                return random_seed ? sha256_of_random_weights(folder, *random_seed, dtype)
-                                   : ModelFolder::open(folder).sha256();
-              }).share();
+  base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
+  network_ = load_network(folder_, base_type_, device, random_seed_);
   if (!trains_weights) add_adapters(options);
   network_->set_compute_dtype(compute_type(precision));
   if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);
+}
+
+void LanguageModel::start_identity() {
+  if (sha256_.valid()) return;
+  sha256_ = start_async("the check of the base model", [folder = folder_, seed = random_seed_, type = base_type_] {
+              return seed ? sha256_of_random_weights(folder, *seed, type) : ModelFolder::open(folder).sha256();
+            }).share();
 }
 
 void LanguageModel::add_adapters(const RunOptions& options) {

@@ -62,7 +62,7 @@ class LanguageModel final : public Model {
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
   /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
   /// DataError about the options and the files
-  LanguageModel(const RunOptions& options, at::Device device, const Communicator& communicator);
+  LanguageModel(const RunOptions& options, at::Device device);
 
   Llama& network() { return *network_; }
   const Llama& network() const { return *network_; }
@@ -75,7 +75,9 @@ class LanguageModel final : public Model {
   std::string file_name() const;
   /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
   std::map<std::string, std::string> files_beside() const;
-  /// Folder and SHA-256 of the base model; empty on all ranks but the first.
+  /// Starts to compute identity() beside other work, unless it has been started. On one rank: the files are long.
+  void start_identity();
+  /// SHA-256 of the base model; empty where it was not started.
   std::map<std::string, std::string> identity() const;
   /// Collective over `communicator`. As evaluate().
   TextTotals score(DataSource& test_set, const Communicator& communicator);
@@ -100,10 +102,12 @@ class LanguageModel final : public Model {
   std::int64_t seed_;
   std::optional<std::int64_t> micro_batch_;
   at::Device device_;
+  std::optional<std::uint64_t> random_seed_;
+  at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
   std::optional<AdapterConfig> adapter_;
-  std::shared_future<std::string> sha256_;  ///< on rank 0
+  std::shared_future<std::string> sha256_;
 };
 
 }  // namespace multicard

@@ -47,13 +47,15 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 
 }  // namespace
 
-LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device)
+LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
+                           std::shared_ptr<LanguageModel> model)
     : options_(options), communicator_(communicator) {
   const TextSourceOptions training = training_options(options, communicator.size(), device);
   train_ = TextDataSource::open(training, communicator, device);
   if (options.data.test) test_ = TextDataSource::open(test_options(options, training), communicator, device);
   agreed(communicator_, [&] {
-    model_ = std::make_unique<LanguageModel>(options_, device, communicator_);
+    model_ = model ? std::move(model) : std::make_shared<LanguageModel>(options_, device);
+    if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);
     if (communicator_.is_root()) warn_of_tokenizers();

@@ -17,11 +17,13 @@ inline constexpr const char* kTemplateDateOfRun = "template_date";
 /// A language model and token shards.
 class LanguageTask final : public Task {
  public:
-  /// Collective: opens the shards named by the deck and loads the model to `device`.
-  LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device);
+  /// Collective. See make_task().
+  LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
+               std::shared_ptr<LanguageModel> model = nullptr);
 
   TaskData data() override { return {*train_, test_.get()}; }
-  LanguageModel& model() override { return *model_; }
+  std::shared_ptr<Model> model() const override { return model_; }
+  LanguageModel& language_model() { return *model_; }
   const Interview* interview() const override { return interview_.get(); }
   /// Collective. There must be a test set.
   TextTotals score_test_set() { return model_->score(*test_, communicator_); }
@@ -42,7 +44,7 @@ class LanguageTask final : public Task {
   RunOptions options_;
   Communicator communicator_;
   std::unique_ptr<TextDataSource> train_, test_;
-  std::unique_ptr<LanguageModel> model_;
+  std::shared_ptr<LanguageModel> model_;
   std::unique_ptr<Interview> interview_;
 };
 

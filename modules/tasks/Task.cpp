@@ -6,9 +6,12 @@
 namespace multicard {
 
 std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics) {
-  if (options.is_language()) return std::make_unique<LanguageTask>(options, communicator, device);
-  return std::make_unique<ImageTask>(options, communicator, device, statistics);
+                                StatisticsReducer* statistics, std::shared_ptr<Model> model) {
+  if (options.is_language())
+    return std::make_unique<LanguageTask>(options, communicator, device,
+                                          std::dynamic_pointer_cast<LanguageModel>(model));
+  return std::make_unique<ImageTask>(options, communicator, device, statistics,
+                                     std::dynamic_pointer_cast<ImageClassifier>(model));
 }
 
 }  // namespace multicard

@@ -32,7 +32,7 @@ class Task {
   virtual ~Task() = default;
 
   virtual TaskData data() = 0;
-  virtual Model& model() = 0;
+  virtual std::shared_ptr<Model> model() const = 0;
   /// What the model is asked beside its test set; null for nothing.
   virtual const Interview* interview() const { return nullptr; }
 
@@ -54,9 +54,10 @@ class Task {
   virtual std::map<std::string, std::string> model_identity() const = 0;
 };
 
-/// Collective: opens the data that the deck names and builds the model on `device`. `statistics` (may be null)
-/// synchronises batch norm and must outlive the task.
+/// Collective: opens the data that the deck names and builds the model on `device`, or takes `model`, one of the same
+/// deck and device, where a rank has it already. `statistics` (may be null) synchronises batch norm and must outlive
+/// the task.
 std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics);
+                                StatisticsReducer* statistics, std::shared_ptr<Model> model = nullptr);
 
 }  // namespace multicard

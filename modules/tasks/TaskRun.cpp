@@ -34,8 +34,8 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 }  // namespace
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, Unstarted)
-    : setup_(options, communicator),
+                 const TaskRunOptions& how, TrainingParts had, Unstarted)
+    : setup_(options, communicator, std::move(had)),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
       reporter_(setup_, how.verbosity),
@@ -45,15 +45,15 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       checkpoint_on_stop_(how.checkpoint_on_stop) {}
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how)
-    : TaskRun(options, deck, communicator, how, Unstarted{}) {
+                 const TaskRunOptions& how, TrainingParts had)
+    : TaskRun(options, deck, communicator, how, std::move(had), Unstarted{}) {
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
   memory_need_ = predict_memory(setup_);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, const TrainingState& state)
-    : TaskRun(options, deck, communicator, how, Unstarted{}) {
+                 const TaskRunOptions& how, const TrainingState& state, TrainingParts had)
+    : TaskRun(options, deck, communicator, how, std::move(had), Unstarted{}) {
   agreed(communicator, [&] {
     check_resumable(state.trainer, setup_, state.source);
     setup_.load(state);

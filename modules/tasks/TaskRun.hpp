@@ -45,14 +45,14 @@ struct TaskRunOptions {
 ///     const RunResult result = run.finish(&stop);
 ///
 /// To move a run, its ranks collect() its state; destroy it, together; broadcast the state to the ranks that shall have
-/// it; and construct it from the state. No file is involved.
+/// it; and construct it from the state. No file is involved. MovableRun does that.
 class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how);
+          const TaskRunOptions& how, TrainingParts had = {});
   /// Continues from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, const TrainingState& state);
+          const TaskRunOptions& how, const TrainingState& state, TrainingParts had = {});
 
   /// Logs the block that says what will run.
   void describe() const { reporter_.describe(memory_need_); }
@@ -81,12 +81,16 @@ class TaskRun {
   std::int64_t num_steps() const { return setup_.num_steps; }
   std::int64_t num_completed() const { return trainer_ ? trainer_->num_completed() : recorder_.first_step(); }
   const Task& task() const { return *setup_.task; }
+  bool is_root() const { return setup_.communicator.is_root(); }
+  /// What may be used again after this run is gone (MovableRun).
+  std::shared_ptr<Model> model() const { return setup_.task->model(); }
+  std::shared_ptr<TensorCollectives> collectives() const { return setup_.collectives; }
   /// @}
 
  private:
   struct Unstarted {};
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, Unstarted);
+          const TaskRunOptions& how, TrainingParts had, Unstarted);
 
   /// Of a state that the setup has been given.
   void resume(const TrainingState& state);

@@ -40,11 +40,15 @@ std::int64_t checked_batch(const RunOptions& options, const Communicator& commun
   return batch;
 }
 
-std::unique_ptr<TensorCollectives> fresh_collectives(const RunOptions& options, const Communicator& communicator,
-                                                     at::Device device) {
+/// Of a run before this one.
+void reset_peaks(at::Device device) {
   reset_peak_resident_bytes();
-  release_cached_device_memory(device);  // of a run before this one
+  release_cached_device_memory(device);
   reset_peak_device_memory(device);
+}
+
+std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, const Communicator& communicator,
+                                                    at::Device device) {
   return make_collectives(backend_from(options.parallel.backend), communicator, device);
 }
 
@@ -63,7 +67,7 @@ void restore_scaler(LossScaler& scaler, const TrainingState& state) {
 
 }  // namespace
 
-TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks)
+TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts had)
     : options(run_options),
       communicator(ranks),
       topology(find_topology(ranks)),
@@ -71,9 +75,10 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
       settings(options, topology),
       global_batch(checked_batch(options, communicator)),
       schedule(options.schedule, options.optimizer.learning_rate, 0) {
-  collectives = fresh_collectives(options, communicator, device.device);
+  reset_peaks(device.device);
+  collectives = had.collectives ? std::move(had.collectives) : open_collectives(options, communicator, device.device);
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
-  task = make_task(options, communicator, device.device, statistics.get());
+  task = make_task(options, communicator, device.device, statistics.get(), std::move(had.model));
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});

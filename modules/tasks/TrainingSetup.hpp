@@ -20,17 +20,23 @@
 
 namespace multicard {
 
+/// What a rank has already, of a run that it had before on other ranks; empty: everything is built.
+struct TrainingParts {
+  std::shared_ptr<Model> model = nullptr;                    ///< of the same deck and device
+  std::shared_ptr<TensorCollectives> collectives = nullptr;  ///< of the same communicator
+};
+
 /// The device, the data, the network, the strategy and what belongs to them, built and fitting each other. Members are
 /// declared in the order in which they need each other.
 struct TrainingSetup {
   /// Collective. \throws on all ranks what does not fit: deck and world, device, files, options
-  TrainingSetup(const RunOptions& run_options, const Communicator& ranks);
+  TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts had = {});
   TrainingSetup(const TrainingSetup&) = delete;
   TrainingSetup& operator=(const TrainingSetup&) = delete;
 
   DataSource& data() const { return task->data().training; }
   DataSource* test_data() const { return task->data().test; }
-  Model& model() const { return task->model(); }
+  Model& model() const { return *task->model(); }
   std::int64_t steps_per_epoch() const { return data().steps_per_epoch(); }
   std::int64_t num_epochs() const { return (num_steps + steps_per_epoch() - 1) / steps_per_epoch(); }
   /// Rows that all ranks see in the steps before `step`.
@@ -51,7 +57,7 @@ struct TrainingSetup {
   Topology topology;
   DeviceChoice device;
   ComputeSettings settings;
-  std::unique_ptr<TensorCollectives> collectives;
+  std::shared_ptr<TensorCollectives> collectives;
   std::unique_ptr<StatisticsReducer> statistics;  ///< null: batch norm is not synchronised
   std::unique_ptr<Task> task;
   std::int64_t global_batch, num_steps;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "language_run.hpp"
+#include "tasks/MovableRun.hpp"
 
 namespace multicard {
 namespace {
@@ -42,26 +43,16 @@ Outcome finish(TaskRun& training) {
 
 const TaskRunOptions kQuiet{Verbosity::quiet, std::nullopt, false};
 
-/// Collective over the world. The outcome on the ranks of the last stage, as rank 0 of the world has it.
+/// Collective over the world. The outcome as the rank that ends the run has it.
 Outcome move_through(const RunOptions& options, const std::vector<Stage>& stages) {
-  std::map<int, Group> groups;  // communicators of sizes seen before are used again
-  std::unique_ptr<TaskRun> training;
-  Outcome outcome;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const Group& group = groups.try_emplace(stages[i].num_ranks, stages[i].num_ranks).first->second;
-    if (i == 0) {
-      if (group.member) training = std::make_unique<TaskRun>(options, "", group.ranks, kQuiet);
-    } else {
-      TrainingState state;
-      if (training) state = training->collect();
-      training.reset();
-      broadcast(state, world(), 0);
-      if (group.member) training = std::make_unique<TaskRun>(options, "", group.ranks, kQuiet, state);
-    }
-    if (training) training->advance(stages[i].num_steps, nullptr);
+  std::map<int, Group> groups;  // the same communicator for the same size
+  MovableRun movable(options, "", world(), kQuiet);
+  for (const Stage& stage : stages) {
+    const Group& group = groups.try_emplace(stage.num_ranks, stage.num_ranks).first->second;
+    movable.move_to(group.member ? std::optional(group.ranks) : std::nullopt);
+    if (movable.run()) movable.run()->advance(stage.num_steps, nullptr);
   }
-  if (training) outcome = finish(*training);
-  return outcome;
+  return movable.run() ? finish(*movable.run()) : Outcome{};
 }
 
 /// The same through the files of checkpoints.
@@ -130,29 +121,11 @@ RunOptions image_options(const ScratchFolder& scratch) {
   options.run.epochs = 1;
   options.run.steps = 20;
   options.parallel.bucket_mb = 0.2;
+  options.data.image_size = 32;
   return options;
 }
 
-TEST(Moving, ImagesAreTrainedAsFromFilesBitForBit) {
-  const ScratchFolder scratch;
-  test::write_shards(scratch);
-  for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
-    SCOPED_TRACE(strategy);
-    RunOptions options = image_options(scratch);
-    options.parallel.strategy = strategy;
-    const Outcome moved = move_through(options, kStages);
-    options.run.output = scratch / strategy;
-    const Outcome resumed = resume_through(options, kStages);
-
-    if (!world().is_root()) continue;
-    ASSERT_EQ(moved.summary.metrics.at("train_loss").values.size(), 20u);
-    expect_equal_bits(moved, resumed);
-    expect_rows(moved, kStages, 8);
-    EXPECT_EQ(moved.summary.status, "complete");
-  }
-}
-
-TEST(Moving, ImagesAreTrainedAsByARunThatStays) {
+TEST(Moving, ImagesAreTrainedAsFromFilesBitForBitAndAsByARunThatStays) {
   const ScratchFolder scratch;
   test::write_shards(scratch);
   for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
@@ -160,9 +133,37 @@ TEST(Moving, ImagesAreTrainedAsByARunThatStays) {
     RunOptions options = image_options(scratch);
     options.parallel.strategy = strategy;
     const Outcome moved = move_through(options, kStages), stayed = move_through(options, {{1, 20}});
+    options.run.output = scratch / strategy;
+    const Outcome resumed = resume_through(options, kStages);
 
-    if (world().is_root()) expect_near(moved, stayed, 1e-9);
+    if (!world().is_root()) continue;
+    ASSERT_EQ(moved.summary.metrics.at("train_loss").values.size(), 20u);
+    expect_equal_bits(moved, resumed);
+    expect_near(moved, stayed, 1e-9);
+    expect_rows(moved, kStages, 8);
+    EXPECT_EQ(moved.summary.status, "complete");
   }
+}
+
+TEST(Moving, ARankThatStaysKeepsItsModelAndCommunicatorsTheirCollectives) {
+  const ScratchFolder scratch;
+  test::write_oracle_shards(scratch);
+  const Group all(4), two(2);
+  MovableRun movable(test::oracle_recipe(scratch, "fp64"), "", world(), kQuiet);
+  movable.move_to(all.ranks);
+  const std::shared_ptr<Model> model = movable.run()->model();
+  const std::shared_ptr<TensorCollectives> collectives = movable.run()->collectives();
+
+  movable.move_to(two.member ? std::optional(two.ranks) : std::nullopt);
+  ASSERT_EQ(movable.run() != nullptr, two.member);
+  if (movable.run()) {
+    EXPECT_EQ(movable.run()->model(), model);
+  }
+  movable.move_to(all.ranks);
+  EXPECT_EQ(movable.run()->model() == model, two.member);
+  EXPECT_EQ(movable.run()->collectives(), collectives);
+  movable.run()->advance(2, nullptr);
+  EXPECT_EQ(movable.run()->num_completed(), 2);
 }
 
 TEST(Moving, TakesTheMovingAverageAndTheLossScaleAlong) {
