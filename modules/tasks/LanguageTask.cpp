@@ -54,11 +54,12 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   train_ = TextDataSource::open(training, communicator, device);
   if (options.data.test) test_ = TextDataSource::open(test_options(options, training), communicator, device);
   agreed(communicator_, [&] {
+    const bool is_known = model != nullptr;
     model_ = model ? std::move(model) : std::make_shared<LanguageModel>(options_, device);
     if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);
-    if (communicator_.is_root()) warn_of_tokenizers();
+    if (communicator_.is_root() && !is_known) warn_of_tokenizers();
   });
   const TokenSetInfo& info = train_->shards().info();
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())

@@ -105,6 +105,8 @@ RunSummary RunRecorder::summary(RunStatus status) const {
     summary.reals["peak_flops_per_s"] = *peak;
   setup_.task->add_attributes(summary);
   summary.segments = history_.segments;
+  while (!summary.segments.empty() && summary.segments.back().first_step == first_step_)
+    summary.segments.pop_back();  // no step was done with those ranks
   summary.segments.push_back({first_step_, num_ranks});
   return summary;
 }
