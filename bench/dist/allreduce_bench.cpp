@@ -68,7 +68,7 @@ std::vector<Operation> operations_on(const Communicator& world, TensorCollective
   const std::vector<std::int64_t> rows(static_cast<std::size_t>(world.size()), mine.numel());
   const at::Tensor all = at::zeros({mine.numel() * world.size()});
   const auto sum = [&collectives](const at::Tensor& flat, Wire wire, std::optional<int> root) {
-    return [=, &collectives] { collectives.start_sum(flat, {wire, root})->wait(); };
+    return [=, &collectives] { collectives.start_all_reduce(flat, {wire, root})->wait(); };
   };
   const int count = static_cast<int>(numel);
   return {

@@ -140,7 +140,7 @@ struct GradientReducer::Impl {
 
   void start_next() {
     Bucket& bucket = buckets[num_started++];
-    bucket.work = collectives.start_sum(bucket.flat, {wire_for(bucket.flat.scalar_type(), wire), root});
+    bucket.work = collectives.start_all_reduce(bucket.flat, {wire_for(bucket.flat.scalar_type(), wire), root});
   }
 
   double finish() {

@@ -12,7 +12,7 @@ namespace multicard {
 
 enum class CollectiveKind { all_reduce, reduce, broadcast, scatter };
 
-inline CollectiveKind kind_of(const SumOptions& options) {
+inline CollectiveKind kind_of(const ReduceOptions& options) {
   return options.root ? CollectiveKind::reduce : CollectiveKind::all_reduce;
 }
 

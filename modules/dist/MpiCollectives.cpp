@@ -60,8 +60,8 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
       memory->part(memory->own_rank()), {numel}, [memory](void*) {}, options);
 }
 
-SumOperand MpiCollectives::operand(const at::Tensor& flat) const {
-  SumOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
+ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {
+  ReduceOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
   for (std::size_t i = 0; i < memories_.size(); ++i) {
     std::shared_ptr<SharedMemory> memory = memories_[i].lock();
     if (!memory || !memory->owns(flat.data_ptr(), flat.nbytes())) continue;
@@ -72,28 +72,29 @@ SumOperand MpiCollectives::operand(const at::Tensor& flat) const {
   return operand;
 }
 
-std::unique_ptr<Work> MpiCollectives::start_sum(const at::Tensor& flat, const SumOptions& options) {
-  check_sum(flat, at::kCPU, options.wire, "start_sum");
-  SumOperand todo = operand(flat);
+std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
+  check_all_reduce(flat, at::kCPU, options.wire, "start_all_reduce");
+  ReduceOperand todo = operand(flat);
   todo.options = options;
   // The tensor comes along to stay alive.
   std::future<double> done = thread_.submit([this, todo = std::move(todo), flat] {
     const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
-    large_.sum(todo);
+    large_.all_reduce(todo);
   });
-  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options), sum_bytes(flat, options.wire));
+  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options), all_reduce_bytes(flat, options.wire));
 }
 
-std::unique_ptr<Work> MpiCollectives::start_small_sum(const at::Tensor& flat) {
-  check_sum(flat, at::kCPU, Wire::same, "sum");
-  if (flat.nbytes() > QuickSum::kMaxBytes || flat.scalar_type() == at::kBFloat16) return start_sum(flat, {});
+std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& flat) {
+  check_all_reduce(flat, at::kCPU, Wire::same, "all_reduce");
+  if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
+    return start_all_reduce(flat, {});
   const TimePoint start = SteadyClock::now();
   {
     const Watchdog::Guard guard(communicator_.watchdog(), "all-reduce");
-    small_.sum(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
+    small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), seconds, seconds);
+  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, Wire::same), seconds, seconds);
   return std::make_unique<DoneWork>();
 }
 

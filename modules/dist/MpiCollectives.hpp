@@ -9,7 +9,7 @@
 #include "dist/CommThread.hpp"
 #include "dist/HostCopies.hpp"
 #include "dist/Ledger.hpp"
-#include "dist/NodeSum.hpp"
+#include "dist/NodeAllReduce.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -28,8 +28,8 @@ class MpiCollectives : public TensorCollectives {
   at::Device device() const override { return at::kCPU; }
   const char* name() const override { return "mpi"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
-  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override;
+  std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
@@ -37,11 +37,11 @@ class MpiCollectives : public TensorCollectives {
 
  private:
   class HostWork;
-  SumOperand operand(const at::Tensor& flat) const;
+  ReduceOperand operand(const at::Tensor& flat) const;
 
   Communicator communicator_;
-  NodeSum large_;
-  QuickSum small_;
+  NodeAllReduce large_;
+  SmallAllReduce small_;
   HostCopies copies_;
   std::vector<std::weak_ptr<SharedMemory>> memories_;
   Ledger ledger_;

@@ -124,14 +124,14 @@ class NcclCollectives : public TensorCollectives {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
   }
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override {
-    check_sum(flat, device_, options.wire, "start_sum");
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override {
+    check_all_reduce(flat, device_, options.wire, "start_all_reduce");
     const char* operation = options.root ? "reduce" : "all-reduce";
-    return enqueue(kind_of(options), operation, {flat}, sum_bytes(flat, options.wire), [&](cudaStream_t stream) {
+    return enqueue(kind_of(options), operation, {flat}, all_reduce_bytes(flat, options.wire), [&](cudaStream_t stream) {
       if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
-        wire_sum_.sum(flat, {Wire::bf16, options.root}, stream);
+        wire_sum_.all_reduce(flat, {Wire::bf16, options.root}, stream);
       else if (options.wire != Wire::same)
-        wire_sum_.sum(flat, options, stream);
+        wire_sum_.all_reduce(flat, options, stream);
       else if (options.root)
         nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
                                *options.root, nccl_.handle(), stream),
@@ -143,7 +143,7 @@ class NcclCollectives : public TensorCollectives {
     });
   }
 
-  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override { return start_sum(flat, {}); }
+  std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override { return start_all_reduce(flat, {}); }
 
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
     for (const at::Tensor& tensor : tensors)
@@ -211,7 +211,7 @@ class NcclCollectives : public TensorCollectives {
 
   void warm_up() {
     const at::Tensor one = allocate_flat(1, at::kFloat);
-    const std::unique_ptr<Work> first = start_sum(one, {});  // nobody waits: it is not in the account
+    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // nobody waits: it is not in the account
     stream_.synchronize();
   }
 

@@ -15,7 +15,7 @@ class NcclWireSum {
   NcclWireSum(NcclComm& nccl, int rank, int num_ranks) : nccl_(nccl), rank_(rank), num_ranks_(num_ranks) {}
 
   /// Collective. In place; puts everything on `stream`, which is the current one. \param options wire not same
-  void sum(const at::Tensor& flat, const SumOptions& options, cudaStream_t stream);
+  void all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream);
 
  private:
   /// Rank r's row of `words` goes to rank r; row r of the result came from rank r.

@@ -34,7 +34,7 @@ void add_in_rank_order(const at::Tensor& parts, at::Tensor rounded) {
 
 }  // namespace
 
-void NcclWireSum::sum(const at::Tensor& flat, const SumOptions& options, cudaStream_t stream) {
+void NcclWireSum::all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream) {
   const at::NoGradGuard no_grad;
   if (flat.numel() == 0) return;
   // Rows of equal length, as the gathering wants them; what the last one has too much is never looked at.

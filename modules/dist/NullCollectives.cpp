@@ -12,19 +12,19 @@ at::Tensor NullCollectives::allocate_flat(std::int64_t numel, at::ScalarType typ
   return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
 }
 
-std::unique_ptr<Work> NullCollectives::start_sum(const at::Tensor& flat, const SumOptions& options) {
-  check_sum(flat, device_, options.wire, "start_sum");
+std::unique_ptr<Work> NullCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
+  check_all_reduce(flat, device_, options.wire, "start_all_reduce");
   if (options.wire != Wire::same) {
     const at::NoGradGuard no_grad;
     flat.copy_(flat.to(type_of(options.wire)));
   }
-  ledger_.add(kind_of(options), sum_bytes(flat, options.wire), 0, 0);
+  ledger_.add(kind_of(options), all_reduce_bytes(flat, options.wire), 0, 0);
   return std::make_unique<DoneWork>();
 }
 
-std::unique_ptr<Work> NullCollectives::start_small_sum(const at::Tensor& flat) {
-  check_sum(flat, device_, Wire::same, "sum");
-  ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), 0, 0);
+std::unique_ptr<Work> NullCollectives::start_small_all_reduce(const at::Tensor& flat) {
+  check_all_reduce(flat, device_, Wire::same, "all_reduce");
+  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, Wire::same), 0, 0);
   return std::make_unique<DoneWork>();
 }
 

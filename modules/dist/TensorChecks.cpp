@@ -19,7 +19,7 @@ void demand_device(const at::Tensor& tensor, at::Device device, const char* oper
 
 }  // namespace
 
-void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
+void check_all_reduce(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
   demand(flat.defined() && flat.is_contiguous() && flat.dim() == 1, operation, "a contiguous 1-D tensor");
   demand_device(flat, device, operation);
   const at::ScalarType type = flat.scalar_type();
@@ -57,7 +57,7 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return static_cast<std::int64_t>(bytes);
 }
 
-std::int64_t sum_bytes(const at::Tensor& flat, Wire wire) {
+std::int64_t all_reduce_bytes(const at::Tensor& flat, Wire wire) {
   const std::size_t width = wire == Wire::same ? flat.element_size() : 2;
   return flat.numel() * static_cast<std::int64_t>(width);
 }

@@ -37,7 +37,7 @@ enum class Backend { automatic, mpi, nccl };
 /// parallel.gradient_dtype: what the values of a sum travel in.
 enum class Wire { same, bf16, fp16 };
 
-struct SumOptions {
+struct ReduceOptions {
   Wire wire = Wire::same;
   std::optional<int> root;  ///< the one rank that gets the sum; by default all
 };
@@ -73,12 +73,12 @@ class TensorCollectives {
 
   /// Collective. Starts the in-place sum over all ranks; returns at once. With a root, the others' values are
   /// unspecified afterwards.
-  virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) = 0;
+  virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) = 0;
   /// Collective. Starts the sum for all of a small tensor (statistics, metrics). On the host it takes a short way that
   /// does not queue behind the sums started before, and is done when this returns.
-  virtual std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) = 0;
+  virtual std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) = 0;
   /// Collective. The same, and waits.
-  void sum(const at::Tensor& flat) { start_small_sum(flat)->wait(); }
+  void all_reduce(const at::Tensor& flat) { start_small_all_reduce(flat)->wait(); }
   /// Collective. Everybody receives root's values of all tensors, as one operation; any types. Each tensor fills its
   /// memory without gaps, in any order of dimensions (channels_last, say), equal on all ranks.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;

@@ -31,15 +31,15 @@ Parts repeated(int count, std::size_t num_parts) {
 
 }  // namespace
 
-void WireSum::sum(float* values, std::size_t count, Wire wire) {
+void WireSum::all_reduce(float* values, std::size_t count, Wire wire) {
   const WireCodec codec = codec_of(wire);
   words_.resize(count);
   codec.pack(values, words_.data(), count);
-  sum(words_.data(), count, wire);
+  all_reduce(words_.data(), count, wire);
   codec.unpack(words_.data(), values, count);
 }
 
-void WireSum::sum(std::uint16_t* words, std::size_t count, Wire wire) {
+void WireSum::all_reduce(std::uint16_t* words, std::size_t count, Wire wire) {
   const WireCodec codec = codec_of(wire);
   const auto num_ranks = static_cast<std::size_t>(communicator_.size());
   const auto me = static_cast<std::size_t>(communicator_.rank());

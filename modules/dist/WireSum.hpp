@@ -17,9 +17,9 @@ class WireSum {
   explicit WireSum(const Communicator& communicator) : communicator_(communicator) {}
 
   /// Collective. In place; the result is representable in the wire's type. \param wire not same
-  void sum(float* values, std::size_t count, Wire wire);
+  void all_reduce(float* values, std::size_t count, Wire wire);
   /// The same for values that have the wire's type.
-  void sum(std::uint16_t* words, std::size_t count, Wire wire);
+  void all_reduce(std::uint16_t* words, std::size_t count, Wire wire);
 
  private:
   Communicator communicator_;

@@ -15,7 +15,7 @@ class StatisticsReducer {
   virtual int replica() const = 0;
   /// Collective. Replaces `flat` (1-D, float32 or float64, contiguous, on the network's device, a few thousand values
   /// for each replica at most) by its sum over all replicas.
-  virtual void sum(at::Tensor& flat) = 0;
+  virtual void all_reduce(at::Tensor& flat) = 0;
 };
 
 }  // namespace multicard

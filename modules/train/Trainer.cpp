@@ -73,7 +73,7 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
 
 void Trainer::update_and_sum(double learning_rate) {
   with_.clock.enter(Phase::reduce_wait);
-  const std::unique_ptr<Work> sum = with_.strategy.start_sum(status_);
+  const std::unique_ptr<Work> sum = with_.strategy.start_all_reduce(status_);
   with_.clock.enter(Phase::update);
   with_.before_change();
   with_.strategy.apply_update(learning_rate);

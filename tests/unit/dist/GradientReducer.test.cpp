@@ -111,7 +111,7 @@ std::vector<at::Tensor> unbucketed(at::ScalarType type, std::int64_t rows, Tenso
   for (const at::Tensor& parameter : net.parameters) {
     at::Tensor sum =
         parameter.grad().defined() ? parameter.grad().contiguous() : at::zeros_like(parameter).contiguous();
-    collectives.sum(sum.view({-1}));
+    collectives.all_reduce(sum.view({-1}));
     sums.push_back(sum);
   }
   return sums;

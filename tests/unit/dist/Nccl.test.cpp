@@ -38,8 +38,8 @@ TEST_F(Nccl, SumsEqualThoseOfMpi) {
     const at::Tensor host = values<double>(numel, world().rank());
     const at::Tensor there = host.to(device_);
 
-    collectives->start_sum(there, {})->wait();
-    make_collectives(Backend::mpi, world(), at::kCPU)->sum(host);
+    collectives->start_all_reduce(there, {})->wait();
+    make_collectives(Backend::mpi, world(), at::kCPU)->all_reduce(host);
 
     EXPECT_TRUE(at::allclose(there.cpu(), host, 1e-12, 1e-9)) << numel;
   }
@@ -58,8 +58,8 @@ TEST_F(Nccl, SumsInSixteenBitsEqualTheDocumentedSum) {
       if (numel > 5) host[5] = 1e30F;
       const at::Tensor all = host.to(device_), one = all.clone();
 
-      collectives->start_sum(all, {wire, std::nullopt})->wait();
-      collectives->start_sum(one, {wire, 0})->wait();
+      collectives->start_all_reduce(all, {wire, std::nullopt})->wait();
+      collectives->start_all_reduce(one, {wire, 0})->wait();
 
       EXPECT_EQ(test::first_wrong(all.cpu(), {ranks}, value, wire), -1) << numel;
       if (world().rank() > 0) continue;
@@ -82,7 +82,7 @@ TEST_F(Nccl, MovesRowsAndCopies) {
   const at::Tensor other = at::full({4, 2}, world().rank(), at::TensorOptions().dtype(at::kLong).device(device_)).t();
   collectives->broadcast({copy, other}, world().size() - 1);
   const at::Tensor sum = at::full({5}, 1.0, at::TensorOptions().dtype(at::kFloat).device(device_));
-  collectives->start_sum(sum, {Wire::same, 0})->wait();
+  collectives->start_all_reduce(sum, {Wire::same, 0})->wait();
 
   EXPECT_TRUE(at::equal(mine.cpu(), all.narrow(0, before, my_rows)));
   EXPECT_EQ(copy[0].item<double>(), world().size() - 1);
@@ -131,7 +131,7 @@ TEST_F(Nccl, RunsInsideAGraph) {
   {
     at::cuda::CUDAGraph graph;
     graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    collectives->start_sum(flat, {})->wait();
+    collectives->start_all_reduce(flat, {})->wait();
     graph.capture_end();
 
     for (int replay = 0; replay < 3; ++replay) {

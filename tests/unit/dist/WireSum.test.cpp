@@ -87,7 +87,7 @@ TEST_P(WireSums, EqualTheDocumentedSumBitForBitOnAllRanks) {
         const at::Tensor flat = shared ? collectives.allocate_flat(numel, at::kFloat) : values<float>(numel, 0);
         fill(flat, ordinary);
 
-        collectives.start_sum(flat, {wire, std::nullopt})->wait();
+        collectives.start_all_reduce(flat, {wire, std::nullopt})->wait();
 
         EXPECT_EQ(first_wrong(flat, nodes(), ordinary, wire), -1) << numel << " elements, shared " << shared;
         expect_same_bits_everywhere(flat);
@@ -99,7 +99,7 @@ TEST_P(WireSums, OfManyPiecesReachTheirEnds) {
   constexpr std::int64_t kNumel = 1200003, kEnd = 3000, kPiece = 1 << 20;
   const at::Tensor flat = values<float>(kNumel, world().rank());
 
-  collectives.start_sum(flat, {Wire::bf16, std::nullopt})->wait();
+  collectives.start_all_reduce(flat, {Wire::bf16, std::nullopt})->wait();
 
   for (const std::int64_t first : {std::int64_t{0}, kPiece - kEnd, kPiece, kNumel - kEnd})
     EXPECT_EQ(first_wrong(
@@ -116,7 +116,7 @@ TEST_P(WireSums, KeepWhatIsNotFiniteAndRoundWhatIsSmall) {
     const at::Tensor flat = collectives.allocate_flat(5000, at::kFloat);
     fill(flat, extreme);
 
-    collectives.start_sum(flat, {wire, std::nullopt})->wait();
+    collectives.start_all_reduce(flat, {wire, std::nullopt})->wait();
 
     EXPECT_EQ(first_wrong(flat, nodes(), extreme, wire), -1);
     expect_same_bits_everywhere(flat);
@@ -132,8 +132,8 @@ TEST_P(WireSums, GiveTheRootTheSameBits) {
       fill(flat, value);
       fill(copy, value);
 
-      collectives.start_sum(flat, {wire, root})->wait();
-      collectives.start_sum(copy, {wire, std::nullopt})->wait();
+      collectives.start_all_reduce(flat, {wire, root})->wait();
+      collectives.start_all_reduce(copy, {wire, std::nullopt})->wait();
 
       if (world().rank() != root) continue;
       EXPECT_TRUE(flat.equal(copy)) << root;
@@ -149,8 +149,8 @@ TEST_P(WireSums, AreWhatTensorsOfBfloat16GetBitForBit) {
         const at::Tensor flat = shared ? collectives.allocate_flat(numel, at::kBFloat16) : wide.to(at::kBFloat16);
         flat.copy_(wide);
 
-        collectives.start_sum(flat, {Wire::same, root})->wait();
-        collectives.start_sum(wide, {Wire::bf16, std::nullopt})->wait();
+        collectives.start_all_reduce(flat, {Wire::same, root})->wait();
+        collectives.start_all_reduce(wide, {Wire::bf16, std::nullopt})->wait();
 
         if (root.value_or(world().rank()) != world().rank()) continue;
         EXPECT_TRUE(flat.to(at::kFloat).equal(wide)) << numel << " elements, shared " << shared;
@@ -161,8 +161,8 @@ TEST_P(WireSums, OfSmallTensorsOfBfloat16AreTheSame) {
   MpiCollectives collectives(world(), node());
   const at::Tensor small = values<float>(99, world().rank()).to(at::kBFloat16), queued = small.clone();
 
-  collectives.sum(small);
-  collectives.start_sum(queued, {})->wait();
+  collectives.all_reduce(small);
+  collectives.start_all_reduce(queued, {})->wait();
 
   EXPECT_TRUE(small.equal(queued));
 }
@@ -177,7 +177,7 @@ TEST_P(WireSums, MayBeUnderWayTogether) {
   for (int s = 0; s < kSums; ++s) {
     const at::Tensor part = flat.narrow(0, s * 2003, 2003);
     fill(part, [&](int rank, std::int64_t i) { return ordinary(rank, i + s); });
-    works.push_back(collectives.start_sum(part, {wire_of(s), std::nullopt}));
+    works.push_back(collectives.start_all_reduce(part, {wire_of(s), std::nullopt}));
   }
   for (const auto& work : works)
     work->wait();
@@ -199,7 +199,7 @@ TEST(WireSum, OverflowOfFp16IsSeenByAllRanks) {
   flat[7] = world().rank() == 0 ? 1e5F : 1.0F;
   flat[8] = world().rank() == 0 ? Limits::quiet_NaN() : 1.0F;
 
-  collectives->start_sum(flat, {Wire::fp16, std::nullopt})->wait();
+  collectives->start_all_reduce(flat, {Wire::fp16, std::nullopt})->wait();
 
   EXPECT_NEAR(flat[6].item<float>(), 30000, 16);
   EXPECT_EQ(flat[7].item<float>(), Limits::infinity());
@@ -212,7 +212,7 @@ TEST(WireSum, IsTheSameWithOneRankAsWithoutMpi) {
     const at::Tensor flat = values<float>(1001, 0);
     fill(flat, extreme);
 
-    null->start_sum(flat, {wire, std::nullopt})->wait();
+    null->start_all_reduce(flat, {wire, std::nullopt})->wait();
 
     const auto mine = [](int, std::int64_t i) { return extreme(world().rank(), i); };
     EXPECT_EQ(first_wrong(flat, {{0}}, mine, wire), -1);
@@ -223,8 +223,8 @@ TEST(WireSum, CountsHalfTheBytes) {
   const auto collectives = make_collectives(Backend::mpi, world(), at::kCPU);
   const double n = world().size();
 
-  collectives->start_sum(values<float>(1000, 0), {Wire::bf16, std::nullopt})->wait();
-  collectives->start_sum(values<float>(3000, 0), {Wire::fp16, 0})->wait();
+  collectives->start_all_reduce(values<float>(1000, 0), {Wire::bf16, std::nullopt})->wait();
+  collectives->start_all_reduce(values<float>(3000, 0), {Wire::fp16, 0})->wait();
 
   const auto totals = collectives->totals();
   EXPECT_EQ(totals.at("all_reduce").payload_bytes, 2000);
@@ -236,9 +236,9 @@ TEST(WireSum, CountsHalfTheBytes) {
 TEST(WireSum, RefusesFloat64AndOtherWords) {
   const auto collectives = make_collectives(Backend::mpi, world(), at::kCPU);
 
-  EXPECT_THROW(collectives->start_sum(values<double>(4, 0), {Wire::bf16, std::nullopt}), std::invalid_argument);
+  EXPECT_THROW(collectives->start_all_reduce(values<double>(4, 0), {Wire::bf16, std::nullopt}), std::invalid_argument);
   const at::Tensor narrow = values<float>(4, 0).to(at::kBFloat16);
-  EXPECT_THROW(collectives->start_sum(narrow, {Wire::fp16, std::nullopt}), std::invalid_argument);
+  EXPECT_THROW(collectives->start_all_reduce(narrow, {Wire::fp16, std::nullopt}), std::invalid_argument);
   EXPECT_EQ(wire_from("same"), Wire::same);
   EXPECT_EQ(wire_from("bf16"), Wire::bf16);
   EXPECT_EQ(wire_from("fp16"), Wire::fp16);

@@ -1,4 +1,4 @@
-#include "dist/NodeSum.hpp"
+#include "dist/NodeAllReduce.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "base/Log.hpp"
 #include "comm/Native.hpp"
-#include "dist/RankOrderSum.hpp"
+#include "dist/RankOrderReduce.hpp"
 
 namespace multicard {
 
@@ -16,7 +16,7 @@ constexpr std::size_t kStageBytes = std::size_t{4} << 20;
 /// Slices meet on cache lines, whatever the element type.
 constexpr std::size_t kSliceElements = 32;
 
-void all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
+void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
   const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
   const std::size_t width = c10::elementSize(type), most = kMaxTransferBytes / width;
   for (std::size_t first = 0; first < count; first += most)
@@ -29,7 +29,7 @@ std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t 
   return node.size() > 1 ? NodeChannel::create(node, bytes, patience) : nullptr;
 }
 
-Announcement announce(const SumOperand& operand, std::size_t place) {
+Announcement announce(const ReduceOperand& operand, std::size_t place) {
   const auto root = static_cast<std::uint64_t>(operand.options.root.value_or(-1) + 1);
   const auto wire = static_cast<std::uint64_t>(operand.options.wire), type = static_cast<std::uint64_t>(operand.type);
   return {root << 16 | wire << 8 | type, operand.count, place};
@@ -37,7 +37,7 @@ Announcement announce(const SumOperand& operand, std::size_t place) {
 
 }  // namespace
 
-NodeSum::NodeSum(const Communicator& all, const Communicator& node)
+NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
     : node_(node),
       channel_(open_channel(node, kStageBytes, Patience::sleep)),
       across_(Communicator::null()),
@@ -55,22 +55,22 @@ NodeSum::NodeSum(const Communicator& all, const Communicator& node)
   wire_sum_ = WireSum(across_);
 }
 
-void NodeSum::give_up() {
+void NodeAllReduce::give_up() {
   if (channel_) channel_->give_up();
 }
 
-void NodeSum::sum(const SumOperand& operand) {
+void NodeAllReduce::all_reduce(const ReduceOperand& operand) {
   const std::size_t width = c10::elementSize(operand.type);
   // Between nodes the pieces must agree, and one node may share memory where another does not.
   const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
   for (std::size_t first = 0; first < operand.count; first += most)
-    sum_piece(operand, first, std::min(most, operand.count - first));
+    reduce_piece(operand, first, std::min(most, operand.count - first));
 }
 
-void NodeSum::sum_piece(const SumOperand& operand, std::size_t first, std::size_t count) {
+void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count) {
   const std::size_t width = c10::elementSize(operand.type);
   std::byte* mine = operand.data + first * width;
-  if (!channel_) return sum_arrays({mine}, count, operand);
+  if (!channel_) return reduce_arrays({mine}, count, operand);
   const bool staged = !operand.memory;
   const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
   std::vector<std::byte*> arrays;
@@ -78,12 +78,13 @@ void NodeSum::sum_piece(const SumOperand& operand, std::size_t first, std::size_
     arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
   channel_->meet(announce(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
-  sum_arrays(arrays, count, operand);
+  reduce_arrays(arrays, count, operand);
   channel_->meet();
   if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
 }
 
-void NodeSum::sum_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const SumOperand& operand) {
+void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count,
+                                  const ReduceOperand& operand) {
   const auto slice = static_cast<std::size_t>(node_.rank()), slices = static_cast<std::size_t>(num_slices_);
   if (slice >= slices) return;
   const auto bound = [&](std::size_t s) {
@@ -92,21 +93,21 @@ void NodeSum::sum_arrays(const std::vector<std::byte*>& arrays, std::size_t coun
   const std::size_t begin = bound(slice), end = bound(slice + 1);
   const std::vector<std::byte*> to = targets(arrays, operand.options.root);
   const Wire wire = operand.options.wire;
-  if (num_nodes_ == 1) return sum_in_rank_order(arrays, to, begin, end, operand.type, wire);
+  if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, wire);
   std::byte* mine = arrays[slice];
   const std::array<std::byte*, 1> here{mine};
-  sum_in_rank_order(arrays, here, begin, end, operand.type, wire);
+  reduce_in_rank_order(arrays, here, begin, end, operand.type, wire);
   std::byte* start = mine + begin * c10::elementSize(operand.type);
   if (operand.type == at::kBFloat16)  // MPI has no such type
-    wire_sum_.sum(reinterpret_cast<std::uint16_t*>(start), end - begin, Wire::bf16);
+    wire_sum_.all_reduce(reinterpret_cast<std::uint16_t*>(start), end - begin, Wire::bf16);
   else if (wire == Wire::same)
-    all_reduce(start, end - begin, operand.type, across_);
+    mpi_all_reduce(start, end - begin, operand.type, across_);
   else
-    wire_sum_.sum(reinterpret_cast<float*>(start), end - begin, wire);
-  sum_in_rank_order(here, to, begin, end, operand.type);
+    wire_sum_.all_reduce(reinterpret_cast<float*>(start), end - begin, wire);
+  reduce_in_rank_order(here, to, begin, end, operand.type);
 }
 
-std::vector<std::byte*> NodeSum::targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const {
+std::vector<std::byte*> NodeAllReduce::targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const {
   if (!root) return arrays;
   std::vector<std::byte*> only;
   for (std::size_t r = 0; r < arrays.size(); ++r)
@@ -114,15 +115,15 @@ std::vector<std::byte*> NodeSum::targets(const std::vector<std::byte*>& arrays, 
   return only;
 }
 
-QuickSum::QuickSum(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
+SmallAllReduce::SmallAllReduce(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
   // With several nodes MPI knows the way.
   if (all.allreduce(node.size(), ReduceOp::min) == all.size())
     channel_ = open_channel(node, 2 * kMaxBytes, Patience::spin);
 }
 
-void QuickSum::sum(std::byte* data, std::size_t count, at::ScalarType type) {
+void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarType type) {
   if (count == 0) return;
-  if (!channel_) return all_reduce(data, count, type, all_);
+  if (!channel_) return mpi_all_reduce(data, count, type, all_);
   // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
   const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);
   std::vector<std::byte*> arrays;
@@ -131,7 +132,7 @@ void QuickSum::sum(std::byte* data, std::size_t count, at::ScalarType type) {
   std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);
   channel_->meet({static_cast<std::uint64_t>(type), count, turn_});
   const std::array<std::byte*, 1> here{data};
-  sum_in_rank_order(arrays, here, 0, count, type);
+  reduce_in_rank_order(arrays, here, 0, count, type);
 }
 
 }  // namespace multicard

@@ -16,26 +16,26 @@
 namespace multicard {
 
 /// Memory of this rank to be summed, and where the other ranks of the node have theirs, if this rank can see it.
-struct SumOperand {
+struct ReduceOperand {
   std::byte* data = nullptr;
   std::size_t count = 0;  ///< elements
   at::ScalarType type = at::kFloat;
   std::shared_ptr<SharedMemory> memory;  ///< that holds the data, or null
   std::size_t memory_number = 0;         ///< of the memory, equal on all ranks
-  SumOptions options;
+  ReduceOptions options;
 };
 
 /// Sums large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the result to
 /// all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if so wished.
 /// Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
-class NodeSum {
+class NodeAllReduce {
  public:
   /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
   /// shared memory.
-  NodeSum(const Communicator& all, const Communicator& node);
+  NodeAllReduce(const Communicator& all, const Communicator& node);
 
   /// Collective over all. In place.
-  void sum(const SumOperand& operand);
+  void all_reduce(const ReduceOperand& operand);
 
   /// The ranks that share memory.
   const Communicator& node() const { return node_; }
@@ -43,8 +43,8 @@ class NodeSum {
   void give_up();
 
  private:
-  void sum_piece(const SumOperand& operand, std::size_t first, std::size_t count);
-  void sum_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const SumOperand& operand);
+  void reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);
+  void reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const ReduceOperand& operand);
   std::vector<std::byte*> targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const;
 
   Communicator node_;
@@ -57,16 +57,16 @@ class NodeSum {
 };
 
 /// Sums small arrays with little latency, on the calling thread: every rank reads all ranks' values.
-class QuickSum {
+class SmallAllReduce {
  public:
-  /// Larger arrays than this are NodeSum's.
+  /// Larger arrays than this are NodeAllReduce's.
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 
   /// Collective.
-  QuickSum(const Communicator& all, const Communicator& node);
+  SmallAllReduce(const Communicator& all, const Communicator& node);
 
   /// Collective over all. In place; count elements of at most kMaxBytes together. \param type float32 or float64
-  void sum(std::byte* data, std::size_t count, at::ScalarType type);
+  void all_reduce(std::byte* data, std::size_t count, at::ScalarType type);
 
  private:
   Communicator all_;

@@ -1,4 +1,4 @@
-#include "dist/RankOrderSum.hpp"
+#include "dist/RankOrderReduce.hpp"
 
 #include <algorithm>
 #include <array>
@@ -91,8 +91,8 @@ void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const>
 
 }  // namespace
 
-void sum_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
-                       std::size_t end, at::ScalarType type, Wire wire) {
+void reduce_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
+                          std::size_t end, at::ScalarType type, Wire wire) {
   if (wire != Wire::same)
     sum_blocks<float>(sources, targets, begin, end, Rounded(wire));
   else if (type == at::kDouble)
