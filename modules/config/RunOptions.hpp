@@ -78,7 +78,7 @@ struct ParallelOptions {
   std::optional<double> bucket_mb;      ///< size of a gradient bucket in MB (1e6 bytes); none: chosen by the program
   bool overlap = true;                  ///< reduce gradients while backward goes on
   bool sync_batch_norm = false;         ///< BatchNorm statistics over all ranks
-  std::string gradient_dtype = "same";  ///< what gradients travel in: same | bf16 | fp16
+  std::string gradient_dtype = "same";  ///< communication dtype of gradients: same | bf16 | fp16
   bool share_gpu = false;               ///< let several ranks use one GPU
 };
 

@@ -73,7 +73,7 @@ ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {
 }
 
 std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
-  check_all_reduce(flat, at::kCPU, options.wire, "start_all_reduce");
+  check_all_reduce(flat, at::kCPU, options.comm_dtype, "start_all_reduce");
   ReduceOperand todo = operand(flat);
   todo.options = options;
   // The tensor comes along to stay alive.
@@ -81,11 +81,12 @@ std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, c
     const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
     large_.all_reduce(todo);
   });
-  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options), all_reduce_bytes(flat, options.wire));
+  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options),
+                                    all_reduce_bytes(flat, options.comm_dtype));
 }
 
 std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& flat) {
-  check_all_reduce(flat, at::kCPU, Wire::same, "all_reduce");
+  check_all_reduce(flat, at::kCPU, CommDtype::same, "all_reduce");
   if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
     return start_all_reduce(flat, {});
   const TimePoint start = SteadyClock::now();
@@ -94,7 +95,7 @@ std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& f
     small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, Wire::same), seconds, seconds);
+  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), seconds, seconds);
   return std::make_unique<DoneWork>();
 }
 

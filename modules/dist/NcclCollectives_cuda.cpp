@@ -15,7 +15,7 @@
 #include "dist/Ledger.hpp"
 #include "dist/NcclCollectives.hpp"
 #include "dist/NcclComm.hpp"
-#include "dist/NcclWireSum.hpp"
+#include "dist/NcclCommDtypeAllReduce.hpp"
 #include "dist/TensorChecks.hpp"
 
 namespace multicard {
@@ -105,7 +105,7 @@ class NcclCollectives : public TensorCollectives {
       : communicator_(communicator.duplicate()),
         device_(device),
         nccl_(communicator_),
-        wire_sum_(nccl_, communicator_.rank(), communicator_.size()),
+        comm_dtype_all_reduce_(nccl_, communicator_.rank(), communicator_.size()),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
         account_(device, communicator.size()),
         monitor_(device, [this] { nccl_.check_background(); }) {
@@ -125,22 +125,23 @@ class NcclCollectives : public TensorCollectives {
   }
 
   std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override {
-    check_all_reduce(flat, device_, options.wire, "start_all_reduce");
+    check_all_reduce(flat, device_, options.comm_dtype, "start_all_reduce");
     const char* operation = options.root ? "reduce" : "all-reduce";
-    return enqueue(kind_of(options), operation, {flat}, all_reduce_bytes(flat, options.wire), [&](cudaStream_t stream) {
-      if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
-        wire_sum_.all_reduce(flat, {Wire::bf16, options.root}, stream);
-      else if (options.wire != Wire::same)
-        wire_sum_.all_reduce(flat, options, stream);
-      else if (options.root)
-        nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                               *options.root, nccl_.handle(), stream),
-                    operation);
-      else
-        nccl_.check(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                                  nccl_.handle(), stream),
-                    operation);
-    });
+    return enqueue(kind_of(options), operation, {flat}, all_reduce_bytes(flat, options.comm_dtype),
+                   [&](cudaStream_t stream) {
+                     if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
+                       comm_dtype_all_reduce_.all_reduce(flat, {CommDtype::bf16, options.root}, stream);
+                     else if (options.comm_dtype != CommDtype::same)
+                       comm_dtype_all_reduce_.all_reduce(flat, options, stream);
+                     else if (options.root)
+                       nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat),
+                                              ncclSum, *options.root, nccl_.handle(), stream),
+                                   operation);
+                     else
+                       nccl_.check(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat),
+                                                 ncclSum, nccl_.handle(), stream),
+                                   operation);
+                   });
   }
 
   std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override { return start_all_reduce(flat, {}); }
@@ -218,7 +219,7 @@ class NcclCollectives : public TensorCollectives {
   Communicator communicator_;
   at::Device device_;
   NcclComm nccl_;
-  NcclWireSum wire_sum_;
+  NcclCommDtypeAllReduce comm_dtype_all_reduce_;
   c10::cuda::CUDAStream stream_;
   DeviceAccount account_;
   DeviceMonitor monitor_;

@@ -31,8 +31,9 @@ std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t 
 
 Announcement announce(const ReduceOperand& operand, std::size_t place) {
   const auto root = static_cast<std::uint64_t>(operand.options.root.value_or(-1) + 1);
-  const auto wire = static_cast<std::uint64_t>(operand.options.wire), type = static_cast<std::uint64_t>(operand.type);
-  return {root << 16 | wire << 8 | type, operand.count, place};
+  const auto comm_dtype = static_cast<std::uint64_t>(operand.options.comm_dtype),
+             type = static_cast<std::uint64_t>(operand.type);
+  return {root << 16 | comm_dtype << 8 | type, operand.count, place};
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
     : node_(node),
       channel_(open_channel(node, kStageBytes, Patience::sleep)),
       across_(Communicator::null()),
-      wire_sum_(across_) {
+      comm_dtype_all_reduce_(across_) {
   const bool works = channel_ || node.size() == 1;
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
     log_warning("the ranks of a node found no shared memory to meet in (is /dev/shm full?): sums go through MPI");
@@ -52,7 +53,7 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
   node_ranks_ = node_.allgather(all.rank());
   across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front());
-  wire_sum_ = WireSum(across_);
+  comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
 }
 
 void NodeAllReduce::give_up() {
@@ -92,18 +93,18 @@ void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::si
   };
   const std::size_t begin = bound(slice), end = bound(slice + 1);
   const std::vector<std::byte*> to = targets(arrays, operand.options.root);
-  const Wire wire = operand.options.wire;
-  if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, wire);
+  const CommDtype comm_dtype = operand.options.comm_dtype;
+  if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, comm_dtype);
   std::byte* mine = arrays[slice];
   const std::array<std::byte*, 1> here{mine};
-  reduce_in_rank_order(arrays, here, begin, end, operand.type, wire);
+  reduce_in_rank_order(arrays, here, begin, end, operand.type, comm_dtype);
   std::byte* start = mine + begin * c10::elementSize(operand.type);
   if (operand.type == at::kBFloat16)  // MPI has no such type
-    wire_sum_.all_reduce(reinterpret_cast<std::uint16_t*>(start), end - begin, Wire::bf16);
-  else if (wire == Wire::same)
+    comm_dtype_all_reduce_.all_reduce(reinterpret_cast<std::uint16_t*>(start), end - begin, CommDtype::bf16);
+  else if (comm_dtype == CommDtype::same)
     mpi_all_reduce(start, end - begin, operand.type, across_);
   else
-    wire_sum_.all_reduce(reinterpret_cast<float*>(start), end - begin, wire);
+    comm_dtype_all_reduce_.all_reduce(reinterpret_cast<float*>(start), end - begin, comm_dtype);
   reduce_in_rank_order(here, to, begin, end, operand.type);
 }
 

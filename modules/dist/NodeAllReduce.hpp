@@ -9,9 +9,9 @@
 #include <c10/core/ScalarType.h>
 
 #include "comm/Communicator.hpp"
+#include "dist/CommDtypeAllReduce.hpp"
 #include "dist/NodeChannel.hpp"
 #include "dist/SharedMemory.hpp"
-#include "dist/WireSum.hpp"
 
 namespace multicard {
 
@@ -53,7 +53,7 @@ class NodeAllReduce {
   int num_slices_ = 1;           ///< the ranks of the smallest node
   std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
   Communicator across_;          ///< the ranks of other nodes that have this rank's slice, in the order of nodes
-  WireSum wire_sum_;             ///< over across_
+  CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
 };
 
 /// Sums small arrays with little latency, on the calling thread: every rank reads all ranks' values.

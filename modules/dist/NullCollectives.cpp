@@ -3,8 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include "dist/CommDtypeCodec.hpp"
 #include "dist/TensorChecks.hpp"
-#include "dist/WireCodec.hpp"
 
 namespace multicard {
 
@@ -13,18 +13,18 @@ at::Tensor NullCollectives::allocate_flat(std::int64_t numel, at::ScalarType typ
 }
 
 std::unique_ptr<Work> NullCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
-  check_all_reduce(flat, device_, options.wire, "start_all_reduce");
-  if (options.wire != Wire::same) {
+  check_all_reduce(flat, device_, options.comm_dtype, "start_all_reduce");
+  if (options.comm_dtype != CommDtype::same) {
     const at::NoGradGuard no_grad;
-    flat.copy_(flat.to(type_of(options.wire)));
+    flat.copy_(flat.to(type_of(options.comm_dtype)));
   }
-  ledger_.add(kind_of(options), all_reduce_bytes(flat, options.wire), 0, 0);
+  ledger_.add(kind_of(options), all_reduce_bytes(flat, options.comm_dtype), 0, 0);
   return std::make_unique<DoneWork>();
 }
 
 std::unique_ptr<Work> NullCollectives::start_small_all_reduce(const at::Tensor& flat) {
-  check_all_reduce(flat, device_, Wire::same, "all_reduce");
-  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, Wire::same), 0, 0);
+  check_all_reduce(flat, device_, CommDtype::same, "all_reduce");
+  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), 0, 0);
   return std::make_unique<DoneWork>();
 }
 

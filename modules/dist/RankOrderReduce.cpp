@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
 
 namespace multicard {
 
@@ -34,11 +34,11 @@ struct Exact {
   const T* finished(const T* sum, std::size_t) { return sum; }
 };
 
-/// Values and sum as they are after travelling in 16 bits.
+/// Values and sum rounded to a 16-bit communication dtype.
 class Rounded {
  public:
   using Sum = float;
-  explicit Rounded(Wire wire) : codec_(codec_of(wire)) {}
+  explicit Rounded(CommDtype comm_dtype) : codec_(codec_of(comm_dtype)) {}
   void set(float* sum, const float* values, std::size_t count) { codec_.round(values, sum, count); }
   void add_to(float* sum, const float* values, std::size_t count) {
     codec_.round(values, rounded_.data(), count);
@@ -50,7 +50,7 @@ class Rounded {
   }
 
  private:
-  WireCodec codec_;
+  CommDtypeCodec codec_;
   alignas(64) std::array<float, kBlock<float>> rounded_;
 };
 
@@ -69,7 +69,7 @@ class Widened {
   }
 
  private:
-  WireCodec codec_ = codec_of(Wire::bf16);
+  CommDtypeCodec codec_ = codec_of(CommDtype::bf16);
   alignas(64) std::array<float, kBlock<std::uint16_t>> wide_;
   alignas(64) std::array<std::uint16_t, kBlock<std::uint16_t>> words_;
 };
@@ -92,9 +92,9 @@ void sum_blocks(std::span<std::byte* const> sources, std::span<std::byte* const>
 }  // namespace
 
 void reduce_in_rank_order(std::span<std::byte* const> sources, std::span<std::byte* const> targets, std::size_t begin,
-                          std::size_t end, at::ScalarType type, Wire wire) {
-  if (wire != Wire::same)
-    sum_blocks<float>(sources, targets, begin, end, Rounded(wire));
+                          std::size_t end, at::ScalarType type, CommDtype comm_dtype) {
+  if (comm_dtype != CommDtype::same)
+    sum_blocks<float>(sources, targets, begin, end, Rounded(comm_dtype));
   else if (type == at::kDouble)
     sum_blocks<double>(sources, targets, begin, end, Exact<double>());
   else if (type == at::kBFloat16)

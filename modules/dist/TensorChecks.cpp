@@ -19,12 +19,12 @@ void demand_device(const at::Tensor& tensor, at::Device device, const char* oper
 
 }  // namespace
 
-void check_all_reduce(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
+void check_all_reduce(const at::Tensor& flat, at::Device device, CommDtype comm_dtype, const char* operation) {
   demand(flat.defined() && flat.is_contiguous() && flat.dim() == 1, operation, "a contiguous 1-D tensor");
   demand_device(flat, device, operation);
   const at::ScalarType type = flat.scalar_type();
   demand(type == at::kFloat || type == at::kDouble || type == at::kBFloat16, operation, "float32, float64 or bfloat16");
-  demand(wire == Wire::same || type == at::kFloat, operation, "float32 to travel in 16 bits");
+  demand(comm_dtype == CommDtype::same || type == at::kFloat, operation, "float32 with a 16-bit communication dtype");
 }
 
 void check_dense(const at::Tensor& tensor, at::Device device, const char* operation) {
@@ -57,8 +57,8 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return static_cast<std::int64_t>(bytes);
 }
 
-std::int64_t all_reduce_bytes(const at::Tensor& flat, Wire wire) {
-  const std::size_t width = wire == Wire::same ? flat.element_size() : 2;
+std::int64_t all_reduce_bytes(const at::Tensor& flat, CommDtype comm_dtype) {
+  const std::size_t width = comm_dtype == CommDtype::same ? flat.element_size() : 2;
   return flat.numel() * static_cast<std::int64_t>(width);
 }
 

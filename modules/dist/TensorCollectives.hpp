@@ -34,11 +34,11 @@ class DoneWork final : public Work {
 /// parallel.backend
 enum class Backend { automatic, mpi, nccl };
 
-/// parallel.gradient_dtype: what the values of a sum travel in.
-enum class Wire { same, bf16, fp16 };
+/// parallel.gradient_dtype: the communication dtype of an all-reduce.
+enum class CommDtype { same, bf16, fp16 };
 
 struct ReduceOptions {
-  Wire wire = Wire::same;
+  CommDtype comm_dtype = CommDtype::same;
   std::optional<int> root;  ///< the one rank that gets the sum; by default all
 };
 
@@ -47,13 +47,13 @@ struct ReduceOptions {
 /// tensors, are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the
 /// job's time-out (comm/Watchdog.hpp).
 ///
-/// A sum whose Wire is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to nearest even;
-/// they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that as float32. So
-/// it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and round what
-/// they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks, and the total
-/// is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN stays NaN: a
-/// check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like float32 ones
-/// whose Wire is bf16, and have no Wire but same.
+/// An all-reduce whose CommDtype is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to
+/// nearest even; they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that
+/// as float32. So it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and
+/// round what they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks,
+/// and the total is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN
+/// stays NaN: a check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like
+/// float32 ones whose CommDtype is bf16, and allow no CommDtype but same.
 class TensorCollectives {
  public:
   virtual ~TensorCollectives() = default;
@@ -102,7 +102,7 @@ std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Commu
 Backend backend_from(const std::string& word);
 
 /// The word of a deck: same | bf16 | fp16. Throws UsageError for another.
-Wire wire_from(const std::string& word);
+CommDtype comm_dtype_from(const std::string& word);
 
 /// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
 /// the device of the collectives travel as one.

@@ -157,8 +157,8 @@ TEST(Reduce, GivesTheRootTheSum) {
     const at::Tensor flat = collectives->allocate_flat(70001, at::kFloat), loose = values<float>(70001, world().rank());
     fill<float>(flat, world().rank(), root);
 
-    collectives->start_all_reduce(flat, {Wire::same, root})->wait();
-    collectives->start_all_reduce(loose, {Wire::same, root})->wait();
+    collectives->start_all_reduce(flat, {CommDtype::same, root})->wait();
+    collectives->start_all_reduce(loose, {CommDtype::same, root})->wait();
 
     if (world().rank() != root) continue;
     EXPECT_EQ(first_wrong<float>(flat, world().size(), root), -1);
@@ -289,7 +289,7 @@ TEST(NullCollectives, EqualMpiOnOneRank) {
     const at::Tensor rows = at::empty({2, 3}, at::kLong);
 
     collectives->start_all_reduce(flat, {})->wait();
-    collectives->start_all_reduce(flat, {Wire::same, 0})->wait();
+    collectives->start_all_reduce(flat, {CommDtype::same, 0})->wait();
     collectives->broadcast({flat}, 0);
     collectives->scatter_rows(at::arange(6).view({2, 3}), rows, {2}, 0);
 

@@ -1,4 +1,4 @@
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -25,11 +25,11 @@ bool same(float a, float b) {
   return std::isnan(b) ? std::isnan(a) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
 
-class WireCodecs : public testing::TestWithParam<Wire> {};
+class CommDtypeCodecs : public testing::TestWithParam<CommDtype> {};
 
-TEST_P(WireCodecs, RoundAsTorchDoes) {
+TEST_P(CommDtypeCodecs, RoundAsTorchDoes) {
   const std::vector<float> values = probes();
-  for (const WireCodec codec : {codec_of(GetParam()), portable_codec_of(GetParam())}) {
+  for (const CommDtypeCodec codec : {codec_of(GetParam()), portable_codec_of(GetParam())}) {
     std::vector<std::uint16_t> words(values.size());
     std::vector<float> back(values.size());
 
@@ -46,8 +46,8 @@ TEST_P(WireCodecs, RoundAsTorchDoes) {
   }
 }
 
-TEST_P(WireCodecs, KeepToTheirArraysWhateverTheLength) {
-  for (const WireCodec codec : {codec_of(GetParam()), portable_codec_of(GetParam())})
+TEST_P(CommDtypeCodecs, KeepToTheirArraysWhateverTheLength) {
+  for (const CommDtypeCodec codec : {codec_of(GetParam()), portable_codec_of(GetParam())})
     for (std::size_t count = 0; count < 40; ++count) {
       std::vector<float> values(count + 1, 1.5F), back(count + 1, -1);
       std::vector<std::uint16_t> words(count + 1, 7);
@@ -66,7 +66,7 @@ TEST_P(WireCodecs, KeepToTheirArraysWhateverTheLength) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, WireCodecs, testing::Values(Wire::bf16, Wire::fp16));
+INSTANTIATE_TEST_SUITE_P(Types, CommDtypeCodecs, testing::Values(CommDtype::bf16, CommDtype::fp16));
 
 }  // namespace
 }  // namespace multicard

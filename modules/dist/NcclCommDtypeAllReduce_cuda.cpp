@@ -3,8 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "dist/NcclWireSum.hpp"
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
+#include "dist/NcclCommDtypeAllReduce.hpp"
 
 namespace multicard {
 
@@ -34,12 +34,12 @@ void add_in_rank_order(const at::Tensor& parts, at::Tensor rounded) {
 
 }  // namespace
 
-void NcclWireSum::all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream) {
+void NcclCommDtypeAllReduce::all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream) {
   const at::NoGradGuard no_grad;
   if (flat.numel() == 0) return;
   // Rows of equal length, as the gathering wants them; what the last one has too much is never looked at.
   const std::int64_t length = (flat.numel() + num_ranks_ - 1) / num_ranks_;
-  const at::Tensor words = at::empty({num_ranks_, length}, flat.options().dtype(type_of(options.wire)));
+  const at::Tensor words = at::empty({num_ranks_, length}, flat.options().dtype(type_of(options.comm_dtype)));
   const at::Tensor used = words.view({-1}).narrow(0, 0, flat.numel());
   used.copy_(flat);
   const at::Tensor parts = exchange_rows(words, stream);
@@ -48,7 +48,7 @@ void NcclWireSum::all_reduce(const at::Tensor& flat, const ReduceOptions& option
   flat.copy_(used);
 }
 
-at::Tensor NcclWireSum::exchange_rows(const at::Tensor& words, cudaStream_t stream) {
+at::Tensor NcclCommDtypeAllReduce::exchange_rows(const at::Tensor& words, cudaStream_t stream) {
   at::Tensor parts = at::empty_like(words);
   ncclGroupStart();
   for (int r = 0; r < num_ranks_; ++r) {
@@ -59,7 +59,7 @@ at::Tensor NcclWireSum::exchange_rows(const at::Tensor& words, cudaStream_t stre
   return parts;
 }
 
-void NcclWireSum::gather_rows(const at::Tensor& words, std::optional<int> root, cudaStream_t stream) {
+void NcclCommDtypeAllReduce::gather_rows(const at::Tensor& words, std::optional<int> root, cudaStream_t stream) {
   constexpr const char* kCall = "gathering of sums in 16 bits";
   const std::size_t length = row_length(words);
   if (!root) {

@@ -1,4 +1,4 @@
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
 
 #include <bit>
 
@@ -105,16 +105,16 @@ constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 }  // namespace
 
-WireCodec codec_of(Wire wire) {
+CommDtypeCodec codec_of(CommDtype comm_dtype) {
   static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
-  if (!fast) return portable_codec_of(wire);
-  return wire == Wire::bf16 ? WireCodec{pack_bf16_avx2, unpack_bf16_avx2, round_bf16_avx2}
-                            : WireCodec{pack_fp16_f16c, unpack_fp16_f16c, round_fp16_f16c};
+  if (!fast) return portable_codec_of(comm_dtype);
+  return comm_dtype == CommDtype::bf16 ? CommDtypeCodec{pack_bf16_avx2, unpack_bf16_avx2, round_bf16_avx2}
+                                       : CommDtypeCodec{pack_fp16_f16c, unpack_fp16_f16c, round_fp16_f16c};
 }
 
-WireCodec portable_codec_of(Wire wire) {
-  return wire == Wire::bf16 ? WireCodec{pack_bf16, unpack_bf16, round_bf16}
-                            : WireCodec{pack_fp16, unpack_fp16, round_fp16};
+CommDtypeCodec portable_codec_of(CommDtype comm_dtype) {
+  return comm_dtype == CommDtype::bf16 ? CommDtypeCodec{pack_bf16, unpack_bf16, round_bf16}
+                                       : CommDtypeCodec{pack_fp16, unpack_fp16, round_fp16};
 }
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Sums over MPI whose values travel in 16 bits; for modules/dist only.
+/// \file All-reduce over MPI with a 16-bit communication dtype; for modules/dist only.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace multicard {
 
 /// Every rank gets one part of all ranks' values, adds it in float32 in rank order and gives the rounded sum to all:
 /// the bytes of an MPI_Allreduce of half the width, whose own additions would round after every rank.
-class WireSum {
+class CommDtypeAllReduce {
  public:
-  explicit WireSum(const Communicator& communicator) : communicator_(communicator) {}
+  explicit CommDtypeAllReduce(const Communicator& communicator) : communicator_(communicator) {}
 
-  /// Collective. In place; the result is representable in the wire's type. \param wire not same
-  void all_reduce(float* values, std::size_t count, Wire wire);
-  /// The same for values that have the wire's type.
-  void all_reduce(std::uint16_t* words, std::size_t count, Wire wire);
+  /// Collective. In place; the result is representable in that type. \param comm_dtype not same
+  void all_reduce(float* values, std::size_t count, CommDtype comm_dtype);
+  /// The same for values that already have that type.
+  void all_reduce(std::uint16_t* words, std::size_t count, CommDtype comm_dtype);
 
  private:
   Communicator communicator_;

@@ -1,7 +1,7 @@
-#include "dist/WireSum.hpp"
+#include "dist/CommDtypeAllReduce.hpp"
 
 #include "comm/Native.hpp"
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
 
 namespace multicard {
 
@@ -31,16 +31,16 @@ Parts repeated(int count, std::size_t num_parts) {
 
 }  // namespace
 
-void WireSum::all_reduce(float* values, std::size_t count, Wire wire) {
-  const WireCodec codec = codec_of(wire);
+void CommDtypeAllReduce::all_reduce(float* values, std::size_t count, CommDtype comm_dtype) {
+  const CommDtypeCodec codec = codec_of(comm_dtype);
   words_.resize(count);
   codec.pack(values, words_.data(), count);
-  all_reduce(words_.data(), count, wire);
+  all_reduce(words_.data(), count, comm_dtype);
   codec.unpack(words_.data(), values, count);
 }
 
-void WireSum::all_reduce(std::uint16_t* words, std::size_t count, Wire wire) {
-  const WireCodec codec = codec_of(wire);
+void CommDtypeAllReduce::all_reduce(std::uint16_t* words, std::size_t count, CommDtype comm_dtype) {
+  const CommDtypeCodec codec = codec_of(comm_dtype);
   const auto num_ranks = static_cast<std::size_t>(communicator_.size());
   const auto me = static_cast<std::size_t>(communicator_.rank());
   const Parts parts = equal_parts(count, num_ranks), incoming = repeated(parts.counts[me], num_ranks);

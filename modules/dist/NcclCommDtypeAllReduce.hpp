@@ -1,5 +1,5 @@
 #pragma once
-/// \file Sums over NCCL whose values travel in 16 bits; for the CUDA sources of modules/dist only.
+/// \file All-reduce over NCCL with a 16-bit communication dtype; for the CUDA sources of modules/dist only.
 
 #include <cuda_runtime_api.h>
 
@@ -10,11 +10,11 @@ namespace multicard {
 
 /// Every rank gets one part of all ranks' values, adds it in float32 in rank order and gives the rounded sum to all:
 /// the bytes of an all-reduce of half the width, whose own additions would round after every rank.
-class NcclWireSum {
+class NcclCommDtypeAllReduce {
  public:
-  NcclWireSum(NcclComm& nccl, int rank, int num_ranks) : nccl_(nccl), rank_(rank), num_ranks_(num_ranks) {}
+  NcclCommDtypeAllReduce(NcclComm& nccl, int rank, int num_ranks) : nccl_(nccl), rank_(rank), num_ranks_(num_ranks) {}
 
-  /// Collective. In place; puts everything on `stream`, which is the current one. \param options wire not same
+  /// Collective. In place; puts everything on `stream`, which is the current one. \param options comm_dtype not same
   void all_reduce(const at::Tensor& flat, const ReduceOptions& options, cudaStream_t stream);
 
  private:
