@@ -21,19 +21,19 @@ std::byte* bytes_at(const at::Tensor& tensor) {
 
 class MpiCollectives::HostWork : public Work {
  public:
-  HostWork(std::future<double> done, Ledger& ledger, CollectiveKind kind, std::int64_t bytes)
-      : done_(std::move(done)), ledger_(ledger), kind_(kind), bytes_(bytes) {}
+  HostWork(std::future<double> done, CommStats& ledger, CollectiveKind kind, std::int64_t bytes)
+      : done_(std::move(done)), stats_(ledger), kind_(kind), bytes_(bytes) {}
 
   void wait() override {
     if (!done_.valid()) return;
     const TimePoint start = SteadyClock::now();
     const double seconds = done_.get();
-    ledger_.add(kind_, bytes_, seconds, seconds_since(start));
+    stats_.add(kind_, bytes_, seconds, seconds_since(start));
   }
 
  private:
   std::future<double> done_;
-  Ledger& ledger_;
+  CommStats& stats_;
   CollectiveKind kind_;
   std::int64_t bytes_;
 };
@@ -43,7 +43,7 @@ MpiCollectives::MpiCollectives(const Communicator& communicator, const Communica
       large_(communicator_, node),
       small_(communicator_, node),
       copies_(communicator_, node),
-      ledger_(communicator.size()) {}
+      stats_(communicator.size()) {}
 
 MpiCollectives::~MpiCollectives() {
   if (!thread_.is_idle()) large_.give_up();
@@ -81,7 +81,7 @@ std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, c
     const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
     large_.all_reduce(todo);
   });
-  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options),
+  return std::make_unique<HostWork>(std::move(done), stats_, kind_of(options),
                                     all_reduce_bytes(flat, options.comm_dtype));
 }
 
@@ -95,7 +95,7 @@ std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& f
     small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), seconds, seconds);
+  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), seconds, seconds);
   return std::make_unique<DoneWork>();
 }
 
@@ -111,7 +111,7 @@ void MpiCollectives::broadcast(const std::vector<at::Tensor>& tensors, int root)
     copies_.broadcast(blocks, root);
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::broadcast, bytes_of(tensors), seconds, seconds);
+  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), seconds, seconds);
 }
 
 void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -127,7 +127,7 @@ void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine,
   }
   const double seconds = seconds_since(start);
   const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  ledger_.add(CollectiveKind::scatter, num_rows * row_bytes(mine), seconds, seconds);
+  stats_.add(CollectiveKind::scatter, num_rows * row_bytes(mine), seconds, seconds);
 }
 
 }  // namespace multicard

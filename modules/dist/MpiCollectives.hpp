@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/CommThread.hpp"
 #include "dist/HostCopies.hpp"
-#include "dist/Ledger.hpp"
 #include "dist/NodeAllReduce.hpp"
 #include "dist/TensorCollectives.hpp"
 
@@ -33,7 +33,7 @@ class MpiCollectives : public TensorCollectives {
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
-  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   class HostWork;
@@ -44,7 +44,7 @@ class MpiCollectives : public TensorCollectives {
   SmallAllReduce small_;
   HostCopies copies_;
   std::vector<std::weak_ptr<SharedMemory>> memories_;
-  Ledger ledger_;
+  CommStats stats_;
   CommThread thread_;
 };
 

@@ -11,8 +11,8 @@
 
 #include "comm/Watchdog.hpp"
 #include "device/StepClock.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/DeviceMonitor.hpp"
-#include "dist/Ledger.hpp"
 #include "dist/NcclCollectives.hpp"
 #include "dist/NcclComm.hpp"
 #include "dist/NcclCommDtypeAllReduce.hpp"
@@ -37,7 +37,7 @@ bool is_capturing() {
 /// Turns intervals between marks on streams into the account, once the GPU has passed them.
 class DeviceAccount {
  public:
-  DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), ledger_(num_ranks) {}
+  DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), stats_(num_ranks) {}
 
   struct Entry {
     CollectiveKind kind;
@@ -55,15 +55,15 @@ class DeviceAccount {
   std::map<std::string, CommunicationTotals> totals() {
     if (!entries_.empty()) marks_->wait_for(entries_.back().wait_ended);
     resolve();
-    return ledger_.totals();
+    return stats_.totals();
   }
 
  private:
   void resolve() {
     while (!entries_.empty() && marks_->reached(entries_.front().wait_ended)) {
       const Entry& entry = entries_.front();
-      ledger_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
-                  marks_->seconds(entry.wait_began, entry.wait_ended));
+      stats_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
+                 marks_->seconds(entry.wait_began, entry.wait_ended));
       for (const TimeMarks::Mark mark : {entry.started, entry.ended, entry.wait_began, entry.wait_ended})
         marks_->release(mark);
       entries_.pop_front();
@@ -71,7 +71,7 @@ class DeviceAccount {
   }
 
   std::unique_ptr<TimeMarks> marks_;
-  Ledger ledger_;
+  CommStats stats_;
   std::deque<Entry> entries_;
 };
 
@@ -212,7 +212,7 @@ class NcclCollectives : public TensorCollectives {
 
   void warm_up() {
     const at::Tensor one = allocate_flat(1, at::kFloat);
-    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // nobody waits: it is not in the account
+    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // nobody waits: it is not in the statistics
     stream_.synchronize();
   }
 

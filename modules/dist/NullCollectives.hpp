@@ -1,7 +1,7 @@
 #pragma once
 /// \file Collectives of one rank; for modules/dist only.
 
-#include "dist/Ledger.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -21,11 +21,11 @@ class NullCollectives : public TensorCollectives {
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
-  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   at::Device device_;
-  Ledger ledger_{1};
+  CommStats stats_{1};
 };
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file The account of what collectives did; for modules/dist only.
+/// \file Counts, bytes and times of collectives; for modules/dist only.
 
 #include <cstdint>
 #include <map>
@@ -18,9 +18,9 @@ inline CollectiveKind kind_of(const ReduceOptions& options) {
 
 /// Adds up operations by kind. Bus bytes follow nccl-tests (doc/PERFORMANCE.md): payload times 2 (R - 1) / R for an
 /// all-reduce, 1 for a reduce or broadcast, (R - 1) / R for a scatter.
-class Ledger {
+class CommStats {
  public:
-  explicit Ledger(int num_ranks) : num_ranks_(num_ranks) {}
+  explicit CommStats(int num_ranks) : num_ranks_(num_ranks) {}
   void add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed);
   const std::map<std::string, CommunicationTotals>& totals() const { return totals_; }
 

@@ -1,4 +1,4 @@
-#include "dist/Ledger.hpp"
+#include "dist/CommStats.hpp"
 
 namespace multicard {
 
@@ -27,7 +27,7 @@ double bus_factor(CollectiveKind kind, int num_ranks) {
 
 }  // namespace
 
-void Ledger::add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed) {
+void CommStats::add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed) {
   CommunicationTotals& totals = totals_[name_of(kind)];
   totals.calls += 1;
   totals.payload_bytes += payload_bytes;
