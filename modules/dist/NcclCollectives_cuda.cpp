@@ -34,7 +34,7 @@ bool is_capturing() {
   return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
 }
 
-/// Turns intervals between marks on streams into the account, once the GPU has passed them.
+/// Turns intervals between marks on streams into statistics, once the GPU has passed them.
 class DeviceAccount {
  public:
   DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), stats_(num_ranks) {}

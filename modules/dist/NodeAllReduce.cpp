@@ -29,7 +29,7 @@ std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t 
   return node.size() > 1 ? NodeChannel::create(node, bytes, patience) : nullptr;
 }
 
-Announcement announce(const ReduceOperand& operand, std::size_t place) {
+OpSignature signature_of(const ReduceOperand& operand, std::size_t place) {
   const auto root = static_cast<std::uint64_t>(operand.options.root.value_or(-1) + 1);
   const auto comm_dtype = static_cast<std::uint64_t>(operand.options.comm_dtype),
              type = static_cast<std::uint64_t>(operand.type);
@@ -78,7 +78,7 @@ void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first
   for (int r = 0; r < node_.size(); ++r)
     arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
-  channel_->meet(announce(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+  channel_->meet(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
   reduce_arrays(arrays, count, operand);
   channel_->meet();
   if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);

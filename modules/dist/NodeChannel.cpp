@@ -13,7 +13,7 @@ namespace multicard {
 struct NodeChannel::Header {
   NodeBarrier barrier;
   // Two in turn: a rank writes one again when all have come to the meeting between, thus read it.
-  alignas(64) std::array<Announcement, 2> announcements;
+  alignas(64) std::array<OpSignature, 2> signatures;
 };
 
 namespace {
@@ -50,18 +50,18 @@ void NodeChannel::meet() {
                              "another rank failed or left; see its message");
 }
 
-void NodeChannel::meet(const Announcement& announcement) {
+void NodeChannel::meet(const OpSignature& signature) {
   const std::size_t turn = turn_++ % 2;
-  header(rank_).announcements[turn] = announcement;
+  header(rank_).signatures[turn] = signature;
   meet();
   for (int r = 0; r < size_; ++r) {
-    const Announcement& other = header(r).announcements[turn];
-    if (other != announcement)
+    const OpSignature& other = header(r).signatures[turn];
+    if (other != signature)
       throw CommunicationError(
           "ranks of one node entered different collectives",
           fmt::format("operation {:#x} on {} elements at {:#x} here, {:#x} on {} at {:#x} on local rank {}",
-                      announcement.operation, announcement.count, announcement.place, other.operation, other.count,
-                      other.place, r));
+                      signature.operation, signature.count, signature.place, other.operation, other.count, other.place,
+                      r));
   }
 }
 

@@ -11,12 +11,12 @@
 
 namespace multicard {
 
-/// What a rank is about to do; equal on all ranks, or the program has gone wrong.
-struct Announcement {
+/// The operation that a rank enters: equal on all ranks, or the program has gone wrong.
+struct OpSignature {
   std::uint64_t operation = 0;  ///< kind, element type, root
   std::uint64_t count = 0;      ///< elements
   std::uint64_t place = 0;      ///< where in shared memory
-  bool operator==(const Announcement&) const = default;
+  bool operator==(const OpSignature&) const = default;
 };
 
 /// A barrier and a buffer for each rank, for one thread of each rank.
@@ -29,8 +29,8 @@ class NodeChannel {
   int size() const { return size_; }
   std::byte* buffer(int rank) const;
 
-  /// Collective. Barrier; throws CommunicationError when a rank has given up or announces something else.
-  void meet(const Announcement& announcement);
+  /// Collective. Barrier; throws CommunicationError when a rank has given up or enters another operation.
+  void meet(const OpSignature& signature);
   /// Collective. Barrier; throws CommunicationError when a rank has given up.
   void meet();
   /// Ends all waiting, here and on the other ranks, with an error. Not collective.

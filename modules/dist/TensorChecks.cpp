@@ -36,7 +36,7 @@ void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vec
                    int root) {
   constexpr const char* kName = "scatter_rows";
   demand(mine.defined() && mine.is_contiguous() && mine.dim() > 0, kName, "a contiguous tensor to receive into");
-  demand(rows.at(static_cast<std::size_t>(rank)) == mine.size(0), kName, "the announced number of rows");
+  demand(rows.at(static_cast<std::size_t>(rank)) == mine.size(0), kName, "the number of rows given for this rank");
   if (rank != root) return;
   demand(all.defined() && all.is_contiguous(), kName, "a contiguous tensor to send");
   demand(all.scalar_type() == mine.scalar_type() && row_bytes(all) == row_bytes(mine), kName, "rows of equal shape");

@@ -73,7 +73,7 @@ TEST(SharedMemory, IsNullOnAllRanksWhenThereIsNoRoom) {
   EXPECT_FALSE(SharedMemory::create(world(), std::size_t{1} << 45));
 }
 
-TEST(NodeChannel, ThrowsWhenRanksAnnounceDifferentThings) {
+TEST(NodeChannel, ThrowsWhenRanksEnterDifferentOperations) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
   const auto channel = NodeChannel::create(world(), 64, Patience::spin);
 
