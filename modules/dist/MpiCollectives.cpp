@@ -46,7 +46,7 @@ MpiCollectives::MpiCollectives(const Communicator& communicator, const Communica
       stats_(communicator.size()) {}
 
 MpiCollectives::~MpiCollectives() {
-  if (!thread_.is_idle()) large_.give_up();
+  if (!thread_.is_idle()) large_.abort();
 }
 
 at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type) {

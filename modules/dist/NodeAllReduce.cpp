@@ -25,8 +25,8 @@ void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, con
               "MPI_Allreduce");
 }
 
-std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, Patience patience) {
-  return node.size() > 1 ? NodeChannel::create(node, bytes, patience) : nullptr;
+std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, WaitPolicy wait_policy) {
+  return node.size() > 1 ? NodeChannel::create(node, bytes, wait_policy) : nullptr;
 }
 
 OpSignature signature_of(const ReduceOperand& operand, std::size_t place) {
@@ -40,12 +40,12 @@ OpSignature signature_of(const ReduceOperand& operand, std::size_t place) {
 
 NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
     : node_(node),
-      channel_(open_channel(node, kStageBytes, Patience::sleep)),
+      channel_(open_channel(node, kStageBytes, WaitPolicy::sleep)),
       across_(Communicator::null()),
       comm_dtype_all_reduce_(across_) {
   const bool works = channel_ || node.size() == 1;
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
-    log_warning("the ranks of a node found no shared memory to meet in (is /dev/shm full?): sums go through MPI");
+    log_warning("the ranks of a node found no shared memory (is /dev/shm full?): sums go through MPI");
     channel_.reset();
     node_ = node.split(node.rank(), 0);
   }
@@ -56,8 +56,8 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
 }
 
-void NodeAllReduce::give_up() {
-  if (channel_) channel_->give_up();
+void NodeAllReduce::abort() {
+  if (channel_) channel_->abort();
 }
 
 void NodeAllReduce::all_reduce(const ReduceOperand& operand) {
@@ -78,9 +78,9 @@ void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first
   for (int r = 0; r < node_.size(); ++r)
     arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
-  channel_->meet(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+  channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
   reduce_arrays(arrays, count, operand);
-  channel_->meet();
+  channel_->barrier();
   if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
 }
 
@@ -119,7 +119,7 @@ std::vector<std::byte*> NodeAllReduce::targets(const std::vector<std::byte*>& ar
 SmallAllReduce::SmallAllReduce(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
   // With several nodes MPI knows the way.
   if (all.allreduce(node.size(), ReduceOp::min) == all.size())
-    channel_ = open_channel(node, 2 * kMaxBytes, Patience::spin);
+    channel_ = open_channel(node, 2 * kMaxBytes, WaitPolicy::spin);
 }
 
 void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarType type) {
@@ -131,7 +131,7 @@ void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarTy
   for (int r = 0; r < channel_->size(); ++r)
     arrays.push_back(channel_->buffer(r) + offset);
   std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);
-  channel_->meet({static_cast<std::uint64_t>(type), count, turn_});
+  channel_->barrier({static_cast<std::uint64_t>(type), count, turn_});
   const std::array<std::byte*, 1> here{data};
   reduce_in_rank_order(arrays, here, 0, count, type);
 }

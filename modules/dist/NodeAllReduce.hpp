@@ -40,7 +40,7 @@ class NodeAllReduce {
   /// The ranks that share memory.
   const Communicator& node() const { return node_; }
   /// Not collective: ends waiting here and on the other ranks of the node with an error.
-  void give_up();
+  void abort();
 
  private:
   void reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);

@@ -23,27 +23,28 @@ struct OpSignature {
 class NodeChannel {
  public:
   /// Collective over `node`. Null, on all ranks, without shared memory.
-  static std::unique_ptr<NodeChannel> create(const Communicator& node, std::size_t buffer_bytes, Patience patience);
+  static std::unique_ptr<NodeChannel> create(const Communicator& node, std::size_t buffer_bytes,
+                                             WaitPolicy wait_policy);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::byte* buffer(int rank) const;
 
-  /// Collective. Barrier; throws CommunicationError when a rank has given up or enters another operation.
-  void meet(const OpSignature& signature);
-  /// Collective. Barrier; throws CommunicationError when a rank has given up.
-  void meet();
+  /// Collective. Barrier; throws CommunicationError when a rank has aborted or enters another operation.
+  void barrier(const OpSignature& signature);
+  /// Collective. Barrier; throws CommunicationError when a rank has aborted.
+  void barrier();
   /// Ends all waiting, here and on the other ranks, with an error. Not collective.
-  void give_up();
+  void abort();
 
  private:
   struct Header;
-  NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, Patience patience);
+  NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, WaitPolicy wait_policy);
   Header& header(int rank) const;
 
   std::shared_ptr<SharedMemory> memory_;
   int rank_, size_;
-  Patience patience_;
+  WaitPolicy wait_policy_;
   std::size_t turn_ = 0;
 };
 
