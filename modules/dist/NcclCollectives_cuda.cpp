@@ -35,9 +35,9 @@ bool is_capturing() {
 }
 
 /// Turns intervals between marks on streams into statistics, once the GPU has passed them.
-class DeviceAccount {
+class DeviceCommStats {
  public:
-  DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), stats_(num_ranks) {}
+  DeviceCommStats(at::Device device, int num_ranks) : marks_(make_device_marks(device)), stats_(num_ranks) {}
 
   struct Entry {
     CollectiveKind kind;
@@ -78,25 +78,25 @@ class DeviceAccount {
 /// A collective on the communication stream. Keeps its tensors alive until a stream has waited for it.
 class DeviceWork : public Work {
  public:
-  DeviceWork(std::vector<at::Tensor> tensors, std::shared_ptr<at::cuda::CUDAEvent> done, DeviceAccount* account,
-             const DeviceAccount::Entry& entry)
-      : tensors_(std::move(tensors)), done_(std::move(done)), account_(account), entry_(entry) {}
+  DeviceWork(std::vector<at::Tensor> tensors, std::shared_ptr<at::cuda::CUDAEvent> done, DeviceCommStats* stats,
+             const DeviceCommStats::Entry& entry)
+      : tensors_(std::move(tensors)), done_(std::move(done)), stats_(stats), entry_(entry) {}
 
   void wait() override {
     if (tensors_.empty()) return;
-    if (account_) entry_.wait_began = account_->mark();
+    if (stats_) entry_.wait_began = stats_->mark();
     done_->block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
     tensors_.clear();
-    if (!account_) return;
-    entry_.wait_ended = account_->mark();
-    account_->add(entry_);
+    if (!stats_) return;
+    entry_.wait_ended = stats_->mark();
+    stats_->add(entry_);
   }
 
  private:
   std::vector<at::Tensor> tensors_;
   std::shared_ptr<at::cuda::CUDAEvent> done_;
-  DeviceAccount* account_;  ///< null inside a graph, whose events have no time of their own
-  DeviceAccount::Entry entry_;
+  DeviceCommStats* stats_;  ///< null inside a graph, whose events have no time of their own
+  DeviceCommStats::Entry entry_;
 };
 
 class NcclCollectives : public TensorCollectives {
@@ -107,7 +107,7 @@ class NcclCollectives : public TensorCollectives {
         nccl_(communicator_),
         comm_dtype_all_reduce_(nccl_, communicator_.rank(), communicator_.size()),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
-        account_(device, communicator.size()),
+        stats_(device, communicator.size()),
         monitor_(device, [this] { nccl_.check_background(); }) {
     // Connections are made by the first collective; it must not be one inside a graph.
     warm_up();
@@ -168,7 +168,7 @@ class NcclCollectives : public TensorCollectives {
     })->wait();
   }
 
-  std::map<std::string, CommunicationTotals> totals() override { return account_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   using Body = std::function<void(cudaStream_t)>;
@@ -184,14 +184,14 @@ class NcclCollectives : public TensorCollectives {
     ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
     const c10::cuda::CUDAStreamGuard on(stream_);
     ready.block(stream_);
-    DeviceAccount::Entry entry{kind, bytes, 0, 0, 0, 0};
-    if (!captured) entry.started = account_.mark();
+    DeviceCommStats::Entry entry{kind, bytes, 0, 0, 0, 0};
+    if (!captured) entry.started = stats_.mark();
     body(stream_.stream());
-    if (!captured) entry.ended = account_.mark();
+    if (!captured) entry.ended = stats_.mark();
     const auto done = std::make_shared<at::cuda::CUDAEvent>();
     done->record(stream_);
     if (!captured) monitor_.watch(done, std::move(guard));
-    return std::make_unique<DeviceWork>(std::move(tensors), done, captured ? nullptr : &account_, entry);
+    return std::make_unique<DeviceWork>(std::move(tensors), done, captured ? nullptr : &stats_, entry);
   }
 
   void send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
@@ -221,7 +221,7 @@ class NcclCollectives : public TensorCollectives {
   NcclComm nccl_;
   NcclCommDtypeAllReduce comm_dtype_all_reduce_;
   c10::cuda::CUDAStream stream_;
-  DeviceAccount account_;
+  DeviceCommStats stats_;
   DeviceMonitor monitor_;
 };
 
