@@ -65,7 +65,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
                    const RunSummary& summary, const RankRows& rows) {
   const RunLayout layout = agree_on_layout(communicator, rows);
   const std::string run = run_path(communicator.broadcast(summary.name));
-  const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
+  const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
   PendingFile pending(path, communicator);
   // Rank 0 makes the structure alone: hundreds of small collective operations would cost more and say nothing new.
   agreed(communicator, [&] {
