@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -37,11 +37,11 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
                             const LinearPass* pass) {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
-    const at::ScalarType dtype = product_dtype(pass->dtype, x.device());
+    const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);
     at::Tensor y = base(wide, *group), low;
     if (adapts) {
-      low = product(dropped(wide, *pass), group->a_.to(dtype).t());
+      low = fast_matmul(dropped(wide, *pass), group->a_.to(dtype).t());
       if (group->scaling_ != 1) low.mul_(group->scaling_);
       for (std::size_t i = 0; i < group->adapted_.size(); ++i) {
         const LinearGroup::Adapter& adapter = group->adapted_[i];
@@ -66,12 +66,12 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     pass.dropout = context->saved_data["dropout"].toDouble();
     pass.dropout_seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
     const variable_list saved = context->get_saved_variables();
-    const at::ScalarType dtype = product_dtype(pass.dtype, gradients[0].device());
+    const at::ScalarType dtype = matmul_dtype(pass.dtype, gradients[0].device());
     const at::Tensor dy = gradients[0].to(dtype);
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? product(dy, group.weight_.to(dtype)) : at::Tensor();
+    at::Tensor dx = needs_dx ? fast_matmul(dy, group.weight_.to(dtype)) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
     else if (group.trains_weights())
@@ -82,7 +82,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 
  private:
   static at::Tensor base(const at::Tensor& x, const LinearGroup& group) {
-    at::Tensor y = product(x, group.weight_.to(x.scalar_type()).t());
+    at::Tensor y = fast_matmul(x, group.weight_.to(x.scalar_type()).t());
     return group.bias_.defined() ? y.add_(group.bias_.to(x.scalar_type())) : y;
   }
 

@@ -1,4 +1,4 @@
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
@@ -25,8 +25,8 @@ using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const s
                                    std::string_view, c10::List<std::optional<at::Scalar>>,
                                    std::optional<std::string_view>);
 
-/// oneDNN's product of x and the transposed weight.
-at::Tensor onednn_product(const at::Tensor& x, const at::Tensor& weight) {
+/// oneDNN's matmul of x and the transposed weight.
+at::Tensor onednn_matmul(const at::Tensor& x, const at::Tensor& weight) {
   static const auto handle =
       c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<LinearPointwise>();
   return handle.call(x, weight, std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), "");
@@ -34,14 +34,14 @@ at::Tensor onednn_product(const at::Tensor& x, const at::Tensor& weight) {
 
 }  // namespace
 
-at::ScalarType product_dtype(at::ScalarType dtype, at::Device device) {
+at::ScalarType matmul_dtype(at::ScalarType dtype, at::Device device) {
   if (!device.is_cpu() || dtype == at::kDouble) return dtype;
   return dtype == at::kBFloat16 && has_fast_bfloat16() ? dtype : at::kFloat;
 }
 
-at::Tensor product(const at::Tensor& a, const at::Tensor& b, GemmLibrary library) {
+at::Tensor fast_matmul(const at::Tensor& a, const at::Tensor& b, GemmLibrary library) {
   const bool is_float_on_cpu = a.is_cpu() && a.scalar_type() == at::kFloat;
-  if (is_float_on_cpu && a.is_contiguous() && library == GemmLibrary::onednn) return onednn_product(a, b.t());
+  if (is_float_on_cpu && a.is_contiguous() && library == GemmLibrary::onednn) return onednn_matmul(a, b.t());
   return at::mm(a, b);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Convolutions and products of float16 on the CPU by way of float32: LibTorch's own are tens of times slower.
+/// \file Convolutions and matmuls of float16 on the CPU by way of float32: LibTorch's own are tens of times slower.
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>

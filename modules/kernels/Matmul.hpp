@@ -7,12 +7,12 @@
 
 namespace multicard {
 
-/// The type to compute products of `dtype` in on a device: its own, or float32 on a CPU whose products of 16-bit types
+/// The type to compute matmuls of `dtype` in on a device: its own, or float32 on a CPU whose matmuls of 16-bit types
 /// are slower than float32 ones. Sums are float32 either way; only the rounding of operands that were float32 already
 /// is left out.
-at::ScalarType product_dtype(at::ScalarType dtype, at::Device device);
+at::ScalarType matmul_dtype(at::ScalarType dtype, at::Device device);
 
 /// a [m, k] times b [k, n] without gradients. Either may be a transposed view. `library` matters for float32 on a CPU.
-at::Tensor product(const at::Tensor& a, const at::Tensor& b, GemmLibrary library = gemm_library());
+at::Tensor fast_matmul(const at::Tensor& a, const at::Tensor& b, GemmLibrary library = gemm_library());
 
 }  // namespace multicard
