@@ -23,7 +23,7 @@ struct ModelOptions {
   std::string path;                       ///< Hugging Face folder
   std::string dtype = "bf16";             ///< of frozen weights: fp64 | fp32 | bf16 | fp16
   std::string trainable_dtype = "fp32";   ///< of what is trained: fp32 (with fp64 that) | bf16
-  bool random_weights = false;            ///< draw the weights from run.seed instead of reading them
+  bool random_weights = false;            ///< initialise the weights randomly from run.seed instead of reading them
   std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
 };

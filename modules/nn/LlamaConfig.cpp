@@ -143,9 +143,9 @@ void read_rope_scaling(const Keys& keys, LlamaConfig& config) {
   scaling.factor = keys.positive("factor", 0);
   if (scaling.factor == 0 && (type == "linear" || type == "llama3")) keys.refuse("factor", "it is not there");
   if (type == "linear") {
-    scaling.law = RopeScaling::Law::linear;
+    scaling.kind = RopeScaling::Kind::linear;
   } else if (type == "llama3") {
-    scaling.law = RopeScaling::Law::llama3;
+    scaling.kind = RopeScaling::Kind::llama3;
     scaling.low_frequency_factor = keys.positive("low_freq_factor", 1.0);
     scaling.high_frequency_factor = keys.positive("high_freq_factor", 4.0);
     if (scaling.high_frequency_factor <= scaling.low_frequency_factor)

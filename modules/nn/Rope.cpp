@@ -18,8 +18,8 @@ namespace {
 // In float32 and in this order of operations, as transformers computes them.
 float stretched(float frequency, const RopeScaling& scaling) {
   const auto factor = static_cast<float>(scaling.factor);
-  if (scaling.law == RopeScaling::Law::linear) return frequency / factor;
-  if (scaling.law == RopeScaling::Law::none) return frequency;
+  if (scaling.kind == RopeScaling::Kind::linear) return frequency / factor;
+  if (scaling.kind == RopeScaling::Kind::none) return frequency;
   const auto positions = static_cast<double>(scaling.original_max_positions);
   const auto longest = static_cast<float>(positions / scaling.low_frequency_factor);
   const auto shortest = static_cast<float>(positions / scaling.high_frequency_factor);
