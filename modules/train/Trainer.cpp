@@ -139,7 +139,7 @@ void Trainer::record(const StepResult& result, double scale) {
 void Trainer::evaluate_with(const std::function<void()>& body) {
   read_results(0);
   with_.clock.pause();
-  std::optional<WeightAverage::InUse> averaged;
+  std::optional<ExponentialMovingAverage::Applied> averaged;
   with_.before_change();
   if (with_.average) averaged.emplace(*with_.average);
   with_.strategy.share_buffers();

@@ -1,4 +1,4 @@
-#include "train/WeightAverage.hpp"
+#include "train/ExponentialMovingAverage.hpp"
 
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 namespace multicard {
 namespace {
 
-class WeightAverageTest : public testing::Test {
+class ExponentialMovingAverageTest : public testing::Test {
  protected:
   at::Tensor weight_ = at::full({2, 3}, 1.0, at::kDouble);
   at::Tensor counter_ = at::full({}, 7, at::kLong);
-  WeightAverage average_{{{"weight", weight_}, {"counter", counter_}}, 0.75};
+  ExponentialMovingAverage average_{{{"weight", weight_}, {"counter", counter_}}, 0.75};
 
   void set(double value, std::int64_t count) {
     weight_.detach().fill_(value);
@@ -19,7 +19,7 @@ class WeightAverageTest : public testing::Test {
   double averaged() const { return average_.state()[0].tensor[1][2].item<double>(); }
 };
 
-TEST_F(WeightAverageTest, StartsAsTheModelIsAndFollowsIt) {
+TEST_F(ExponentialMovingAverageTest, StartsAsTheModelIsAndFollowsIt) {
   EXPECT_EQ(averaged(), 1.0);
   set(5.0, 8);
   average_.update();
@@ -30,12 +30,12 @@ TEST_F(WeightAverageTest, StartsAsTheModelIsAndFollowsIt) {
   EXPECT_EQ(average_.state()[1].tensor.item<std::int64_t>(), 9);
 }
 
-TEST_F(WeightAverageTest, IsInTheModelWhileInUse) {
+TEST_F(ExponentialMovingAverageTest, IsInTheModelWhileApplied) {
   set(5.0, 8);
   average_.update();
   set(100.0, 50);
   {
-    const WeightAverage::InUse in_use(average_);
+    const ExponentialMovingAverage::Applied applied(average_);
     EXPECT_EQ(weight_[0][0].item<double>(), 2.0);
     EXPECT_EQ(counter_.item<std::int64_t>(), 8);
   }

@@ -1,4 +1,4 @@
-#include "train/WeightAverage.hpp"
+#include "train/ExponentialMovingAverage.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
@@ -15,7 +15,8 @@ void copy(const NamedTensors& from, const NamedTensors& to) {
 
 }  // namespace
 
-WeightAverage::WeightAverage(NamedTensors model, double decay) : model_(std::move(model)), decay_(decay) {
+ExponentialMovingAverage::ExponentialMovingAverage(NamedTensors model, double decay)
+    : model_(std::move(model)), decay_(decay) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& entry : model_) {
     const at::Tensor value = entry.tensor.detach(), average = value.clone();
@@ -25,20 +26,20 @@ WeightAverage::WeightAverage(NamedTensors model, double decay) : model_(std::mov
   }
 }
 
-void WeightAverage::update() {
+void ExponentialMovingAverage::update() {
   const at::NoGradGuard no_grad;
   at::_foreach_lerp_(averaged_, values_, 1 - decay_);
   if (!copied_.empty()) at::_foreach_copy_(copied_, originals_);
 }
 
-WeightAverage::InUse::InUse(WeightAverage& average) : average_(average) {
+ExponentialMovingAverage::Applied::Applied(ExponentialMovingAverage& average) : average_(average) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& entry : average.model_)
     own_.push_back(entry.tensor.detach().clone());
   copy(average.average_, average.model_);
 }
 
-WeightAverage::InUse::~InUse() {
+ExponentialMovingAverage::Applied::~Applied() {
   const at::NoGradGuard no_grad;
   try {
     for (std::size_t i = 0; i < own_.size(); ++i)

@@ -8,10 +8,10 @@ namespace multicard {
 /// average <- decay * average + (1 - decay) * value after every update, of all floating-point tensors of a state
 /// dictionary (running statistics too, so that the average is a whole model); others are copied. It starts as the
 /// model is.
-class WeightAverage {
+class ExponentialMovingAverage {
  public:
   /// `model` must outlive the average. \param decay from 0 to below 1
-  WeightAverage(NamedTensors model, double decay);
+  ExponentialMovingAverage(NamedTensors model, double decay);
 
   /// Takes the model's present state in.
   void update();
@@ -19,15 +19,15 @@ class WeightAverage {
   const NamedTensors& state() const { return average_; }
 
   /// While one exists, the model holds the average.
-  class InUse {
+  class Applied {
    public:
-    explicit InUse(WeightAverage& average);
-    ~InUse();
-    InUse(const InUse&) = delete;
-    InUse& operator=(const InUse&) = delete;
+    explicit Applied(ExponentialMovingAverage& average);
+    ~Applied();
+    Applied(const Applied&) = delete;
+    Applied& operator=(const Applied&) = delete;
 
    private:
-    WeightAverage& average_;
+    ExponentialMovingAverage& average_;
     std::vector<at::Tensor> own_;
   };
 
