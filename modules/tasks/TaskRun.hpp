@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "comm/StopMonitor.hpp"
 #include "tasks/EvaluationPlan.hpp"
-#include "tasks/MemoryNeed.hpp"
+#include "tasks/MemoryEstimate.hpp"
 #include "tasks/PromptAnswers.hpp"
 #include "tasks/RunRecorder.hpp"
 #include "tasks/RunReporter.hpp"
@@ -55,7 +55,7 @@ class TaskRun {
           const TaskRunOptions& how, const TrainingState& state);
 
   /// Logs the block that says what will run.
-  void describe() const { reporter_.describe(memory_need_); }
+  void describe() const { reporter_.describe(memory_estimate_); }
 
   /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
   /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
@@ -114,7 +114,7 @@ class TaskRun {
   EvaluationPlan plan_;
   PromptAnswers answers_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
-  MemoryNeed memory_need_;
+  MemoryEstimate memory_estimate_;
   RunStatus status_ = RunStatus::running;
   std::optional<Error> failure_;
   bool checkpoint_on_stop_;

@@ -1,4 +1,4 @@
-#include "tasks/MemoryNeed.hpp"
+#include "tasks/MemoryEstimate.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::string part(const char* name, std::int64_t number) {
 
 }  // namespace
 
-std::string MemoryNeed::text() const {
+std::string MemoryEstimate::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
   return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}{}{}{}, loader {}{})", bytes(total()),
@@ -40,7 +40,7 @@ std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::
   return fitting;
 }
 
-EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t available, std::int64_t micro_batch) {
+EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch) {
   const std::string suggestion =
       micro_batch > 0
           ? fmt::format(
@@ -50,8 +50,9 @@ EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t availa
           : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
             "fits.";
   // Activations are left out when the rest does not fit.
-  return EnvironmentError(fmt::format("this run would need {}{}", need.activations > 0 ? "" : "at least ", need.text()),
-                          fmt::format("{} are available per rank", bytes(available)), suggestion);
+  return EnvironmentError(
+      fmt::format("this run would need {}{}", estimate.activations > 0 ? "" : "at least ", estimate.text()),
+      fmt::format("{} are available per rank", bytes(available)), suggestion);
 }
 
 }  // namespace multicard

@@ -1,4 +1,4 @@
-#include "tasks/MemoryForecast.hpp"
+#include "tasks/MemoryEstimator.hpp"
 
 #include <algorithm>
 
@@ -22,8 +22,8 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
 
 /// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
 /// memory, of which the copies are taken off first.
-std::int64_t available_bytes(const DeviceChoice& device, const MemoryNeed& need, int ranks_of_node) {
-  if (!device.gpu) return (available_memory_bytes() - need.copies) / ranks_of_node + need.copies;
+std::int64_t available_bytes(const DeviceChoice& device, const MemoryEstimate& estimate, int ranks_of_node) {
+  if (!device.gpu) return (available_memory_bytes() - estimate.copies) / ranks_of_node + estimate.copies;
   return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
 }
 
@@ -33,8 +33,8 @@ std::int64_t with_rounding(std::int64_t bytes) {
 }
 
 /// Where the device has memory of its own, only that counts.
-std::int64_t needed(const MemoryNeed& need, const DeviceChoice& device) {
-  return device.gpu ? need.on_device() : need.total();
+std::int64_t needed(const MemoryEstimate& estimate, const DeviceChoice& device) {
+  return device.gpu ? estimate.on_device() : estimate.total();
 }
 
 /// What must be available so that gaps between blocks do not end a run; measured up to 7 % of what is allocated.
@@ -42,33 +42,33 @@ std::int64_t with_gaps(std::int64_t bytes) {
   return bytes + bytes / 10;
 }
 
-/// One rank's forecast.
-class Forecast {
+/// One rank's estimate.
+class MemoryEstimator {
  public:
-  explicit Forecast(TrainingSetup& setup) : setup_(setup) {}
-  MemoryNeed predict();
+  explicit MemoryEstimator(TrainingSetup& setup) : setup_(setup) {}
+  MemoryEstimate estimate();
 
  private:
-  MemoryNeed lasting_need(std::int64_t rows) const;
+  MemoryEstimate lasting_estimate(std::int64_t rows) const;
   std::int64_t rounded_sum_bytes(int num_ranks) const;
-  MemoryNeed need_for(std::int64_t rows, std::int64_t at_once);
-  void check_lasting(MemoryNeed need) const;
-  void check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t at_once);
-  std::int64_t available(const MemoryNeed& need) const {
-    return available_bytes(setup_.device, need, setup_.topology.local_size);
+  MemoryEstimate estimate_for(std::int64_t rows, std::int64_t at_once);
+  void check_lasting(MemoryEstimate estimate) const;
+  void check_fits(const MemoryEstimate& estimate, std::int64_t rows, std::int64_t at_once);
+  std::int64_t available(const MemoryEstimate& estimate) const {
+    return available_bytes(setup_.device, estimate, setup_.topology.local_size);
   }
 
   TrainingSetup& setup_;
 };
 
 /// All but what forward and backward take.
-MemoryNeed Forecast::lasting_need(std::int64_t rows) const {
-  MemoryNeed need;
-  need.parameters = bytes_of(tensors_of(setup_.model().parameters()));
-  need.gradients = bytes_of(setup_.strategy->gradients());
-  need.optimizer = bytes_of(tensors_of(setup_.strategy->optimizer_state()));
+MemoryEstimate MemoryEstimator::lasting_estimate(std::int64_t rows) const {
+  MemoryEstimate estimate;
+  estimate.parameters = bytes_of(tensors_of(setup_.model().parameters()));
+  estimate.gradients = bytes_of(setup_.strategy->gradients());
+  estimate.optimizer = bytes_of(tensors_of(setup_.strategy->optimizer_state()));
   const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
-  need.average = 2 * averaged;  // one to keep, one while it is evaluated
+  estimate.average = 2 * averaged;  // one to keep, one while it is evaluated
   const Reading reading = setup_.strategy->reading();
   const DataSource& training = setup_.data();
   const DataSource* test = setup_.test_data();
@@ -76,22 +76,22 @@ MemoryNeed Forecast::lasting_need(std::int64_t rows) const {
                                  : reading == Reading::sharded ? rows
                                                                : training.rows_in(0);
   const InputMemory input = training.memory(rows, rows_read);
-  need.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
-  need.batches = input.device;
-  need.activations = input.before_forward;
-  need.frozen = setup_.model().frozen_bytes();
+  estimate.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
+  estimate.batches = input.device;
+  estimate.activations = input.before_forward;
+  estimate.frozen = setup_.model().frozen_bytes();
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
     for (const CheckpointPart& part : setup_.parts())
-      need.copies += bytes_of(tensors_of(part.tensors));
-  const std::int64_t known = need.parameters + need.frozen + need.gradients + need.optimizer + averaged;
-  need.other = std::max<std::int64_t>(0, device_memory(setup_.device.device).allocated - known);
+      estimate.copies += bytes_of(tensors_of(part.tensors));
+  const std::int64_t known = estimate.parameters + estimate.frozen + estimate.gradients + estimate.optimizer + averaged;
+  estimate.other = std::max<std::int64_t>(0, device_memory(setup_.device.device).allocated - known);
   if (setup_.device.gpu && setup_.options.parallel.gradient_dtype != "same")
-    need.other += rounded_sum_bytes(setup_.communicator.size());
-  return need;
+    estimate.other += rounded_sum_bytes(setup_.communicator.size());
+  return estimate;
 }
 
 /// Of a sum in 16 bits over NCCL: a bucket, the other ranks' parts of it, and a part in float32.
-std::int64_t Forecast::rounded_sum_bytes(int num_ranks) const {
+std::int64_t MemoryEstimator::rounded_sum_bytes(int num_ranks) const {
   std::int64_t largest = 0;
   for (const at::Tensor& gradient : setup_.strategy->gradients())
     largest = std::max(largest, gradient.numel());
@@ -100,62 +100,63 @@ std::int64_t Forecast::rounded_sum_bytes(int num_ranks) const {
 }
 
 /// Of a rank that computes on `at_once` of its `rows` at a time.
-MemoryNeed Forecast::need_for(std::int64_t rows, std::int64_t at_once) {
+MemoryEstimate MemoryEstimator::estimate_for(std::int64_t rows, std::int64_t at_once) {
   const auto backward = [&](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
   const std::int64_t work =
       at_once > 0 ? setup_.model().activation_bytes(at_once, setup_.data().largest_row(), backward) : 0;
-  MemoryNeed need = lasting_need(rows);  // after the work, which makes libraries allocate what they keep
-  need.activations = std::max(need.activations, setup_.device.gpu ? with_rounding(work) : work);
-  return need;
+  MemoryEstimate estimate = lasting_estimate(rows);  // after the work, which makes libraries allocate what they keep
+  estimate.activations = std::max(estimate.activations, setup_.device.gpu ? with_rounding(work) : work);
+  return estimate;
 }
 
-/// What does not even fit without a forward need not be measured, which takes seconds.
-void Forecast::check_lasting(MemoryNeed need) const {
-  need.activations = 0;
-  const std::int64_t bytes = available(need);
-  if (needed(need, setup_.device) > bytes) throw out_of_memory_error(need, bytes, 0);
+/// What does not even fit without a forward pass need not be measured, which takes seconds.
+void MemoryEstimator::check_lasting(MemoryEstimate estimate) const {
+  estimate.activations = 0;
+  const std::int64_t bytes = available(estimate);
+  if (needed(estimate, setup_.device) > bytes) throw out_of_memory_error(estimate, bytes, 0);
 }
 
-void Forecast::check_fits(const MemoryNeed& need, std::int64_t rows, std::int64_t at_once) {
-  const std::int64_t bytes = available(need);
-  if (needed(need, setup_.device) > bytes) {
+void MemoryEstimator::check_fits(const MemoryEstimate& estimate, std::int64_t rows, std::int64_t at_once) {
+  const std::int64_t bytes = available(estimate);
+  if (needed(estimate, setup_.device) > bytes) {
     const auto fits = [&](std::int64_t number) {
-      return with_gaps(needed(need_for(rows, number), setup_.device)) <= bytes;
+      return with_gaps(needed(estimate_for(rows, number), setup_.device)) <= bytes;
     };
-    throw out_of_memory_error(need, bytes, largest_that_fits(at_once - 1, fits));
+    throw out_of_memory_error(estimate, bytes, largest_that_fits(at_once - 1, fits));
   }
-  if (setup_.device.gpu && with_gaps(needed(need, setup_.device)) > bytes)
+  if (setup_.device.gpu && with_gaps(needed(estimate, setup_.device)) > bytes)
     log_warning(
         "little of the GPU's memory is left over: gaps between its blocks may end this run; "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
 }
 
-MemoryNeed Forecast::predict() {
+MemoryEstimate MemoryEstimator::estimate() {
   const std::int64_t rows =
       block_of(setup_.data().rows_in(0), setup_.communicator.rank(), setup_.communicator.size()).count;
   const std::int64_t at_once = std::min(rows, setup_.options.run.micro_batch.value_or(rows));
-  check_lasting(lasting_need(rows));
-  MemoryNeed need;
+  check_lasting(lasting_estimate(rows));
+  MemoryEstimate estimate;
   try {
-    need = need_for(rows, at_once);
-    check_fits(need, rows, at_once);
+    estimate = estimate_for(rows, at_once);
+    check_fits(estimate, rows, at_once);
   } catch (const c10::Error& error) {
-    if (const auto found = device_error(error, " while the memory of a step was measured", lasting_need(rows).text()))
+    if (const auto found =
+            device_error(error, " while the memory of a step was measured", lasting_estimate(rows).text()))
       throw *found;
     throw;
   }
   release_cached_device_memory(setup_.device.device);  // of odd sizes
   reset_peak_device_memory(setup_.device.device);
-  return need;
+  return estimate;
 }
 
 }  // namespace
 
-MemoryNeed predict_memory(TrainingSetup& setup) {
-  return agreed(setup.communicator, [&] { return Forecast(setup).predict(); });
+MemoryEstimate estimate_memory(TrainingSetup& setup) {
+  return agreed(setup.communicator, [&] { return MemoryEstimator(setup).estimate(); });
 }
 
-void record_memory(const MemoryNeed& predicted, const TrainingSetup& setup, RankRecord& record) {
+void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, RankRecord& record) {
   const DeviceMemory memory = device_memory(setup.device.device);
   record.memory["host_peak_bytes"] = peak_resident_bytes();
   record.memory["device_peak_bytes"] = memory.peak_allocated;

@@ -10,7 +10,7 @@
 namespace multicard {
 
 /// Bytes of one rank.
-struct MemoryNeed {
+struct MemoryEstimate {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  ///< of what is trained
   std::int64_t activations = 0;  ///< the most that forward and backward hold at a time, workspaces among it
   std::int64_t loader = 0;       ///< batches in the making, in host memory
@@ -34,6 +34,6 @@ std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::
 
 /// That a run needs more than the `available` bytes, and what to do: `micro_batch` is the largest that fits, 0 for
 /// none.
-EnvironmentError out_of_memory_error(const MemoryNeed& need, std::int64_t available, std::int64_t micro_batch);
+EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch);
 
 }  // namespace multicard
