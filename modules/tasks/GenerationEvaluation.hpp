@@ -1,5 +1,5 @@
 #pragma once
-/// \file What a language model is asked beside its test set (evaluate.questions, evaluate.prompts).
+/// \file Evaluation of a language model by what it generates (evaluate.questions, evaluate.prompts).
 
 #include <optional>
 #include <string>
@@ -13,13 +13,13 @@
 namespace multicard {
 
 /// Questions and prompts of a deck. Answering leaves the network as it was, in Mode::train.
-class Interview {
+class GenerationEvaluation {
  public:
   /// Collective. `network` must outlive it. \param folder of the model
   /// \param template_name of the training data \param date that the template wrote there; both: see Prompter
   /// \throws DataError and UsageError on all ranks: tokenizer, questions, texts too long for the model
-  Interview(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
-            const std::string& date, Llama& network, const Communicator& communicator);
+  GenerationEvaluation(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
+                       const std::string& date, Llama& network, const Communicator& communicator);
 
   /// "20 questions, 2 prompts"
   std::string text() const;

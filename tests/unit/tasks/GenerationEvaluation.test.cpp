@@ -1,5 +1,5 @@
 // Asking a model while it is tuned: the same answers on any number of ranks, and nothing of the training changes.
-#include "tasks/Interview.hpp"
+#include "tasks/GenerationEvaluation.hpp"
 
 #include "language_run.hpp"
 

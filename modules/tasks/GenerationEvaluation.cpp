@@ -1,4 +1,4 @@
-#include "tasks/Interview.hpp"
+#include "tasks/GenerationEvaluation.hpp"
 
 #include <fmt/format.h>
 
@@ -24,8 +24,9 @@ class Evaluating {
 
 }  // namespace
 
-Interview::Interview(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
-                     const std::string& date, Llama& network, const Communicator& communicator)
+GenerationEvaluation::GenerationEvaluation(const EvaluateOptions& options, const std::string& folder,
+                                           const std::string& template_name, const std::string& date, Llama& network,
+                                           const Communicator& communicator)
     : network_(network),
       communicator_(communicator),
       prompter_(agreed(communicator, [&] { return Prompter(folder, template_name, date); })),
@@ -41,7 +42,7 @@ Interview::Interview(const EvaluateOptions& options, const std::string& folder, 
   });
 }
 
-std::string Interview::text() const {
+std::string GenerationEvaluation::text() const {
   std::vector<std::string> parts;
   if (questions_) parts.push_back(grouped(questions_->size()) + (questions_->size() == 1 ? " question" : " questions"));
   if (!prompts_.empty())
@@ -49,7 +50,7 @@ std::string Interview::text() const {
   return join(parts, ", ");
 }
 
-QuestionScore Interview::score_questions() const {
+QuestionScore GenerationEvaluation::score_questions() const {
   const Evaluating evaluating(network_);
   const auto said = [&](const std::vector<TokenId>& prompt, std::int64_t max_new) {
     return answer(network_, prompter_, prompt, max_new);
@@ -57,7 +58,7 @@ QuestionScore Interview::score_questions() const {
   return questions_->score(said, communicator_);
 }
 
-std::vector<std::string> Interview::answer_prompts() const {
+std::vector<std::string> GenerationEvaluation::answer_prompts() const {
   const Evaluating evaluating(network_);
   const auto num_ranks = static_cast<std::size_t>(communicator_.size());
   std::vector<std::string> answers(prompts_.size());
