@@ -16,8 +16,8 @@
 #include "results/ResultsWriter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageTask.hpp"
+#include "tasks/ProvenanceMetadata.hpp"
 #include "tasks/RankSetup.hpp"
-#include "tasks/TuningNotes.hpp"
 
 namespace multicard {
 
@@ -68,7 +68,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
     if (!world.is_root() || subject.weights.empty() || !task.model().has_adapters()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
     const std::string hash = task.model().identity().at(kBaseHash);
-    check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
+    check_base(read_provenance(checkpoint), hash, checkpoint, subject.options.model.path);
   });
   std::optional<QuestionScore> questions;
   if (task.generation_evaluation() != nullptr && task.generation_evaluation()->has_questions())
