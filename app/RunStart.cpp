@@ -10,7 +10,7 @@
 #include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
 #include "state/CheckpointStore.hpp"
-#include "tasks/SameRun.hpp"
+#include "tasks/ResumeCompatibility.hpp"
 
 namespace multicard {
 
@@ -95,7 +95,7 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   if (!start.checkpoint && !complete) return {};
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
-  check_same_run(before, deck);
+  check_resume_compatibility(before, deck);
   const bool goes_back = start.checkpoint == options.run.resume;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);

@@ -13,9 +13,9 @@ using test::Trained;
 using test::world;
 using test::write_oracle_shards;
 
-class InterviewedRun : public testing::Test {
+class GenerationEvaluationTest : public testing::Test {
  protected:
-  InterviewedRun() {
+  GenerationEvaluationTest() {
     write_oracle_shards(scratch_);
     if (world().is_root()) {
       std::ofstream out(scratch_ / "questions.jsonl");
@@ -46,7 +46,7 @@ class InterviewedRun : public testing::Test {
   ScratchFolder scratch_;
 };
 
-TEST_F(InterviewedRun, LeavesTheTrainingBitForBit) {
+TEST_F(GenerationEvaluationTest, LeavesTheTrainingBitForBit) {
   const Trained silent = train(plain(), world()), asked = train(asking(), world());
 
   for (const char* metric : {"train_loss", "grad_norm"})
@@ -57,7 +57,7 @@ TEST_F(InterviewedRun, LeavesTheTrainingBitForBit) {
     EXPECT_TRUE(silent.state[i].tensor.equal(asked.state[i].tensor)) << silent.state[i].name;
 }
 
-TEST_F(InterviewedRun, GivesTheSameAnswersOnAnyNumberOfRanks) {
+TEST_F(GenerationEvaluationTest, GivesTheSameAnswersOnAnyNumberOfRanks) {
   const RunSummary alone = train(asking(), Communicator::null()).result.summary;
   const RunSummary together = train(asking(), world()).result.summary;
 
@@ -73,7 +73,7 @@ TEST_F(InterviewedRun, GivesTheSameAnswersOnAnyNumberOfRanks) {
   EXPECT_EQ(together.metrics.at("eval_exact_match").steps, (std::vector<std::int64_t>{0, 6}));
 }
 
-TEST_F(InterviewedRun, AsksQuestionsBeforeOnlyWhenEvaluatingAtStart) {
+TEST_F(GenerationEvaluationTest, AsksQuestionsBeforeOnlyWhenEvaluatingAtStart) {
   RunOptions options = asking();
   options.evaluate.at_start = false;
 
@@ -83,7 +83,7 @@ TEST_F(InterviewedRun, AsksQuestionsBeforeOnlyWhenEvaluatingAtStart) {
   EXPECT_FALSE(summary.tables.at("answers").text.at("before")[0].empty());
 }
 
-TEST_F(InterviewedRun, AnswersWithTheAverageThatIsEvaluated) {
+TEST_F(GenerationEvaluationTest, AnswersWithTheAverageThatIsEvaluated) {
   RunOptions frozen = asking();
   frozen.run.ema_decay = 1 - 1e-12;  // the average stays where it began
 
@@ -93,7 +93,7 @@ TEST_F(InterviewedRun, AnswersWithTheAverageThatIsEvaluated) {
   EXPECT_EQ(answers.at("before"), answers.at("after"));
 }
 
-TEST_F(InterviewedRun, RefusesPromptsTooLongForTheModel) {
+TEST_F(GenerationEvaluationTest, RefusesPromptsTooLongForTheModel) {
   RunOptions options = asking();
   options.evaluate.max_new = 1 << 20;
 

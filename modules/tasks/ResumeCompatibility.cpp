@@ -1,4 +1,4 @@
-#include "tasks/SameRun.hpp"
+#include "tasks/ResumeCompatibility.hpp"
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ constexpr const char* kFixedKeys[] = {
 
 }  // namespace
 
-void check_same_run(const Deck& before, const Deck& now) {
+void check_resume_compatibility(const Deck& before, const Deck& now) {
   for (const char* key : kFixedKeys) {
     const std::string old_value = before.get_text(key), new_value = now.get_text(key);
     if (old_value != new_value)
