@@ -1,4 +1,4 @@
-#include "data/Survey.hpp"
+#include "data/DatasetScan.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -91,8 +91,8 @@ ImageShape merge_shapes(const Findings& mine, const ImageSource& source, const P
 
 }  // namespace
 
-Survey survey_images(const ImageSource& source, const PrepareOptions& options, std::int64_t num_classes,
-                     const Communicator& communicator) {
+DatasetScan scan_images(const ImageSource& source, const PrepareOptions& options, std::int64_t num_classes,
+                        const Communicator& communicator) {
   const std::int64_t count = std::min(source.size(), options.limit.value_or(source.size()));
   if (count == 0) throw DataError(fmt::format("{} holds no images", source.description())).on_all_ranks();
   const Block block = block_of(count, communicator.rank(), communicator.size());
@@ -101,10 +101,10 @@ Survey survey_images(const ImageSource& source, const PrepareOptions& options, s
       check_label(source, index, num_classes);
   });
   std::vector<BadInput> bad;
-  Survey survey;
+  DatasetScan scan;
   if (const std::optional<ImageShape> common = source.common_shape()) {
-    survey.shape = *common;
-    if (options.size) survey.shape.height = survey.shape.width = *options.size;
+    scan.shape = *common;
+    if (options.size) scan.shape.height = scan.shape.width = *options.size;
   } else {
     PrepareProgress progress("checking", count, "images", communicator,
                              options.quiet ? Loudness::quiet : Loudness::normal);
@@ -112,17 +112,17 @@ Survey survey_images(const ImageSource& source, const PrepareOptions& options, s
     agreed_after_long_work(communicator, [&] { mine = look(source, block, options, progress); });
     bad = merge_bad(mine.bad, communicator);
     report_bad(bad, "image", "images");
-    survey.shape = merge_shapes(mine, source, options, communicator);
+    scan.shape = merge_shapes(mine, source, options, communicator);
   }
-  survey.num_skipped = static_cast<std::int64_t>(bad.size());
+  scan.num_skipped = static_cast<std::int64_t>(bad.size());
   auto next_bad = bad.begin();
   for (std::int64_t index = 0; index < count; ++index) {
     if (next_bad != bad.end() && next_bad->index == index)
       ++next_bad;
     else
-      survey.kept.push_back(index);
+      scan.kept.push_back(index);
   }
-  return survey;
+  return scan;
 }
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What will be in the shards, before any is written.
+/// \file Which images go into the shards, before any is written.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace multicard {
 
-struct Survey {
+struct DatasetScan {
   std::vector<std::int64_t> kept;  ///< places in the source, ascending
   std::int64_t num_skipped = 0;
   ImageShape shape;  ///< of all images as they will be stored
@@ -19,7 +19,7 @@ struct Survey {
 /// whether they can be decoded at all. Lists what is left out. Grey images among colour ones become colour.
 /// \throws DataError on all ranks: a label that is no class, images of different sizes without options.size, an
 /// unreadable one, nothing left.
-Survey survey_images(const ImageSource& source, const PrepareOptions& options, std::int64_t num_classes,
-                     const Communicator& communicator);
+DatasetScan scan_images(const ImageSource& source, const PrepareOptions& options, std::int64_t num_classes,
+                        const Communicator& communicator);
 
 }  // namespace multicard
