@@ -21,7 +21,7 @@ namespace multicard {
 namespace {
 
 /// run.resume=never: what an earlier run has left goes, now that this one is known to start.
-void start_anew(const RunOptions& options, const std::string& results) {
+void start_over(const RunOptions& options, const std::string& results) {
   CheckpointStore(options.run.output, options.run.keep_checkpoints).clear();
   std::filesystem::remove_all(std::filesystem::path(options.run.output) / "records");
   std::filesystem::remove(results);
@@ -71,7 +71,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     return ExitCode::complete;
   }
   agreed(world, [&] {
-    if (world.is_root() && options.run.resume == "never") start_anew(options, results);
+    if (world.is_root() && options.run.resume == "never") start_over(options, results);
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);

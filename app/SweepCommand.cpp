@@ -110,14 +110,14 @@ class Sweep {
 
   ExitCode run() {
     for (const Variant* variant : in_order_of_time(variants_))
-      if (!one(*variant)) return ExitCode::stopped;
+      if (!run_one_variant(*variant)) return ExitCode::stopped;
     assemble();
     return end_code(world_, folder_.results_file(), Verbosity::normal);
   }
 
  private:
   /// Collective. False when the sweep is to stop.
-  bool one(const Variant& variant) {
+  bool run_one_variant(const Variant& variant) {
     const std::string& head = heads_[static_cast<std::size_t>(&variant - variants_.data())];
     const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
     const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
