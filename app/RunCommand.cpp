@@ -34,7 +34,7 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
   const char* status = result.failure ? "failed" : is_stopped ? "stopped" : "done";
   log_info(fmt::format("{:<10}{} steps in {}{}", status, result.record.steps.size(),
                        human_duration(seconds_since_launch()),
-                       is_stopped ? fmt::format(" by {}; the same command continues the run", stop.reason()) : ""));
+                       is_stopped ? fmt::format(" by {}; the same command resumes the run", stop.reason()) : ""));
   log_closing_table(result, world, options.run.output);
 }
 

@@ -153,14 +153,14 @@ class Sweep {
   }
 
   /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as
-  /// on one rank. The folder then says why, and the next launch continues with the others.
+  /// on one rank. The folder then says why, and the next launch resumes with the others.
   Outcome run_bounded(const Variant& variant, const Communicator& group) {
     std::optional<Watchdog> watchdog;
     if (identity_.timeout_s && world_.is_root())
       watchdog.emplace(*identity_.timeout_s, [&](const std::string&) {
         const CommunicationError error(
             fmt::format("run {} did not end within {} s", variant.name, *identity_.timeout_s), "limits.timeout_s",
-            "Start the sweep again: it continues with the other runs.");
+            "Start the sweep again: it resumes with the other runs.");
         folder_.record_failure(variant, {error.code(), error.what()});
         log_local_error(error.what());
         abort_job(error.code());

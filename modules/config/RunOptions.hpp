@@ -76,7 +76,7 @@ struct ParallelOptions {
   std::string strategy = "ddp-ds";      ///< dp | ddp | ddp-ds
   std::string backend = "auto";         ///< auto | mpi | nccl
   std::optional<double> bucket_mb;      ///< size of a gradient bucket in MB (1e6 bytes); none: chosen by the program
-  bool overlap = true;                  ///< reduce gradients while backward goes on
+  bool overlap = true;                  ///< reduce gradients while backward runs
   bool sync_batch_norm = false;         ///< BatchNorm statistics over all ranks
   std::string gradient_dtype = "same";  ///< communication dtype of gradients: same | bf16 | fp16
   bool share_gpu = false;               ///< let several ranks use one GPU

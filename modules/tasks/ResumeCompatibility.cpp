@@ -65,7 +65,7 @@ void check_resume_compatibility(const Deck& before, const Deck& now) {
     if (old_value != new_value)
       throw UsageError(fmt::format("{} has changed from {} to {}", key, old_value.empty() ? "nothing" : old_value,
                                    new_value.empty() ? "nothing" : new_value),
-                       "the run in run.output began with the former and can only be continued with it",
+                       "the run in run.output began with the former and can only be resumed with it",
                        "Put it back, set another run.output, or run.resume=never to start over.");
   }
 }

@@ -50,7 +50,7 @@ class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
           const TaskRunOptions& how);
-  /// Continues from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
+  /// Resumes from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
           const TaskRunOptions& how, const TrainingState& state);
 
@@ -71,7 +71,7 @@ class TaskRun {
 
   /// Saves a checkpoint after the steps that are done, unless there is one or the deck keeps none.
   void checkpoint() { save_checkpoint(); }
-  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can go on. Waits for the
+  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can continue. Waits for the
   /// checkpoint under way.
   TrainingState collect();
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Work that goes on beside its owner.
+/// \file Work that runs in the background of its owner.
 
 #include <functional>
 #include <memory>
