@@ -21,8 +21,8 @@ std::byte* bytes_at(const at::Tensor& tensor) {
 
 class MpiCollectives::HostWork : public Work {
  public:
-  HostWork(std::future<double> done, CommStats& ledger, CollectiveKind kind, std::int64_t bytes)
-      : done_(std::move(done)), stats_(ledger), kind_(kind), bytes_(bytes) {}
+  HostWork(std::future<double> done, CommStats& stats, CollectiveKind kind, std::int64_t bytes)
+      : done_(std::move(done)), stats_(stats), kind_(kind), bytes_(bytes) {}
 
   void wait() override {
     if (!done_.valid()) return;

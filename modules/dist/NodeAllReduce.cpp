@@ -10,6 +10,17 @@
 
 namespace multicard {
 
+// Protocol of one piece on a node of R ranks, each with its array in shared memory (its own, or the buffer of its
+// channel, into which it has copied the values):
+//   1. barrier(signature): all arrays are filled, and all ranks reduce the same thing, or all of them throw.
+//   2. Rank s alone reads and writes slice s: it adds the slice of all arrays in rank order and writes the sum into the
+//      arrays of all ranks, or of the root. Slices do not overlap, so nothing is locked and the bits do not depend on
+//      timing. With several nodes, rank s of each all-reduces its slice over MPI before it writes it.
+//   3. barrier(): all slices are written; a rank may use its array again, or copy the values out of its buffer. Nobody
+//      touches another rank's buffer before the barrier of the next piece, which its owner enters after that copy.
+// All this runs on the communication thread. SmallAllReduce runs on the caller's, over a channel of its own; there each
+// rank adds all values itself, and two halves of the buffers used alternately take the place of step 3.
+
 namespace {
 
 constexpr std::size_t kStageBytes = std::size_t{4} << 20;
