@@ -24,7 +24,7 @@ namespace multicard {
 namespace {
 
 constexpr std::size_t kStageBytes = std::size_t{4} << 20;
-/// Slices meet on cache lines, whatever the element type.
+/// Slices end on cache lines, whatever the element type.
 constexpr std::size_t kSliceElements = 32;
 
 void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Sums over ranks through the shared memory of nodes; for modules/dist only.
+/// \file All-reduce over ranks through the shared memory of nodes; for modules/dist only.
 
 #include <cstddef>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace multicard {
 
-/// Memory of this rank to be summed, and where the other ranks of the node have theirs, if this rank can see it.
+/// Memory of this rank to be reduced, and where the other ranks of the node have theirs, if this rank can see it.
 struct ReduceOperand {
   std::byte* data = nullptr;
   std::size_t count = 0;  ///< elements
@@ -25,9 +25,9 @@ struct ReduceOperand {
   ReduceOptions options;
 };
 
-/// Sums large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the result to
-/// all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if so wished.
-/// Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
+/// All-reduces large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the
+/// result to all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if
+/// so wished. Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
 class NodeAllReduce {
  public:
   /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
@@ -56,7 +56,7 @@ class NodeAllReduce {
   CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
 };
 
-/// Sums small arrays with little latency, on the calling thread: every rank reads all ranks' values.
+/// All-reduces small arrays with little latency, on the calling thread: every rank reads all ranks' values.
 class SmallAllReduce {
  public:
   /// Larger arrays than this are NodeAllReduce's.

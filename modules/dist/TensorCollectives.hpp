@@ -1,5 +1,5 @@
 #pragma once
-/// \file Sums and copies of tensors over ranks.
+/// \file All-reduce, broadcast and scatter of tensors over ranks.
 
 #include <cstdint>
 #include <map>
@@ -71,10 +71,10 @@ class TensorCollectives {
   /// shared by the ranks of a node). It may outlive the collectives.
   virtual at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) = 0;
 
-  /// Collective. Starts the in-place sum over all ranks; returns at once. With a root, the others' values are
-  /// unspecified afterwards.
+  /// Collective. Starts the in-place all-reduce (sum) over all ranks; returns at once. With a root it is a reduce: the
+  /// others' values are unspecified afterwards.
   virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) = 0;
-  /// Collective. Starts the sum for all of a small tensor (statistics, metrics). On the host it takes a short way that
+  /// Collective. Starts the all-reduce of a small tensor (statistics, metrics). On the host it takes a short way that
   /// does not queue behind the sums started before, and is done when this returns.
   virtual std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) = 0;
   /// Collective. The same, and waits.

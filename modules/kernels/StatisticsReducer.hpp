@@ -1,5 +1,6 @@
 #pragma once
-/// \file How synchronised batch normalisation meets the other replicas, without this module knowing a communicator.
+/// \file How synchronised batch normalisation reduces over the other replicas, without this module knowing a
+/// communicator.
 
 #include <ATen/core/Tensor.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Who reads, how gradients meet, who updates and how parameters return (docs/decks.md, Strategies).
+/// \file Who reads, how gradients are reduced, who updates and how parameters return (docs/decks.md, Strategies).
 
 #include <memory>
 #include <optional>

@@ -55,7 +55,7 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
   TokenCounts counts;
   const bool runs_on_empty = with_.model.runs_on_empty_batch();
   if (batch.num_rows == 0 && !runs_on_empty) return counts;
-  // Where ranks meet inside forward and backward, all run as many micro-batches as the largest shard has.
+  // Where ranks communicate inside forward and backward, all run as many micro-batches as the largest shard has.
   const std::int64_t most = runs_on_empty ? with_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
   const std::int64_t num_micro_batches = (most + rows - 1) / rows;
