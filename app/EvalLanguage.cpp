@@ -16,8 +16,8 @@
 #include "results/ResultsWriter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageTask.hpp"
+#include "tasks/ProvenanceMetadata.hpp"
 #include "tasks/RankSetup.hpp"
-#include "tasks/TuningNotes.hpp"
 
 namespace multicard {
 
@@ -68,10 +68,11 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
     if (!world.is_root() || subject.weights.empty() || !task.language_model().has_adapters()) return;
     const std::string checkpoint = std::filesystem::path(subject.weights).parent_path().string();
     const std::string hash = task.language_model().identity().at(kBaseHash);
-    check_base(read_tuning_notes(checkpoint), hash, checkpoint, subject.options.model.path);
+    check_base(read_provenance(checkpoint), hash, checkpoint, subject.options.model.path);
   });
   std::optional<QuestionScore> questions;
-  if (task.interview() != nullptr && task.interview()->has_questions()) questions = task.interview()->score_questions();
+  if (task.generation_evaluation() != nullptr && task.generation_evaluation()->has_questions())
+    questions = task.generation_evaluation()->score_questions();
   write_results(results, world, full_provenance(world, arguments.command_line),
                 summarise(subject, task, world, device, totals, questions), RankRows{});
   log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",

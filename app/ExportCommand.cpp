@@ -18,8 +18,8 @@
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/LanguageModel.hpp"
+#include "tasks/ProvenanceMetadata.hpp"
 #include "tasks/RandomWeights.hpp"
-#include "tasks/TuningNotes.hpp"
 
 namespace multicard {
 
@@ -31,14 +31,14 @@ namespace {
 struct Tuned {
   std::string folder;
   std::string base;  ///< folder of the model it started from
-  TuningNotes notes;
+  ProvenanceMetadata provenance;
   bool has_adapter = false;
   bool has_random_base = false;  ///< which is in no file
   std::string weights;           ///< name of the file of what was trained: the moving average where there is one
 
   /// A whole model has no base any more.
   SafetensorsMetadata metadata_of_model() const {
-    return metadata_of({notes.template_name, notes.template_date, std::nullopt});
+    return metadata_of({provenance.template_name, provenance.template_date, std::nullopt});
   }
 };
 
@@ -51,7 +51,7 @@ Tuned read_checkpoint(const std::string& folder) {
   CheckpointStore::verify(folder);
   Tuned tuned{folder,
               deck.get_text("model.path"),
-              read_tuning_notes(folder),
+              read_provenance(folder),
               fs::exists(fs::path(folder) / kAdapterConfigFile),
               random_weights_seed(deck).has_value(),
               ""};
@@ -71,7 +71,7 @@ NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype
 
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
-  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.notes));
+  write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.provenance));
   log_info(fmt::format("{:<10}{}, rank {}, scaling {}, for {}", "adapter",
                        counted(adapter.layers().size(), "adapted linear layer"), adapter.config().rank,
                        significant(adapter.config().scaling()), adapter.config().base_model));
@@ -88,11 +88,12 @@ std::vector<TensorHeader> headers_in(std::vector<TensorHeader> headers, at::Scal
 class BaseCheck {
  public:
   BaseCheck(const Tuned& tuned, const ModelFolder& base) : tuned_(tuned) {
-    if (tuned.notes.base_sha256) hash_ = start_async("the check of the base model", [&base] { return base.sha256(); });
+    if (tuned.provenance.base_sha256)
+      hash_ = start_async("the check of the base model", [&base] { return base.sha256(); });
   }
 
   void finish() {
-    if (hash_.valid()) check_base(tuned_.notes, hash_.get(), tuned_.folder, tuned_.base);
+    if (hash_.valid()) check_base(tuned_.provenance, hash_.get(), tuned_.folder, tuned_.base);
   }
 
  private:

@@ -22,8 +22,8 @@
 #include "state/ModelFolder.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"
+#include "tasks/ProvenanceMetadata.hpp"
 #include "tasks/RandomWeights.hpp"
-#include "tasks/TuningNotes.hpp"
 #include "text/StreamDecoder.hpp"
 
 namespace multicard {
@@ -36,7 +36,7 @@ namespace {
 struct Speaker {
   std::string model;                              ///< folder with weights and tokenizer
   std::optional<std::string> adapter = {};        ///< PEFT folder
-  TuningNotes notes = {};                         ///< of the adapter, else of the model
+  ProvenanceMetadata provenance = {};             ///< of the adapter, else of the model
   std::optional<std::uint64_t> random_seed = {};  ///< of weights that are in no file
 };
 
@@ -69,13 +69,13 @@ Speaker find_speaker(const GenerateArguments& arguments) {
     throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
   if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
-  speaker.notes = read_tuning_notes(speaker.adapter.value_or(speaker.model));
+  speaker.provenance = read_provenance(speaker.adapter.value_or(speaker.model));
   return speaker;
 }
 
 /// The hash of the base model while other work continues, where it can be compared.
 std::future<std::string> hash_base(const Speaker& speaker) {
-  if (!speaker.adapter || !speaker.notes.base_sha256 || speaker.random_seed) return {};
+  if (!speaker.adapter || !speaker.provenance.base_sha256 || speaker.random_seed) return {};
   return start_async("the check of the base model",
                      [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
 }
@@ -84,16 +84,16 @@ std::future<std::string> hash_base(const Speaker& speaker) {
 Prompter make_prompter(const GenerateArguments& arguments, const Speaker& speaker) {
   if (arguments.raw) return Prompter(speaker.model);
   const bool is_requested = !arguments.template_name.empty();
-  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.notes.template_name,
-                    arguments.date.empty() ? speaker.notes.template_date : arguments.date);
+  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.provenance.template_name,
+                    arguments.date.empty() ? speaker.provenance.template_date : arguments.date);
   const std::optional<PromptTemplate>& chosen = prompter.prompt_template();
   if (chosen) chosen->require_use_of(arguments.date);
   if (!chosen) {
     log_info("no template is known for this model: the prompt is continued as it is (--template names one)");
   } else {
-    const char* why = is_requested                           ? "as requested"
-                      : !speaker.notes.template_name.empty() ? "that of the training"
-                                                             : "the model folder's chat template";
+    const char* why = is_requested                                ? "as requested"
+                      : !speaker.provenance.template_name.empty() ? "that of the training"
+                                                                  : "the model folder's chat template";
     log_info(fmt::format("template {} ({})", chosen->name(), why));
   }
   return prompter;
@@ -151,7 +151,7 @@ void speak(const GenerateArguments& arguments, at::Device device) {
   };
   const std::vector<std::int64_t> ids = generate(*network, {prompt.begin(), prompt.end()}, options, show);
   if (!arguments.json) std::cout << stream.finish() << std::endl;
-  if (base_hash.valid()) check_base(speaker.notes, base_hash.get(), *speaker.adapter, speaker.model);
+  if (base_hash.valid()) check_base(speaker.provenance, base_hash.get(), *speaker.adapter, speaker.model);
   if (!arguments.json) return;
   const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
   const std::vector<TokenId> written(ids.begin(), ids.end());

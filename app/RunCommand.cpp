@@ -21,7 +21,7 @@ namespace multicard {
 namespace {
 
 /// run.resume=never: what an earlier run has left goes, now that this one is known to start.
-void start_anew(const RunOptions& options, const std::string& results) {
+void start_over(const RunOptions& options, const std::string& results) {
   CheckpointStore(options.run.output, options.run.keep_checkpoints).clear();
   std::filesystem::remove_all(std::filesystem::path(options.run.output) / "records");
   std::filesystem::remove(results);
@@ -34,7 +34,7 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
   const char* status = result.failure ? "failed" : is_stopped ? "stopped" : "done";
   log_info(fmt::format("{:<10}{} steps in {}{}", status, result.record.steps.size(),
                        human_duration(seconds_since_launch()),
-                       is_stopped ? fmt::format(" by {}; the same command continues the run", stop.reason()) : ""));
+                       is_stopped ? fmt::format(" by {}; the same command resumes the run", stop.reason()) : ""));
   log_closing_table(result, world, options.run.output);
 }
 
@@ -71,7 +71,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     return ExitCode::complete;
   }
   agreed(world, [&] {
-    if (world.is_root() && options.run.resume == "never") start_anew(options, results);
+    if (world.is_root() && options.run.resume == "never") start_over(options, results);
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);

@@ -10,7 +10,7 @@
 #include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
 #include "state/CheckpointStore.hpp"
-#include "tasks/SameRun.hpp"
+#include "tasks/ResumeCompatibility.hpp"
 
 namespace multicard {
 
@@ -72,7 +72,7 @@ std::string warning_of(const ScheduleOptions& schedule, const Deck& before, cons
       schedule.name, length_text(now), length_text(before));
 }
 
-/// The checkpoint to continue from.
+/// The checkpoint to resume from.
 RunStart checkpoint_of(const RunOptions& options) {
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
   RunStart start;
@@ -95,7 +95,7 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   if (!start.checkpoint && !complete) return {};
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
-  check_same_run(before, deck);
+  check_resume_compatibility(before, deck);
   const bool goes_back = start.checkpoint == options.run.resume;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
@@ -109,8 +109,8 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
 
 std::string RunStart::text() const {
   if (!checkpoint) return {};
-  if (named.empty()) return fmt::format(" (continuing from {})", *checkpoint);
-  return fmt::format(" (continuing from {}, which this run reached from {})", *checkpoint, named);
+  if (named.empty()) return fmt::format(" (resuming from {})", *checkpoint);
+  return fmt::format(" (resuming from {}, which this run reached from {})", *checkpoint, named);
 }
 
 std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Where a run begins: anew, at a checkpoint, or nowhere because it has finished.
+/// \file Where a run begins: from scratch, at a checkpoint, or nowhere because it has finished.
 
 #include <memory>
 #include <optional>
@@ -19,15 +19,15 @@ std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::st
 
 struct RunStart {
   bool finished = false;                  ///< nothing is left to do
-  std::optional<std::string> checkpoint;  ///< go on from here
+  std::optional<std::string> checkpoint;  ///< to resume from
   std::string named;                      ///< what run.resume names, where `checkpoint` is a later one
-  std::string warning;                    ///< what going on changes; may be empty
+  std::string warning;                    ///< what resuming changes; may be empty
 
-  /// " (continuing from PATH)", or nothing.
+  /// " (resuming from PATH)", or nothing.
   std::string text() const;
 };
 
-/// Collective. What run.resume means for the output folder (docs/checkpoints.md, Going on).
+/// Collective. What run.resume means for the output folder (docs/checkpoints.md, Resuming a run).
 /// \param deck with defaults written out
 /// \param results the results file of the output folder
 /// \throws UsageError when the folder holds another run, DataError when its newest checkpoint cannot be read.

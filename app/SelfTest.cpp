@@ -46,7 +46,7 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
     values.sum().item<float>();  // waits for the device
     world.barrier();
     const TimePoint start = SteadyClock::now();
-    collectives->sum(values);
+    collectives->all_reduce(values);
     const bool right = values[count - 1].item<float>() == expected && values[0].item<float>() == expected;
     const double slowest = world.allreduce(seconds_since(start), ReduceOp::max);
     measure.correct = measure.correct && world.allreduce(right ? 1 : 0, ReduceOp::min) == 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Bandwidths that a run will meet, measured before it.
+/// \file Bandwidths that a run will have, measured before it.
 
 #include <cstdint>
 #include <optional>

@@ -110,14 +110,14 @@ class Sweep {
 
   ExitCode run() {
     for (const Variant* variant : in_order_of_time(variants_))
-      if (!one(*variant)) return ExitCode::stopped;
+      if (!run_one_variant(*variant)) return ExitCode::stopped;
     assemble();
     return end_code(world_, folder_.results_file(), Verbosity::normal);
   }
 
  private:
   /// Collective. False when the sweep is to stop.
-  bool one(const Variant& variant) {
+  bool run_one_variant(const Variant& variant) {
     const std::string& head = heads_[static_cast<std::size_t>(&variant - variants_.data())];
     const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
     const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
@@ -153,14 +153,14 @@ class Sweep {
   }
 
   /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as
-  /// on one rank. The folder then says why, and the next launch continues with the others.
+  /// on one rank. The folder then says why, and the next launch resumes with the others.
   Outcome run_bounded(const Variant& variant, const Communicator& group) {
     std::optional<Watchdog> watchdog;
     if (identity_.timeout_s && world_.is_root())
       watchdog.emplace(*identity_.timeout_s, [&](const std::string&) {
         const CommunicationError error(
             fmt::format("run {} did not end within {} s", variant.name, *identity_.timeout_s), "limits.timeout_s",
-            "Start the sweep again: it continues with the other runs.");
+            "Start the sweep again: it resumes with the other runs.");
         folder_.record_failure(variant, {error.code(), error.what()});
         log_local_error(error.what());
         abort_job(error.code());

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a variant measures: not how long a launch may last, nor whether it began anew.
+/// What a variant measures: not how long a launch may last, nor whether it started over.
 std::string measured_deck(const Variant& variant) {
   Value deck = variant.deck.root();
   for (const char* key : {"run.wall_limit", "run.resume"})

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What a sweep keeps on disk between its variants, so that a later launch goes on where an earlier one ended.
+/// \file What a sweep keeps on disk between its variants, so that a later launch resumes where an earlier one ended.
 
 #include <filesystem>
 #include <string>

@@ -9,7 +9,7 @@
 #
 # The share of the roof is of the bandwidth of the GPU's memory that a step of the fewest possible bytes would take:
 #   bytes = 5 b A N + (24 + 3 b) P
-# b bytes a value (2 in 16 bits), A values that the layers put out for an image, N images: each is written and read once
+# b bytes a value (2 in 16 bits), A values that the layers output for an image, N images: each is written and read once
 # forward, read once backward, and its gradient written and read once. P parameters: float32 weight and momentum read
 # and written, gradient written and read; the weight in b bytes written once, read forward and backward. What is kept in
 # caches needs less, and every pass of a normalisation that is not fused more.

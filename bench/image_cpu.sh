@@ -54,7 +54,7 @@ run_peer() {  # PROGRAM SIZE LAYOUT ARGUMENTS...  with extra environment in `tun
   note_run "$program" "$size" "$layout" "$start" "$end" "$(tail -n 1 "$folder/peer.json")"
 }
 
-# Blocks of every size stay in the heap and freed memory is not given back, or each step faults its pages in anew.
+# Blocks of every size stay in the heap and freed memory is not given back, or each step faults its pages in again.
 malloc_tuned=(MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000)
 
 print_table() {

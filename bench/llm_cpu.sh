@@ -45,7 +45,7 @@ install() {
   fi
 }
 
-# Blocks of every size stay in the heap and freed memory is not given back, or each step faults its pages in anew.
+# Blocks of every size stay in the heap and freed memory is not given back, or each step faults its pages in again.
 tuned=(MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000)
 
 prefer_fast_mkl() {

@@ -10,7 +10,7 @@ GPU (bench/gpu_image.sh) without torchrun: the images stay on the GPU and are re
 
 Rank 0 prints one JSON line: images/s over all ranks (median step after the warm-up; on a GPU between events), the share
 of the steps spent waiting for data, the sum of all step times, the largest resident memory of a rank, on a GPU the peak
-of allocated memory, and what a step has to move (values that the layers put out for an image, parameters).
+of allocated memory, and what a step has to move (values that the layers output for an image, parameters).
 """
 import argparse
 import gzip
@@ -158,7 +158,7 @@ def train(options, batches, model):
 
 
 def outputs_of_an_image(size):
-    """Values that convolutions and the classifier put out for one image."""
+    """Values that convolutions and the classifier output for one image."""
     with torch.device("meta"):
         model, image = torchvision.models.mobilenet_v2(num_classes=10).eval(), torch.empty(1, 3, size, size)
     count = 0

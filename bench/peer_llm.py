@@ -34,7 +34,7 @@ def arguments():
     parser.add_argument("--rows", required=True, help="JSON lines of input_ids and labels")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: one rank only")
-    parser.add_argument("--random-weights", action="store_true", help="drawn on the device; --model needs config.json")
+    parser.add_argument("--random-weights", action="store_true", help="random weights; --model needs config.json")
     parser.add_argument("--compile", metavar="MODE", help="of torch.compile, e.g. default, max-autotune")
     parser.add_argument("--checkpointing", action="store_true", help="compute activations of layers again in backward")
     parser.add_argument("--batch", type=int, default=2, help="rows of a rank and step")

@@ -6,7 +6,7 @@
 #
 # usage: scripts/demo.sh [image | llm]
 # Writes data/fashion and results/fashion*, or data/instruct and results/lora, in the source tree. Safe to run again: a
-# finished training or sweep is not repeated (remove its results folder to start anew), shards that are there are used,
+# finished training or sweep is not repeated (remove its results folder to start over), shards that are there are used,
 # and the report is replaced.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -96,7 +96,7 @@ if is_whole "$folder"; then
 else
   if [ -e "$folder" ] && ! rmdir "$folder" 2>/dev/null; then
     [ -z "$is_named" ] || die "$folder is there, but is not the whole model. Remove it and start again."
-    say "$folder is not whole: it is made anew"
+    say "$folder is incomplete: it is made again"
     rm -rf "$folder"
   fi
   find "$(dirname "$folder")" -maxdepth 1 -name ".$(basename "$folder").??????" -exec rm -rf {} +  # interrupted ones

@@ -200,7 +200,7 @@ install_libtorch() {
   if libtorch_is_whole; then return; fi
   find "$cache" -maxdepth 1 -name '.libtorch.*' -exec rm -rf {} +  # left over by an interrupted setup; we hold the lock
   if [ -e "$folder" ] && ! wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash); then
-    say "      $folder is not whole (${wrong%%$'\n'*}): it is fetched anew"
+    say "      $folder is not whole (${wrong%%$'\n'*}): it is fetched again"
     rm -rf "$folder"
   fi
   missing=$(missing_wheels)

@@ -8,7 +8,7 @@
 #   PART       scaling image_size precision input exchange: by default all of them
 #
 # Results go to results/study (quick: results/study_quick), the report to report/ in it. Start it again after a stop: it
-# continues where it was, and repeats nothing that is finished. Fashion-MNIST is read from $FASHION_MNIST
+# resumes where it was, and repeats nothing that is finished. Fashion-MNIST is read from $FASHION_MNIST
 # (/usr/share/datasets/fashion-mnist). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for example
 # "srun --mpi=pmix" in a Slurm allocation.
 set -euo pipefail

@@ -9,7 +9,7 @@
 #
 # Without GPUs the study is smaller: 4 rows and some 3500 tokens a step, few steps, view b on all ranks only.
 # Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
-# stop: it continues where it was. $MODEL names another model's folder (its shards and results go to folders that end in
+# stop: it resumes where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
 # rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of
 # mpirun, for example "srun --mpi=pmix".

@@ -78,14 +78,14 @@ multicard_cpu_bind() {
   if [ ${#nodes[@]} = "$(multicard_tasks_here)" ]; then cpu_bind=map_ldom:$(IFS=,; echo "${nodes[*]}"); fi
 }
 
-# Ends the job with the program's status; 75 means that it stopped early and wants to be queued again to continue.
+# Ends the job with the program's status; 75 means that it stopped early and wants to be queued again to resume.
 multicard_finish() {
   local status=$1
   echo "$(date -u +%FT%TZ) multicard ended with $status"
   if [ "$status" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$MAX_RESTARTS" ]; then
     # The request kills this script, so that the lines below are reached only when it is refused.
     scontrol requeue "$SLURM_JOB_ID" && sleep 60
-    echo "The job could not be requeued: submit it again, and it continues from its newest checkpoint."
+    echo "The job could not be requeued: submit it again, and it resumes from its newest checkpoint."
   fi
   exit "$status"
 }

@@ -67,15 +67,15 @@ std::vector<Operation> operations_on(const Communicator& world, TensorCollective
   const at::Tensor loose = at::zeros({numel}), plain = at::zeros({numel}), mine = at::zeros({numel / world.size()});
   const std::vector<std::int64_t> rows(static_cast<std::size_t>(world.size()), mine.numel());
   const at::Tensor all = at::zeros({mine.numel() * world.size()});
-  const auto sum = [&collectives](const at::Tensor& flat, Wire wire, std::optional<int> root) {
-    return [=, &collectives] { collectives.start_sum(flat, {wire, root})->wait(); };
+  const auto all_reduce = [&collectives](const at::Tensor& flat, CommDtype comm_dtype, std::optional<int> root) {
+    return [=, &collectives] { collectives.start_all_reduce(flat, {comm_dtype, root})->wait(); };
   };
   const int count = static_cast<int>(numel);
   return {
-      {"sum", megabytes, around, sum(shared, Wire::same, std::nullopt), {}},
-      {"sum in bf16", megabytes / 2, around, sum(shared, Wire::bf16, std::nullopt), {}},
-      {"sum in fp16", megabytes / 2, around, sum(shared, Wire::fp16, std::nullopt), {}},
-      {"sum, ordinary memory", megabytes, around, sum(loose, Wire::same, std::nullopt), {}},
+      {"all-reduce", megabytes, around, all_reduce(shared, CommDtype::same, std::nullopt), {}},
+      {"all-reduce in bf16", megabytes / 2, around, all_reduce(shared, CommDtype::bf16, std::nullopt), {}},
+      {"all-reduce in fp16", megabytes / 2, around, all_reduce(shared, CommDtype::fp16, std::nullopt), {}},
+      {"all-reduce, ordinary memory", megabytes, around, all_reduce(loose, CommDtype::same, std::nullopt), {}},
       {"MPI_Allreduce",
        megabytes,
        around,
@@ -83,8 +83,8 @@ std::vector<Operation> operations_on(const Communicator& world, TensorCollective
          check_mpi(MPI_Allreduce(MPI_IN_PLACE, plain.data_ptr(), count, MPI_FLOAT, MPI_SUM, native(world)), "");
        },
        {}},
-      {"reduce", megabytes, 1, sum(shared, Wire::same, 0), {}},
-      {"reduce in bf16", megabytes / 2, 1, sum(shared, Wire::bf16, 0), {}},
+      {"reduce", megabytes, 1, all_reduce(shared, CommDtype::same, 0), {}},
+      {"reduce in bf16", megabytes / 2, 1, all_reduce(shared, CommDtype::bf16, 0), {}},
       {"broadcast", megabytes, 1, [=, &collectives] { collectives.broadcast({plain}, 0); }, {}},
       {"MPI_Bcast",
        megabytes,

@@ -17,9 +17,9 @@ std::string cpu_model();
 int available_cpus();
 /// The affinity mask as a list, e.g. "0-3,8".
 std::string cpu_set_text();
-/// Gives freed memory back and counts the largest resident set anew, where the kernel allows.
+/// Gives freed memory back and counts the largest resident set again, where the kernel allows.
 void reset_peak_resident_bytes();
-/// Largest resident set so far, or since it was counted anew.
+/// Largest resident set so far, or since it was reset.
 std::int64_t peak_resident_bytes();
 /// Resident set now.
 std::int64_t resident_bytes();
@@ -29,7 +29,7 @@ std::int64_t available_memory_bytes();
 std::map<std::string, std::string> environment_with(const std::vector<std::string>& prefixes);
 
 /// Keeps freed memory in the process instead of returning it to the system: a training step frees and allocates the
-/// same large blocks again and again, and faulting them in anew costs more than half of a step at 224 px
+/// same large blocks again and again, and faulting them in again costs more than half of a step at 224 px
 /// (docs/performance.md). Call once, before the first large allocation.
 void keep_freed_memory();
 

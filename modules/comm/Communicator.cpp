@@ -16,30 +16,30 @@ namespace multicard {
 
 namespace {
 
-MPI_Datatype mpi_type(WireType type) {
+MPI_Datatype mpi_type(Datatype type) {
   switch (type) {
-    case WireType::byte:
+    case Datatype::byte:
       return MPI_BYTE;
-    case WireType::int32:
+    case Datatype::int32:
       return MPI_INT32_T;
-    case WireType::int64:
+    case Datatype::int64:
       return MPI_INT64_T;
-    case WireType::uint64:
+    case Datatype::uint64:
       return MPI_UINT64_T;
-    case WireType::float32:
+    case Datatype::float32:
       return MPI_FLOAT;
-    case WireType::float64:
+    case Datatype::float64:
       return MPI_DOUBLE;
   }
   return MPI_DATATYPE_NULL;
 }
 
-std::size_t size_of(WireType type) {
+std::size_t size_of(Datatype type) {
   switch (type) {
-    case WireType::byte:
+    case Datatype::byte:
       return 1;
-    case WireType::int32:
-    case WireType::float32:
+    case Datatype::int32:
+    case Datatype::float32:
       return 4;
     default:
       return 8;
@@ -135,7 +135,7 @@ void Communicator::idle_barrier() const {
   }
 }
 
-void Communicator::broadcast_raw(void* data, std::size_t count, WireType type, int root) const {
+void Communicator::broadcast_raw(void* data, std::size_t count, Datatype type, int root) const {
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "broadcast");
   in_pieces(count, size_of(type), [&](std::size_t first, int number) {
@@ -153,7 +153,7 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
   return out;
 }
 
-void Communicator::allreduce_raw(void* data, std::size_t count, WireType type, ReduceOp op) const {
+void Communicator::allreduce_raw(void* data, std::size_t count, Datatype type, ReduceOp op) const {
   if (is_null()) return;
   const Watchdog::Guard guard(watchdog(), "all-reduce");
   in_pieces(count, size_of(type), [&](std::size_t first, int number) {
@@ -163,7 +163,7 @@ void Communicator::allreduce_raw(void* data, std::size_t count, WireType type, R
   });
 }
 
-void Communicator::allgather_raw(const void* mine, void* all, std::size_t count, WireType type) const {
+void Communicator::allgather_raw(const void* mine, void* all, std::size_t count, Datatype type) const {
   if (is_null()) {
     if (count > 0) std::memcpy(all, mine, count * size_of(type));
     return;

@@ -17,17 +17,17 @@ class Watchdog;
 enum class ReduceOp { sum, min, max };
 
 /// The element types that collectives know.
-enum class WireType { byte, int32, int64, uint64, float32, float64 };
+enum class Datatype { byte, int32, int64, uint64, float32, float64 };
 
 template <class T>
-constexpr WireType wire_type() {
+constexpr Datatype datatype() {
   static_assert(std::is_arithmetic_v<T>, "collectives carry numbers (pass ranges as std::span<T>)");
-  if constexpr (std::is_same_v<T, float>) return WireType::float32;
-  if constexpr (std::is_same_v<T, double>) return WireType::float64;
-  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return WireType::byte;
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) return WireType::int32;
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) return WireType::int64;
-  if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) == 8) return WireType::uint64;
+  if constexpr (std::is_same_v<T, float>) return Datatype::float32;
+  if constexpr (std::is_same_v<T, double>) return Datatype::float64;
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return Datatype::byte;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) return Datatype::int32;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8) return Datatype::int64;
+  if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T> && sizeof(T) == 8) return Datatype::uint64;
 }
 
 /// A group of ranks. A value: copies share the same group. The null communicator is one rank and never calls MPI, so
@@ -60,7 +60,7 @@ class Communicator {
   /// Collective. Everybody receives root's values.
   template <class T>
   void broadcast(std::span<T> values, int root = 0) const {
-    broadcast_raw(values.data(), values.size(), wire_type<T>(), root);
+    broadcast_raw(values.data(), values.size(), datatype<T>(), root);
   }
   template <class T>
   T broadcast_value(T value, int root = 0) const {
@@ -73,7 +73,7 @@ class Communicator {
   /// Collective. In place, element by element; sums are made in rank order on every rank alike.
   template <class T>
   void allreduce(std::span<T> values, ReduceOp op) const {
-    allreduce_raw(values.data(), values.size(), wire_type<T>(), op);
+    allreduce_raw(values.data(), values.size(), datatype<T>(), op);
   }
   template <class T>
   T allreduce(T value, ReduceOp op) const {
@@ -85,7 +85,7 @@ class Communicator {
   template <class T>
   std::vector<T> allgather(std::span<const T> mine) const {
     std::vector<T> all(mine.size() * static_cast<std::size_t>(size()));
-    allgather_raw(mine.data(), all.data(), mine.size(), wire_type<T>());
+    allgather_raw(mine.data(), all.data(), mine.size(), datatype<T>());
     return all;
   }
   template <class T>
@@ -103,9 +103,9 @@ class Communicator {
   const Impl& impl() const { return *impl_; }
 
  private:
-  void broadcast_raw(void* data, std::size_t count, WireType type, int root) const;
-  void allreduce_raw(void* data, std::size_t count, WireType type, ReduceOp op) const;
-  void allgather_raw(const void* mine, void* all, std::size_t count, WireType type) const;
+  void broadcast_raw(void* data, std::size_t count, Datatype type, int root) const;
+  void allreduce_raw(void* data, std::size_t count, Datatype type, ReduceOp op) const;
+  void allgather_raw(const void* mine, void* all, std::size_t count, Datatype type) const;
 
   std::shared_ptr<Impl> impl_;
 };

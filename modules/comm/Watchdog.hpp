@@ -15,11 +15,11 @@
 namespace multicard {
 
 /// A busy file system takes its time without a rank having stopped: so long operations on files may take at least.
-inline constexpr double kDiskPatienceS = 60;
+inline constexpr double kDiskTimeoutS = 60;
 
 /// A collective that has been entered and not left.
 struct OpenOperation {
-  const char* name;  ///< null: not an operation, but what Patience holds open
+  const char* name;  ///< null: not an operation, but what LongerTimeout holds open
   TimePoint since;
   double least_limit_s;
   std::thread::id thread;
@@ -57,9 +57,9 @@ class Watchdog {
 
   /// For its lifetime each operation of this thread may take at least `least_limit_s`. It is not an operation itself:
   /// any number of them may follow each other inside it.
-  class Patience {
+  class LongerTimeout {
    public:
-    Patience(Watchdog* watchdog, double least_limit_s) : guard_(watchdog, nullptr, least_limit_s) {}
+    LongerTimeout(Watchdog* watchdog, double least_limit_s) : guard_(watchdog, nullptr, least_limit_s) {}
 
    private:
     Guard guard_;

@@ -23,7 +23,7 @@ struct ModelOptions {
   std::string path;                       ///< Hugging Face folder
   std::string dtype = "bf16";             ///< of frozen weights: fp64 | fp32 | bf16 | fp16
   std::string trainable_dtype = "fp32";   ///< of what is trained: fp32 (with fp64 that) | bf16
-  bool random_weights = false;            ///< draw the weights from run.seed instead of reading them
+  bool random_weights = false;            ///< initialise the weights randomly from run.seed instead of reading them
   std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
 };
@@ -76,9 +76,9 @@ struct ParallelOptions {
   std::string strategy = "ddp-ds";      ///< dp | ddp | ddp-ds
   std::string backend = "auto";         ///< auto | mpi | nccl
   std::optional<double> bucket_mb;      ///< size of a gradient bucket in MB (1e6 bytes); none: chosen by the program
-  bool overlap = true;                  ///< reduce gradients while backward goes on
+  bool overlap = true;                  ///< reduce gradients while backward runs
   bool sync_batch_norm = false;         ///< BatchNorm statistics over all ranks
-  std::string gradient_dtype = "same";  ///< what gradients travel in: same | bf16 | fp16
+  std::string gradient_dtype = "same";  ///< communication dtype of gradients: same | bf16 | fp16
   bool share_gpu = false;               ///< let several ranks use one GPU
 };
 

@@ -99,7 +99,7 @@ void Conversation::append(const Conversation& other) {
   if (documents.empty()) documents = other.documents;
 }
 
-void Conversation::mask_all() {
+void Conversation::mask_prompt() {
   for (Message& message : messages)
     message.is_trained = false;
 }

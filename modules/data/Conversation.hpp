@@ -17,8 +17,8 @@ struct Conversation {
 
   void add(Message message) { messages.push_back(std::move(message)); }
   void append(const Conversation& other);
-  /// From here on nothing of what is there so far is a target.
-  void mask_all();
+  /// Masks all messages so far, as those of a prompt: none of their tokens is a target.
+  void mask_prompt();
 };
 
 /// A list of messages: {role, content} (content may be a list of text parts) or {from, value}; `weight`, `loss_weight`

@@ -27,8 +27,18 @@ std::exception_ptr caught(Body&& body) {
 
 }  // namespace
 
-/// Where the threads meet. The reader begins batches in step order, workers take pieces of the oldest batch that has
-/// some left, next() takes finished batches from the front.
+/// The queue of batches between the threads, all of it under one mutex that nobody holds while reading or preparing:
+/// - The reader alone appends, in step order, and waits on room_ while `prefetch` batches are queued. It reads the rows
+///   of a batch, marks it as read and wakes the workers.
+/// - A worker claims the next piece of the oldest batch that has unclaimed rows, prepares it and adds it to
+///   num_prepared. Pieces do not overlap, so workers write into one batch at the same time.
+/// - next() alone removes: it waits on ready_ until the front batch has all its rows prepared or an error, hands it out
+///   and makes room. Batches come in step order whatever the timing, so the numbers do not depend on the threads.
+///
+/// An exception stays in its batch and is rethrown by every next() that reaches it; after a failed read the reader
+/// ends. stop() wakes the reader and the workers, which end after what they are at, and joins them. Pointers into the
+/// queue hold because a deque leaves its elements in place, and a batch is not removed before its last piece is
+/// prepared.
 class ImageLoader::Engine {
  public:
   Engine(BatchMaker maker, const LoaderOptions& options, std::int64_t first_step, std::int64_t last_step);

@@ -29,7 +29,7 @@ void leave(j_common_ptr info) {
   std::longjmp(errors->error.jump, 1);
 }
 
-/// Warnings are about damage that the library can go on with; only missing data make a picture unusable.
+/// Warnings are about damage that the library can recover from; only missing data make a picture unusable.
 void judge_warning(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) leave(info);

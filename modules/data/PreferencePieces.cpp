@@ -82,7 +82,7 @@ std::optional<Conversation> read_prompt(const json& record, const std::string& w
   } else {
     return std::nullopt;
   }
-  prompt.mask_all();
+  prompt.mask_prompt();
   return prompt;
 }
 

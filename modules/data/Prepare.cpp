@@ -9,11 +9,11 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "data/DatasetScan.hpp"
 #include "data/ImageSource.hpp"
 #include "data/ShardWriter.hpp"
 #include "data/SourceFiles.hpp"
 #include "data/Split.hpp"
-#include "data/Survey.hpp"
 
 namespace multicard {
 
@@ -45,14 +45,14 @@ std::vector<std::string> class_names(const PrepareOptions& options, const ImageS
 }
 
 /// One set, or with options.split two of them, each in input order.
-std::vector<ShardSet> make_sets(const PrepareOptions& options, const Survey& survey,
+std::vector<ShardSet> make_sets(const PrepareOptions& options, const DatasetScan& scan,
                                 const std::vector<std::string>& names) {
-  if (!options.split) return {{options.output, options.num_shards, survey.kept, survey.shape, names}};
-  const std::vector<std::int64_t>& kept = survey.kept;
+  if (!options.split) return {{options.output, options.num_shards, scan.kept, scan.shape, names}};
+  const std::vector<std::int64_t>& kept = scan.kept;
   const std::vector<bool> is_test =
       choose_test_part(static_cast<std::int64_t>(kept.size()), *options.split, options.split_seed);
-  ShardSet train{options.output + "-train", options.num_shards, {}, survey.shape, names};
-  ShardSet test{options.output + "-test", options.num_shards, {}, survey.shape, names};
+  ShardSet train{options.output + "-train", options.num_shards, {}, scan.shape, names};
+  ShardSet test{options.output + "-test", options.num_shards, {}, scan.shape, names};
   for (std::size_t i = 0; i < kept.size(); ++i)
     (is_test[i] ? test : train).images.push_back(kept[i]);
   return {train, test};
@@ -67,13 +67,13 @@ void report(const ShardSet& set, double seconds) {
       set.num_shards == 1 ? "" : fmt::format(" and {} more", set.num_shards - 1), human_duration(seconds)));
 }
 
-PrepareResult write_sets(const PrepareOptions& options, const ImageSource& source, const Survey& survey,
+PrepareResult write_sets(const PrepareOptions& options, const ImageSource& source, const DatasetScan& scan,
                          const std::vector<ShardSet>& sets, TimePoint start, const Communicator& communicator) {
   PrepareResult result;
-  result.num_skipped = survey.num_skipped;
+  result.num_skipped = scan.num_skipped;
   std::vector<std::unique_ptr<ShardWriter>> writers;
   {
-    PrepareProgress progress("writing", static_cast<std::int64_t>(survey.kept.size()), "images", communicator,
+    PrepareProgress progress("writing", static_cast<std::int64_t>(scan.kept.size()), "images", communicator,
                              options.quiet ? Loudness::quiet : Loudness::normal);
     for (const ShardSet& set : sets) {
       writers.push_back(std::make_unique<ShardWriter>(source, set, communicator));
@@ -105,14 +105,14 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
   });
   const std::unique_ptr<ImageSource> source = open_image_source(options, communicator);
   const std::vector<std::string> names = class_names(options, *source);
-  const Survey survey = survey_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
-  const std::vector<ShardSet> sets = make_sets(options, survey, names);
+  const DatasetScan scan = scan_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
+  const std::vector<ShardSet> sets = make_sets(options, scan, names);
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
     for (const ShardSet& set : sets)
       check_shard_set(set.prefix, static_cast<std::int64_t>(set.images.size()), set.num_shards, "images");
   });
-  return write_sets(options, *source, survey, sets, start, communicator);
+  return write_sets(options, *source, scan, sets, start, communicator);
 }
 
 }  // namespace multicard

@@ -29,7 +29,7 @@ Pieces text_turn(const PromptTemplate& prompt_template, const std::string& promp
 
 /// The prompt's answers are not to be learnt again.
 Pieces continued(const PromptTemplate& prompt_template, Conversation prompt, const Conversation& completion) {
-  prompt.mask_all();
+  prompt.mask_prompt();
   prompt.append(completion);
   return render(prompt_template, prompt);
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
 /// For the thread that trains, and for the message of the rank where the trouble began.
-constexpr std::chrono::seconds kPatience{3};
+constexpr std::chrono::seconds kGracePeriod{3};
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void DeviceMonitor::run() {
   while (!ending_) {
     wake_.wait_for(lock, kInterval);
     const std::optional<Error> found = look();
-    if (!found || wake_.wait_for(lock, kPatience, [this] { return ending_; })) continue;
+    if (!found || wake_.wait_for(lock, kGracePeriod, [this] { return ending_; })) continue;
     log_local_error(found->what());
     abort_job(found->code());
   }

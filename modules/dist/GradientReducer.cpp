@@ -11,7 +11,7 @@
 #include "base/Clock.hpp"
 #include "base/Error.hpp"
 #include "dist/BucketPlan.hpp"
-#include "dist/WireCodec.hpp"
+#include "dist/CommDtypeCodec.hpp"
 
 namespace multicard {
 
@@ -24,21 +24,22 @@ void check_parameter(const at::Tensor& parameter) {
     throw std::invalid_argument("GradientReducer wants leaves of float32, float64 or bfloat16 that require gradients");
 }
 
-void check_wire(const std::vector<at::Tensor>& parameters, Wire wire) {
-  if (wire == Wire::same) return;
+void check_comm_dtype(const std::vector<at::Tensor>& parameters, CommDtype comm_dtype) {
+  if (comm_dtype == CommDtype::same) return;
   for (const at::Tensor& parameter : parameters) {
     const at::ScalarType type = parameter.scalar_type();
-    if (type == at::kFloat || type == type_of(wire)) continue;
-    throw UsageError(fmt::format("parallel.gradient_dtype is {}, but gradients are {}",
-                                 wire == Wire::bf16 ? "bf16" : "fp16", type == at::kDouble ? "float64" : "bfloat16"),
-                     "only float32 gradients can travel in other types", "Set parallel.gradient_dtype=same.")
+    if (type == at::kFloat || type == type_of(comm_dtype)) continue;
+    throw UsageError(
+        fmt::format("parallel.gradient_dtype is {}, but gradients are {}",
+                    comm_dtype == CommDtype::bf16 ? "bf16" : "fp16", type == at::kDouble ? "float64" : "bfloat16"),
+        "only float32 gradients can have another communication dtype", "Set parallel.gradient_dtype=same.")
         .on_all_ranks();
   }
 }
 
-/// What is to be said to the collectives: tensors that have the wire's type travel as they are.
-Wire wire_for(at::ScalarType type, Wire wire) {
-  return type == at::kFloat ? wire : Wire::same;
+/// Tensors that already have the communication dtype are reduced as they are.
+CommDtype comm_dtype_for(at::ScalarType type, CommDtype comm_dtype) {
+  return type == at::kFloat ? comm_dtype : CommDtype::same;
 }
 
 /// The first bucket's sum hides behind the rest of backward, however long it takes to start.
@@ -80,7 +81,7 @@ struct GradientReducer::Impl {
       : parameters(std::move(all)),
         collectives(with),
         plan(BucketPlan::make(parameters, limits_of(options.bucket_mb, with))) {
-    wire = options.wire;
+    comm_dtype = options.comm_dtype;
     if (options.destination == Destination::root) root = 0;
     const at::NoGradGuard no_grad;
     make_buffers();
@@ -140,7 +141,8 @@ struct GradientReducer::Impl {
 
   void start_next() {
     Bucket& bucket = buckets[num_started++];
-    bucket.work = collectives.start_sum(bucket.flat, {wire_for(bucket.flat.scalar_type(), wire), root});
+    bucket.work =
+        collectives.start_all_reduce(bucket.flat, {comm_dtype_for(bucket.flat.scalar_type(), comm_dtype), root});
   }
 
   double finish() {
@@ -158,7 +160,7 @@ struct GradientReducer::Impl {
 
   std::vector<at::Tensor> parameters, gradients, flats;
   TensorCollectives& collectives;
-  Wire wire = Wire::same;
+  CommDtype comm_dtype = CommDtype::same;
   std::optional<int> root;  ///< who gets the sums; none: all
   BucketPlan plan;
   std::vector<Bucket> buckets;
@@ -170,7 +172,7 @@ struct GradientReducer::Impl {
 GradientReducer::GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options) {
   for (const at::Tensor& parameter : parameters)
     check_parameter(parameter);
-  check_wire(parameters, options.wire);
+  check_comm_dtype(parameters, options.comm_dtype);
   impl_ = std::make_unique<Impl>(std::move(parameters), collectives, options);
 }
 

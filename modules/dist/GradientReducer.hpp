@@ -38,14 +38,14 @@ class GradientReducer {
     /// others, whatever the model, the ranks and the machine.
     std::optional<double> bucket_mb;
     Overlap overlap = Overlap::yes;
-    Wire wire = Wire::same;  ///< see TensorCollectives
+    CommDtype comm_dtype = CommDtype::same;  ///< see TensorCollectives
     Destination destination = Destination::all;
   };
 
   /// Collective. `parameters` are leaves of float32, float64 or bfloat16 that require gradients, equal on all ranks;
   /// their present gradients are dropped. Each gradient has its parameter's type and strides (channels_last stays so).
-  /// Throws UsageError on all ranks for float64 parameters with a wire other than same, and for bfloat16 ones with
-  /// fp16.
+  /// Throws UsageError on all ranks for float64 parameters with a communication dtype other than same, and for bfloat16
+  /// ones with fp16.
   GradientReducer(std::vector<at::Tensor> parameters, TensorCollectives& collectives, Options options);
   /// Not collective. Gradients stay valid.
   ~GradientReducer();

@@ -15,7 +15,7 @@ constexpr std::size_t kMpiPieceBytes = std::size_t{4} << 20;
 
 enum class Copy : std::uint64_t { broadcast = 0x100, scatter = 0x200 };  // beside the element types of sums
 
-Announcement announce(Copy copy, int root, std::size_t count, std::size_t first) {
+OpSignature signature_of(Copy copy, int root, std::size_t count, std::size_t first) {
   return {static_cast<std::uint64_t>(copy) + static_cast<std::uint64_t>(root), count, first};
 }
 
@@ -67,7 +67,7 @@ std::size_t total_of(std::span<const Bytes> blocks) {
 
 HostCopies::HostCopies(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
   if (all.size() > 1 && all.allreduce(node.size(), ReduceOp::min) == all.size())
-    channel_ = NodeChannel::create(node, 2 * kNodePieceBytes, Patience::spin);
+    channel_ = NodeChannel::create(node, 2 * kNodePieceBytes, WaitPolicy::spin);
 }
 
 std::byte* HostCopies::buffer(int rank) const {
@@ -85,7 +85,7 @@ void HostCopies::broadcast(std::span<const Bytes> blocks, int root) {
     std::byte* piece = channel_ ? buffer(root) : piece_.data();
     if (sends) passage.read(piece, count);
     if (channel_)
-      channel_->meet(announce(Copy::broadcast, root, total, first));
+      channel_->barrier(signature_of(Copy::broadcast, root, total, first));
     else
       check_mpi(MPI_Bcast(piece, static_cast<int>(count), MPI_BYTE, root, native(all_)), "MPI_Bcast");
     if (!sends) passage.write(piece, count);
@@ -110,7 +110,7 @@ void HostCopies::scatter(const std::byte* all, std::byte* mine, const std::vecto
     };
     for (std::size_t r = 0; me == from && r < counts.size(); ++r)
       if (length(r) > 0) std::memcpy(buffer(static_cast<int>(r)), all + starts[r] + first, length(r));
-    channel_->meet(announce(Copy::scatter, root, total, first));
+    channel_->barrier(signature_of(Copy::scatter, root, total, first));
     if (me != from && length(me) > 0) std::memcpy(mine + first, buffer(all_.rank()), length(me));
     ++turn_;
   }

@@ -21,19 +21,19 @@ std::byte* bytes_at(const at::Tensor& tensor) {
 
 class MpiCollectives::HostWork : public Work {
  public:
-  HostWork(std::future<double> done, Ledger& ledger, CollectiveKind kind, std::int64_t bytes)
-      : done_(std::move(done)), ledger_(ledger), kind_(kind), bytes_(bytes) {}
+  HostWork(std::future<double> done, CommStats& stats, CollectiveKind kind, std::int64_t bytes)
+      : done_(std::move(done)), stats_(stats), kind_(kind), bytes_(bytes) {}
 
   void wait() override {
     if (!done_.valid()) return;
     const TimePoint start = SteadyClock::now();
     const double seconds = done_.get();
-    ledger_.add(kind_, bytes_, seconds, seconds_since(start));
+    stats_.add(kind_, bytes_, seconds, seconds_since(start));
   }
 
  private:
   std::future<double> done_;
-  Ledger& ledger_;
+  CommStats& stats_;
   CollectiveKind kind_;
   std::int64_t bytes_;
 };
@@ -43,10 +43,10 @@ MpiCollectives::MpiCollectives(const Communicator& communicator, const Communica
       large_(communicator_, node),
       small_(communicator_, node),
       copies_(communicator_, node),
-      ledger_(communicator.size()) {}
+      stats_(communicator.size()) {}
 
 MpiCollectives::~MpiCollectives() {
-  if (!thread_.is_idle()) large_.give_up();
+  if (!thread_.is_idle()) large_.abort();
 }
 
 at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type) {
@@ -60,8 +60,8 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
       memory->part(memory->own_rank()), {numel}, [memory](void*) {}, options);
 }
 
-SumOperand MpiCollectives::operand(const at::Tensor& flat) const {
-  SumOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
+ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {
+  ReduceOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
   for (std::size_t i = 0; i < memories_.size(); ++i) {
     std::shared_ptr<SharedMemory> memory = memories_[i].lock();
     if (!memory || !memory->owns(flat.data_ptr(), flat.nbytes())) continue;
@@ -72,28 +72,30 @@ SumOperand MpiCollectives::operand(const at::Tensor& flat) const {
   return operand;
 }
 
-std::unique_ptr<Work> MpiCollectives::start_sum(const at::Tensor& flat, const SumOptions& options) {
-  check_sum(flat, at::kCPU, options.wire, "start_sum");
-  SumOperand todo = operand(flat);
+std::unique_ptr<Work> MpiCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
+  check_all_reduce(flat, at::kCPU, options.comm_dtype, "start_all_reduce");
+  ReduceOperand todo = operand(flat);
   todo.options = options;
   // The tensor comes along to stay alive.
   std::future<double> done = thread_.submit([this, todo = std::move(todo), flat] {
     const Watchdog::Guard guard(communicator_.watchdog(), todo.options.root ? "reduce" : "all-reduce");
-    large_.sum(todo);
+    large_.all_reduce(todo);
   });
-  return std::make_unique<HostWork>(std::move(done), ledger_, kind_of(options), sum_bytes(flat, options.wire));
+  return std::make_unique<HostWork>(std::move(done), stats_, kind_of(options),
+                                    all_reduce_bytes(flat, options.comm_dtype));
 }
 
-std::unique_ptr<Work> MpiCollectives::start_small_sum(const at::Tensor& flat) {
-  check_sum(flat, at::kCPU, Wire::same, "sum");
-  if (flat.nbytes() > QuickSum::kMaxBytes || flat.scalar_type() == at::kBFloat16) return start_sum(flat, {});
+std::unique_ptr<Work> MpiCollectives::start_small_all_reduce(const at::Tensor& flat) {
+  check_all_reduce(flat, at::kCPU, CommDtype::same, "all_reduce");
+  if (flat.nbytes() > SmallAllReduce::kMaxBytes || flat.scalar_type() == at::kBFloat16)
+    return start_all_reduce(flat, {});
   const TimePoint start = SteadyClock::now();
   {
     const Watchdog::Guard guard(communicator_.watchdog(), "all-reduce");
-    small_.sum(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
+    small_.all_reduce(bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type());
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), seconds, seconds);
+  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), seconds, seconds);
   return std::make_unique<DoneWork>();
 }
 
@@ -109,7 +111,7 @@ void MpiCollectives::broadcast(const std::vector<at::Tensor>& tensors, int root)
     copies_.broadcast(blocks, root);
   }
   const double seconds = seconds_since(start);
-  ledger_.add(CollectiveKind::broadcast, bytes_of(tensors), seconds, seconds);
+  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), seconds, seconds);
 }
 
 void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -125,7 +127,7 @@ void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine,
   }
   const double seconds = seconds_since(start);
   const std::int64_t num_rows = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  ledger_.add(CollectiveKind::scatter, num_rows * row_bytes(mine), seconds, seconds);
+  stats_.add(CollectiveKind::scatter, num_rows * row_bytes(mine), seconds, seconds);
 }
 
 }  // namespace multicard

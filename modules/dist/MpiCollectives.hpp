@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/CommThread.hpp"
 #include "dist/HostCopies.hpp"
-#include "dist/Ledger.hpp"
-#include "dist/NodeSum.hpp"
+#include "dist/NodeAllReduce.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -20,7 +20,7 @@ class MpiCollectives : public TensorCollectives {
  public:
   /// Collective. `node`: the ranks that share memory with this one, in rank order.
   MpiCollectives(const Communicator& communicator, const Communicator& node);
-  /// Not collective. Sums nobody waited for are given up, on the other ranks of the node too.
+  /// Not collective. Operations nobody waited for are aborted, on the other ranks of the node too.
   ~MpiCollectives() override;
 
   int rank() const override { return communicator_.rank(); }
@@ -28,23 +28,23 @@ class MpiCollectives : public TensorCollectives {
   at::Device device() const override { return at::kCPU; }
   const char* name() const override { return "mpi"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
-  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override;
+  std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
-  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   class HostWork;
-  SumOperand operand(const at::Tensor& flat) const;
+  ReduceOperand operand(const at::Tensor& flat) const;
 
   Communicator communicator_;
-  NodeSum large_;
-  QuickSum small_;
+  NodeAllReduce large_;
+  SmallAllReduce small_;
   HostCopies copies_;
   std::vector<std::weak_ptr<SharedMemory>> memories_;
-  Ledger ledger_;
+  CommStats stats_;
   CommThread thread_;
 };
 

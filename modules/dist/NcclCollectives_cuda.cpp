@@ -11,11 +11,11 @@
 
 #include "comm/Watchdog.hpp"
 #include "device/StepClock.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/DeviceMonitor.hpp"
-#include "dist/Ledger.hpp"
 #include "dist/NcclCollectives.hpp"
 #include "dist/NcclComm.hpp"
-#include "dist/NcclWireSum.hpp"
+#include "dist/NcclCommDtypeAllReduce.hpp"
 #include "dist/TensorChecks.hpp"
 
 namespace multicard {
@@ -34,10 +34,10 @@ bool is_capturing() {
   return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
 }
 
-/// Turns intervals between marks on streams into the account, once the GPU has passed them.
-class DeviceAccount {
+/// Turns intervals between marks on streams into statistics, once the GPU has passed them.
+class DeviceCommStats {
  public:
-  DeviceAccount(at::Device device, int num_ranks) : marks_(make_device_marks(device)), ledger_(num_ranks) {}
+  DeviceCommStats(at::Device device, int num_ranks) : marks_(make_device_marks(device)), stats_(num_ranks) {}
 
   struct Entry {
     CollectiveKind kind;
@@ -55,15 +55,15 @@ class DeviceAccount {
   std::map<std::string, CommunicationTotals> totals() {
     if (!entries_.empty()) marks_->wait_for(entries_.back().wait_ended);
     resolve();
-    return ledger_.totals();
+    return stats_.totals();
   }
 
  private:
   void resolve() {
     while (!entries_.empty() && marks_->reached(entries_.front().wait_ended)) {
       const Entry& entry = entries_.front();
-      ledger_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
-                  marks_->seconds(entry.wait_began, entry.wait_ended));
+      stats_.add(entry.kind, entry.bytes, marks_->seconds(entry.started, entry.ended),
+                 marks_->seconds(entry.wait_began, entry.wait_ended));
       for (const TimeMarks::Mark mark : {entry.started, entry.ended, entry.wait_began, entry.wait_ended})
         marks_->release(mark);
       entries_.pop_front();
@@ -71,32 +71,32 @@ class DeviceAccount {
   }
 
   std::unique_ptr<TimeMarks> marks_;
-  Ledger ledger_;
+  CommStats stats_;
   std::deque<Entry> entries_;
 };
 
 /// A collective on the communication stream. Keeps its tensors alive until a stream has waited for it.
 class DeviceWork : public Work {
  public:
-  DeviceWork(std::vector<at::Tensor> tensors, std::shared_ptr<at::cuda::CUDAEvent> done, DeviceAccount* account,
-             const DeviceAccount::Entry& entry)
-      : tensors_(std::move(tensors)), done_(std::move(done)), account_(account), entry_(entry) {}
+  DeviceWork(std::vector<at::Tensor> tensors, std::shared_ptr<at::cuda::CUDAEvent> done, DeviceCommStats* stats,
+             const DeviceCommStats::Entry& entry)
+      : tensors_(std::move(tensors)), done_(std::move(done)), stats_(stats), entry_(entry) {}
 
   void wait() override {
     if (tensors_.empty()) return;
-    if (account_) entry_.wait_began = account_->mark();
+    if (stats_) entry_.wait_began = stats_->mark();
     done_->block(c10::cuda::getCurrentCUDAStream(tensors_.front().get_device()));
     tensors_.clear();
-    if (!account_) return;
-    entry_.wait_ended = account_->mark();
-    account_->add(entry_);
+    if (!stats_) return;
+    entry_.wait_ended = stats_->mark();
+    stats_->add(entry_);
   }
 
  private:
   std::vector<at::Tensor> tensors_;
   std::shared_ptr<at::cuda::CUDAEvent> done_;
-  DeviceAccount* account_;  ///< null inside a graph, whose events have no time of their own
-  DeviceAccount::Entry entry_;
+  DeviceCommStats* stats_;  ///< null inside a graph, whose events have no time of their own
+  DeviceCommStats::Entry entry_;
 };
 
 class NcclCollectives : public TensorCollectives {
@@ -105,9 +105,9 @@ class NcclCollectives : public TensorCollectives {
       : communicator_(communicator.duplicate()),
         device_(device),
         nccl_(communicator_),
-        wire_sum_(nccl_, communicator_.rank(), communicator_.size()),
+        comm_dtype_all_reduce_(nccl_, communicator_.rank(), communicator_.size()),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device.index())),
-        account_(device, communicator.size()),
+        stats_(device, communicator.size()),
         monitor_(device, [this] { nccl_.check_background(); }) {
     // Connections are made by the first collective; it must not be one inside a graph.
     warm_up();
@@ -124,26 +124,27 @@ class NcclCollectives : public TensorCollectives {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
   }
 
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override {
-    check_sum(flat, device_, options.wire, "start_sum");
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override {
+    check_all_reduce(flat, device_, options.comm_dtype, "start_all_reduce");
     const char* operation = options.root ? "reduce" : "all-reduce";
-    return enqueue(kind_of(options), operation, {flat}, sum_bytes(flat, options.wire), [&](cudaStream_t stream) {
-      if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
-        wire_sum_.sum(flat, {Wire::bf16, options.root}, stream);
-      else if (options.wire != Wire::same)
-        wire_sum_.sum(flat, options, stream);
-      else if (options.root)
-        nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                               *options.root, nccl_.handle(), stream),
-                    operation);
-      else
-        nccl_.check(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat), ncclSum,
-                                  nccl_.handle(), stream),
-                    operation);
-    });
+    return enqueue(kind_of(options), operation, {flat}, all_reduce_bytes(flat, options.comm_dtype),
+                   [&](cudaStream_t stream) {
+                     if (flat.scalar_type() == at::kBFloat16)  // NCCL itself would round after every rank
+                       comm_dtype_all_reduce_.all_reduce(flat, {CommDtype::bf16, options.root}, stream);
+                     else if (options.comm_dtype != CommDtype::same)
+                       comm_dtype_all_reduce_.all_reduce(flat, options, stream);
+                     else if (options.root)
+                       nccl_.check(ncclReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat),
+                                              ncclSum, *options.root, nccl_.handle(), stream),
+                                   operation);
+                     else
+                       nccl_.check(ncclAllReduce(flat.data_ptr(), flat.data_ptr(), numel_of(flat), nccl_type(flat),
+                                                 ncclSum, nccl_.handle(), stream),
+                                   operation);
+                   });
   }
 
-  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override { return start_sum(flat, {}); }
+  std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override { return start_all_reduce(flat, {}); }
 
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
     for (const at::Tensor& tensor : tensors)
@@ -167,7 +168,7 @@ class NcclCollectives : public TensorCollectives {
     })->wait();
   }
 
-  std::map<std::string, CommunicationTotals> totals() override { return account_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   using Body = std::function<void(cudaStream_t)>;
@@ -183,14 +184,14 @@ class NcclCollectives : public TensorCollectives {
     ready.record(c10::cuda::getCurrentCUDAStream(device_.index()));
     const c10::cuda::CUDAStreamGuard on(stream_);
     ready.block(stream_);
-    DeviceAccount::Entry entry{kind, bytes, 0, 0, 0, 0};
-    if (!captured) entry.started = account_.mark();
+    DeviceCommStats::Entry entry{kind, bytes, 0, 0, 0, 0};
+    if (!captured) entry.started = stats_.mark();
     body(stream_.stream());
-    if (!captured) entry.ended = account_.mark();
+    if (!captured) entry.ended = stats_.mark();
     const auto done = std::make_shared<at::cuda::CUDAEvent>();
     done->record(stream_);
     if (!captured) monitor_.watch(done, std::move(guard));
-    return std::make_unique<DeviceWork>(std::move(tensors), done, captured ? nullptr : &account_, entry);
+    return std::make_unique<DeviceWork>(std::move(tensors), done, captured ? nullptr : &stats_, entry);
   }
 
   void send_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows, int root,
@@ -211,16 +212,16 @@ class NcclCollectives : public TensorCollectives {
 
   void warm_up() {
     const at::Tensor one = allocate_flat(1, at::kFloat);
-    const std::unique_ptr<Work> first = start_sum(one, {});  // nobody waits: it is not in the account
+    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // nobody waits: it is not in the statistics
     stream_.synchronize();
   }
 
   Communicator communicator_;
   at::Device device_;
   NcclComm nccl_;
-  NcclWireSum wire_sum_;
+  NcclCommDtypeAllReduce comm_dtype_all_reduce_;
   c10::cuda::CUDAStream stream_;
-  DeviceAccount account_;
+  DeviceCommStats stats_;
   DeviceMonitor monitor_;
 };
 

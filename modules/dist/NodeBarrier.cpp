@@ -32,15 +32,22 @@ bool more_ranks_than_processors(int num_ranks) {
 
 }  // namespace
 
-bool NodeBarrier::meet(int num_ranks, Patience patience) {
+// A barrier with a generation counter. A rank reads the generation, then counts itself as arrived. The last one resets
+// the count for the next round and only then increments the generation, which releases the others: none can arrive
+// twice in one round. A rank that waits polls the generation, then sleeps on it by futex, which returns at once if the
+// generation has changed meanwhile, so no wake-up is lost; sleepers_ only spares the system call when nobody sleeps,
+// and the time-out of a sleep bounds what a race with it can cost. What a rank wrote before it arrived is visible to
+// all ranks when they return. abort() is final: it wakes the sleepers, and waits that are not over, also later ones,
+// return false.
+bool NodeBarrier::arrive_and_wait(int num_ranks, WaitPolicy wait_policy) {
   const std::uint32_t generation = generation_.load();
   if (arrived_.fetch_add(1) + 1 == static_cast<std::uint32_t>(num_ranks)) {
     arrived_.store(0);
     generation_.store(generation + 1);
     if (sleepers_.load() > 0) futex_wake_all(generation_);
-    return given_up_.load() == 0;
+    return aborted_.load() == 0;
   }
-  if (patience == Patience::spin && !more_ranks_than_processors(num_ranks))
+  if (wait_policy == WaitPolicy::spin && !more_ranks_than_processors(num_ranks))
     for (int look = 0; look < kLooks && generation_.load(std::memory_order_acquire) == generation; ++look)
       _mm_pause();
   sleep_until_not(generation);
@@ -48,15 +55,15 @@ bool NodeBarrier::meet(int num_ranks, Patience patience) {
 }
 
 void NodeBarrier::sleep_until_not(std::uint32_t generation) {
-  while (generation_.load() == generation && given_up_.load() == 0) {
+  while (generation_.load() == generation && aborted_.load() == 0) {
     sleepers_.fetch_add(1);
     futex_wait(generation_, generation);
     sleepers_.fetch_sub(1);
   }
 }
 
-void NodeBarrier::give_up() {
-  given_up_.store(1);
+void NodeBarrier::abort() {
+  aborted_.store(1);
   futex_wake_all(generation_);
 }
 

@@ -1,22 +1,22 @@
 #pragma once
-/// \file Meeting point of the ranks of a node, in memory they share; for modules/dist only.
+/// \file Barrier of the ranks of a node, in memory they share; for modules/dist only.
 
 #include <atomic>
 #include <cstdint>
 
 namespace multicard {
 
-/// How long a rank that is early looks again before it sleeps. Threads that compute beside the wait want none.
-enum class Patience { spin, sleep };
+/// Whether a rank that is early polls for a while before it sleeps; not next to threads that compute.
+enum class WaitPolicy { spin, sleep };
 
-/// Lives in zeroed shared memory; the same object for all processes. A rank waits by looking a while (Patience::spin,
+/// Lives in zeroed shared memory; the same object for all processes. A rank waits by looking a while (WaitPolicy::spin,
 /// and never with more ranks than processors), then asleep in the kernel.
 class NodeBarrier {
  public:
-  /// Returns when `num_ranks` ranks have come. False when somebody called give_up().
-  bool meet(int num_ranks, Patience patience);
+  /// Returns when `num_ranks` ranks have come. False when somebody called abort().
+  bool arrive_and_wait(int num_ranks, WaitPolicy wait_policy);
   /// Wakes all that wait, now and in future, with false.
-  void give_up();
+  void abort();
 
  private:
   void sleep_until_not(std::uint32_t generation);
@@ -24,7 +24,7 @@ class NodeBarrier {
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
   std::atomic<std::uint32_t> sleepers_{0};
-  std::atomic<std::uint32_t> given_up_{0};
+  std::atomic<std::uint32_t> aborted_{0};
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a lock would not be shared between processes");
 

@@ -12,8 +12,8 @@ namespace multicard {
 /// At the start of each part; the barrier of rank 0's is the one used.
 struct NodeChannel::Header {
   NodeBarrier barrier;
-  // Two in turn: a rank writes one again when all have come to the meeting between, thus read it.
-  alignas(64) std::array<Announcement, 2> announcements;
+  // Two in turn: a rank writes one again when all have come to the barrier between, thus read it.
+  alignas(64) std::array<OpSignature, 2> signatures;
 };
 
 namespace {
@@ -23,17 +23,17 @@ constexpr std::size_t kHeaderBytes = 4096;  // buffers start on a page
 }  // namespace
 
 std::unique_ptr<NodeChannel> NodeChannel::create(const Communicator& node, std::size_t buffer_bytes,
-                                                 Patience patience) {
+                                                 WaitPolicy wait_policy) {
   static_assert(sizeof(Header) <= kHeaderBytes);
   std::shared_ptr<SharedMemory> memory = SharedMemory::create(node, kHeaderBytes + buffer_bytes);
   if (!memory) return nullptr;
-  return std::unique_ptr<NodeChannel>(new NodeChannel(std::move(memory), node, patience));
+  return std::unique_ptr<NodeChannel>(new NodeChannel(std::move(memory), node, wait_policy));
 }
 
-NodeChannel::NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, Patience patience)
-    : memory_(std::move(memory)), rank_(node.rank()), size_(node.size()), patience_(patience) {
+NodeChannel::NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, WaitPolicy wait_policy)
+    : memory_(std::move(memory)), rank_(node.rank()), size_(node.size()), wait_policy_(wait_policy) {
   new (memory_->part(rank_)) Header;
-  node.barrier();  // nobody meets before rank 0 has made the barrier
+  node.barrier();  // nobody waits before rank 0 has made the barrier
 }
 
 NodeChannel::Header& NodeChannel::header(int rank) const {
@@ -44,29 +44,29 @@ std::byte* NodeChannel::buffer(int rank) const {
   return memory_->part(rank) + kHeaderBytes;
 }
 
-void NodeChannel::meet() {
-  if (!header(0).barrier.meet(size_, patience_))
-    throw CommunicationError("a sum over the ranks of this node was given up",
+void NodeChannel::barrier() {
+  if (!header(0).barrier.arrive_and_wait(size_, wait_policy_))
+    throw CommunicationError("a collective over the ranks of this node was aborted",
                              "another rank failed or left; see its message");
 }
 
-void NodeChannel::meet(const Announcement& announcement) {
+void NodeChannel::barrier(const OpSignature& signature) {
   const std::size_t turn = turn_++ % 2;
-  header(rank_).announcements[turn] = announcement;
-  meet();
+  header(rank_).signatures[turn] = signature;
+  barrier();
   for (int r = 0; r < size_; ++r) {
-    const Announcement& other = header(r).announcements[turn];
-    if (other != announcement)
+    const OpSignature& other = header(r).signatures[turn];
+    if (other != signature)
       throw CommunicationError(
           "ranks of one node entered different collectives",
           fmt::format("operation {:#x} on {} elements at {:#x} here, {:#x} on {} at {:#x} on local rank {}",
-                      announcement.operation, announcement.count, announcement.place, other.operation, other.count,
-                      other.place, r));
+                      signature.operation, signature.count, signature.place, other.operation, other.count, other.place,
+                      r));
   }
 }
 
-void NodeChannel::give_up() {
-  header(0).barrier.give_up();
+void NodeChannel::abort() {
+  header(0).barrier.abort();
 }
 
 }  // namespace multicard

@@ -11,39 +11,40 @@
 
 namespace multicard {
 
-/// What a rank is about to do; equal on all ranks, or the program has gone wrong.
-struct Announcement {
+/// The operation that a rank enters: equal on all ranks, or the program has gone wrong.
+struct OpSignature {
   std::uint64_t operation = 0;  ///< kind, element type, root
   std::uint64_t count = 0;      ///< elements
   std::uint64_t place = 0;      ///< where in shared memory
-  bool operator==(const Announcement&) const = default;
+  bool operator==(const OpSignature&) const = default;
 };
 
 /// A barrier and a buffer for each rank, for one thread of each rank.
 class NodeChannel {
  public:
   /// Collective over `node`. Null, on all ranks, without shared memory.
-  static std::unique_ptr<NodeChannel> create(const Communicator& node, std::size_t buffer_bytes, Patience patience);
+  static std::unique_ptr<NodeChannel> create(const Communicator& node, std::size_t buffer_bytes,
+                                             WaitPolicy wait_policy);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::byte* buffer(int rank) const;
 
-  /// Collective. Barrier; throws CommunicationError when a rank has given up or announces something else.
-  void meet(const Announcement& announcement);
-  /// Collective. Barrier; throws CommunicationError when a rank has given up.
-  void meet();
+  /// Collective. Barrier; throws CommunicationError when a rank has aborted or enters another operation.
+  void barrier(const OpSignature& signature);
+  /// Collective. Barrier; throws CommunicationError when a rank has aborted.
+  void barrier();
   /// Ends all waiting, here and on the other ranks, with an error. Not collective.
-  void give_up();
+  void abort();
 
  private:
   struct Header;
-  NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, Patience patience);
+  NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, WaitPolicy wait_policy);
   Header& header(int rank) const;
 
   std::shared_ptr<SharedMemory> memory_;
   int rank_, size_;
-  Patience patience_;
+  WaitPolicy wait_policy_;
   std::size_t turn_ = 0;
 };
 

@@ -3,8 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
+#include "dist/CommDtypeCodec.hpp"
 #include "dist/TensorChecks.hpp"
-#include "dist/WireCodec.hpp"
 
 namespace multicard {
 
@@ -12,26 +12,26 @@ at::Tensor NullCollectives::allocate_flat(std::int64_t numel, at::ScalarType typ
   return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
 }
 
-std::unique_ptr<Work> NullCollectives::start_sum(const at::Tensor& flat, const SumOptions& options) {
-  check_sum(flat, device_, options.wire, "start_sum");
-  if (options.wire != Wire::same) {
+std::unique_ptr<Work> NullCollectives::start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) {
+  check_all_reduce(flat, device_, options.comm_dtype, "start_all_reduce");
+  if (options.comm_dtype != CommDtype::same) {
     const at::NoGradGuard no_grad;
-    flat.copy_(flat.to(type_of(options.wire)));
+    flat.copy_(flat.to(type_of(options.comm_dtype)));
   }
-  ledger_.add(kind_of(options), sum_bytes(flat, options.wire), 0, 0);
+  stats_.add(kind_of(options), all_reduce_bytes(flat, options.comm_dtype), 0, 0);
   return std::make_unique<DoneWork>();
 }
 
-std::unique_ptr<Work> NullCollectives::start_small_sum(const at::Tensor& flat) {
-  check_sum(flat, device_, Wire::same, "sum");
-  ledger_.add(CollectiveKind::all_reduce, sum_bytes(flat, Wire::same), 0, 0);
+std::unique_ptr<Work> NullCollectives::start_small_all_reduce(const at::Tensor& flat) {
+  check_all_reduce(flat, device_, CommDtype::same, "all_reduce");
+  stats_.add(CollectiveKind::all_reduce, all_reduce_bytes(flat, CommDtype::same), 0, 0);
   return std::make_unique<DoneWork>();
 }
 
 void NullCollectives::broadcast(const std::vector<at::Tensor>& tensors, int) {
   for (const at::Tensor& tensor : tensors)
     check_dense(tensor, device_, "broadcast");
-  ledger_.add(CollectiveKind::broadcast, bytes_of(tensors), 0, 0);
+  stats_.add(CollectiveKind::broadcast, bytes_of(tensors), 0, 0);
 }
 
 void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
@@ -39,7 +39,7 @@ void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine
   check_scatter(all, mine, rows, 0, root);
   at::Tensor target = mine;
   target.copy_(all);
-  ledger_.add(CollectiveKind::scatter, bytes_of({all}), 0, 0);
+  stats_.add(CollectiveKind::scatter, bytes_of({all}), 0, 0);
 }
 
 }  // namespace multicard

@@ -1,7 +1,7 @@
 #pragma once
 /// \file Collectives of one rank; for modules/dist only.
 
-#include "dist/Ledger.hpp"
+#include "dist/CommStats.hpp"
 #include "dist/TensorCollectives.hpp"
 
 namespace multicard {
@@ -16,16 +16,16 @@ class NullCollectives : public TensorCollectives {
   at::Device device() const override { return device_; }
   const char* name() const override { return "null"; }
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override;
-  std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) override;
-  std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) override;
+  std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) override;
+  std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                     int root) override;
-  std::map<std::string, CommunicationTotals> totals() override { return ledger_.totals(); }
+  std::map<std::string, CommunicationTotals> totals() override { return stats_.totals(); }
 
  private:
   at::Device device_;
-  Ledger ledger_{1};
+  CommStats stats_{1};
 };
 
 }  // namespace multicard

@@ -19,12 +19,12 @@ void demand_device(const at::Tensor& tensor, at::Device device, const char* oper
 
 }  // namespace
 
-void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation) {
+void check_all_reduce(const at::Tensor& flat, at::Device device, CommDtype comm_dtype, const char* operation) {
   demand(flat.defined() && flat.is_contiguous() && flat.dim() == 1, operation, "a contiguous 1-D tensor");
   demand_device(flat, device, operation);
   const at::ScalarType type = flat.scalar_type();
   demand(type == at::kFloat || type == at::kDouble || type == at::kBFloat16, operation, "float32, float64 or bfloat16");
-  demand(wire == Wire::same || type == at::kFloat, operation, "float32 to travel in 16 bits");
+  demand(comm_dtype == CommDtype::same || type == at::kFloat, operation, "float32 with a 16-bit communication dtype");
 }
 
 void check_dense(const at::Tensor& tensor, at::Device device, const char* operation) {
@@ -36,7 +36,7 @@ void check_scatter(const at::Tensor& all, const at::Tensor& mine, const std::vec
                    int root) {
   constexpr const char* kName = "scatter_rows";
   demand(mine.defined() && mine.is_contiguous() && mine.dim() > 0, kName, "a contiguous tensor to receive into");
-  demand(rows.at(static_cast<std::size_t>(rank)) == mine.size(0), kName, "the announced number of rows");
+  demand(rows.at(static_cast<std::size_t>(rank)) == mine.size(0), kName, "the number of rows given for this rank");
   if (rank != root) return;
   demand(all.defined() && all.is_contiguous(), kName, "a contiguous tensor to send");
   demand(all.scalar_type() == mine.scalar_type() && row_bytes(all) == row_bytes(mine), kName, "rows of equal shape");
@@ -57,8 +57,8 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
   return static_cast<std::int64_t>(bytes);
 }
 
-std::int64_t sum_bytes(const at::Tensor& flat, Wire wire) {
-  const std::size_t width = wire == Wire::same ? flat.element_size() : 2;
+std::int64_t all_reduce_bytes(const at::Tensor& flat, CommDtype comm_dtype) {
+  const std::size_t width = comm_dtype == CommDtype::same ? flat.element_size() : 2;
   return flat.numel() * static_cast<std::int64_t>(width);
 }
 

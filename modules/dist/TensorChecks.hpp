@@ -12,7 +12,7 @@ namespace multicard {
 
 /// \throws std::invalid_argument naming `operation` unless the tensor is what the operation takes on `device`
 /// @{
-void check_sum(const at::Tensor& flat, at::Device device, Wire wire, const char* operation);
+void check_all_reduce(const at::Tensor& flat, at::Device device, CommDtype comm_dtype, const char* operation);
 void check_dense(const at::Tensor& tensor, at::Device device, const char* operation);
 /// @}
 
@@ -27,6 +27,6 @@ std::int64_t row_bytes(const at::Tensor& tensor);
 std::int64_t bytes_of(const std::vector<at::Tensor>& tensors);
 
 /// Bytes that a sum counts as its payload.
-std::int64_t sum_bytes(const at::Tensor& flat, Wire wire);
+std::int64_t all_reduce_bytes(const at::Tensor& flat, CommDtype comm_dtype);
 
 }  // namespace multicard

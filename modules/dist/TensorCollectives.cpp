@@ -39,10 +39,10 @@ Backend backend_from(const std::string& word) {
   throw UsageError(fmt::format("parallel.backend is '{}'", word), "", "Use auto, mpi or nccl.");
 }
 
-Wire wire_from(const std::string& word) {
-  if (word == "same") return Wire::same;
-  if (word == "bf16") return Wire::bf16;
-  if (word == "fp16") return Wire::fp16;
+CommDtype comm_dtype_from(const std::string& word) {
+  if (word == "same") return CommDtype::same;
+  if (word == "bf16") return CommDtype::bf16;
+  if (word == "fp16") return CommDtype::fp16;
   throw UsageError(fmt::format("parallel.gradient_dtype is '{}'", word), "", "Use same, bf16 or fp16.");
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Sums and copies of tensors over ranks.
+/// \file All-reduce, broadcast and scatter of tensors over ranks.
 
 #include <cstdint>
 #include <map>
@@ -34,11 +34,11 @@ class DoneWork final : public Work {
 /// parallel.backend
 enum class Backend { automatic, mpi, nccl };
 
-/// parallel.gradient_dtype: what the values of a sum travel in.
-enum class Wire { same, bf16, fp16 };
+/// parallel.gradient_dtype: the communication dtype of an all-reduce.
+enum class CommDtype { same, bf16, fp16 };
 
-struct SumOptions {
-  Wire wire = Wire::same;
+struct ReduceOptions {
+  CommDtype comm_dtype = CommDtype::same;
   std::optional<int> root;  ///< the one rank that gets the sum; by default all
 };
 
@@ -47,13 +47,13 @@ struct SumOptions {
 /// tensors, are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the
 /// job's time-out (comm/Watchdog.hpp).
 ///
-/// A sum whose Wire is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to nearest even;
-/// they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that as float32. So
-/// it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and round what
-/// they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks, and the total
-/// is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN stays NaN: a
-/// check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like float32 ones
-/// whose Wire is bf16, and have no Wire but same.
+/// An all-reduce whose CommDtype is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to
+/// nearest even; they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that
+/// as float32. So it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and
+/// round what they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks,
+/// and the total is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN
+/// stays NaN: a check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like
+/// float32 ones whose CommDtype is bf16, and allow no CommDtype but same.
 class TensorCollectives {
  public:
   virtual ~TensorCollectives() = default;
@@ -71,14 +71,14 @@ class TensorCollectives {
   /// shared by the ranks of a node). It may outlive the collectives.
   virtual at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) = 0;
 
-  /// Collective. Starts the in-place sum over all ranks; returns at once. With a root, the others' values are
-  /// unspecified afterwards.
-  virtual std::unique_ptr<Work> start_sum(const at::Tensor& flat, const SumOptions& options) = 0;
-  /// Collective. Starts the sum for all of a small tensor (statistics, metrics). On the host it takes a short way that
+  /// Collective. Starts the in-place all-reduce (sum) over all ranks; returns at once. With a root it is a reduce: the
+  /// others' values are unspecified afterwards.
+  virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) = 0;
+  /// Collective. Starts the all-reduce of a small tensor (statistics, metrics). On the host it takes a short way that
   /// does not queue behind the sums started before, and is done when this returns.
-  virtual std::unique_ptr<Work> start_small_sum(const at::Tensor& flat) = 0;
+  virtual std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) = 0;
   /// Collective. The same, and waits.
-  void sum(const at::Tensor& flat) { start_small_sum(flat)->wait(); }
+  void all_reduce(const at::Tensor& flat) { start_small_all_reduce(flat)->wait(); }
   /// Collective. Everybody receives root's values of all tensors, as one operation; any types. Each tensor fills its
   /// memory without gaps, in any order of dimensions (channels_last, say), equal on all ranks.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
@@ -102,7 +102,7 @@ std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Commu
 Backend backend_from(const std::string& word);
 
 /// The word of a deck: same | bf16 | fp16. Throws UsageError for another.
-Wire wire_from(const std::string& word);
+CommDtype comm_dtype_from(const std::string& word);
 
 /// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
 /// the device of the collectives travel as one.

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 template <class Body>
 void on_root(const Communicator& communicator, Body&& body) {
   if (communicator.is_null()) return body();
-  const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
+  const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
   agreed(communicator, [&] {
     if (communicator.is_root()) body();
   });
@@ -143,7 +143,7 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::commit() {
-  const Watchdog::Patience patience(communicator_.watchdog(), kDiskPatienceS);
+  const Watchdog::LongerTimeout longer_timeout(communicator_.watchdog(), kDiskTimeoutS);
   communicator_.barrier();
   on_root(communicator_, [&] {
     bring_to_disk(path_);

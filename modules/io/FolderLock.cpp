@@ -41,7 +41,7 @@ bool is_still(int descriptor, const std::string& path) {
 
 }  // namespace
 
-FolderLock::FolderLock(const std::string& folder, double patience_s)
+FolderLock::FolderLock(const std::string& folder, double timeout_s)
     : folder_(folder), path_((fs::path(folder) / ".lock").string()) {
   const TimePoint start = SteadyClock::now();
   while (true) {
@@ -61,7 +61,7 @@ FolderLock::FolderLock(const std::string& folder, double patience_s)
     }
     const std::string holder = text_in(descriptor_);
     close(descriptor_);
-    if (!locked && seconds_since(start) > patience_s)
+    if (!locked && seconds_since(start) > timeout_s)
       throw UsageError(fmt::format("another run is writing into {}", folder), holder,
                        "Wait for it, end it, or set another run.output.");
     std::this_thread::sleep_for(std::chrono::milliseconds(locked ? 0 : 50));

@@ -11,9 +11,9 @@ namespace multicard {
 /// (NFS, Lustre with -o flock); where locks are refused there is a warning and no protection.
 class FolderLock {
  public:
-  /// Makes the folder if needed. Waits up to `patience_s` for a holder that is about to end.
+  /// Makes the folder if needed. Waits up to `timeout_s` for a holder that is about to end.
   /// \throws UsageError naming the host and process that hold the folder.
-  explicit FolderLock(const std::string& folder, double patience_s = 5);
+  explicit FolderLock(const std::string& folder, double timeout_s = 5);
   /// Removes the lock file, and the folder if nothing else is in it.
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

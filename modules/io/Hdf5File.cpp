@@ -45,7 +45,7 @@ std::shared_ptr<Hdf5FileState> new_state(const std::string& path, const Communic
 /// Sets state.id by `open`, on all ranks or none.
 template <class Open>
 void open_together(Hdf5FileState& state, const char* verb, Open&& open) {
-  const Watchdog::Patience patience(state.communicator.watchdog(), kDiskPatienceS);
+  const Watchdog::LongerTimeout longer_timeout(state.communicator.watchdog(), kDiskTimeoutS);
   state.agree([&] {
     const Watchdog::Guard guard(state.communicator.watchdog(), verb);
     const Hdf5Lock lock;

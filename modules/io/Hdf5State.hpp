@@ -81,7 +81,7 @@ struct Hdf5FileState {
   template <class Body>
   auto locked(const char* verb, Body&& body) const {
     require_open();
-    const Watchdog::Guard guard(communicator.watchdog(), verb, kDiskPatienceS);
+    const Watchdog::Guard guard(communicator.watchdog(), verb, kDiskTimeoutS);
     const Hdf5Lock lock;
     return body();
   }
@@ -89,7 +89,7 @@ struct Hdf5FileState {
   /// whose disk is busy.
   template <class Body>
   auto together(const char* verb, Body&& body) {
-    const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
+    const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
     return agree([&] { return locked(verb, body); });
   }
   /// Runs `body`; an error of one rank is thrown on all ranks of the file.

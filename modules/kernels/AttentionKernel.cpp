@@ -14,7 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 #include "kernels/cuda/ComputeCapability.hpp"
 
 namespace multicard {
@@ -66,7 +66,7 @@ class SequenceAttentionCpu : public AttentionKernel {
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
     AttentionSaved saved;
     saved.out = at::empty(inputs.q.sizes(), inputs.q.options());
-    const at::ScalarType dtype = product_dtype(inputs.q.scalar_type(), at::kCPU);
+    const at::ScalarType dtype = matmul_dtype(inputs.q.scalar_type(), at::kCPU);
     const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
     saved.logsumexp = at::empty({kv_heads, heads / kv_heads, plan.num_tokens}, inputs.q.options().dtype(wide));
     for (const TokenSpan& span : plan.sequences) {
@@ -84,7 +84,7 @@ class SequenceAttentionCpu : public AttentionKernel {
   void backward(const at::Tensor& dout, const AttentionInputs& inputs, const AttentionSaved& saved,
                 const SequencePlan& plan, std::int64_t window, const AttentionInputs& gradients) const override {
     const std::int64_t heads = inputs.q.size(1), kv_heads = inputs.k.size(1);
-    const at::ScalarType dtype = product_dtype(inputs.q.scalar_type(), at::kCPU);
+    const at::ScalarType dtype = matmul_dtype(inputs.q.scalar_type(), at::kCPU);
     for (const TokenSpan& span : plan.sequences) {
       const Grouped one(inputs, span, dtype);
       const at::Tensor mask = attention_mask(0, span.length, window, one.q.options());

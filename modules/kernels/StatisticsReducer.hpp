@@ -1,5 +1,6 @@
 #pragma once
-/// \file How synchronised batch normalisation meets the other replicas, without this module knowing a communicator.
+/// \file How synchronised batch normalisation reduces over the other replicas, without this module knowing a
+/// communicator.
 
 #include <ATen/core/Tensor.h>
 
@@ -15,7 +16,7 @@ class StatisticsReducer {
   virtual int replica() const = 0;
   /// Collective. Replaces `flat` (1-D, float32 or float64, contiguous, on the network's device, a few thousand values
   /// for each replica at most) by its sum over all replicas.
-  virtual void sum(at::Tensor& flat) = 0;
+  virtual void all_reduce(at::Tensor& flat) = 0;
 };
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Whose kernels compute norms, gates, rotary positions and the loss of tokens.
+/// \file Whose kernels compute norms, SwiGLU, RoPE and the loss of tokens.
 
 #include "kernels/Kernels.hpp"
 #include "kernels/cuda/CudaTokens.hpp"

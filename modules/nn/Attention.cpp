@@ -22,7 +22,7 @@ AttentionInputs parts_of(const at::Tensor& qkv, const HeadShape& shape) {
 }
 
 /// Queries and keys, which lie side by side, in place.
-void turn(const at::Tensor& qkv, const HeadShape& shape, const RopeTable& rope, Rotation rotation) {
+void apply_rope(const at::Tensor& qkv, const HeadShape& shape, const RopeTable& rope, Rotation rotation) {
   const std::int64_t heads = shape.heads + shape.kv_heads;
   rotate(qkv.narrow(1, 0, heads * shape.head_dim).unflatten(1, {heads, shape.head_dim}), rope, rotation);
 }
@@ -31,7 +31,7 @@ class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const HeadShape& shape,
                             const c10::intrusive_ptr<SequencePlan>& plan, std::int64_t window) {
-    turn(qkv, shape, plan->rope, Rotation::forward);
+    apply_rope(qkv, shape, plan->rope, Rotation::forward);
     const AttentionInputs inputs = parts_of(qkv, shape);
     const AttentionSaved saved = attention_kernel(inputs).forward(inputs, *plan, window);
     context->save_for_backward({qkv, saved.logsumexp, saved.rng_state, saved.rng_unused});
@@ -54,7 +54,7 @@ class Attention : public torch::autograd::Function<Attention> {
     attention_kernel(inputs).backward(dout, inputs, state, *plan, context->saved_data["window"].toInt(),
                                       parts_of(dqkv, shape));
     context->saved_data.erase("out");  // else held until the whole graph goes
-    turn(dqkv, shape, plan->rope, Rotation::inverse);
+    apply_rope(dqkv, shape, plan->rope, Rotation::inverse);
     return {dqkv, {}, {}, {}};
   }
 };
@@ -68,7 +68,7 @@ at::Tensor attention(const at::Tensor& qkv, const HeadShape& shape, const c10::i
 
 at::Tensor cached_attention(const at::Tensor& qkv, const HeadShape& shape, const SequencePlan& plan,
                             std::int64_t window, std::int64_t layer, KvCache& cache) {
-  turn(qkv, shape, plan.rope, Rotation::forward);
+  apply_rope(qkv, shape, plan.rope, Rotation::forward);
   const AttentionInputs inputs = parts_of(qkv, shape);
   const KvCache::View all = cache.append(layer, inputs.k, inputs.v);
   return continued_attention({inputs.q, all.keys, all.values}, window).flatten(1);

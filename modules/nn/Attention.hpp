@@ -19,7 +19,7 @@ struct HeadShape {
 
 /// What each token's heads gather from its own sequence up to itself (with a window: from the last `window` tokens),
 /// [tokens, heads * head_dim]; padding gets zeros or, on a GPU, its own past. `qkv` is [tokens, (heads + 2 kv heads) *
-/// head_dim], not rotated yet: its queries and keys are turned by plan.rope in place.
+/// head_dim], not rotated yet: its queries and keys are rotated by plan.rope in place.
 at::Tensor attention(const at::Tensor& qkv, const HeadShape& shape, const c10::intrusive_ptr<SequencePlan>& plan,
                      std::int64_t window);
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/conv2d.h>
 
-#include "kernels/cpu/HalfProducts.hpp"
+#include "kernels/cpu/HalfMatmul.hpp"
 
 namespace multicard {
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kStem = 32, kFeatures = 1280;
 constexpr double kDropout = 0.2, kStochasticDepth = 0.2;
 
 Initial of_fan_out(std::int64_t fan_out) {
-  return {Initial::Law::normal, std::sqrt(2.0 / static_cast<double>(fan_out))};
+  return {Initial::Distribution::normal, std::sqrt(2.0 / static_cast<double>(fan_out))};
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ EfficientNet::EfficientNet(const NetworkOptions& options) : Network(options.seed
   }
   head_ = add_conv_norm("features.8.0", "features.8.1", {.in = num_channels, .out = kFeatures});
   const double bound = 1.0 / std::sqrt(static_cast<double>(options.classes));
-  add_classifier("classifier.1", kFeatures, options.classes, {Initial::Law::uniform, bound}, {},
+  add_classifier("classifier.1", kFeatures, options.classes, {Initial::Distribution::uniform, bound}, {},
                  options.dropout.value_or(kDropout));
 }
 

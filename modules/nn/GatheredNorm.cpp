@@ -44,7 +44,7 @@ ReplicaStatistics gathered(const at::Tensor& x, std::int64_t count, const NormTe
     own.narrow(0, channels, channels).fill_(1);
   }
   own.narrow(0, 2 * channels, 1).fill_(std::max(static_cast<double>(count), kNoValues));
-  reducer.sum(flat);
+  reducer.all_reduce(flat);
   const at::Tensor all = flat.view({reducer.num_replicas(), width});
   return {all.narrow(1, 0, channels), all.narrow(1, channels, channels), all.select(1, 2 * channels)};
 }
@@ -75,7 +75,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
     const std::int64_t channels = weight.numel();
     if (x.numel() == 0) {
       at::Tensor nothing = at::zeros({2 * channels}, mean.options());
-      reducer.sum(nothing);
+      reducer.all_reduce(nothing);
       return {at::empty_like(x), at::zeros_like(weight), at::zeros_like(weight), {}, {}};
     }
     const at::Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
@@ -83,7 +83,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
     const auto [sum_dy, sum_dy_x, dweight, dbias] =
         at::batch_norm_backward_reduce(dy, x, mean, inverse_deviation, weight, true, true, true);
     at::Tensor sums = at::cat({sum_dy, sum_dy_x});
-    reducer.sum(sums);
+    reducer.all_reduce(sums);
     const at::Tensor dx =
         at::batch_norm_backward_elemt(dy, x, mean, inverse_deviation, weight, sums.narrow(0, 0, channels),
                                       sums.narrow(0, channels, channels), saved[4]);

@@ -13,7 +13,7 @@ namespace multicard {
 
 struct SamplingOptions {
   double temperature = 1.0;  ///< logits are divided by it; 0: always the token with the largest logit
-  double top_p = 1.0;        ///< only the likeliest tokens that together have this probability (Holtzman et al. 2019)
+  double top_p = 1.0;  ///< only the most probable tokens that together have this probability (Holtzman et al. 2019)
   std::uint64_t seed = 1;
 };
 

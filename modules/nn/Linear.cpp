@@ -2,16 +2,16 @@
 
 #include <ATen/ops/linear.h>
 
-#include "kernels/cpu/HalfProducts.hpp"
+#include "kernels/cpu/HalfMatmul.hpp"
 
 namespace multicard {
 
 at::Tensor Linear::forward(const at::Tensor& x) const {
-  const auto product = [](const at::Tensor& values, const at::Tensor& matrix, const at::Tensor& offset) {
+  const auto linear = [](const at::Tensor& values, const at::Tensor& matrix, const at::Tensor& offset) {
     return at::linear(values, matrix, offset);
   };
   const at::Tensor matrix = weight.flatten(1);
-  return computes_half_on_cpu(x) ? rounded_to_half(product, x, matrix, bias) : product(x, matrix, bias);
+  return computes_half_on_cpu(x) ? rounded_to_half(linear, x, matrix, bias) : linear(x, matrix, bias);
 }
 
 }  // namespace multicard

@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -26,7 +26,7 @@ at::Tensor leaf_of_rows(const at::Tensor& whole, std::int64_t first, std::int64_
   return leaf.requires_grad_(true);
 }
 
-at::Tensor dropped(const at::Tensor& x, const LinearPass& pass) {
+at::Tensor dropout(const at::Tensor& x, const LinearPass& pass) {
   return pass.dropout > 0 ? seeded_dropout(x, pass.dropout, pass.dropout_seed) : x;
 }
 
@@ -37,19 +37,19 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, at::TensorList, const LinearGroup* group,
                             const LinearPass* pass) {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
-    const at::ScalarType dtype = product_dtype(pass->dtype, x.device());
+    const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);
-    at::Tensor y = base(wide, *group), low;
+    at::Tensor y = base(wide, *group), lora_hidden;
     if (adapts) {
-      low = product(dropped(wide, *pass), group->a_.to(dtype).t());
-      if (group->scaling_ != 1) low.mul_(group->scaling_);
+      lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
+      if (group->scaling_ != 1) lora_hidden.mul_(group->scaling_);
       for (std::size_t i = 0; i < group->adapted_.size(); ++i) {
         const LinearGroup::Adapter& adapter = group->adapted_[i];
-        y.narrow(1, adapter.first, adapter.out).addmm_(columns(low, i, *group), adapter.b.to(dtype).t());
+        y.narrow(1, adapter.first, adapter.out).addmm_(columns(lora_hidden, i, *group), adapter.b.to(dtype).t());
       }
     }
     const bool needs_x = adapts || group->trains_weights();
-    context->save_for_backward({needs_x ? x : at::Tensor(), low});
+    context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
     context->saved_data["group"] = reinterpret_cast<std::int64_t>(group);
     context->saved_data["adapts"] = adapts;
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
@@ -66,12 +66,12 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     pass.dropout = context->saved_data["dropout"].toDouble();
     pass.dropout_seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
     const variable_list saved = context->get_saved_variables();
-    const at::ScalarType dtype = product_dtype(pass.dtype, gradients[0].device());
+    const at::ScalarType dtype = matmul_dtype(pass.dtype, gradients[0].device());
     const at::Tensor dy = gradients[0].to(dtype);
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? product(dy, group.weight_.to(dtype)) : at::Tensor();
+    at::Tensor dx = needs_dx ? fast_matmul(dy, group.weight_.to(dtype)) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
     else if (group.trains_weights())
@@ -82,37 +82,38 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 
  private:
   static at::Tensor base(const at::Tensor& x, const LinearGroup& group) {
-    at::Tensor y = product(x, group.weight_.to(x.scalar_type()).t());
+    at::Tensor y = fast_matmul(x, group.weight_.to(x.scalar_type()).t());
     return group.bias_.defined() ? y.add_(group.bias_.to(x.scalar_type())) : y;
   }
 
-  static at::Tensor columns(const at::Tensor& low, std::size_t adapter, const LinearGroup& group) {
+  static at::Tensor columns(const at::Tensor& lora_hidden, std::size_t adapter, const LinearGroup& group) {
     const std::int64_t rank = group.adapted_[adapter].b.size(1);
-    return low.narrow(1, static_cast<std::int64_t>(adapter) * rank, rank);
+    return lora_hidden.narrow(1, static_cast<std::int64_t>(adapter) * rank, rank);
   }
 
   // dA = (s dy B)^T dropout(x), dB = dy^T (s dropout(x) A^T), and to dx what went through the adapters.
   static void adapter_backward(const LinearGroup& group, const LinearPass& pass, const at::Tensor& x,
-                               const at::Tensor& low, const at::Tensor& dy, at::Tensor& dx, variable_list& result) {
-    at::Tensor dlow = at::empty_like(low);
+                               const at::Tensor& lora_hidden, const at::Tensor& dy, at::Tensor& dx,
+                               variable_list& result) {
+    at::Tensor dlora_hidden = at::empty_like(lora_hidden);
     for (std::size_t i = 0; i < group.adapted_.size(); ++i) {
       const LinearGroup::Adapter& adapter = group.adapted_[i];
       const at::Tensor dy_i = dy.narrow(1, adapter.first, adapter.out);
-      at::Tensor dlow_i = columns(dlow, i, group);
-      at::mm_out(dlow_i, dy_i, adapter.b.to(dy.scalar_type()));
-      result[2 + 2 * i] = at::mm(dy_i.t(), columns(low, i, group)).to(adapter.b.scalar_type());
+      at::Tensor dlora_hidden_i = columns(dlora_hidden, i, group);
+      at::mm_out(dlora_hidden_i, dy_i, adapter.b.to(dy.scalar_type()));
+      result[2 + 2 * i] = at::mm(dy_i.t(), columns(lora_hidden, i, group)).to(adapter.b.scalar_type());
     }
-    if (group.scaling_ != 1) dlow.mul_(group.scaling_);
-    const at::Tensor da = at::mm(dlow.t(), dropped(x.to(dy.scalar_type()), pass)).to(group.a_.scalar_type());
+    if (group.scaling_ != 1) dlora_hidden.mul_(group.scaling_);
+    const at::Tensor da = at::mm(dlora_hidden.t(), dropout(x.to(dy.scalar_type()), pass)).to(group.a_.scalar_type());
     const std::int64_t rank = group.adapted_.front().b.size(1);
     for (std::size_t i = 0; i < group.adapted_.size(); ++i)
       result[1 + 2 * i] = da.narrow(0, static_cast<std::int64_t>(i) * rank, rank);
     if (!dx.defined()) return;
     const at::Tensor a = group.a_.to(dy.scalar_type());
     if (pass.dropout > 0)
-      dx.add_(dropped(at::mm(dlow, a), pass));
+      dx.add_(dropout(at::mm(dlora_hidden, a), pass));
     else
-      dx.addmm_(dlow, a);
+      dx.addmm_(dlora_hidden, a);
   }
 
   static void weight_backward(const LinearGroup& group, const at::Tensor& x, const at::Tensor& dy,

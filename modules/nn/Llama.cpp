@@ -10,7 +10,7 @@
 
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 #include "nn/LlamaBlock.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
@@ -97,8 +97,8 @@ struct Llama::Impl {
   }
 
   at::Tensor logits_of(const at::Tensor& hidden_rows) const {
-    const at::ScalarType dtype = product_dtype(hidden_rows.scalar_type(), options.device());
-    return product(hidden_rows.to(dtype), head.to(dtype).t());
+    const at::ScalarType dtype = matmul_dtype(hidden_rows.scalar_type(), options.device());
+    return fast_matmul(hidden_rows.to(dtype), head.to(dtype).t());
   }
 
   at::Tensor hidden(const TextInput& input) {

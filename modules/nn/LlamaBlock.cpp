@@ -89,13 +89,14 @@ Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
     linear.dropout_seed = seed_of_stream(linear.dropout_seed, static_cast<std::uint64_t>(number_) * 4 + group);
     return linear;
   };
-  const Normed read = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
-  const at::Tensor qkv = qkv_.forward(read.normed, linear_of(0));
-  const at::Tensor seen = pass.cache ? cached_attention(qkv, shape_, *pass.plan, window_, number_, *pass.cache)
-                                     : attention(qkv, shape_, pass.plan, window_);
-  const Normed heard = add_rms_norm(read.stream, output_.forward(seen, linear_of(1)), output_norm_, epsilon_);
-  const at::Tensor inner = swiglu(gate_up_.forward(heard.normed, linear_of(2)));
-  return {heard.stream, down_.forward(inner, linear_of(3))};
+  const Normed attn_norm = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
+  const at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
+  const at::Tensor attn_out = pass.cache ? cached_attention(qkv, shape_, *pass.plan, window_, number_, *pass.cache)
+                                         : attention(qkv, shape_, pass.plan, window_);
+  const Normed mlp_norm =
+      add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), output_norm_, epsilon_);
+  const at::Tensor gated = swiglu(gate_up_.forward(mlp_norm.normed, linear_of(2)));
+  return {mlp_norm.stream, down_.forward(gated, linear_of(3))};
 }
 
 class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {

@@ -41,7 +41,7 @@ class Keys {
   std::int64_t whole(const std::string& key, std::optional<std::int64_t> otherwise, std::int64_t least = 1,
                      std::int64_t most = kLargestSize) const {
     const json* value = find(key);
-    if (!value && !otherwise) refuse(key, "the model's shape needs it, and it is not there");
+    if (!value && !otherwise) refuse(key, "it is missing, and the model's shape needs it");
     if (!value) return *otherwise;
     return checked(key, *value, least, most);
   }
@@ -102,7 +102,7 @@ void read_architecture(const Keys& keys, LlamaConfig& config) {
   if (listed && (!listed->is_array() || listed->size() != 1 || !listed->front().is_string()))
     keys.refuse("architectures", "it is not a list of one name; " + supported);
   const std::string type = keys.text("model_type", "");
-  if (!listed && type.empty()) keys.refuse("architectures", "it is not there");
+  if (!listed && type.empty()) keys.refuse("architectures", "it is missing");
   for (const auto& [architecture, model_type] : kKnown)
     if (listed ? listed->front() == architecture : type == model_type) {
       config.architecture = architecture;
@@ -141,11 +141,11 @@ void read_rope_scaling(const Keys& keys, LlamaConfig& config) {
   RopeScaling& scaling = config.rope_scaling;
   if (type == "default") return;
   scaling.factor = keys.positive("factor", 0);
-  if (scaling.factor == 0 && (type == "linear" || type == "llama3")) keys.refuse("factor", "it is not there");
+  if (scaling.factor == 0 && (type == "linear" || type == "llama3")) keys.refuse("factor", "it is missing");
   if (type == "linear") {
-    scaling.law = RopeScaling::Law::linear;
+    scaling.kind = RopeScaling::Kind::linear;
   } else if (type == "llama3") {
-    scaling.law = RopeScaling::Law::llama3;
+    scaling.kind = RopeScaling::Kind::llama3;
     scaling.low_frequency_factor = keys.positive("low_freq_factor", 1.0);
     scaling.high_frequency_factor = keys.positive("high_freq_factor", 4.0);
     if (scaling.high_frequency_factor <= scaling.low_frequency_factor)

@@ -12,8 +12,8 @@ namespace multicard {
 
 /// How rotary frequencies are stretched beyond the context a model was first trained with.
 struct RopeScaling {
-  enum class Law { none, linear, llama3 };
-  Law law = Law::none;
+  enum class Kind { none, linear, llama3 };
+  Kind kind = Kind::none;
   double factor = 1.0;
   /// \name llama3 only
   /// @{

@@ -29,7 +29,7 @@ MobileNetV2::MobileNetV2(const NetworkOptions& options) : Network(options.seed) 
   add_blocks(options, stem);
   const std::int64_t last = rounded_channels(1280 * std::max(1.0, options.width));
   head_ = add_conv_norm("features.18.0", "features.18.1", {.in = blocks_.back().project.convolution.out, .out = last});
-  add_classifier("classifier.1", last, options.classes, {Initial::Law::normal, 0.01}, {},
+  add_classifier("classifier.1", last, options.classes, {Initial::Distribution::normal, 0.01}, {},
                  options.dropout.value_or(kDropout));
 }
 

@@ -24,12 +24,12 @@ bool matches(const std::string& name, const std::string& pattern) {
 }
 
 at::Tensor initial_values(at::IntArrayRef sizes, const Initial& initial, std::uint64_t seed, std::uint64_t stream) {
-  switch (initial.law) {
-    case Initial::Law::normal:
+  switch (initial.distribution) {
+    case Initial::Distribution::normal:
       return normal_values(sizes, initial.value, seed, stream);
-    case Initial::Law::uniform:
+    case Initial::Distribution::uniform:
       return uniform_values(sizes, initial.value, seed, stream);
-    case Initial::Law::constant:
+    case Initial::Distribution::constant:
       break;
   }
   return at::full(sizes, initial.value, at::TensorOptions().dtype(at::kFloat));
@@ -120,7 +120,7 @@ ConvNorm Network::add_conv_norm(const std::string& convolution, const std::strin
   ConvNorm layer{.convolution = shape, .weight = {}, .norm = {}};
   layer.weight =
       add_parameter(convolution + ".weight", {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel},
-                    {Initial::Law::normal, std::sqrt(2.0 / static_cast<double>(fan_out))});
+                    {Initial::Distribution::normal, std::sqrt(2.0 / static_cast<double>(fan_out))});
   layer.norm = add_norm(norm, shape.out);
   return layer;
 }

@@ -15,8 +15,8 @@ namespace multicard {
 
 /// What a new parameter starts from.
 struct Initial {
-  enum class Law { constant, normal, uniform };
-  Law law = Law::constant;
+  enum class Distribution { constant, normal, uniform };
+  Distribution distribution = Distribution::constant;
   double value = 0;  ///< the constant, the deviation (of mean 0) or the bound (uniform within +-value)
 };
 

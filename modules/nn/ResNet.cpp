@@ -52,7 +52,7 @@ ResNet::ResNet(Depth depth, const NetworkOptions& options) : Network(options.see
       num_channels = shapes.back().out;
     }
   }
-  const Initial initial{Initial::Law::uniform, 1.0 / std::sqrt(static_cast<double>(num_channels))};
+  const Initial initial{Initial::Distribution::uniform, 1.0 / std::sqrt(static_cast<double>(num_channels))};
   add_classifier("fc", num_channels, options.classes, initial, initial, /*dropout=*/0.0);
 }
 

@@ -18,8 +18,8 @@ namespace {
 // In float32 and in this order of operations, as transformers computes them.
 float stretched(float frequency, const RopeScaling& scaling) {
   const auto factor = static_cast<float>(scaling.factor);
-  if (scaling.law == RopeScaling::Law::linear) return frequency / factor;
-  if (scaling.law == RopeScaling::Law::none) return frequency;
+  if (scaling.kind == RopeScaling::Kind::linear) return frequency / factor;
+  if (scaling.kind == RopeScaling::Kind::none) return frequency;
   const auto positions = static_cast<double>(scaling.original_max_positions);
   const auto longest = static_cast<float>(positions / scaling.low_frequency_factor);
   const auto shortest = static_cast<float>(positions / scaling.high_frequency_factor);
@@ -35,11 +35,11 @@ void rotate_by_aten(const at::Tensor& x, const RopeTable& table, Rotation rotati
   const std::int64_t half = x.size(2) / 2;
   const at::ScalarType dtype = table.cos.scalar_type();
   const at::Tensor cos = table.cos.unsqueeze(1), sin = table.sin.unsqueeze(1);
-  const at::Tensor turned = rotation == Rotation::forward ? sin : -sin;
+  const at::Tensor signed_sin = rotation == Rotation::forward ? sin : -sin;
   const at::Tensor first = x.narrow(2, 0, half), second = x.narrow(2, half, half);
   const at::Tensor wide_first = first.to(dtype), wide_second = second.to(dtype);
-  const at::Tensor new_first = wide_first * cos - wide_second * turned;
-  second.copy_(wide_second * cos + wide_first * turned);
+  const at::Tensor new_first = wide_first * cos - wide_second * signed_sin;
+  second.copy_(wide_second * cos + wide_first * signed_sin);
   first.copy_(new_first);
 }
 
@@ -48,7 +48,7 @@ void rotate_by_rows(const at::Tensor& x, const RopeTable& table, Rotation rotati
   with_storage(x.scalar_type(), [&]<typename S>() {
     using C = Compute<S>;
     for_token_rows(x.size(0), [&](std::int64_t first, std::int64_t rows) {
-      token_kernels<S>().turn(mutable_values_of<S>(x) + first * stride, rows, stride, x.size(1), x.size(2),
+      token_kernels<S>().rope(mutable_values_of<S>(x) + first * stride, rows, stride, x.size(1), x.size(2),
                               values_of<C>(table.cos) + first * half, values_of<C>(table.sin) + first * half,
                               C(rotation == Rotation::forward ? 1 : -1));
     });
@@ -78,7 +78,7 @@ void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kern
     case TokenPath::cpu:
       return rotate_by_rows(x, table, rotation);
     case TokenPath::cuda:
-      return cuda_turn(x, table.cos, table.sin, rotation == Rotation::forward ? 1 : -1);
+      return cuda_rope(x, table.cos, table.sin, rotation == Rotation::forward ? 1 : -1);
     case TokenPath::aten:
       return rotate_by_aten(x, table, rotation);
   }

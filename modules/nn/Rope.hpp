@@ -17,11 +17,11 @@ at::Tensor rope_frequencies(const LlamaConfig& config);
 /// The table of positions 0 .. count - 1. Angles are taken in float32, as the models were trained with.
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device);
 
-/// Which way rotate() turns: inverse is also what the gradient of forward takes.
+/// Which way rotate() rotates: inverse is also what the gradient of forward takes.
 enum class Rotation { forward, inverse };
 
-/// Turns, in place and without gradients, the pairs (i, i + head_dim / 2) of x, a view [tokens, heads, head_dim] whose
-/// heads lie side by side, by the angles of the tokens' `table`. Computed in the table's type.
+/// Rotates, in place and without gradients, the pairs (i, i + head_dim / 2) of x, a view [tokens, heads, head_dim]
+/// whose heads lie side by side, by the angles of the tokens' `table`. Computed in the table's type.
 void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kernels kernels = Kernels::automatic);
 
 }  // namespace multicard

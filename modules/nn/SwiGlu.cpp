@@ -34,8 +34,8 @@ at::Tensor gated_by_rows(const at::Tensor& both) {
   const at::Tensor y = at::empty({both.size(0), size}, both.options());
   with_storage(both.scalar_type(), [&]<typename S>() {
     for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
-      token_kernels<S>().gate(values_of<S>(both) + first * 2 * size, rows, size,
-                              mutable_values_of<S>(y) + first * size);
+      token_kernels<S>().swiglu(values_of<S>(both) + first * 2 * size, rows, size,
+                                mutable_values_of<S>(y) + first * size);
     });
   });
   return y;
@@ -55,8 +55,8 @@ at::Tensor gradient_by_rows(const at::Tensor& dy, const at::Tensor& both) {
   const at::Tensor result = at::empty_like(both);
   with_storage(both.scalar_type(), [&]<typename S>() {
     for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
-      token_kernels<S>().gate_gradient(values_of<S>(dy) + first * size, values_of<S>(both) + first * 2 * size, rows,
-                                       size, mutable_values_of<S>(result) + first * 2 * size);
+      token_kernels<S>().swiglu_gradient(values_of<S>(dy) + first * size, values_of<S>(both) + first * 2 * size, rows,
+                                         size, mutable_values_of<S>(result) + first * 2 * size);
     });
   });
   return result;
@@ -68,7 +68,7 @@ class SwiGlu : public torch::autograd::Function<SwiGlu> {
     const at::Tensor both = gate_and_up.contiguous();
     context->save_for_backward({both});
     context->saved_data["path"] = static_cast<std::int64_t>(path);
-    if (path == TokenPath::cuda) return cuda_gate(both);
+    if (path == TokenPath::cuda) return cuda_swiglu(both);
     return path == TokenPath::cpu ? gated_by_rows(both) : gated_by_aten(both);
   }
 
@@ -77,7 +77,7 @@ class SwiGlu : public torch::autograd::Function<SwiGlu> {
     const auto path = static_cast<TokenPath>(context->saved_data["path"].toInt());
     if (path == TokenPath::aten) return {gradient_by_aten(gradients[0], both), {}};
     const at::Tensor dy = gradients[0].contiguous();
-    return {path == TokenPath::cuda ? cuda_gate_gradient(dy, both) : gradient_by_rows(dy, both), {}};
+    return {path == TokenPath::cuda ? cuda_swiglu_gradient(dy, both) : gradient_by_rows(dy, both), {}};
   }
 };
 

@@ -34,7 +34,7 @@ BatchMoments reduced_moments(const at::Tensor& x, StatisticsReducer& reducer) {
   const at::Tensor count =
       at::full({1}, static_cast<double>(x.numel() / std::max<std::int64_t>(1, num_channels)), wide.options());
   at::Tensor flat = at::cat({count, sum_over_rows(wide), sum_over_rows(wide * wide)});
-  reducer.sum(flat);
+  reducer.all_reduce(flat);
   const at::Tensor total = flat.narrow(0, 0, 1).clamp_min(1.0).squeeze(0);
   const at::Tensor mean = flat.narrow(0, 1, num_channels) / total;
   const at::Tensor variance = flat.narrow(0, 1 + num_channels, num_channels) / total - mean * mean;
@@ -92,7 +92,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
 
     const at::Tensor dbias = sum_over_rows(dz), dweight = sum_over_rows(dz * result.xhat);
     at::Tensor flat = at::cat({dbias, dweight});
-    reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt())->sum(flat);
+    reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt())->all_reduce(flat);
     const at::Tensor means = flat / count.clamp_min(1.0);
     const at::Tensor centred = dz - per_channel(means.narrow(0, 0, weight.numel()), dtype) -
                                result.xhat * per_channel(means.narrow(0, weight.numel(), weight.numel()), dtype);

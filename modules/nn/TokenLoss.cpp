@@ -15,7 +15,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/Products.hpp"
+#include "kernels/Matmul.hpp"
 #include "kernels/TokenPath.hpp"
 #include "kernels/cpu/TokenRows.hpp"
 
@@ -84,15 +84,15 @@ ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::Sca
 }
 
 /// target = a b, in place where the library of the device can write there.
-void product_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
   if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
     at::mm_out(target, a, b);
   else
-    target.copy_(product(a, b));
+    target.copy_(fast_matmul(a, b));
 }
 
 /// target += a b.
-void add_product(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+void add_matmul(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
   if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
     target.addmm_(a, b);
   else
@@ -104,7 +104,7 @@ void add_product(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
 at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t size = weight.size(0), room = (size + kPack - 1) / kPack * kPack;
-  if (room == size || token_path(rows, Kernels::automatic) != TokenPath::cuda) return product(rows, weight.t());
+  if (room == size || token_path(rows, Kernels::automatic) != TokenPath::cuda) return fast_matmul(rows, weight.t());
   const at::Tensor all = at::empty({rows.size(0), room}, rows.options());
   all.narrow(1, size, room - size).fill_(-std::numeric_limits<double>::infinity());
   at::Tensor logits = all.narrow(1, 0, size);
@@ -118,7 +118,7 @@ class ChunkedLoss {
   ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets, std::int64_t chunk)
       : targets_(targets),
         chunk_(chunk),
-        rows_(hidden.index_select(0, targets.positions).to(product_dtype(hidden.scalar_type(), hidden.device()))),
+        rows_(hidden.index_select(0, targets.positions).to(matmul_dtype(hidden.scalar_type(), hidden.device()))),
         weight_(weight.to(rows_.scalar_type())),
         wide_(wide_dtype(hidden)) {}
 
@@ -158,8 +158,8 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
     const auto wanted = needs_hidden || needs_weight ? LogitGradient::in_place : LogitGradient::none;
     chunks.for_each(wanted, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
       total.add_(chunk.losses.sum(at::kDouble));
-      if (needs_hidden) product_into(dhidden.narrow(0, first, count), chunk.gradient, chunks.weight());
-      if (needs_weight) add_product(dweight, chunk.gradient.t(), chunks.rows(first, count));
+      if (needs_hidden) matmul_into(dhidden.narrow(0, first, count), chunk.gradient, chunks.weight());
+      if (needs_weight) add_matmul(dweight, chunk.gradient.t(), chunks.rows(first, count));
     });
     context->save_for_backward({targets.positions});
     context->saved_data["dhidden"] = dhidden;

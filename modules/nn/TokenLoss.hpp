@@ -22,7 +22,7 @@ TokenTargets token_targets(const at::Tensor& targets, std::int64_t count);
 std::int64_t automatic_chunk(const at::Tensor& weight);
 
 /// Sum over the targets of the cross-entropy of hidden [tokens, size] times weight^T, weight [vocabulary, size]:
-/// 0-dimensional, float32 (float64 for float64 hidden). Products are computed in the type of `hidden`, softmax in
+/// 0-dimensional, float32 (float64 for float64 hidden). Matmuls are computed in the type of `hidden`, softmax in
 /// float32 at least; logits exist for `chunk` targets at a time (automatic_chunk() by default). The gradients are
 /// computed together with the loss.
 at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,

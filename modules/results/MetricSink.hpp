@@ -22,7 +22,7 @@ class MetricSink {
 /// The time that sinks note.
 double seconds_since_1970();
 
-/// Passes values on to sinks. They are extras: one that fails is given up after a warning, and training goes on.
+/// Passes values on to sinks. They are extras: one that fails is given up after a warning, and training continues.
 class MetricFeed {
  public:
   /// \param warn is told, once for each sink, why it was given up

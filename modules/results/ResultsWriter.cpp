@@ -28,7 +28,7 @@ void write_row(Hdf5Dataset& dataset, std::uint64_t row, const ColumnValue& value
 }
 
 /// Every rank writes its own rows, each a contiguous piece of the file. All ranks open all datasets, because that is
-/// collective; a rank whose write fails goes on opening and tells at the end.
+/// collective; a rank whose write fails keeps opening and tells at the end.
 void write_rows(Hdf5File& file, const std::string& run, const Communicator& communicator, const RunLayout& layout,
                 const RankRows& rows) {
   std::map<int, RankColumns> columns;
@@ -65,7 +65,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
                    const RunSummary& summary, const RankRows& rows) {
   const RunLayout layout = agree_on_layout(communicator, rows);
   const std::string run = run_path(communicator.broadcast(summary.name));
-  const Watchdog::Patience patience(communicator.watchdog(), kDiskPatienceS);
+  const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
   PendingFile pending(path, communicator);
   // Rank 0 makes the structure alone: hundreds of small collective operations would cost more and say nothing new.
   agreed(communicator, [&] {

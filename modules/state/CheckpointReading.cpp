@@ -184,7 +184,7 @@ Error CheckpointStore::with_older_one(const Error& error, const std::string& che
   if (!older) return error;
   const std::string own = error.suggestion().empty() ? "" : error.suggestion() + " ";
   return Error(error.code(), error.problem(), error.why(),
-               fmt::format("{}run.resume={} continues from the one before it, which is complete.", own, *older));
+               fmt::format("{}run.resume={} resumes from the one before it, which is complete.", own, *older));
 }
 
 }  // namespace multicard

@@ -129,6 +129,13 @@ void remove_leftovers(const fs::path& folder) {
 CheckpointStore::CheckpointStore(const std::string& output, int keep)
     : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
 
+// How files make a checkpoint atomic. All of it is written into a folder `.step_N`, which no reader looks at: tensor
+// files, then trainer.json with their SHA-256, then COMPLETE with that of trainer.json, so that COMPLETE vouches for
+// everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of that step stands. A
+// process killed before the rename leaves a dot folder, which the next write removes; one killed after it leaves a
+// whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted. Hence a reader
+// that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the output folder),
+// so the files need no other lock.
 void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
                             const std::function<std::string()>& write_records) const {
   check_finite(state, parts);

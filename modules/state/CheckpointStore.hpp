@@ -28,7 +28,7 @@ struct TrainerState {
   std::map<std::string, double> extra = {};  ///< small finite numbers by name, kept exactly (loss scale and the like)
   std::map<std::string, std::string> text = {};   ///< short texts by name (the base model and its hash)
   std::map<std::string, std::string> files = {};  ///< written beside the tensors: content by name; not read back
-  std::optional<CheckpointOrigin> origin = {};    ///< none for a run that began anew
+  std::optional<CheckpointOrigin> origin = {};    ///< none for a run that started from scratch
 };
 
 struct CheckpointPart;  // state/CheckpointParts.hpp, which needs LibTorch

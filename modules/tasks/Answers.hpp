@@ -42,7 +42,7 @@ class Prompter {
 void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
                 const std::string& what, const std::string& key);
 
-/// What the likeliest tokens say after `prompt`, `max_new` of them at most. The network must be in Mode::evaluate.
+/// The greedy completion of `prompt`, at most `max_new` tokens. The network must be in Mode::evaluate.
 std::string answer(Llama& network, const Prompter& prompter, const std::vector<TokenId>& prompt, std::int64_t max_new);
 
 }  // namespace multicard

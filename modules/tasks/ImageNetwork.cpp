@@ -50,8 +50,8 @@ void load_weights(Network& network, const RunOptions& options, std::int64_t num_
   const std::unique_ptr<Network> whole = make_network(options.model.name, network_options(options, in_file));
   copy_into(whole->state(), file);
   copy_all_but_classifier(*whole, network);
-  log_info(fmt::format("{:<10}{} has {} classes: the classifier of {} is initialised anew", "weights", file.path(),
-                       in_file, num_classes));
+  log_info(fmt::format("{:<10}{} has {} classes: the classifier of {} is initialised from scratch", "weights",
+                       file.path(), in_file, num_classes));
 }
 
 }  // namespace

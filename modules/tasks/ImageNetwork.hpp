@@ -10,7 +10,7 @@ namespace multicard {
 
 /// The network that `options` names with `num_classes` outputs, on `device`, in the type and layout of the run, with
 /// the deck's starting weights and its frozen parameters. Where a file of weights has another number of classes, all
-/// but the classifier is taken from it, and the classifier starts anew.
+/// but the classifier is taken from it, and the classifier is initialised from scratch.
 /// \throws UsageError and DataError about the options and the file.
 std::unique_ptr<Network> make_image_network(const RunOptions& options, std::int64_t num_classes, at::Device device);
 

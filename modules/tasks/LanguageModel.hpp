@@ -25,8 +25,8 @@ inline OutputLayer output_layer_of(const LlamaConfig& config) {
   return config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
 }
 
-/// The network of a model folder with its weights in `dtype`, or with drawn ones where there is a `random_seed`.
-/// \throws DataError about the files
+/// The network of a model folder with its weights in `dtype`, or with randomly initialised ones where there is a
+/// `random_seed`. \throws DataError about the files
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed = std::nullopt);
 

@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
       {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
-  if (interview_) lines.emplace_back("asked", interview_->text());
+  if (generation_evaluation_) lines.emplace_back("asked", generation_evaluation_->text());
   return lines;
 }
 

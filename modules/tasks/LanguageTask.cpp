@@ -63,8 +63,9 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   });
   const TokenSetInfo& info = train_->shards().info();
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
-    interview_ = std::make_unique<Interview>(options_.evaluate, options_.model.path, info.template_name,
-                                             info.template_date, model_->network(), communicator_);
+    generation_evaluation_ =
+        std::make_unique<GenerationEvaluation>(options_.evaluate, options_.model.path, info.template_name,
+                                               info.template_date, model_->network(), communicator_);
 }
 
 void LanguageTask::check_vocabulary(const TextDataSource& set) const {

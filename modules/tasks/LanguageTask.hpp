@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/TextDataSource.hpp"
-#include "tasks/Interview.hpp"
+#include "tasks/GenerationEvaluation.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/Task.hpp"
 
@@ -24,7 +24,7 @@ class LanguageTask final : public Task {
   TaskData data() override { return {*train_, test_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
   LanguageModel& language_model() { return *model_; }
-  const Interview* interview() const override { return interview_.get(); }
+  const GenerationEvaluation* generation_evaluation() const override { return generation_evaluation_.get(); }
   /// Collective. There must be a test set.
   TextTotals score_test_set() { return model_->score(*test_, communicator_); }
 
@@ -45,7 +45,7 @@ class LanguageTask final : public Task {
   Communicator communicator_;
   std::unique_ptr<TextDataSource> train_, test_;
   std::shared_ptr<LanguageModel> model_;
-  std::unique_ptr<Interview> interview_;
+  std::unique_ptr<GenerationEvaluation> generation_evaluation_;
 };
 
 }  // namespace multicard

@@ -7,7 +7,7 @@
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
-#include "tasks/Interview.hpp"
+#include "tasks/GenerationEvaluation.hpp"
 
 namespace multicard {
 
@@ -25,29 +25,30 @@ void log_text(const char* label, const std::string& text) {
 }  // namespace
 
 bool PromptAnswers::asks() const {
-  return interview_ != nullptr && (interview_->has_questions() || !interview_->prompts().empty());
+  return generation_evaluation_ != nullptr &&
+         (generation_evaluation_->has_questions() || !generation_evaluation_->prompts().empty());
 }
 
 bool PromptAnswers::scores(AskedAt when) const {
-  return interview_->has_questions() && (when == AskedAt::end || scores_at_start_);
+  return generation_evaluation_->has_questions() && (when == AskedAt::end || scores_at_start_);
 }
 
 bool PromptAnswers::asks(AskedAt when) const {
-  return asks() && (scores(when) || !interview_->prompts().empty());
+  return asks() && (scores(when) || !generation_evaluation_->prompts().empty());
 }
 
 std::optional<QuestionScore> PromptAnswers::ask(AskedAt when, double& seconds) {
   const TimePoint start = SteadyClock::now();
   std::optional<QuestionScore> score;
-  if (scores(when)) score = interview_->score_questions();
+  if (scores(when)) score = generation_evaluation_->score_questions();
   seconds += seconds_since(start);
-  (when == AskedAt::start ? before_ : after_) = interview_->answer_prompts();
+  (when == AskedAt::start ? before_ : after_) = generation_evaluation_->answer_prompts();
   return score;
 }
 
 void PromptAnswers::log(AskedAt when) const {
   const Table answers = table();
-  for (std::size_t i = 0; i < interview_->prompts().size(); ++i) {
+  for (std::size_t i = 0; i < generation_evaluation_->prompts().size(); ++i) {
     log_text("prompt", answers.text.at("prompt")[i]);
     log_text("before", answers.text.at("before")[i]);
     if (when == AskedAt::end) log_text("after", answers.text.at("after")[i]);
@@ -55,7 +56,7 @@ void PromptAnswers::log(AskedAt when) const {
 }
 
 Table PromptAnswers::table() const {
-  const std::vector<std::string>& prompts = interview_->prompts();
+  const std::vector<std::string>& prompts = generation_evaluation_->prompts();
   Table table;
   table.text["prompt"] = prompts;
   table.text["before"] = before_;
@@ -66,18 +67,19 @@ Table PromptAnswers::table() const {
 }
 
 void PromptAnswers::add_to(RunSummary& summary) const {
-  if (interview_ != nullptr && !interview_->prompts().empty()) summary.tables[kAnswers] = table();
+  if (generation_evaluation_ != nullptr && !generation_evaluation_->prompts().empty())
+    summary.tables[kAnswers] = table();
 }
 
 void PromptAnswers::resume(const std::map<std::string, Table>& tables) {
   const auto found = tables.find(kAnswers);
-  if (found == tables.end() || interview_ == nullptr) return;
+  if (found == tables.end() || generation_evaluation_ == nullptr) return;
   const auto column = [&](const char* name) {
     const auto texts = found->second.text.find(name);
     return texts == found->second.text.end() ? std::vector<std::string>() : texts->second;
   };
   const std::vector<std::string> asked = column("prompt"), given = column("before");
-  for (const std::string& prompt : interview_->prompts()) {
+  for (const std::string& prompt : generation_evaluation_->prompts()) {
     const auto place = std::find(asked.begin(), asked.end(), prompt) - asked.begin();
     const bool is_known = place < static_cast<std::ptrdiff_t>(std::min(asked.size(), given.size()));
     before_.push_back(is_known ? given[static_cast<std::size_t>(place)] : std::string());

@@ -11,7 +11,7 @@
 
 namespace multicard {
 
-class Interview;
+class GenerationEvaluation;
 
 /// When the model is asked.
 enum class AskedAt { start, end };
@@ -19,10 +19,10 @@ enum class AskedAt { start, end };
 /// The answers of one run, as its record keeps them.
 class PromptAnswers {
  public:
-  /// \param interview null: nothing is asked; it must outlive the answers
+  /// \param generation_evaluation null: nothing is asked; it must outlive the answers
   /// \param scores_at_start whether questions are scored before the first step too
-  PromptAnswers(const Interview* interview, bool scores_at_start)
-      : interview_(interview), scores_at_start_(scores_at_start) {}
+  PromptAnswers(const GenerationEvaluation* generation_evaluation, bool scores_at_start)
+      : generation_evaluation_(generation_evaluation), scores_at_start_(scores_at_start) {}
 
   /// Whether there is something to ask, which takes its time.
   bool asks() const;
@@ -40,7 +40,7 @@ class PromptAnswers {
   bool scores(AskedAt when) const;
   Table table() const;
 
-  const Interview* interview_;
+  const GenerationEvaluation* generation_evaluation_;
   bool scores_at_start_;
   std::vector<std::string> before_, after_;  ///< to the prompts; empty before they are asked
 };

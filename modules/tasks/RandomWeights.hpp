@@ -12,13 +12,14 @@
 
 namespace multicard {
 
-/// The seed of the base model's weights where they are drawn; none where they are read from the folder.
+/// The seed of the base model's weights where they are randomly initialised; none where they are read from the folder.
 /// @{
 std::optional<std::uint64_t> random_weights_seed(const RunOptions& options);
 std::optional<std::uint64_t> random_weights_seed(const Deck& deck);
 /// @}
 
-/// Names drawn weights, as ModelFolder::sha256() those of files: the hash of the folder's config.json, seed and dtype.
+/// Identifies randomly initialised weights, as ModelFolder::sha256() those of files: the hash of the folder's
+/// config.json, seed and dtype.
 std::string sha256_of_random_weights(const std::string& folder, std::uint64_t seed, at::ScalarType dtype);
 
 }  // namespace multicard

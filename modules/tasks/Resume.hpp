@@ -9,7 +9,7 @@
 
 namespace multicard {
 
-/// Checks that a run which is to have what `setup` has may continue from `state`. \throws UsageError about what differs
+/// Checks that a run which is to have what `setup` has may resume from `state`. \throws UsageError about what differs
 void check_resumable(const TrainerState& state, const TrainingSetup& setup, const std::string& source);
 
 /// Collective. Loads the checkpoint `folder` into `setup` and returns its state, with the records beside it. `store`

@@ -4,7 +4,7 @@
 
 #include "device/PeakRate.hpp"
 #include "device/Precision.hpp"
-#include "tasks/MemoryForecast.hpp"
+#include "tasks/MemoryEstimator.hpp"
 
 namespace multicard {
 
@@ -53,7 +53,7 @@ void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, dou
   stalled_s_ += seconds;
 }
 
-void RunRecorder::take_totals(const MemoryNeed& predicted, std::int64_t checkpoint_copies) {
+void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {
   RankRecord& record = steps_.record();
   record_memory(predicted, setup_, record);
   record.memory["model/checkpoint_copies"] = checkpoint_copies;

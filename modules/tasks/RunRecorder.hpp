@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/Clock.hpp"
-#include "tasks/MemoryNeed.hpp"
+#include "tasks/MemoryEstimate.hpp"
 #include "tasks/TrainingSetup.hpp"
 #include "train/History.hpp"
 #include "train/Recorder.hpp"
@@ -38,7 +38,7 @@ class RunRecorder {
 
   /// Brings what is counted since the start (memory, communication, transfers) and, of text, the rates of the steps
   /// recorded since the last call up to date.
-  void take_totals(const MemoryNeed& predicted, std::int64_t checkpoint_copies);
+  void take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies);
   /// Cuts what the last step left half recorded. To be followed by take_totals().
   void complete_steps();
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "results/MetricSink.hpp"
-#include "tasks/MemoryNeed.hpp"
+#include "tasks/MemoryEstimate.hpp"
 #include "tasks/Questions.hpp"
 #include "tasks/TrainingSetup.hpp"
 #include "train/Progress.hpp"
@@ -25,7 +25,7 @@ class RunReporter {
   RunReporter(const TrainingSetup& setup, Verbosity verbosity);
 
   /// Collective over the node. The block that says what will run.
-  void describe(const MemoryNeed& need) const;
+  void describe(const MemoryEstimate& estimate) const;
   /// Opens the files that the deck asks for; metrics go to them too from `first_step` on.
   void open_feed(Recorder& recorder, const std::string& deck, std::int64_t first_step);
 

@@ -18,7 +18,7 @@
 
 namespace multicard {
 
-class Interview;
+class GenerationEvaluation;
 
 /// The data of a task.
 struct TaskData {
@@ -34,7 +34,7 @@ class Task {
   virtual TaskData data() = 0;
   virtual std::shared_ptr<Model> model() const = 0;
   /// What the model is asked beside its test set; null for nothing.
-  virtual const Interview* interview() const { return nullptr; }
+  virtual const GenerationEvaluation* generation_evaluation() const { return nullptr; }
 
   /// Lines of the block that says what will run: a label and a text each.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;

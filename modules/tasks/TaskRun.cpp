@@ -6,7 +6,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/DeviceError.hpp"
-#include "tasks/MemoryForecast.hpp"
+#include "tasks/MemoryEstimator.hpp"
 #include "tasks/Resume.hpp"
 #include "train/RecordGather.hpp"
 
@@ -41,14 +41,14 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       reporter_(setup_, how.verbosity),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
-      answers_(setup_.task->interview(), options.evaluate.at_start),
+      answers_(setup_.task->generation_evaluation(), options.evaluate.at_start),
       checkpoint_on_stop_(how.checkpoint_on_stop) {}
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& how, TrainingParts had)
     : TaskRun(options, deck, communicator, how, std::move(had), Unstarted{}) {
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
-  memory_need_ = predict_memory(setup_);
+  memory_estimate_ = estimate_memory(setup_);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
@@ -59,7 +59,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     setup_.load(state);
   });
   resume(state);
-  memory_need_ = predict_memory(setup_);
+  memory_estimate_ = estimate_memory(setup_);
 }
 
 void TaskRun::resume(const TrainingState& state) {
@@ -75,7 +75,7 @@ void TaskRun::guarded(const std::function<void()>& body) {
       body();
     } catch (const c10::Error& error) {
       const std::string when = fmt::format(" in step {}", num_completed());
-      if (const auto found = device_error(error, when, "predicted " + memory_need_.text())) throw *found;
+      if (const auto found = device_error(error, when, "predicted " + memory_estimate_.text())) throw *found;
       throw;
     }
   } catch (const Error& error) {
@@ -180,7 +180,7 @@ RunResult TaskRun::finish(StopMonitor* stop) {
   reporter_.pause();
   recorder_.steps().add_step_times(clock_.take_all());
   recorder_.complete_steps();
-  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   RunResult result;
   result.failure = failure_;
   result.summary = summary();
@@ -242,7 +242,7 @@ void TaskRun::save_checkpoint() {
   CheckpointContent content{setup_.trainer_state(done, recorder_.deck()), summary(), std::nullopt};
   content.state.files = setup_.task->model_files();
   if (best_ && best_->step == done) content.best = best_->score;
-  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   checkpoints_.write(std::move(content), recorder_.steps().record(), recorder_.steps().metrics());
   clock_.resume();
   last_saved_ = done;
@@ -272,7 +272,7 @@ TrainingState TaskRun::collect() {
     finish_checkpoints();
     clock_.resume();
   }
-  recorder_.take_totals(memory_need_, checkpoints_.num_bytes());
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   TrainingState state;
   state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
   state.trainer.origin = checkpoints_.origin();

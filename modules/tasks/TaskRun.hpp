@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "comm/StopMonitor.hpp"
 #include "tasks/EvaluationPlan.hpp"
-#include "tasks/MemoryNeed.hpp"
+#include "tasks/MemoryEstimate.hpp"
 #include "tasks/PromptAnswers.hpp"
 #include "tasks/RunRecorder.hpp"
 #include "tasks/RunReporter.hpp"
@@ -50,12 +50,12 @@ class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
           const TaskRunOptions& how, TrainingParts had = {});
-  /// Continues from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
+  /// Resumes from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
           const TaskRunOptions& how, const TrainingState& state, TrainingParts had = {});
 
   /// Logs the block that says what will run.
-  void describe() const { reporter_.describe(memory_need_); }
+  void describe() const { reporter_.describe(memory_estimate_); }
 
   /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
   /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
@@ -71,7 +71,7 @@ class TaskRun {
 
   /// Saves a checkpoint after the steps that are done, unless there is one or the deck keeps none.
   void checkpoint() { save_checkpoint(); }
-  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can go on. Waits for the
+  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can continue. Waits for the
   /// checkpoint under way.
   TrainingState collect();
 
@@ -118,7 +118,7 @@ class TaskRun {
   EvaluationPlan plan_;
   PromptAnswers answers_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
-  MemoryNeed memory_need_;
+  MemoryEstimate memory_estimate_;
   RunStatus status_ = RunStatus::running;
   std::optional<Error> failure_;
   bool checkpoint_on_stop_;

@@ -23,7 +23,7 @@ class CollectiveStatistics final : public StatisticsReducer {
   explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
   int num_replicas() const override { return collectives_.size(); }
   int replica() const override { return collectives_.rank(); }
-  void sum(at::Tensor& flat) override { collectives_.sum(flat); }
+  void all_reduce(at::Tensor& flat) override { collectives_.all_reduce(flat); }
 
  private:
   TensorCollectives& collectives_;

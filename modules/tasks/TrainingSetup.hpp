@@ -12,11 +12,11 @@
 #include "dist/TensorCollectives.hpp"
 #include "tasks/RankSetup.hpp"
 #include "tasks/Task.hpp"
+#include "train/ExponentialMovingAverage.hpp"
 #include "train/LossScaler.hpp"
 #include "train/Schedule.hpp"
 #include "train/Strategy.hpp"
 #include "train/TrainingState.hpp"
-#include "train/WeightAverage.hpp"
 
 namespace multicard {
 
@@ -62,8 +62,8 @@ struct TrainingSetup {
   std::unique_ptr<Task> task;
   std::int64_t global_batch, num_steps;
   std::unique_ptr<Strategy> strategy;
-  std::optional<LossScaler> scaler;      ///< fp16
-  std::optional<WeightAverage> average;  ///< run.ema_decay
+  std::optional<LossScaler> scaler;                 ///< fp16
+  std::optional<ExponentialMovingAverage> average;  ///< run.ema_decay
   Schedule schedule;
 };
 

@@ -31,13 +31,13 @@ struct BackgroundJob::Progress {
   std::optional<Error> error;
 };
 
-BackgroundJob::BackgroundJob(double patience_s) : patience_s_(patience_s), progress_(std::make_shared<Progress>()) {}
+BackgroundJob::BackgroundJob(double timeout_s) : timeout_s_(timeout_s), progress_(std::make_shared<Progress>()) {}
 
 BackgroundJob::~BackgroundJob() {
   if (!thread_.joinable()) return;
   std::unique_lock lock(progress_->mutex);
-  const bool done = progress_->changed.wait_for(lock, std::chrono::duration<double>(patience_s_),
-                                                [&] { return !progress_->running; });
+  const bool done =
+      progress_->changed.wait_for(lock, std::chrono::duration<double>(timeout_s_), [&] { return !progress_->running; });
   lock.unlock();
   if (done)
     thread_.join();

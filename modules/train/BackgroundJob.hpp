@@ -1,5 +1,5 @@
 #pragma once
-/// \file Work that goes on beside its owner.
+/// \file Work that runs in the background of its owner.
 
 #include <functional>
 #include <memory>
@@ -13,8 +13,8 @@ namespace multicard {
 /// One job at a time in a thread of its own.
 class BackgroundJob {
  public:
-  /// \param patience_s how long the end waits for a job under way
-  explicit BackgroundJob(double patience_s = 5);
+  /// \param timeout_s how long the end waits for a job under way
+  explicit BackgroundJob(double timeout_s = 5);
   /// Waits for a job under way, but not for long: then it is left to itself, so that a disk that does not answer cannot
   /// keep a failed process alive. A job must therefore own all it uses.
   ~BackgroundJob();
@@ -32,7 +32,7 @@ class BackgroundJob {
  private:
   struct Progress;
 
-  double patience_s_;
+  double timeout_s_;
   std::shared_ptr<Progress> progress_;
   std::thread thread_;
 };

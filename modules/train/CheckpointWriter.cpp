@@ -96,6 +96,14 @@ bool CheckpointWriter::would_be_best(double score) {
   return score > communicator_.broadcast_value(best);
 }
 
+// How ranks and threads cooperate. Tensors are equal on all ranks, so rank 0 writes them alone; only the records are
+// gathered (write(), collective). On rank 0 the training thread changes the Job only while none is under way: copy()
+// waits for the last one, then fills its host buffers; write() adds the new records and starts the thread, which alone
+// changes the Job until it ends. Nothing is locked: starting and joining the thread are the only hand-overs, and poll()
+// asks BackgroundJob whether the thread has ended before it joins. Copies from a GPU may still be running when the
+// thread starts; it waits for them (HostSnapshot::wait), and let_change() makes the next update wait. An error is kept
+// in error_ and reported at the next checkpoint or at the end, on all ranks when it cannot pass by itself. The Job is
+// shared with the thread, because one that outlives its time-out at the end is detached.
 void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
   if (!communicator_.is_root()) return;
   collect_and_warn();

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Writing checkpoints while training goes on.
+/// \file Writing checkpoints while training continues.
 
 #include <map>
 #include <memory>
@@ -33,9 +33,9 @@ struct WrittenCheckpoint {
 std::string records_file(const std::string& output, std::int64_t step);
 
 /// Writes the checkpoints of one run, and with each the records of all steps so far (OUTPUT/records/). Rank 0 copies
-/// the tensors into host buffers; a thread of its own writes them while training goes on, one checkpoint at a time.
+/// the tensors into host buffers; a thread of its own writes them while training continues, one checkpoint at a time.
 ///
-/// A checkpoint that cannot be written (a full disk) is a warning; training goes on, older checkpoints stay, and the
+/// A checkpoint that cannot be written (a full disk) is a warning; training continues, older checkpoints stay, and the
 /// next is tried as usual. Only when it is the last one, finish() makes it an error.
 class CheckpointWriter {
  public:

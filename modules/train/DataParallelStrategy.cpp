@@ -40,7 +40,7 @@ Batch DataParallelStrategy::next(StepClock& clock) {
   const std::int64_t step = next_step_++;
   Batch whole;
   if (is_root_) whole = data.next();
-  collectives.sum(arrival_);
+  collectives.all_reduce(arrival_);
   clock.enter(Phase::transfer);
   if (is_root_) whole = data.to_device(std::move(whole));
   std::vector<std::int64_t> rows;

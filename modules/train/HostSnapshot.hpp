@@ -14,7 +14,7 @@
 namespace multicard {
 
 /// Host memory that is filled again and again, page-locked for tensors of a GPU. One thread fills it, then another may
-/// read it until it is filled anew.
+/// read it until it is filled again.
 ///
 /// Copies from a GPU run on a stream of their own, beside the forward and backward of the next step; only what changes
 /// the tensors has to wait for them:

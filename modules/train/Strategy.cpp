@@ -13,7 +13,7 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
   GradientReducer::Options options;
   options.bucket_mb = parallel.bucket_mb;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
-  options.wire = wire_from(parallel.gradient_dtype);
+  options.comm_dtype = comm_dtype_from(parallel.gradient_dtype);
   return options;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Who reads, how gradients meet, who updates and how parameters return (docs/decks.md, Strategies).
+/// \file Who reads, how gradients are reduced, who updates and how parameters return (docs/decks.md, Strategies).
 
 #include <memory>
 #include <optional>
@@ -67,8 +67,8 @@ class Strategy {
   /// Collective. Rank 0's running statistics are the model's: gives them to all ranks.
   void share_buffers();
   /// Collective. Starts to sum `status` over all ranks.
-  std::unique_ptr<Work> start_sum(const StepStatus& status) {
-    return with_.collectives.start_small_sum(status.values());
+  std::unique_ptr<Work> start_all_reduce(const StepStatus& status) {
+    return with_.collectives.start_small_all_reduce(status.values());
   }
 
   /// The gradients, in the order of the model's parameters.

@@ -55,7 +55,7 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
   TokenCounts counts;
   const bool runs_on_empty = with_.model.runs_on_empty_batch();
   if (batch.num_rows == 0 && !runs_on_empty) return counts;
-  // Where ranks meet inside forward and backward, all run as many micro-batches as the largest shard has.
+  // Where ranks communicate inside forward and backward, all run as many micro-batches as the largest shard has.
   const std::int64_t most = runs_on_empty ? with_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
   const std::int64_t num_micro_batches = (most + rows - 1) / rows;
@@ -73,7 +73,7 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
 
 void Trainer::update_and_sum(double learning_rate) {
   with_.clock.enter(Phase::reduce_wait);
-  const std::unique_ptr<Work> sum = with_.strategy.start_sum(status_);
+  const std::unique_ptr<Work> sum = with_.strategy.start_all_reduce(status_);
   with_.clock.enter(Phase::update);
   with_.before_change();
   with_.strategy.apply_update(learning_rate);
@@ -139,7 +139,7 @@ void Trainer::record(const StepResult& result, double scale) {
 void Trainer::evaluate_with(const std::function<void()>& body) {
   read_results(0);
   with_.clock.pause();
-  std::optional<WeightAverage::InUse> averaged;
+  std::optional<ExponentialMovingAverage::Applied> averaged;
   with_.before_change();
   if (with_.average) averaged.emplace(*with_.average);
   with_.strategy.share_buffers();

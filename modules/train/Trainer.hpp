@@ -9,13 +9,13 @@
 
 #include "device/Readback.hpp"
 #include "device/StepClock.hpp"
+#include "train/ExponentialMovingAverage.hpp"
 #include "train/LossScaler.hpp"
 #include "train/Model.hpp"
 #include "train/Recorder.hpp"
 #include "train/Schedule.hpp"
 #include "train/StepStatus.hpp"
 #include "train/Strategy.hpp"
-#include "train/WeightAverage.hpp"
 
 namespace multicard {
 
@@ -51,7 +51,7 @@ struct TrainerParts {
   StepClock& clock;
   Recorder& recorder;
   LossScaler* scaler = nullptr;                 ///< null: the loss is not scaled
-  WeightAverage* average = nullptr;             ///< null: none is kept; else it is what is evaluated
+  ExponentialMovingAverage* average = nullptr;  ///< null: none is kept; else it is what is evaluated
   std::function<void()> before_change = [] {};  ///< called before weights change, since copies may be under way
 };
 

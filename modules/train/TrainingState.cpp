@@ -20,7 +20,7 @@ namespace multicard {
 namespace {
 
 /// Calls `visit` with every member but the tensors, in one order for writing and reading. The files that are written
-/// beside a checkpoint's tensors are made anew by whoever writes the next.
+/// beside a checkpoint's tensors are made again by whoever writes the next.
 template <class State, class Visit>
 void visit_trainer(State& state, Visit&& visit) {
   visit(state.step);

@@ -14,7 +14,7 @@
 namespace multicard {
 
 /// A run between two steps: read from a checkpoint, or collected from the ranks that it leaves. Loading it into a
-/// freshly built run on any number of ranks continues the training.
+/// freshly built run on any number of ranks resumes the training.
 struct TrainingState {
   TrainerState trainer;
   CheckpointParts parts;                     ///< host tensors: the model's, the optimizer's, the moving average's
@@ -37,7 +37,7 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
 /// is missing or has another shape
 void copy_into(const CheckpointParts& parts, const TrainingState& state);
 
-/// Copies on the CPU, which stay as they are while training goes on.
+/// Copies on the CPU, which stay as they are while training continues.
 CheckpointParts host_copies(const CheckpointParts& parts);
 
 }  // namespace multicard

@@ -17,7 +17,7 @@ export NCCL_DEBUG="${NCCL_DEBUG:-WARN}"
 # Leave NCCL_ALGO and NCCL_PROTO alone: set wide for one message size they slow down the others.
 
 # ---- Open MPI and UCX ------------------------------------------------------------------------------------------------
-# MPI carries control messages, checkpoints and HDF5; gradients travel in NCCL. On InfiniBand UCX is the transport,
+# MPI carries control messages, checkpoints and HDF5; gradients go through NCCL. On InfiniBand UCX is the transport,
 # without its GPU part, because multicard gives MPI host memory only.
 # export OMPI_MCA_pml=ucx
 # export UCX_TLS=rc,self,sm

@@ -107,8 +107,8 @@ class Kill(CheckpointTest):
         self.assertIsNone(process.poll(), self.log_text())
         self.kill_session(process)
         log = self.log_text()
-        if before and "continuing from" in log:
-            self.assertIn("continuing from %s/checkpoints/step_%08d" % (self.path("out"), before), log)
+        if before and "resuming from" in log:
+            self.assertIn("resuming from %s/checkpoints/step_%08d" % (self.path("out"), before), log)
         for checkpoint in self.complete():
             require_whole(checkpoint)
         self.assertGreaterEqual(self.newest(), before)
@@ -155,14 +155,14 @@ class Checkpoint(CheckpointTest):
                 (newest / name).unlink()
             self.expect(4, run(2, *more), text, older)
             (newest / name).write_bytes(whole)
-        self.expect(0, run(2, *more, older), "continuing from .*step_00000002")
+        self.expect(0, run(2, *more, older), "resuming from .*step_00000002")
 
     def test_records_that_do_not_belong_to_it_are_left_out(self):
         self.prepare()
         self.expect(0, run(2, "run", self.deck))
         records = Path(self.path("out/records/step_00000004.h5"))
         records.write_bytes(records.read_bytes()[:1000])
-        self.expect(0, run(2, "run", self.deck, "run.epochs=2"), "continuing from .*step_00000004",
+        self.expect(0, run(2, "run", self.deck, "run.epochs=2"), "resuming from .*step_00000004",
                     r"warning: .*records/step_00000004\.h5 is not the file that was written with")
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 4)
 
@@ -205,7 +205,7 @@ class Checkpoint(CheckpointTest):
         stood = self.newest("small/out")
         self.assertGreater(stood, 0)
         os.remove(filler)
-        self.expect(75, run(2, *arguments, "run.wall_limit=3"), "continuing from .*step_%08d" % stood)
+        self.expect(75, run(2, *arguments, "run.wall_limit=3"), "resuming from .*step_%08d" % stood)
 
     def test_the_best_one_is_kept(self):
         self.prepare()
@@ -219,7 +219,7 @@ class Checkpoint(CheckpointTest):
         self.assertEqual(kept, {"step_%08d" % step for step in (best["step"], 12)})
 
         self.expect(0, run(2, "run", self.deck, "run.epochs=4", "run.keep_best=true", "run.keep_checkpoints=1",
-                           "run.checkpoint_every=0", "evaluate.every_steps=1"), "continuing from .*step_00000012")
+                           "run.checkpoint_every=0", "evaluate.every_steps=1"), "resuming from .*step_00000012")
         accuracy = [float(value) for value in self.dataset(results, "/runs/main/metrics/eval_accuracy")]
         best = json.loads(Path(self.path("out/checkpoints/BEST")).read_text())
         self.assertEqual(best, {"step": 1 + accuracy.index(max(accuracy)), "score": max(accuracy)})
@@ -230,19 +230,19 @@ class Checkpoint(CheckpointTest):
         self.expect(0, run(1, "run", self.deck, "run.epochs=2", "run.output=" + whole))
         self.expect(0, run(1, "run", self.deck, "run.checkpoint_every=2"))
         fork = ("run", self.deck, "run.output=" + self.path("fork"), "run.resume=" + named)
-        self.expect(0, run(1, *fork), "continuing from %s[)]" % named)
+        self.expect(0, run(1, *fork), "resuming from %s[)]" % named)
         self.assertEqual(len(self.dataset(self.path("fork/results.h5"), "/runs/main/steps/step")), 4)
         self.expect(0, run(1, *fork), "finished")
         later = self.path("fork/checkpoints/step_00000004")
-        self.expect(0, run(1, *fork, "run.epochs=2"), "continuing from %s, which this run reached from %s" %
+        self.expect(0, run(1, *fork, "run.epochs=2"), "resuming from %s, which this run reached from %s" %
                     (later, named))
         for metric in ("train_loss", "eval_loss"):
             path = "/runs/main/metrics/" + metric
             self.assertEqual(self.dataset(self.path("fork/results.h5"), path),
                              self.dataset(whole + "/results.h5", path))
         # Whoever names a later one, or one of the same folder that the run has not begun from, goes back there.
-        self.expect(0, run(1, *fork[:-1], "run.resume=" + later, "run.epochs=3"), "continuing from %s[)]" % later)
-        self.expect(0, run(1, "run", self.deck, "run.resume=" + named, "run.epochs=2"), "continuing from %s[)]" % named)
+        self.expect(0, run(1, *fork[:-1], "run.resume=" + later, "run.epochs=3"), "resuming from %s[)]" % later)
+        self.expect(0, run(1, "run", self.deck, "run.resume=" + named, "run.epochs=2"), "resuming from %s[)]" % named)
 
     def test_other_images_are_refused(self):
         self.prepare(train=8)
@@ -262,7 +262,7 @@ class Checkpoint(CheckpointTest):
             output = "run.output=" + self.path("to%d" % expected)
             arguments = ("run", self.deck, "schedule.name=cosine", output, *length)
             self.assertNotRegex(self.expect(0, run(1, *arguments))[2], "schedule ends")
-            said = self.expect(0, run(1, *arguments, "run.epochs=2"), "continuing from")[2]
+            said = self.expect(0, run(1, *arguments, "run.epochs=2"), "resuming from")[2]
             (self.assertRegex if expected else self.assertNotRegex)(said, warning)
 
     def test_two_runs_do_not_share_a_folder(self):

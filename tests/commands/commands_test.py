@@ -173,7 +173,7 @@ class Run(CommandTest):
     def test_more_epochs_go_on(self):
         self.prepare()
         self.expect(0, run(1, "run", self.deck))
-        self.expect(0, run(1, "run", self.deck, "run.epochs=2"), "continuing from")
+        self.expect(0, run(1, "run", self.deck, "run.epochs=2"), "resuming from")
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 8)
 
     def test_stopped_and_resumed_is_uninterrupted(self):
@@ -187,7 +187,7 @@ class Run(CommandTest):
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 75, err)
         self.assertIn('"stopped"', self.attribute(self.path("out/results.h5"), "/runs/main/status"))
-        self.expect(0, run(2, "run", self.deck, "run.epochs=30"), "continuing from")
+        self.expect(0, run(2, "run", self.deck, "run.epochs=30"), "resuming from")
         for path in ("/runs/main/metrics/train_loss", "/runs/main/metrics/eval_loss"):
             self.assertEqual(self.dataset(self.path("out/results.h5"), path), self.dataset(whole + "/results.h5", path))
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/steps/step")), 240)
@@ -209,7 +209,7 @@ class Run(CommandTest):
         self.kill_after_a_checkpoint("run.steps=100000")
         code, _, err = run(2, "run", self.deck, "run.steps=100000", "run.wall_limit=3")
         self.assertEqual(code, 75, err)
-        self.assertIn("continuing from", err)
+        self.assertIn("resuming from", err)
 
     def test_a_killed_new_start_is_not_finished(self):
         self.prepare()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tuning a language model as a person does it: shards, run, stop, go on, eval, generate. Standard library only.
+"""Tuning a language model as a person does it: shards, run, stop, resume, eval, generate. Standard library only.
 
 usage: language_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """

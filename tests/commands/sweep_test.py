@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""multicard sweep as a person runs it: the matrix, what fails, what is killed and goes on. Standard library only.
+"""multicard sweep as a person runs it: the matrix, what fails, what is killed and resumes. Standard library only.
 
 usage: sweep_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """

@@ -214,7 +214,7 @@ class End(CommandTest):
     def test_a_stopped_run_says_why_and_how_to_continue(self):
         self.prepare()
         self.expect(75, run(2, "run", self.deck, "run.epochs=100000", "run.wall_limit=3"),
-                    r"stopped +\d+ steps in .* by run\.wall_limit; the same command continues the run")
+                    r"stopped +\d+ steps in .* by run\.wall_limit; the same command resumes the run")
 
     def test_ctrl_c_under_mpirun_leaves_a_whole_checkpoint(self):
         self.prepare()

@@ -55,10 +55,10 @@ def pairwise_cases(values):
 
 
 def check_case(test, deck, case, steps=3):
-    """Trains some steps, goes on from the checkpoint for as many, and looks at what is recorded."""
+    """Trains some steps, resumes from the checkpoint for as many, and looks at what is recorded."""
     overrides = ["%s=%s" % item for item in case.items() if item[0] != "ranks"]
     shutil.rmtree(test.path("out"), True)
-    for done, texts in ((steps, []), (2 * steps, ["continuing from"])):
+    for done, texts in ((steps, []), (2 * steps, ["resuming from"])):
         test.expect(0, run(case["ranks"], "run", deck, "run.steps=%d" % done, *overrides), *texts)
         checkpoint = Path(test.path("out/checkpoints/step_%08d" % done))
         test.assertTrue((checkpoint / "COMPLETE").exists(), checkpoint)

@@ -96,7 +96,7 @@ class OtherRanks(EndingsTest):
                 self.end(process, 75)
                 step = max(Path(self.path("stopped%d/checkpoints" % ranks)).glob("step_*/COMPLETE")).parent.name
                 steps = int(step.partition("_")[2])
-                self.expect(0, run(ranks, "run", self.image, output, "run.steps=%d" % (steps + 4)), "continuing from")
+                self.expect(0, run(ranks, "run", self.image, output, "run.steps=%d" % (steps + 4)), "resuming from")
 
 
 class Installation(EndingsTest):

@@ -13,14 +13,13 @@ import shutil
 import subprocess
 import sys
 
+from words import HOME_MADE, QUAINT
+
 SKIPPED = 77
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CLANG_FORMAT_MAJOR = "14"  # other versions lay the same settings out differently
 
 STARTS_THREAD = re.compile(r"std::(?:j?thread|async)\s*(?:\w+\s*)?[({]")
-QUAINT = re.compile(r"\bmend(?:ed|s)?\b|is not a text\b|is no type of|that is no UTF|it is no lora|taking it along"
-                    r"|the mean of steps", re.I)
-
 # header pattern -> modules whose own files may include it. A header that does is private to its module.
 THIRD_PARTY = {
     r"mpi\.h$": {"comm"},
@@ -331,6 +330,10 @@ def check_words(tree):
                 yield f"{path}:{number}: {QUAINT.search(line)[0]}: say it in plain technical English"
             if unfinished.search(line):
                 yield f"{path}:{number}: {unfinished.search(line)[0]}: finish it or document the limit"
+            if path.suffix in (".cpp", ".hpp", ".cu") or path.name == "CMakeLists.txt":
+                for word, term in HOME_MADE.items():
+                    if found := re.search(rf"\b(?:{word})\b", line):
+                        yield f"{path}:{number}: {found[0]}: the field says {term}"
 
 
 def check_length(tree, columns=120, limit=400, notable=250):

@@ -55,6 +55,20 @@ class CheckStyle(unittest.TestCase):
 
     def test_quaint_words_are_named(self):
         self.finds("words", "docs/a.md", "Fine.\nMend it.\n", 2, "plain technical English")
+        for line in ("It starts anew.", "It goes on from the newest checkpoint.", "It continues from a checkpoint.",
+                     "with drawn weights"):
+            self.finds("words", "docs/a.md", f"Fine.\n{line}\n", 2, "plain technical English")
+        fine = "It goes on. It continues from step 3. Weights are drawn.\n"
+        self.assertEqual(violations("words", {"docs/a.md": fine}), [])
+
+    def test_home_made_identifiers_are_named(self):
+        for word, term in (("start_sum(flat)", "all_reduce"), ("Wire wire = Wire::same;", "CommDtype"),
+                           ("double patience_s = 5;", "timeout"), ("Ledger ledger_;", "CommStats"),
+                           ('#include "dist/NodeSum.hpp"', "AllReduce"), ("check_same_run(a, b);", "Resume")):
+            self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, "the field says")
+            self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, term)
+        fine = "int wire_type = 3;\nbool is_lawful = wired();\nint patience = 2;\nvoid sum_rows();\n"
+        self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine, "docs/a.md": "A Survey of Laws.\n"}), [])
 
     def test_a_module_may_not_include_one_after_it(self):
         self.finds("modules", "modules/base/Error.cpp", '\n#include "nn/Net.hpp"\n', 2, "stands after")

@@ -53,7 +53,7 @@ void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::in
 }
 
 template <typename T>
-void add_transposed_product(const T* a, const T* b, std::int64_t rows, std::int64_t m, std::int64_t n, T* c) {
+void add_transposed_matmul(const T* a, const T* b, std::int64_t rows, std::int64_t m, std::int64_t n, T* c) {
   const int columns = static_cast<int>(n), height = static_cast<int>(m);
   gemm("T", columns, height, static_cast<int>(rows), b, columns, a, height, T(1), c);
 }
@@ -72,8 +72,8 @@ template void multiply(const float*, const float*, std::int64_t, std::int64_t, s
                        GemmLibrary);
 template void multiply(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, Accumulate, double*,
                        GemmLibrary);
-template void add_transposed_product(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
-template void add_transposed_product(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
+template void add_transposed_matmul(const float*, const float*, std::int64_t, std::int64_t, std::int64_t, float*);
+template void add_transposed_matmul(const double*, const double*, std::int64_t, std::int64_t, std::int64_t, double*);
 template void transpose(const float*, std::int64_t, std::int64_t, float*);
 template void transpose(const double*, std::int64_t, std::int64_t, double*);
 template void transpose(const Bfloat16*, std::int64_t, std::int64_t, Bfloat16*);

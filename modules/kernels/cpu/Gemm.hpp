@@ -1,5 +1,5 @@
 #pragma once
-/// \file Products of row-major matrices without gaps on the CPU, in the calling thread when inside at::parallel_for.
+/// \file Matmuls of row-major matrices without gaps on the CPU, in the calling thread when inside at::parallel_for.
 
 #include <cstdint>
 
@@ -24,7 +24,7 @@ void multiply(const T* a, const T* b, std::int64_t rows, std::int64_t k, std::in
 
 /// c [m, n] += a^T b with a [rows, m] and b [rows, n].
 template <typename T>
-void add_transposed_product(const T* a, const T* b, std::int64_t rows, std::int64_t m, std::int64_t n, T* c);
+void add_transposed_matmul(const T* a, const T* b, std::int64_t rows, std::int64_t m, std::int64_t n, T* c);
 
 /// out [columns, rows] = a^T with a [rows, columns].
 template <typename T>

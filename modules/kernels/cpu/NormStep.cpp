@@ -23,7 +23,7 @@ ChannelMoments over_replicas(const ChannelMoments& own, StatisticsReducer& reduc
     values[1 + c] = own.count * own.mean[c];
     values[1 + channels + c] = own.deviation_squares[c] + own.count * own.mean[c] * own.mean[c];
   }
-  reducer.sum(flat);
+  reducer.all_reduce(flat);
   ChannelMoments all(channels);
   all.count = values[0];
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -136,7 +136,7 @@ NormGradient<T>::NormGradient(const GradientSums& sums, const NormStatistics& st
     means[c] = sums.g[c];
     means[channels + c] = sums.g_deviation[c];
   }
-  if (statistics.follows_batch() && reducer) reducer->sum(flat);
+  if (statistics.follows_batch() && reducer) reducer->all_reduce(flat);
   const double share = statistics.follows_batch() ? 1.0 / statistics.count() : 0.0;
   for (std::size_t c = 0; c < channels; ++c) {
     const double factor = inverse_deviation[c] * weights[c];

@@ -77,7 +77,7 @@ class BackwardPart {
     const std::int64_t in = layer_.in(), out = layer_.out();
     row_kernels<S>().input_gradient_wide(dy + row * out, y + row * out, count, out, gradient_.view(), doutput_.data());
     if (wanted_ != Gradients::of_input)
-      add_transposed_product(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
+      add_transposed_matmul(doutput_.data(), blocks_.activated(row, count), count, out, in, dweight_);
     if (wanted_ == Gradients::of_weight) return;
     S* dinput = dx + row * in;
     C* product = blocks_.product(dinput);

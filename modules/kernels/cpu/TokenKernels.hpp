@@ -20,11 +20,11 @@ struct TokenKernels {
   void (*norm_gradient)(const S* dnormed, const S* dstream, const S* stream, const C* weight, const C* scale,
                         std::int64_t rows, std::int64_t size, S* dx);
   /// y = silu(gate) * up of rows [gate, up] of 2 size values.
-  void (*gate)(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y);
-  void (*gate_gradient)(const S* dy, const S* gate_and_up, std::int64_t rows, std::int64_t size, S* dgate_and_up);
-  /// Turns the pairs (i, i + dim / 2) of `heads` heads at the start of each row in place, by angles of cosine and
+  void (*swiglu)(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y);
+  void (*swiglu_gradient)(const S* dy, const S* gate_and_up, std::int64_t rows, std::int64_t size, S* dgate_and_up);
+  /// Rotates the pairs (i, i + dim / 2) of `heads` heads at the start of each row in place, by angles of cosine and
   /// direction * sine [rows, dim / 2]. Rows begin `stride` values apart.
-  void (*turn)(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std::int64_t dim, const C* cos,
+  void (*rope)(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std::int64_t dim, const C* cos,
                const C* sin, C direction);
   /// y = x times `factor`, or times 0 where the bits that seeded_dropout() gives the value, number `first` + i of its
   /// tensor, are below `threshold`.

@@ -141,7 +141,7 @@ void norm_gradient(const S* dnormed, const S* dstream, const S* stream, const Co
 }
 
 template <typename S>
-void gate(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y) {
+void swiglu(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y) {
   using T = Compute<S>;
   for (std::int64_t row = 0; row < rows; ++row, gate_and_up += 2 * size, y += size) {
     for_channels<T>(size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
@@ -153,7 +153,7 @@ void gate(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y) {
 }
 
 template <typename S>
-void gate_gradient(const S* dy, const S* gate_and_up, std::int64_t rows, std::int64_t size, S* dgate_and_up) {
+void swiglu_gradient(const S* dy, const S* gate_and_up, std::int64_t rows, std::int64_t size, S* dgate_and_up) {
   using T = Compute<S>;
   for (std::int64_t row = 0; row < rows; ++row, dy += size, gate_and_up += 2 * size, dgate_and_up += 2 * size) {
     for_channels<T>(size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
@@ -167,7 +167,7 @@ void gate_gradient(const S* dy, const S* gate_and_up, std::int64_t rows, std::in
 }
 
 template <typename S>
-void turn(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std::int64_t dim, const Compute<S>* cos,
+void rope(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std::int64_t dim, const Compute<S>* cos,
           const Compute<S>* sin, Compute<S> direction) {
   using T = Compute<S>;
   const std::int64_t half = dim / 2;
@@ -232,9 +232,9 @@ void exponentials(T* logits, std::int64_t size, T shift) {
 template <typename S>
 constexpr TokenKernels<S> kTokenKernels{add_norm<S>,
                                         norm_gradient<S>,
-                                        gate<S>,
-                                        gate_gradient<S>,
-                                        turn<S>,
+                                        swiglu<S>,
+                                        swiglu_gradient<S>,
+                                        rope<S>,
                                         drop<S>,
                                         log_sum_exp<Compute<S>>,
                                         exponentials<Compute<S>>};

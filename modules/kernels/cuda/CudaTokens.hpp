@@ -1,5 +1,5 @@
 #pragma once
-/// \file Norms, gates, rotary positions, softmax and dropout of tokens, each in one launch on a GPU.
+/// \file Norms, SwiGLU, RoPE, softmax and dropout of tokens, each in one launch on a GPU.
 
 #include <cstdint>
 
@@ -25,12 +25,12 @@ at::Tensor cuda_norm_gradient(const at::Tensor& dnormed, const at::Tensor& dstre
 at::Tensor cuda_norm_weight_gradient(const at::Tensor& dnormed, const at::Tensor& stream, const at::Tensor& scale);
 
 /// As swiglu().
-at::Tensor cuda_gate(const at::Tensor& gate_and_up);
-at::Tensor cuda_gate_gradient(const at::Tensor& dy, const at::Tensor& gate_and_up);
+at::Tensor cuda_swiglu(const at::Tensor& gate_and_up);
+at::Tensor cuda_swiglu_gradient(const at::Tensor& dy, const at::Tensor& gate_and_up);
 
 /// As rotate() with x, a view whose heads lie side by side: forward for direction 1, inverse for -1; cos and sin are
 /// float32 [tokens, head_dim / 2].
-void cuda_turn(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, double direction);
+void cuda_rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, double direction);
 
 /// Whether logits become the gradient of each row's loss.
 enum class LogitGradient { none, in_place };

@@ -101,27 +101,27 @@ at::Tensor cuda_norm_weight_gradient(const at::Tensor& dnormed, const at::Tensor
   return partial.sum({0});
 }
 
-at::Tensor cuda_gate(const at::Tensor& gate_and_up) {
+at::Tensor cuda_swiglu(const at::Tensor& gate_and_up) {
   const std::int64_t size = gate_and_up.size(1) / 2;
   const at::Tensor y = at::empty({gate_and_up.size(0), size}, gate_and_up.options());
   with_type(gate_and_up, [&]<typename S>(cudaStream_t stream) {
-    return rows::launch_gate(read<S>(gate_and_up), y.size(0), size, write<S>(y), stream);
+    return rows::launch_swiglu(read<S>(gate_and_up), y.size(0), size, write<S>(y), stream);
   });
   return y;
 }
 
-at::Tensor cuda_gate_gradient(const at::Tensor& dy, const at::Tensor& gate_and_up) {
+at::Tensor cuda_swiglu_gradient(const at::Tensor& dy, const at::Tensor& gate_and_up) {
   const at::Tensor result = at::empty_like(gate_and_up);
   with_type(gate_and_up, [&]<typename S>(cudaStream_t stream) {
-    return rows::launch_gate_gradient(read<S>(dy), read<S>(gate_and_up), dy.size(0), dy.size(1), write<S>(result),
-                                      stream);
+    return rows::launch_swiglu_gradient(read<S>(dy), read<S>(gate_and_up), dy.size(0), dy.size(1), write<S>(result),
+                                        stream);
   });
   return result;
 }
 
-void cuda_turn(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, double direction) {
+void cuda_rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, double direction) {
   with_type(x, [&]<typename S>(cudaStream_t stream) {
-    return rows::launch_turn(write<S>(x), x.size(0), x.stride(0), x.size(1), x.size(2), read<float>(cos),
+    return rows::launch_rope(write<S>(x), x.size(0), x.stride(0), x.size(1), x.size(2), read<float>(cos),
                              read<float>(sin), static_cast<float>(direction), stream);
   });
 }

@@ -28,15 +28,15 @@ at::Tensor cuda_norm_weight_gradient(const at::Tensor&, const at::Tensor&, const
   refuse();
 }
 
-at::Tensor cuda_gate(const at::Tensor&) {
+at::Tensor cuda_swiglu(const at::Tensor&) {
   refuse();
 }
 
-at::Tensor cuda_gate_gradient(const at::Tensor&, const at::Tensor&) {
+at::Tensor cuda_swiglu_gradient(const at::Tensor&, const at::Tensor&) {
   refuse();
 }
 
-void cuda_turn(const at::Tensor&, const at::Tensor&, const at::Tensor&, double) {
+void cuda_rope(const at::Tensor&, const at::Tensor&, const at::Tensor&, double) {
   refuse();
 }
 

@@ -97,24 +97,26 @@ __global__ void norm_weight_gradient_kernel(const S* dnormed, const S* stream, c
 
 template <int kWidth, typename S>
 __global__ void __launch_bounds__(kLoopThreads)
-    gate_kernel(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y) {
+    swiglu_kernel(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    gate<kWidth>(Block(), gate_and_up + row * 2 * size, size, y + row * size);
+    swiglu<kWidth>(Block(), gate_and_up + row * 2 * size, size, y + row * size);
 }
 
 template <int kWidth, typename S>
 __global__ void __launch_bounds__(kLoopThreads)
-    gate_gradient_kernel(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* dgate_and_up) {
+    swiglu_gradient_kernel(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
+                           S* dgate_and_up) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    gate_gradient<kWidth>(Block(), dy + row * size, gate_and_up + row * 2 * size, size, dgate_and_up + row * 2 * size);
+    swiglu_gradient<kWidth>(Block(), dy + row * size, gate_and_up + row * 2 * size, size,
+                            dgate_and_up + row * 2 * size);
 }
 
 template <int kWidth, typename S>
 __global__ void __launch_bounds__(kLoopThreads)
-    turn_kernel(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
+    rope_kernel(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
                 const float* cos, const float* sin, float direction) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    turn<kWidth>(Block(), x + row * row_stride, heads, dim, cos + row * (dim / 2), sin + row * (dim / 2), direction);
+    rope<kWidth>(Block(), x + row * row_stride, heads, dim, cos + row * (dim / 2), sin + row * (dim / 2), direction);
 }
 
 template <int kWidth, typename S>
@@ -207,31 +209,31 @@ cudaError_t launch_norm_weight_gradient(const S* dnormed, const S* stream_values
 }
 
 template <typename S>
-cudaError_t launch_gate(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y, cudaStream_t stream) {
+cudaError_t launch_swiglu(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(size, {gate_and_up, y}, [&](auto width) {
-    return launch(gate_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads), stream,
+    return launch(swiglu_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads), stream,
                   gate_and_up, num_rows, size, y);
   });
 }
 
 template <typename S>
-cudaError_t launch_gate_gradient(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
-                                 S* dgate_and_up, cudaStream_t stream) {
+cudaError_t launch_swiglu_gradient(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
+                                   S* dgate_and_up, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   return with_width<S>(size, {dy, gate_and_up, dgate_and_up}, [&](auto width) {
-    return launch(gate_gradient_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads),
+    return launch(swiglu_gradient_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(size, kLoopThreads),
                   stream, dy, gate_and_up, num_rows, size, dgate_and_up);
   });
 }
 
 template <typename S>
-cudaError_t launch_turn(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
+cudaError_t launch_rope(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
                         const float* cos, const float* sin, float direction, cudaStream_t stream) {
   if (num_rows == 0) return cudaSuccess;
   const std::int64_t steps_of_pack = row_stride * sizeof(S) % kAlignment == 0 ? dim / 2 : 1;
   return with_width<S>(steps_of_pack, {x, cos, sin}, [&](auto width) {
-    return launch(turn_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(heads * dim / 2, kLoopThreads),
+    return launch(rope_kernel<width(), S>, blocks_for(num_rows), threads_for<width()>(heads * dim / 2, kLoopThreads),
                   stream, x, num_rows, row_stride, heads, dim, cos, sin, direction);
   });
 }
@@ -262,9 +264,9 @@ cudaError_t launch_dropout(const Dropout& dropout, const S* x, std::int64_t size
 #define MULTICARD_INSTANTIATE(S)                                                                                 \
   template cudaError_t launch_norm_weight_gradient(const S*, const S*, const float*, std::int64_t, std::int64_t, \
                                                    float*, cudaStream_t);                                        \
-  template cudaError_t launch_gate(const S*, std::int64_t, std::int64_t, S*, cudaStream_t);                      \
-  template cudaError_t launch_gate_gradient(const S*, const S*, std::int64_t, std::int64_t, S*, cudaStream_t);   \
-  template cudaError_t launch_turn(S*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const float*,     \
+  template cudaError_t launch_swiglu(const S*, std::int64_t, std::int64_t, S*, cudaStream_t);                    \
+  template cudaError_t launch_swiglu_gradient(const S*, const S*, std::int64_t, std::int64_t, S*, cudaStream_t); \
+  template cudaError_t launch_rope(S*, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const float*,     \
                                    const float*, float, cudaStream_t);                                           \
   template cudaError_t launch_softmax_loss(S*, const std::int64_t*, std::int64_t, std::int64_t, Softmax, float*, \
                                            cudaStream_t);                                                        \

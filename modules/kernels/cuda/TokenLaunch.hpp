@@ -29,15 +29,15 @@ cudaError_t launch_norm_weight_gradient(const S* dnormed, const S* stream_values
                                         std::int64_t num_rows, std::int64_t size, float* partial, cudaStream_t stream);
 
 template <typename S>
-cudaError_t launch_gate(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y, cudaStream_t stream);
+cudaError_t launch_swiglu(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y, cudaStream_t stream);
 
 template <typename S>
-cudaError_t launch_gate_gradient(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
-                                 S* dgate_and_up, cudaStream_t stream);
+cudaError_t launch_swiglu_gradient(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
+                                   S* dgate_and_up, cudaStream_t stream);
 
 /// Rows begin `row_stride` values apart; cos and sin are [rows, dim / 2].
 template <typename S>
-cudaError_t launch_turn(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
+cudaError_t launch_rope(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
                         const float* cos, const float* sin, float direction, cudaStream_t stream);
 
 /// losses [rows]; with Softmax::gradient the logits become the gradient of each row's loss.

@@ -213,7 +213,7 @@ MULTICARD_DEVICE float sigmoid(float x) {
 
 /// y = silu(gate) * up of one row [gate, up] of 2 size values.
 template <int kWidth, typename S, typename Group>
-MULTICARD_DEVICE void gate(const Group& group, const S* gate_and_up, std::int64_t size, S* y) {
+MULTICARD_DEVICE void swiglu(const Group& group, const S* gate_and_up, std::int64_t size, S* y) {
   for_packs<kWidth>(group, size, [&](std::int64_t at, int) {
     const Pack<S, kWidth> g = load<kWidth>(gate_and_up + at), u = load<kWidth>(gate_and_up + size + at);
     Pack<S, kWidth> result;
@@ -227,8 +227,8 @@ MULTICARD_DEVICE void gate(const Group& group, const S* gate_and_up, std::int64_
 }
 
 template <int kWidth, typename S, typename Group>
-MULTICARD_DEVICE void gate_gradient(const Group& group, const S* dy, const S* gate_and_up, std::int64_t size,
-                                    S* dgate_and_up) {
+MULTICARD_DEVICE void swiglu_gradient(const Group& group, const S* dy, const S* gate_and_up, std::int64_t size,
+                                      S* dgate_and_up) {
   for_packs<kWidth>(group, size, [&](std::int64_t at, int) {
     const Pack<S, kWidth> d = load<kWidth>(dy + at);
     const Pack<S, kWidth> g = load<kWidth>(gate_and_up + at), u = load<kWidth>(gate_and_up + size + at);
@@ -246,10 +246,10 @@ MULTICARD_DEVICE void gate_gradient(const Group& group, const S* dy, const S* ga
   });
 }
 
-/// Turns the pairs (i, i + dim / 2) of `heads` heads of one token in place, by the angles of `cos` and direction *
+/// Rotates the pairs (i, i + dim / 2) of `heads` heads of one token in place, by the angles of `cos` and direction *
 /// `sin` [dim / 2].
 template <int kWidth, typename S, typename Group>
-MULTICARD_DEVICE void turn(const Group& group, S* x, std::int64_t heads, std::int64_t dim, const float* cos,
+MULTICARD_DEVICE void rope(const Group& group, S* x, std::int64_t heads, std::int64_t dim, const float* cos,
                            const float* sin, float direction) {
   const std::int64_t half = dim / 2;
   for_packs<kWidth>(group, heads * half, [&](std::int64_t pair, int) {

@@ -37,7 +37,7 @@ TEST(Watchdog, IsPatientInsideAPatientOperation) {
   bool expired = false;
   {
     Watchdog watchdog(0.2, [&](const std::string&) { expired = true; });
-    const Watchdog::Patience patience(&watchdog, 30);
+    const Watchdog::LongerTimeout longer_timeout(&watchdog, 30);
     const Watchdog::Guard outer(&watchdog, "closing");
     const Watchdog::Guard inner(&watchdog, "all-reduce");
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
@@ -48,7 +48,7 @@ TEST(Watchdog, IsPatientInsideAPatientOperation) {
 TEST(Watchdog, IsPatientForOneThreadAlone) {
   std::promise<std::string> said;
   Watchdog watchdog(0.2, [&](const std::string& message) { said.set_value(message); });
-  const Watchdog::Patience patience(&watchdog, 30);
+  const Watchdog::LongerTimeout longer_timeout(&watchdog, 30);
   auto message = said.get_future();
 
   std::thread other([&] {
@@ -60,11 +60,11 @@ TEST(Watchdog, IsPatientForOneThreadAlone) {
   EXPECT_NE(message.get().find("barrier"), std::string::npos);
 }
 
-TEST(Watchdog, PatienceAloneIsNoOperation) {
+TEST(Watchdog, ALongerTimeoutAloneIsNoOperation) {
   bool expired = false;
   {
     Watchdog watchdog(0.1, [&](const std::string&) { expired = true; });
-    const Watchdog::Patience patience(&watchdog, 0.2);
+    const Watchdog::LongerTimeout longer_timeout(&watchdog, 0.2);
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
   }
   EXPECT_FALSE(expired);

@@ -111,7 +111,7 @@ std::vector<at::Tensor> unbucketed(at::ScalarType type, std::int64_t rows, Tenso
   for (const at::Tensor& parameter : net.parameters) {
     at::Tensor sum =
         parameter.grad().defined() ? parameter.grad().contiguous() : at::zeros_like(parameter).contiguous();
-    collectives.sum(sum.view({-1}));
+    collectives.all_reduce(sum.view({-1}));
     sums.push_back(sum);
   }
   return sums;
@@ -165,7 +165,7 @@ std::vector<std::vector<int>> one_node() {
 }
 
 struct Exchange {
-  Wire wire;
+  CommDtype comm_dtype;
   Overlap overlap;
   Destination destination;
   at::ScalarType type = at::kFloat;
@@ -174,11 +174,11 @@ struct Exchange {
 class GradientExchange : public testing::TestWithParam<Exchange> {};
 
 TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
-  const auto [wire, overlap, destination, type] = GetParam();
-  const Wire rounding = type == at::kBFloat16 ? Wire::bf16 : wire;
+  const auto [comm_dtype, overlap, destination, type] = GetParam();
+  const CommDtype rounding = type == at::kBFloat16 ? CommDtype::bf16 : comm_dtype;
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   Products products(type);
-  GradientReducer reducer(products.parameters, *collectives, {0.0006, overlap, wire, destination});
+  GradientReducer reducer(products.parameters, *collectives, {0.0006, overlap, comm_dtype, destination});
   ASSERT_GT(reducer.num_buckets(), 3U);
 
   for (int step = 0; step < 3; ++step) {
@@ -199,28 +199,28 @@ TEST_P(GradientExchange, GivesItsDestinationTheSumsBitForBit) {
   const CommunicationTotals totals =
       collectives->totals().at(destination == Destination::root ? "reduce" : "all_reduce");
   EXPECT_EQ(totals.calls, 3 * static_cast<std::int64_t>(reducer.num_buckets()));
-  EXPECT_EQ(totals.payload_bytes, 3 * reducer.flats()[0].numel() * (rounding == Wire::same ? 4 : 2));
+  EXPECT_EQ(totals.payload_bytes, 3 * reducer.flats()[0].numel() * (rounding == CommDtype::same ? 4 : 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, GradientExchange,
-                         testing::Values(Exchange{Wire::same, Overlap::no, Destination::root},
-                                         Exchange{Wire::same, Overlap::yes, Destination::root},
-                                         Exchange{Wire::bf16, Overlap::no, Destination::all},
-                                         Exchange{Wire::bf16, Overlap::yes, Destination::all},
-                                         Exchange{Wire::fp16, Overlap::yes, Destination::all},
-                                         Exchange{Wire::bf16, Overlap::no, Destination::root},
-                                         Exchange{Wire::same, Overlap::yes, Destination::all, at::kBFloat16},
-                                         Exchange{Wire::bf16, Overlap::yes, Destination::all, at::kBFloat16},
-                                         Exchange{Wire::same, Overlap::no, Destination::root, at::kBFloat16}));
+                         testing::Values(Exchange{CommDtype::same, Overlap::no, Destination::root},
+                                         Exchange{CommDtype::same, Overlap::yes, Destination::root},
+                                         Exchange{CommDtype::bf16, Overlap::no, Destination::all},
+                                         Exchange{CommDtype::bf16, Overlap::yes, Destination::all},
+                                         Exchange{CommDtype::fp16, Overlap::yes, Destination::all},
+                                         Exchange{CommDtype::bf16, Overlap::no, Destination::root},
+                                         Exchange{CommDtype::same, Overlap::yes, Destination::all, at::kBFloat16},
+                                         Exchange{CommDtype::bf16, Overlap::yes, Destination::all, at::kBFloat16},
+                                         Exchange{CommDtype::same, Overlap::no, Destination::root, at::kBFloat16}));
 
-TEST(GradientReducer, RefusesOnAllRanksWhatCannotTravelInSixteenBits) {
+TEST(GradientReducer, RefusesOnAllRanksWhatHasNoSixteenBitCommDtype) {
   const auto collectives = make_collectives(Backend::automatic, world(), at::kCPU);
   const at::Tensor single = made({10}, 1, at::kFloat).requires_grad_();
   const at::Tensor twice = made({10}, 2, at::kDouble).requires_grad_();
   const at::Tensor half = made({10}, 2, at::kBFloat16).requires_grad_();
-  for (const auto& [other, wire] : {std::pair{twice, Wire::bf16}, {half, Wire::fp16}})
+  for (const auto& [other, comm_dtype] : {std::pair{twice, CommDtype::bf16}, {half, CommDtype::fp16}})
     try {
-      GradientReducer({single, other}, *collectives, {std::nullopt, Overlap::yes, wire});
+      GradientReducer({single, other}, *collectives, {std::nullopt, Overlap::yes, comm_dtype});
       ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::usage);

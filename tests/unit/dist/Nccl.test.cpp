@@ -38,8 +38,8 @@ TEST_F(Nccl, SumsEqualThoseOfMpi) {
     const at::Tensor host = values<double>(numel, world().rank());
     const at::Tensor there = host.to(device_);
 
-    collectives->start_sum(there, {})->wait();
-    make_collectives(Backend::mpi, world(), at::kCPU)->sum(host);
+    collectives->start_all_reduce(there, {})->wait();
+    make_collectives(Backend::mpi, world(), at::kCPU)->all_reduce(host);
 
     EXPECT_TRUE(at::allclose(there.cpu(), host, 1e-12, 1e-9)) << numel;
   }
@@ -52,18 +52,18 @@ TEST_F(Nccl, SumsInSixteenBitsEqualTheDocumentedSum) {
   for (int rank = 0; rank < world().size(); ++rank)
     ranks.push_back(rank);
   const auto value = [](int rank, std::int64_t i) { return i == 5 ? 1e30F : test::value_of<float>(rank, i); };
-  for (const Wire wire : {Wire::bf16, Wire::fp16})
+  for (const CommDtype comm_dtype : {CommDtype::bf16, CommDtype::fp16})
     for (const std::int64_t numel : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1001}}) {
       const at::Tensor host = values<float>(numel, world().rank());
       if (numel > 5) host[5] = 1e30F;
       const at::Tensor all = host.to(device_), one = all.clone();
 
-      collectives->start_sum(all, {wire, std::nullopt})->wait();
-      collectives->start_sum(one, {wire, 0})->wait();
+      collectives->start_all_reduce(all, {comm_dtype, std::nullopt})->wait();
+      collectives->start_all_reduce(one, {comm_dtype, 0})->wait();
 
-      EXPECT_EQ(test::first_wrong(all.cpu(), {ranks}, value, wire), -1) << numel;
+      EXPECT_EQ(test::first_wrong(all.cpu(), {ranks}, value, comm_dtype), -1) << numel;
       if (world().rank() > 0) continue;
-      EXPECT_EQ(test::first_wrong(one.cpu(), {ranks}, value, wire), -1) << numel;
+      EXPECT_EQ(test::first_wrong(one.cpu(), {ranks}, value, comm_dtype), -1) << numel;
     }
   EXPECT_EQ(collectives->totals().at("all_reduce").payload_bytes, 2 * 2 * 1002);
 }
@@ -82,7 +82,7 @@ TEST_F(Nccl, MovesRowsAndCopies) {
   const at::Tensor other = at::full({4, 2}, world().rank(), at::TensorOptions().dtype(at::kLong).device(device_)).t();
   collectives->broadcast({copy, other}, world().size() - 1);
   const at::Tensor sum = at::full({5}, 1.0, at::TensorOptions().dtype(at::kFloat).device(device_));
-  collectives->start_sum(sum, {Wire::same, 0})->wait();
+  collectives->start_all_reduce(sum, {CommDtype::same, 0})->wait();
 
   EXPECT_TRUE(at::equal(mine.cpu(), all.narrow(0, before, my_rows)));
   EXPECT_EQ(copy[0].item<double>(), world().size() - 1);
@@ -131,7 +131,7 @@ TEST_F(Nccl, RunsInsideAGraph) {
   {
     at::cuda::CUDAGraph graph;
     graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    collectives->start_sum(flat, {})->wait();
+    collectives->start_all_reduce(flat, {})->wait();
     graph.capture_end();
 
     for (int replay = 0; replay < 3; ++replay) {

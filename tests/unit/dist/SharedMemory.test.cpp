@@ -73,23 +73,23 @@ TEST(SharedMemory, IsNullOnAllRanksWhenThereIsNoRoom) {
   EXPECT_FALSE(SharedMemory::create(world(), std::size_t{1} << 45));
 }
 
-TEST(NodeChannel, ThrowsWhenRanksAnnounceDifferentThings) {
+TEST(NodeChannel, ThrowsWhenRanksEnterDifferentOperations) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
-  const auto channel = NodeChannel::create(world(), 64, Patience::spin);
+  const auto channel = NodeChannel::create(world(), 64, WaitPolicy::spin);
 
-  channel->meet({1, 2, 3});
+  channel->barrier({1, 2, 3});
 
-  EXPECT_THROW(channel->meet({1, 2, world().rank() == 0 ? 3U : 4U}), CommunicationError);
+  EXPECT_THROW(channel->barrier({1, 2, world().rank() == 0 ? 3U : 4U}), CommunicationError);
 }
 
 TEST(NodeChannel, WaitingEndsWhenARankGivesUp) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
-  const auto channel = NodeChannel::create(world(), 64, Patience::sleep);
+  const auto channel = NodeChannel::create(world(), 64, WaitPolicy::sleep);
 
   if (world().rank() == 0)
-    channel->give_up();
+    channel->abort();
   else
-    EXPECT_THROW(channel->meet(), CommunicationError);
+    EXPECT_THROW(channel->barrier(), CommunicationError);
   world().barrier();
 }
 

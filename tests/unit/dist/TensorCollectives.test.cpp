@@ -53,7 +53,7 @@ void expect_rank_order_sums(TensorCollectives& collectives, bool in_shared_memor
     const at::Tensor flat = in_shared_memory ? collectives.allocate_flat(numel, test::type_of<T>) : values<T>(numel, 0);
     fill<T>(flat, collectives.rank());
 
-    collectives.start_sum(flat, {})->wait();
+    collectives.start_all_reduce(flat, {})->wait();
 
     EXPECT_EQ(first_wrong<T>(flat, collectives.size()), -1) << numel << " elements, shared " << in_shared_memory;
   }
@@ -75,7 +75,7 @@ TEST(Sum, ReachesPartsOfASharedBuffer) {
   const at::Tensor part = flat.narrow(0, 12345, 200000);
   fill<float>(part, world().rank());
 
-  collectives->start_sum(part, {})->wait();
+  collectives->start_all_reduce(part, {})->wait();
 
   EXPECT_EQ(first_wrong<float>(part, world().size()), -1);
   EXPECT_EQ(flat.narrow(0, 0, 12345).abs().sum().item<float>(), 0);
@@ -87,10 +87,10 @@ TEST(Sum, SmallOnesGoTheShortWayWithTheSameResult) {
 
   for (int turn = 0; turn < 200; ++turn) {
     const at::Tensor flat = values<float>(1 + turn, world().rank(), turn);
-    collectives->sum(flat);
+    collectives->all_reduce(flat);
     ASSERT_EQ(first_wrong<float>(flat, world().size(), turn), -1) << turn;
     const at::Tensor twice = values<double>(8192, world().rank(), turn);
-    collectives->sum(twice);
+    collectives->all_reduce(twice);
     ASSERT_EQ(first_wrong<double>(twice, world().size(), turn), -1) << turn;
   }
 }
@@ -106,9 +106,9 @@ TEST(Sum, ManyMayBeUnderWayWithSmallOnesBetween) {
     // Every third lies outside the shared buffer.
     buckets.push_back(b % 3 == 2 ? values<float>(30001, 0) : flat.narrow(0, b * 30001, 30001));
     fill<float>(buckets.back(), world().rank(), b);
-    works.push_back(collectives->start_sum(buckets.back(), {}));
+    works.push_back(collectives->start_all_reduce(buckets.back(), {}));
     const at::Tensor small = values<float>(33, world().rank(), 1000 + b);
-    collectives->sum(small);
+    collectives->all_reduce(small);
     ASSERT_EQ(first_wrong<float>(small, world().size(), 1000 + b), -1);
   }
   for (auto& work : works)
@@ -121,9 +121,9 @@ TEST(Sum, ManyMayBeUnderWayWithSmallOnesBetween) {
 TEST(Sum, RefusesTensorsItCannotSum) {
   const auto collectives = mpi();
 
-  EXPECT_THROW(collectives->start_sum(at::arange(4), {}), std::invalid_argument);
-  EXPECT_THROW(collectives->start_sum(values<float>(4, 0).view({2, 2}), {}), std::invalid_argument);
-  EXPECT_THROW(collectives->sum(values<float>(4, 0).slice(0, 0, 4, 2)), std::invalid_argument);
+  EXPECT_THROW(collectives->start_all_reduce(at::arange(4), {}), std::invalid_argument);
+  EXPECT_THROW(collectives->start_all_reduce(values<float>(4, 0).view({2, 2}), {}), std::invalid_argument);
+  EXPECT_THROW(collectives->all_reduce(values<float>(4, 0).slice(0, 0, 4, 2)), std::invalid_argument);
 }
 
 TEST(Sum, OverSeveralNodesHasTheSameBitsOnAllRanks) {
@@ -136,8 +136,8 @@ TEST(Sum, OverSeveralNodesHasTheSameBitsOnAllRanks) {
     fill<float>(flat, world().rank());
     const at::Tensor quick = values<double>(std::min<std::int64_t>(numel, 5000), world().rank());
 
-    collectives.start_sum(flat, {})->wait();
-    collectives.sum(quick);
+    collectives.start_all_reduce(flat, {})->wait();
+    collectives.all_reduce(quick);
 
     const auto* bytes = static_cast<const unsigned char*>(flat.const_data_ptr());
     const std::vector<unsigned char> mine(bytes, bytes + flat.nbytes());
@@ -157,8 +157,8 @@ TEST(Reduce, GivesTheRootTheSum) {
     const at::Tensor flat = collectives->allocate_flat(70001, at::kFloat), loose = values<float>(70001, world().rank());
     fill<float>(flat, world().rank(), root);
 
-    collectives->start_sum(flat, {Wire::same, root})->wait();
-    collectives->start_sum(loose, {Wire::same, root})->wait();
+    collectives->start_all_reduce(flat, {CommDtype::same, root})->wait();
+    collectives->start_all_reduce(loose, {CommDtype::same, root})->wait();
 
     if (world().rank() != root) continue;
     EXPECT_EQ(first_wrong<float>(flat, world().size(), root), -1);
@@ -257,7 +257,7 @@ TEST(HostCopies, MayFollowEachOtherInAnyOrder) {
 
     expect_blocks(*collectives, std::vector<std::int64_t>(static_cast<std::size_t>(n), turn % 4), 1 + turn * 7, root);
     const at::Tensor flat = values<float>(100, world().rank(), turn);
-    collectives->sum(flat);
+    collectives->all_reduce(flat);
     ASSERT_EQ(first_wrong<float>(flat, n, turn), -1) << turn;
   }
 }
@@ -266,8 +266,8 @@ TEST(Totals, CountCallsPayloadAndBusBytes) {
   const auto collectives = mpi();
   const double n = world().size();
 
-  collectives->sum(values<float>(100, 0));
-  collectives->start_sum(values<float>(100000, 0), {})->wait();
+  collectives->all_reduce(values<float>(100, 0));
+  collectives->start_all_reduce(values<float>(100000, 0), {})->wait();
   collectives->broadcast({values<float>(10, 0)}, 0);
 
   const auto totals = collectives->totals();
@@ -288,8 +288,8 @@ TEST(NullCollectives, EqualMpiOnOneRank) {
     fill<double>(flat, 0);
     const at::Tensor rows = at::empty({2, 3}, at::kLong);
 
-    collectives->start_sum(flat, {})->wait();
-    collectives->start_sum(flat, {Wire::same, 0})->wait();
+    collectives->start_all_reduce(flat, {})->wait();
+    collectives->start_all_reduce(flat, {CommDtype::same, 0})->wait();
     collectives->broadcast({flat}, 0);
     collectives->scatter_rows(at::arange(6).view({2, 3}), rows, {2}, 0);
 
@@ -304,7 +304,7 @@ TEST(AllocateFlat, MemoryOutlivesItsCollectives) {
   {
     const auto collectives = mpi();
     flat = collectives->allocate_flat(100000, at::kFloat);
-    collectives->start_sum(flat, {})->wait();
+    collectives->start_all_reduce(flat, {})->wait();
   }
 
   flat.fill_(world().rank());

@@ -17,7 +17,7 @@ void leave_others_waiting(std::int64_t numel) {
   test::world().watchdog()->set_limit(1);
   test::world().watchdog()->set_step(7);
   if (test::world().rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
-  collectives->sum(test::values<float>(numel, 0));
+  collectives->all_reduce(test::values<float>(numel, 0));
 }
 
 TEST(Timeout, OfALargeSum) {

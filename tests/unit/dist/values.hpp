@@ -61,34 +61,35 @@ std::int64_t first_wrong(const at::Tensor& flat, int num_ranks, int salt = 0) {
   return -1;
 }
 
-/// As it is after travelling.
-inline float rounded(float value, Wire wire) {
-  if (wire == Wire::bf16) return static_cast<float>(static_cast<c10::BFloat16>(value));
-  return wire == Wire::fp16 ? static_cast<float>(static_cast<c10::Half>(value)) : value;
+/// A value rounded to the communication dtype.
+inline float rounded(float value, CommDtype comm_dtype) {
+  if (comm_dtype == CommDtype::bf16) return static_cast<float>(static_cast<c10::BFloat16>(value));
+  return comm_dtype == CommDtype::fp16 ? static_cast<float>(static_cast<c10::Half>(value)) : value;
 }
 
 /// The i-th value of a rank.
 using Value = std::function<float(int rank, std::int64_t i)>;
 
 /// The sum as documented: in rank order inside each node, then in the order of nodes.
-inline float wire_sum(const std::vector<std::vector<int>>& nodes, const Value& value, std::int64_t i, Wire wire) {
+inline float rounded_sum(const std::vector<std::vector<int>>& nodes, const Value& value, std::int64_t i,
+                         CommDtype comm_dtype) {
   const auto add_up = [&](std::size_t count, const auto& term) {
     float sum = term(0);
     for (std::size_t t = 1; t < count; ++t)
       sum += term(t);
-    return rounded(sum, wire);
+    return rounded(sum, comm_dtype);
   };
   return add_up(nodes.size(), [&](std::size_t n) {
-    return add_up(nodes[n].size(), [&](std::size_t r) { return rounded(value(nodes[n][r], i), wire); });
+    return add_up(nodes[n].size(), [&](std::size_t r) { return rounded(value(nodes[n][r], i), comm_dtype); });
   });
 }
 
 /// The first index whose value is not, bit for bit, that sum; any NaN is as good as another. -1 when all are.
 inline std::int64_t first_wrong(const at::Tensor& flat, const std::vector<std::vector<int>>& nodes, const Value& value,
-                                Wire wire) {
+                                CommDtype comm_dtype) {
   const float* data = flat.const_data_ptr<float>();
   for (std::int64_t i = 0; i < flat.numel(); ++i) {
-    const float expected = wire_sum(nodes, value, i, wire);
+    const float expected = rounded_sum(nodes, value, i, comm_dtype);
     const bool same = std::isnan(expected) ? std::isnan(data[i])
                                            : data[i] == expected && std::signbit(data[i]) == std::signbit(expected);
     if (!same) return i;

@@ -179,8 +179,8 @@ TEST(CudaKernelIndices, GateAndItsGradient) {
     dy.fill();
     const ExecutionScope scope(executions().front());
 
-    ASSERT_EQ(rows::launch_gate(both.get(), kRows, size, y.get(), nullptr), cudaSuccess);
-    ASSERT_EQ(rows::launch_gate_gradient(dy.get(), both.get(), kRows, size, dboth.get(), nullptr), cudaSuccess);
+    ASSERT_EQ(rows::launch_swiglu(both.get(), kRows, size, y.get(), nullptr), cudaSuccess);
+    ASSERT_EQ(rows::launch_swiglu_gradient(dy.get(), both.get(), kRows, size, dboth.get(), nullptr), cudaSuccess);
 
     for (const std::int64_t row : kRowsOfBlocks) {
       const at::Tensor gate = both.wide(row).narrow(0, 0, size), up = both.wide(row).narrow(0, size, size);
@@ -207,7 +207,7 @@ TEST(CudaKernelIndices, Turn) {
     }
     const ExecutionScope scope(executions().front());
 
-    ASSERT_EQ(rows::launch_turn(x.get(), kRows, size, kHeads, kDim, cos.get(), sin.get(), 1.0F, nullptr), cudaSuccess);
+    ASSERT_EQ(rows::launch_rope(x.get(), kRows, size, kHeads, kDim, cos.get(), sin.get(), 1.0F, nullptr), cudaSuccess);
 
     for (std::size_t i = 0; i < before.size(); ++i) {
       const std::int64_t row = kRowsOfBlocks[i];

@@ -138,7 +138,7 @@ TEST(CudaKernels, Gate) {
     const at::Tensor both = placed((at::randn({kRows, 2 * size}) * 4).to(types.values), address);
     const at::Tensor dy = at::randn({kRows, size}).to(types.values);
 
-    const Results found = in_every_order([&] { return Results{cuda_gate(both), cuda_gate_gradient(dy, both)}; });
+    const Results found = in_every_order([&] { return Results{cuda_swiglu(both), cuda_swiglu_gradient(dy, both)}; });
 
     const at::Tensor gate = wide(both).narrow(1, 0, size), up = wide(both).narrow(1, size, size), open = gate.sigmoid();
     EXPECT_LT(distance(found[0], gate * open * up), types.tolerance);
@@ -161,7 +161,7 @@ TEST(CudaKernels, TurnHeadsThatLieInWiderRows) {
 
           const Results found = in_every_order([&] {
             const at::Tensor turned = rows.clone();
-            cuda_turn(heads(turned), cos, sin, direction);
+            cuda_rope(heads(turned), cos, sin, direction);
             return Results{turned};
           });
 
@@ -247,11 +247,11 @@ TEST(CudaKernels, TakeNoRows) {
     EXPECT_EQ(cuda_add_norm(none, none, weight, kEpsilon).normed.sizes(), none.sizes());
     EXPECT_EQ(cuda_norm_gradient(none, none, none, weight, scale).sizes(), none.sizes());
     EXPECT_EQ(cuda_norm_weight_gradient(none, none, scale).abs().sum().item<float>(), 0.0F);
-    EXPECT_EQ(cuda_gate(none).sizes(), (std::vector<std::int64_t>{0, 8}));
-    EXPECT_EQ(cuda_gate_gradient(cuda_gate(none), none).sizes(), none.sizes());
+    EXPECT_EQ(cuda_swiglu(none).sizes(), (std::vector<std::int64_t>{0, 8}));
+    EXPECT_EQ(cuda_swiglu_gradient(cuda_swiglu(none), none).sizes(), none.sizes());
     EXPECT_EQ(cuda_softmax_loss(none, tokens, LogitGradient::in_place).numel(), 0);
     EXPECT_EQ(cuda_dropout(none, 1, 2, 1.0).sizes(), none.sizes());
-    EXPECT_NO_THROW(cuda_turn(none.view({0, 2, 8}), at::empty({0, 4}), at::empty({0, 4}), 1.0));
+    EXPECT_NO_THROW(cuda_rope(none.view({0, 2, 8}), at::empty({0, 4}), at::empty({0, 4}), 1.0));
   }
 }
 

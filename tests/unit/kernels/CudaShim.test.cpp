@@ -151,7 +151,7 @@ TEST(CudaShimDeathTest, StopsAtAnAccessOutOfBounds) {
   EXPECT_DEATH(
       {
         const auto y = std::make_unique<float[]>(kSize - 1);
-        rows::launch_gate(both.data(), 1, kSize, y.get(), nullptr);
+        rows::launch_swiglu(both.data(), 1, kSize, y.get(), nullptr);
       },
       "heap-buffer-overflow");
 }

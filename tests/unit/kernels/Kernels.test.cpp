@@ -282,11 +282,11 @@ TEST(ImageLayout, TurnsImagesOfEitherFormatAndViews) {
 }
 
 template <typename T>
-class Products : public testing::Test {};
+class GemmKernel : public testing::Test {};
 using ComputeTypes = testing::Types<float, double>;
-TYPED_TEST_SUITE(Products, ComputeTypes);
+TYPED_TEST_SUITE(GemmKernel, ComputeTypes);
 
-TYPED_TEST(Products, AreThoseOfMatrices) {
+TYPED_TEST(GemmKernel, AgreesWithMatmul) {
   const auto options = at::TensorOptions().dtype(kDtype<TypeParam>);
   const at::Tensor a = at::randn({19, 7}, options), b = at::randn({7, 24}, options), d = at::randn({19, 24}, options);
   at::Tensor transposed = at::zeros({7, 24}, options);
@@ -301,8 +301,8 @@ TYPED_TEST(Products, AreThoseOfMatrices) {
     EXPECT_LT((product - a.matmul(b)).abs().max().template item<double>(), 1e-5);
     EXPECT_LT((added - a.matmul(b) - d).abs().max().template item<double>(), 1e-5);
   }
-  add_transposed_product<TypeParam>(a.const_data_ptr<TypeParam>(), d.const_data_ptr<TypeParam>(), 19, 7, 24,
-                                    transposed.mutable_data_ptr<TypeParam>());
+  add_transposed_matmul<TypeParam>(a.const_data_ptr<TypeParam>(), d.const_data_ptr<TypeParam>(), 19, 7, 24,
+                                   transposed.mutable_data_ptr<TypeParam>());
 
   EXPECT_LT((transposed - a.t().matmul(d)).abs().max().item<double>(), 1e-5);
 }

@@ -180,8 +180,8 @@ TEST(TokenRows, Gate) {
     const at::Tensor y = at::empty_like(dy), dboth = at::empty_like(both);
 
     with_group(threads, [&](const ThreadGroup& group) {
-      rows::gate<kWidth>(group, in<S>(both), size, out<S>(y));
-      rows::gate_gradient<kWidth>(group, in<S>(dy), in<S>(both), size, out<S>(dboth));
+      rows::swiglu<kWidth>(group, in<S>(both), size, out<S>(y));
+      rows::swiglu_gradient<kWidth>(group, in<S>(dy), in<S>(both), size, out<S>(dboth));
     });
 
     const at::Tensor gate = wide(both).narrow(0, 0, size), up = wide(both).narrow(0, size, size), open = gate.sigmoid();
@@ -199,7 +199,7 @@ TEST(TokenRows, GateFarFromZero) {
   both[0][3] = 1e30F;
   const at::Tensor y = at::empty({4});
 
-  with_group(1, [&](const ThreadGroup& group) { rows::gate<4>(group, in<float>(both), 4, out<float>(y)); });
+  with_group(1, [&](const ThreadGroup& group) { rows::swiglu<4>(group, in<float>(both), 4, out<float>(y)); });
 
   EXPECT_EQ(y[0].item<float>(), 0.0F);
   EXPECT_LT(y[1].abs().item<float>(), 1e-30F);
@@ -216,7 +216,7 @@ TEST(TokenRows, Turn) {
     for (const Rotation rotation : {Rotation::forward, Rotation::inverse}) {
       const at::Tensor turned = x.clone(), expected = before.clone();
       with_group(threads, [&](const ThreadGroup& group) {
-        rows::turn<kWidth>(group, out<S>(turned), kHeads, 2 * half, in<float>(cos), in<float>(sin),
+        rows::rope<kWidth>(group, out<S>(turned), kHeads, 2 * half, in<float>(cos), in<float>(sin),
                            rotation == Rotation::forward ? 1.0F : -1.0F);
       });
       rotate(expected, {wide(cos), wide(sin)}, rotation, Kernels::aten);

@@ -47,7 +47,7 @@ TEST(LlamaConfig, ReadsTheShapeOfLlama) {
   EXPECT_EQ(config.kv_size(), 1024);
   EXPECT_EQ(config.norm_epsilon, 1e-5);
   EXPECT_EQ(config.rope_theta, 500000.0);
-  EXPECT_EQ(config.rope_scaling.law, RopeScaling::Law::llama3);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::llama3);
   EXPECT_EQ(config.rope_scaling.original_max_positions, 8192);
   EXPECT_EQ(config.bos, 128000);
   EXPECT_EQ(config.eos, (std::vector<std::int64_t>{128001, 128008, 128009}));
@@ -79,7 +79,7 @@ TEST(LlamaConfig, FillsWhatIsLeftOut) {
 
   EXPECT_EQ(config.num_kv_heads, 32);
   EXPECT_EQ(config.rope_theta, 10000.0);
-  EXPECT_EQ(config.rope_scaling.law, RopeScaling::Law::none);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::none);
   EXPECT_EQ(config.eos, std::vector<std::int64_t>{7});
   EXPECT_FALSE(config.weights_dtype.has_value());
   EXPECT_EQ(parsed(changed(llama8b(), {{"head_dim", 64}})).query_size(), 2048);

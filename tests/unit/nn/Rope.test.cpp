@@ -16,7 +16,7 @@ LlamaConfig config_of(const nlohmann::json& entry) {
   config.rope_theta = entry.at("rope_theta").get<double>();
   const nlohmann::json& scaling = entry.at("rope_scaling");
   if (scaling.is_null()) return config;
-  config.rope_scaling = {RopeScaling::Law::llama3, scaling.at("factor").get<double>(),
+  config.rope_scaling = {RopeScaling::Kind::llama3, scaling.at("factor").get<double>(),
                          scaling.at("low_freq_factor").get<double>(), scaling.at("high_freq_factor").get<double>(),
                          scaling.at("original_max_position_embeddings").get<std::int64_t>()};
   return config;
@@ -51,7 +51,7 @@ TEST(Rope, DividesFrequenciesOfLinearScaling) {
   LlamaConfig config;
   config.head_dim = 16;
   const at::Tensor plain = rope_frequencies(config);
-  config.rope_scaling = {.law = RopeScaling::Law::linear, .factor = 4.0};
+  config.rope_scaling = {.kind = RopeScaling::Kind::linear, .factor = 4.0};
 
   EXPECT_LT(test::largest(rope_frequencies(config) * 4.0 - plain), 1e-7);
 }

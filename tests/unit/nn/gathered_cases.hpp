@@ -50,7 +50,7 @@ class RepeatedReducer : public StatisticsReducer {
   }
   int num_replicas() const override { return count_; }
   int replica() const override { return index_; }
-  void sum(at::Tensor& flat) override {
+  void all_reduce(at::Tensor& flat) override {
     const std::size_t call = call_++;
     if (given_.size() <= call) given_.resize(call + 1);
     given_[call].push_back(flat.clone());

@@ -19,7 +19,7 @@ class ThreadReducer : public StatisticsReducer {
 
   int num_replicas() const override { return static_cast<int>(parts_.size()); }
   int replica() const override { return static_cast<int>(index_); }
-  void sum(at::Tensor& flat) override {
+  void all_reduce(at::Tensor& flat) override {
     parts_[index_] = flat.clone();
     barrier_.arrive_and_wait();
     at::Tensor total = parts_[0].clone();

@@ -91,7 +91,7 @@ class CheckpointOrigins : public ::testing::Test {
 TEST_F(CheckpointOrigins, FindTheNewestThatBeganFromTheNamedOne) {
   write_at(CheckpointStore(other_, 9), 10);
   write_at(store_, 20);
-  EXPECT_EQ(store_.newest_from(step(other_, 10)), std::nullopt) << "it began anew";
+  EXPECT_EQ(store_.newest_from(step(other_, 10)), std::nullopt) << "it started from scratch";
   write_from(store_, 30, step(other_, 10));
   write_from(store_, 40, step(other_, 10));
 
@@ -127,7 +127,7 @@ TEST_F(CheckpointOrigins, OutliveTheNamedOne) {
 
 TEST_F(CheckpointOrigins, StayWhenTheNamedOneIsSavedAgain) {
   write_at(store_, 10);
-  write_from(store_, 10, step(run_, 10));  // as the best, by an evaluation that was made up for
+  write_from(store_, 10, step(run_, 10));  // as the best, by a deferred evaluation
   write_from(store_, 20, step(run_, 10));
 
   EXPECT_EQ(store_.newest_from(step(run_, 10)), step(run_, 20));
@@ -144,7 +144,7 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   const std::string message =
       message_of([&] { CheckpointStore::read_state(scratch / "run/checkpoints/step_00000020"); });
   EXPECT_NE(message.find("step_00000020 is not a complete checkpoint"), std::string::npos) << message;
-  EXPECT_NE(message.find("step_00000010 continues from the one before it"), std::string::npos) << message;
+  EXPECT_NE(message.find("step_00000010 resumes from the one before it"), std::string::npos) << message;
 }
 
 TEST(CheckpointStore, KeepsTheAdviceOfAnErrorBesideTheOlderCheckpoint) {
@@ -158,7 +158,7 @@ TEST(CheckpointStore, KeepsTheAdviceOfAnErrorBesideTheOlderCheckpoint) {
       message_of([&] { CheckpointStore::read_state(scratch / "run/checkpoints/step_00000030"); });
 
   EXPECT_NE(message.find("Rename it to step_00000020, or move it out of the folder. run.resume="), std::string::npos);
-  EXPECT_NE(message.find("step_00000010 continues from the one before it"), std::string::npos) << message;
+  EXPECT_NE(message.find("step_00000010 resumes from the one before it"), std::string::npos) << message;
 }
 
 TEST(CheckpointStore, WritesNamesThatAreNotUtf8) {

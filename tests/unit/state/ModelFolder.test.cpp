@@ -168,7 +168,7 @@ TEST(ModelFolder, NeedsLittleMoreMemoryThanTheTargets) {
   const NamedTensors targets{{"x", at::zeros({kValues}, at::kBFloat16)}};
   reset_peak_resident_bytes();
   const std::int64_t before = resident_bytes();
-  if (peak_resident_bytes() > before + (1 << 20)) GTEST_SKIP() << "the kernel does not count peaks anew";
+  if (peak_resident_bytes() > before + (1 << 20)) GTEST_SKIP() << "the kernel does not reset peaks";
 
   folder.load_into(targets, OutputLayer::own);
 

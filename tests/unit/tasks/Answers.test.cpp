@@ -7,7 +7,7 @@
 
 #include "io/Bytes.hpp"
 #include "support/test_world.hpp"
-#include "tasks/TuningNotes.hpp"
+#include "tasks/ProvenanceMetadata.hpp"
 #include "unit/data/test_tokenizer.hpp"
 
 namespace multicard {
@@ -60,7 +60,7 @@ TEST(Prompter, WritesTheDateWhereTheTemplateAsksForIt) {
   EXPECT_EQ(shown("alpaca", "2026-02-03"), shown("alpaca", ""));
 }
 
-TEST(TuningNotes, GoIntoTheHeaderOfExportedWeights) {
+TEST(ProvenanceMetadata, GoesIntoTheHeaderOfExportedWeights) {
   const SafetensorsMetadata dated = metadata_of({"chat_template", "2026-02-03", std::nullopt});
 
   EXPECT_EQ(dated.at("multicard_template"), "chat_template");

@@ -40,7 +40,7 @@ struct Training {
     }
     strategy->finish_gradients();
     strategy->prepare_update(scaler, status);
-    const auto sum = strategy->start_sum(status);
+    const auto sum = strategy->start_all_reduce(status);
     strategy->apply_update(kRate);
     sum->wait();
     strategy->share_parameters();

@@ -39,7 +39,7 @@ struct Training {
   Schedule schedule;
   StepClock clock;
   Recorder recorder;
-  std::optional<WeightAverage> average;
+  std::optional<ExponentialMovingAverage> average;
   std::unique_ptr<Trainer> trainer;
 };
 

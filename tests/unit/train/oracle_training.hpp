@@ -97,7 +97,7 @@ class SummedStatistics final : public StatisticsReducer {
   explicit SummedStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
   int num_replicas() const override { return collectives_.size(); }
   int replica() const override { return collectives_.rank(); }
-  void sum(at::Tensor& flat) override { collectives_.sum(flat); }
+  void all_reduce(at::Tensor& flat) override { collectives_.all_reduce(flat); }
 
  private:
   TensorCollectives& collectives_;
@@ -135,7 +135,7 @@ class OracleTraining {
     options.num_steps = num_steps;
     options.micro_batch = micro_batch;
     options.results_lag = arithmetic.device.is_cuda() ? 1 : 0;
-    std::optional<WeightAverage> average;
+    std::optional<ExponentialMovingAverage> average;
     if (extras.ema_decay) average.emplace(model_.network().state(), *extras.ema_decay);
     Trainer trainer({model_, *strategy_, *schedule_, clock_, recorder_, scaler, average ? &*average : nullptr},
                     options);

@@ -1,0 +1,30 @@
+#pragma once
+/// \file All-reduce over MPI with a 16-bit communication dtype; for modules/dist only.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+/// Every rank gets one part of all ranks' values, adds it in float32 in rank order and gives the rounded sum to all:
+/// the bytes of an MPI_Allreduce of half the width, whose own additions would round after every rank.
+class CommDtypeAllReduce {
+ public:
+  explicit CommDtypeAllReduce(const Communicator& communicator) : communicator_(communicator) {}
+
+  /// Collective. In place; the result is representable in that type. \param comm_dtype not same
+  void all_reduce(float* values, std::size_t count, CommDtype comm_dtype);
+  /// The same for values that already have that type.
+  void all_reduce(std::uint16_t* words, std::size_t count, CommDtype comm_dtype);
+
+ private:
+  Communicator communicator_;
+  std::vector<std::uint16_t> words_, received_;
+  std::vector<float> total_, one_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,39 @@
+#include "dist/CommStats.hpp"
+
+namespace multicard {
+
+namespace {
+
+const char* name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::reduce:
+      return "reduce";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::scatter:
+      return "scatter";
+  }
+  return "";
+}
+
+double bus_factor(CollectiveKind kind, int num_ranks) {
+  const double others = static_cast<double>(num_ranks - 1) / num_ranks;
+  if (kind == CollectiveKind::all_reduce) return 2 * others;
+  if (kind == CollectiveKind::scatter) return others;
+  return num_ranks > 1 ? 1 : 0;
+}
+
+}  // namespace
+
+void CommStats::add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed) {
+  CommunicationTotals& totals = totals_[name_of(kind)];
+  totals.calls += 1;
+  totals.payload_bytes += payload_bytes;
+  totals.bus_bytes += bus_factor(kind, num_ranks_) * static_cast<double>(payload_bytes);
+  totals.seconds_total += seconds_total;
+  totals.seconds_exposed += seconds_exposed;
+}
+
+}  // namespace multicard

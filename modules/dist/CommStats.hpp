@@ -1,0 +1,32 @@
+#pragma once
+/// \file Counts, bytes and times of collectives; for modules/dist only.
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/Measures.hpp"
+#include "dist/TensorCollectives.hpp"
+
+namespace multicard {
+
+enum class CollectiveKind { all_reduce, reduce, broadcast, scatter };
+
+inline CollectiveKind kind_of(const ReduceOptions& options) {
+  return options.root ? CollectiveKind::reduce : CollectiveKind::all_reduce;
+}
+
+/// Adds up operations by kind. Bus bytes follow nccl-tests (doc/PERFORMANCE.md): payload times 2 (R - 1) / R for an
+/// all-reduce, 1 for a reduce or broadcast, (R - 1) / R for a scatter.
+class CommStats {
+ public:
+  explicit CommStats(int num_ranks) : num_ranks_(num_ranks) {}
+  void add(CollectiveKind kind, std::int64_t payload_bytes, double seconds_total, double seconds_exposed);
+  const std::map<std::string, CommunicationTotals>& totals() const { return totals_; }
+
+ private:
+  int num_ranks_;
+  std::map<std::string, CommunicationTotals> totals_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,150 @@
+#include "dist/NodeAllReduce.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/Log.hpp"
+#include "comm/Native.hpp"
+#include "dist/RankOrderReduce.hpp"
+
+namespace multicard {
+
+// Protocol of one piece on a node of R ranks, each with its array in shared memory (its own, or the buffer of its
+// channel, into which it has copied the values):
+//   1. barrier(signature): all arrays are filled, and all ranks reduce the same thing, or all of them throw.
+//   2. Rank s alone reads and writes slice s: it adds the slice of all arrays in rank order and writes the sum into the
+//      arrays of all ranks, or of the root. Slices do not overlap, so nothing is locked and the bits do not depend on
+//      timing. With several nodes, rank s of each all-reduces its slice over MPI before it writes it.
+//   3. barrier(): all slices are written; a rank may use its array again, or copy the values out of its buffer. Nobody
+//      touches another rank's buffer before the barrier of the next piece, which its owner enters after that copy.
+// All this runs on the communication thread. SmallAllReduce runs on the caller's, over a channel of its own; there each
+// rank adds all values itself, and two halves of the buffers used alternately take the place of step 3.
+
+namespace {
+
+constexpr std::size_t kStageBytes = std::size_t{4} << 20;
+/// Slices end on cache lines, whatever the element type.
+constexpr std::size_t kSliceElements = 32;
+
+void mpi_all_reduce(std::byte* data, std::size_t count, at::ScalarType type, const Communicator& communicator) {
+  const MPI_Datatype datatype = type == at::kDouble ? MPI_DOUBLE : MPI_FLOAT;
+  const std::size_t width = c10::elementSize(type), most = kMaxTransferBytes / width;
+  for (std::size_t first = 0; first < count; first += most)
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + first * width, static_cast<int>(std::min(most, count - first)),
+                            datatype, MPI_SUM, native(communicator)),
+              "MPI_Allreduce");
+}
+
+std::unique_ptr<NodeChannel> open_channel(const Communicator& node, std::size_t bytes, WaitPolicy wait_policy) {
+  return node.size() > 1 ? NodeChannel::create(node, bytes, wait_policy) : nullptr;
+}
+
+OpSignature signature_of(const ReduceOperand& operand, std::size_t place) {
+  const auto root = static_cast<std::uint64_t>(operand.options.root.value_or(-1) + 1);
+  const auto comm_dtype = static_cast<std::uint64_t>(operand.options.comm_dtype),
+             type = static_cast<std::uint64_t>(operand.type);
+  return {root << 16 | comm_dtype << 8 | type, operand.count, place};
+}
+
+}  // namespace
+
+NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
+    : node_(node),
+      channel_(open_channel(node, kStageBytes, WaitPolicy::sleep)),
+      across_(Communicator::null()),
+      comm_dtype_all_reduce_(across_) {
+  const bool works = channel_ || node.size() == 1;
+  if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
+    log_warning("the ranks of a node found no shared memory (is /dev/shm full?): sums go through MPI");
+    channel_.reset();
+    node_ = node.split(node.rank(), 0);
+  }
+  num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
+  num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
+  node_ranks_ = node_.allgather(all.rank());
+  across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front());
+  comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
+}
+
+void NodeAllReduce::abort() {
+  if (channel_) channel_->abort();
+}
+
+void NodeAllReduce::all_reduce(const ReduceOperand& operand) {
+  const std::size_t width = c10::elementSize(operand.type);
+  // Between nodes the pieces must agree, and one node may share memory where another does not.
+  const std::size_t most = operand.memory && num_nodes_ == 1 ? operand.count : kStageBytes / width;
+  for (std::size_t first = 0; first < operand.count; first += most)
+    reduce_piece(operand, first, std::min(most, operand.count - first));
+}
+
+void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count) {
+  const std::size_t width = c10::elementSize(operand.type);
+  std::byte* mine = operand.data + first * width;
+  if (!channel_) return reduce_arrays({mine}, count, operand);
+  const bool staged = !operand.memory;
+  const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
+  std::vector<std::byte*> arrays;
+  for (int r = 0; r < node_.size(); ++r)
+    arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
+  if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
+  channel_->barrier(signature_of(operand, staged ? first : (operand.memory_number + 1) << 48 | offset));
+  reduce_arrays(arrays, count, operand);
+  channel_->barrier();
+  if (staged) std::memcpy(mine, channel_->buffer(node_.rank()), count * width);
+}
+
+void NodeAllReduce::reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count,
+                                  const ReduceOperand& operand) {
+  const auto slice = static_cast<std::size_t>(node_.rank()), slices = static_cast<std::size_t>(num_slices_);
+  if (slice >= slices) return;
+  const auto bound = [&](std::size_t s) {
+    return s == slices ? count : count * s / slices / kSliceElements * kSliceElements;
+  };
+  const std::size_t begin = bound(slice), end = bound(slice + 1);
+  const std::vector<std::byte*> to = targets(arrays, operand.options.root);
+  const CommDtype comm_dtype = operand.options.comm_dtype;
+  if (num_nodes_ == 1) return reduce_in_rank_order(arrays, to, begin, end, operand.type, comm_dtype);
+  std::byte* mine = arrays[slice];
+  const std::array<std::byte*, 1> here{mine};
+  reduce_in_rank_order(arrays, here, begin, end, operand.type, comm_dtype);
+  std::byte* start = mine + begin * c10::elementSize(operand.type);
+  if (operand.type == at::kBFloat16)  // MPI has no such type
+    comm_dtype_all_reduce_.all_reduce(reinterpret_cast<std::uint16_t*>(start), end - begin, CommDtype::bf16);
+  else if (comm_dtype == CommDtype::same)
+    mpi_all_reduce(start, end - begin, operand.type, across_);
+  else
+    comm_dtype_all_reduce_.all_reduce(reinterpret_cast<float*>(start), end - begin, comm_dtype);
+  reduce_in_rank_order(here, to, begin, end, operand.type);
+}
+
+std::vector<std::byte*> NodeAllReduce::targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const {
+  if (!root) return arrays;
+  std::vector<std::byte*> only;
+  for (std::size_t r = 0; r < arrays.size(); ++r)
+    if (node_ranks_[r] == *root) only.push_back(arrays[r]);
+  return only;
+}
+
+SmallAllReduce::SmallAllReduce(const Communicator& all, const Communicator& node) : all_(all.duplicate()) {
+  // With several nodes MPI knows the way.
+  if (all.allreduce(node.size(), ReduceOp::min) == all.size())
+    channel_ = open_channel(node, 2 * kMaxBytes, WaitPolicy::spin);
+}
+
+void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarType type) {
+  if (count == 0) return;
+  if (!channel_) return mpi_all_reduce(data, count, type, all_);
+  // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
+  const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);
+  std::vector<std::byte*> arrays;
+  for (int r = 0; r < channel_->size(); ++r)
+    arrays.push_back(channel_->buffer(r) + offset);
+  std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);
+  channel_->barrier({static_cast<std::uint64_t>(type), count, turn_});
+  const std::array<std::byte*, 1> here{data};
+  reduce_in_rank_order(arrays, here, 0, count, type);
+}
+
+}  // namespace multicard

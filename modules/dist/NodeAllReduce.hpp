@@ -1,0 +1,77 @@
+#pragma once
+/// \file All-reduce over ranks through the shared memory of nodes; for modules/dist only.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+#include "comm/Communicator.hpp"
+#include "dist/CommDtypeAllReduce.hpp"
+#include "dist/NodeChannel.hpp"
+#include "dist/SharedMemory.hpp"
+
+namespace multicard {
+
+/// Memory of this rank to be reduced, and where the other ranks of the node have theirs, if this rank can see it.
+struct ReduceOperand {
+  std::byte* data = nullptr;
+  std::size_t count = 0;  ///< elements
+  at::ScalarType type = at::kFloat;
+  std::shared_ptr<SharedMemory> memory;  ///< that holds the data, or null
+  std::size_t memory_number = 0;         ///< of the memory, equal on all ranks
+  ReduceOptions options;
+};
+
+/// All-reduces large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the
+/// result to all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if
+/// so wished. Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
+class NodeAllReduce {
+ public:
+  /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no
+  /// shared memory.
+  NodeAllReduce(const Communicator& all, const Communicator& node);
+
+  /// Collective over all. In place.
+  void all_reduce(const ReduceOperand& operand);
+
+  /// The ranks that share memory.
+  const Communicator& node() const { return node_; }
+  /// Not collective: ends waiting here and on the other ranks of the node with an error.
+  void abort();
+
+ private:
+  void reduce_piece(const ReduceOperand& operand, std::size_t first, std::size_t count);
+  void reduce_arrays(const std::vector<std::byte*>& arrays, std::size_t count, const ReduceOperand& operand);
+  std::vector<std::byte*> targets(const std::vector<std::byte*>& arrays, std::optional<int> root) const;
+
+  Communicator node_;
+  std::unique_ptr<NodeChannel> channel_;  ///< null for one rank
+  int num_nodes_ = 1;
+  int num_slices_ = 1;           ///< the ranks of the smallest node
+  std::vector<int> node_ranks_;  ///< rank in `all` of each rank of this node
+  Communicator across_;          ///< the ranks of other nodes that have this rank's slice, in the order of nodes
+  CommDtypeAllReduce comm_dtype_all_reduce_;  ///< over across_
+};
+
+/// All-reduces small arrays with little latency, on the calling thread: every rank reads all ranks' values.
+class SmallAllReduce {
+ public:
+  /// Larger arrays than this are NodeAllReduce's.
+  static constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+
+  /// Collective.
+  SmallAllReduce(const Communicator& all, const Communicator& node);
+
+  /// Collective over all. In place; count elements of at most kMaxBytes together. \param type float32 or float64
+  void all_reduce(std::byte* data, std::size_t count, at::ScalarType type);
+
+ private:
+  Communicator all_;
+  std::unique_ptr<NodeChannel> channel_;  ///< null with several nodes: MPI then
+  std::size_t turn_ = 0;
+};
+
+}  // namespace multicard

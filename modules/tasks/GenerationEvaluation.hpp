@@ -1,0 +1,44 @@
+#pragma once
+/// \file Evaluation of a language model by what it generates (evaluate.questions, evaluate.prompts).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/Communicator.hpp"
+#include "config/RunOptions.hpp"
+#include "tasks/Answers.hpp"
+#include "tasks/Questions.hpp"
+
+namespace multicard {
+
+/// Questions and prompts of a deck. Answering leaves the network as it was, in Mode::train.
+class GenerationEvaluation {
+ public:
+  /// Collective. `network` must outlive it. \param folder of the model
+  /// \param template_name of the training data \param date that the template wrote there; both: see Prompter
+  /// \throws DataError and UsageError on all ranks: tokenizer, questions, texts too long for the model
+  GenerationEvaluation(const EvaluateOptions& options, const std::string& folder, const std::string& template_name,
+                       const std::string& date, Llama& network, const Communicator& communicator);
+
+  /// "20 questions, 2 prompts"
+  std::string text() const;
+  bool has_questions() const { return questions_.has_value(); }
+  /// Collective. There must be questions.
+  QuestionScore score_questions() const;
+
+  const std::vector<std::string>& prompts() const { return prompts_; }
+  /// Collective. One answer for each prompt, the same ones on all ranks.
+  std::vector<std::string> answer_prompts() const;
+
+ private:
+  Llama& network_;
+  Communicator communicator_;
+  Prompter prompter_;
+  std::optional<Questions> questions_;
+  std::vector<std::string> prompts_;
+  std::vector<std::vector<TokenId>> encoded_;  ///< of prompts_
+  std::int64_t max_new_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,39 @@
+#pragma once
+/// \file How much memory a run will take, before it takes it.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/Error.hpp"
+
+namespace multicard {
+
+/// Bytes of one rank.
+struct MemoryEstimate {
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0;  ///< of what is trained
+  std::int64_t activations = 0;  ///< the most that forward and backward hold at a time, workspaces among it
+  std::int64_t loader = 0;       ///< batches in the making, in host memory
+  std::int64_t average = 0;      ///< the moving average of the weights, and the weights while it is in their place
+  std::int64_t frozen = 0;       ///< weights that are not trained
+  std::int64_t batches = 0;      ///< inputs on the compute device
+  std::int64_t other = 0;        ///< buffers of the model and what libraries keep on the device
+  std::int64_t copies = 0;       ///< of a checkpoint being written, in host memory of rank 0
+
+  /// What a GPU must hold.
+  std::int64_t on_device() const {
+    return parameters + frozen + gradients + optimizer + average + activations + batches + other;
+  }
+  std::int64_t total() const { return on_device() + loader + copies; }
+  /// "1.1 GB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"
+  std::string text() const;
+};
+
+/// The largest of 1 ... most for which `fits`, which holds up to some number; 0 for none.
+std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits);
+
+/// That a run needs more than the `available` bytes, and what to do: `micro_batch` is the largest that fits, 0 for
+/// none.
+EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch);
+
+}  // namespace multicard

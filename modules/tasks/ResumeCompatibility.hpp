@@ -1,0 +1,13 @@
+#pragma once
+/// \file Which decks may resume a run.
+
+#include "config/Deck.hpp"
+
+namespace multicard {
+
+/// Checks that `now` may resume a run that began with `before` (both with defaults written out): ranks, strategy,
+/// loader options, steps and epochs may differ; model, precision, optimizer, schedule, seed, batch and data may not.
+/// \throws UsageError naming the first key that differs and both values.
+void check_resume_compatibility(const Deck& before, const Deck& now);
+
+}  // namespace multicard

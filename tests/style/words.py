@@ -1,0 +1,30 @@
+"""Words that check_style.py refuses: CONTRIBUTING.md, Words, has what to write in their place."""
+import re
+
+# In all files.
+QUAINT = re.compile(r"""
+    \bmend(?:ed|s)?\b | is\ not\ a\ text\b | is\ no\ type\ of | that\ is\ no\ UTF | it\ is\ no\ lora
+    | taking\ it\ along | the\ mean\ of\ steps | \banew\b | \bmade\ up\ for\b | \bdrawn\ weights\b | \blikeliest\b
+    | \bstands?\ beside\b | \bvalues?\ put\ out\b
+    | \b(?:continu|go)(?:e?s|ing|ed)?\ (?:on\ )?from\ (?:a|the|its)\ (?:newest\ )?checkpoint
+    """, re.I | re.X)
+
+# In C++ and CMake files: home-made identifier -> the field's.
+HOME_MADE = {
+    r"(?:start_(?:small_)?|wire_)sum": "all_reduce",
+    r"(?:Node|Quick|\w*Wire|RankOrder)Sum": "...AllReduce",
+    r"Wire(?:Codec)?|kWires|wire_from": "CommDtype",
+    r"[Ll]edger_?": "CommStats",
+    r"Announcement": "OpSignature",
+    r"\w*[Pp]atience_?[sS]_?|Watchdog::Patience": "timeout",
+    r"cuda_(?:gate|turn)": "cuda_swiglu, cuda_rope",
+    r"Law": "Distribution",
+    r"WeightAverage": "ExponentialMovingAverage",
+    r"MemoryNeed": "MemoryEstimate",
+    r"Interview": "GenerationEvaluation",
+    r"TuningNotes": "ProvenanceMetadata",
+    r"(?:check_s|S)ame_?[rR]un": "ResumeCompatibility",
+    r"Survey|survey_images": "DatasetScan",
+    r"mask_all": "mask_prompt",
+    r"start_anew": "start_over",
+}

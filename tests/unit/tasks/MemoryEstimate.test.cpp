@@ -1,0 +1,49 @@
+#include "tasks/MemoryEstimate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace multicard {
+namespace {
+
+const MemoryEstimate kEstimate{9'000'000, 9'000'000, 9'000'000, 980'000'000, 40'000'000};
+
+TEST(MemoryEstimate, NamesItsParts) {
+  EXPECT_EQ(kEstimate.text(),
+            "1.05 GB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)");
+  EXPECT_EQ(kEstimate.total() - kEstimate.on_device(), 40'000'000);
+  MemoryEstimate more = kEstimate;
+  more.batches = 12'000'000;
+  more.other = 34'000'000;
+  EXPECT_NE(more.text().find("activations 980 MB, batches 12 MB, buffers 34 MB, loader"), std::string::npos);
+  EXPECT_EQ(more.on_device() - kEstimate.on_device(), 46'000'000);
+}
+
+TEST(MemoryEstimate, FindsTheLargestThatFits) {
+  for (std::int64_t limit = 0; limit <= 9; ++limit)
+    EXPECT_EQ(largest_that_fits(7, [&](std::int64_t number) { return number <= limit; }),
+              std::min<std::int64_t>(7, limit));
+  EXPECT_EQ(largest_that_fits(0, [](std::int64_t) { return true; }), 0);
+}
+
+TEST(MemoryEstimate, NamesTheLargestMicroBatchThatFits) {
+  const EnvironmentError some = out_of_memory_error(kEstimate, 500'000'000, 12),
+                         none = out_of_memory_error(kEstimate, 100, 0);
+  EXPECT_EQ(some.code(), ExitCode::environment);
+  EXPECT_NE(std::string(some.what()).find("would need 1.05 GB"), std::string::npos);
+  EXPECT_NE(std::string(some.what()).find("Set run.micro_batch=12,"), std::string::npos);
+  EXPECT_NE(std::string(none.what()).find("not even run.micro_batch=1 fits"), std::string::npos);
+}
+
+TEST(MemoryEstimate, IsTheLeastWithoutActivations) {
+  MemoryEstimate least = kEstimate;
+  least.activations = 0;
+
+  const std::string message = out_of_memory_error(least, 100, 0).what();
+
+  EXPECT_NE(message.find("would need at least 67 MB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, loader"),
+            std::string::npos)
+      << message;
+}
+
+}  // namespace
+}  // namespace multicard

@@ -1,0 +1,37 @@
+#include "tasks/ResumeCompatibility.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+#include "config/RunOptions.hpp"
+
+namespace multicard {
+namespace {
+
+Deck deck(const std::vector<std::string>& overrides = {}) {
+  Deck made = Deck::parse("task: image\ndata: {train: a.h5}\noptimizer: {name: sgd, learning_rate: 0.1}\n", "test");
+  made.apply(parse_overrides(overrides));
+  return with_defaults(made);
+}
+
+TEST(ResumeCompatibility, AllowsOtherRanksLoadersAndLengths) {
+  EXPECT_NO_THROW(check_resume_compatibility(deck(), deck()));
+  EXPECT_NO_THROW(
+      check_resume_compatibility(deck(), deck({"run.epochs=9", "data.workers=3", "parallel.overlap=false"})));
+}
+
+TEST(ResumeCompatibility, NamesTheKeyThatChanged) {
+  try {
+    check_resume_compatibility(deck(), deck({"optimizer.learning_rate=0.2"}));
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("optimizer.learning_rate has changed from 0.1 to 0.2"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(check_resume_compatibility(deck(), deck({"model.width=0.5"})), UsageError);
+  EXPECT_THROW(check_resume_compatibility(deck(), deck({"run.seed=2"})), UsageError);
+  EXPECT_THROW(check_resume_compatibility(deck(), deck({"data.image_size=64"})), UsageError);
+}
+
+}  // namespace
+}  // namespace multicard
