@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 #include "text/PythonText.hpp"
 
 namespace multicard {
