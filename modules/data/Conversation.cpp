@@ -6,9 +6,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 

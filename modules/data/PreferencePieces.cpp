@@ -1,11 +1,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "data/Conversation.hpp"
 #include "data/RecordPieces.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 

@@ -4,12 +4,13 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
 #include "data/Conversation.hpp"
 #include "data/RecordPieces.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 

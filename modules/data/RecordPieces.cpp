@@ -1,10 +1,11 @@
 #include "data/RecordPieces.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "data/Conversation.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 

@@ -61,6 +61,9 @@ class Hdf5Id {
   Close close_;
 };
 
+/// Properties of a new object without the time at which it is made, so that equal contents are equal files.
+Hdf5Id timeless(hid_t kind);
+
 struct Hdf5FileState {
   std::string path;
   Communicator communicator = Communicator::null();  ///< null for a file of this process alone

@@ -1,7 +1,6 @@
 #include "nn/LlamaConfig.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -11,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 namespace {
@@ -20,78 +20,18 @@ using nlohmann::json;
 constexpr std::uintmax_t kLargestFile = 16 << 20;
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 24;  // products of two sizes and the layers fit int64
 
-/// One object of a configuration file, whose errors name the file and the key.
-class Keys {
+/// The reader of a configuration file with what its sizes have in common.
+class Keys : public JsonReader {
  public:
-  Keys(const json& object, std::string origin, std::string prefix = {})
-      : object_(object), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
-
-  [[noreturn]] void refuse(const std::string& key, const std::string& why, const std::string& suggestion = {}) const {
-    throw DataError(origin_ + ": " + prefix_ + key + " cannot be used", why, suggestion);
-  }
-
-  /// The value, or nullptr when there is none or it is null.
-  const json* find(const std::string& key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  bool holds(const std::string& key) const { return object_.contains(key); }
+  using JsonReader::JsonReader;
+  Keys(const JsonReader& reader) : JsonReader(reader) {}
 
   std::int64_t whole(const std::string& key, std::optional<std::int64_t> otherwise, std::int64_t least = 1,
                      std::int64_t most = kLargestSize) const {
     const json* value = find(key);
     if (!value && !otherwise) refuse(key, "it is missing, and the model's shape needs it");
-    if (!value) return *otherwise;
-    return checked(key, *value, least, most);
+    return value ? checked(key, *value, least, most) : *otherwise;
   }
-  std::int64_t checked(const std::string& key, const json& value, std::int64_t least, std::int64_t most) const {
-    const bool is_whole = value.is_number_integer() &&
-                          (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t(INT64_MAX));
-    if (!is_whole || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-      refuse(key, "it is " + shown(value) + ", not a whole number from " + std::to_string(least) + " to " +
-                      std::to_string(most));
-    return value.get<std::int64_t>();
-  }
-
-  /// A finite number above 0.
-  double positive(const std::string& key, double otherwise) const {
-    const json* value = find(key);
-    if (!value) return otherwise;
-    const double number = value->is_number() ? value->get<double>() : 0;
-    if (!(number > 0) || !std::isfinite(number)) refuse(key, "it is " + shown(*value) + ", not a number above 0");
-    return number;
-  }
-
-  bool truth(const std::string& key, bool otherwise) const {
-    const json* value = find(key);
-    if (value && !value->is_boolean()) refuse(key, "it is " + shown(*value) + ", not true or false");
-    return value ? value->get<bool>() : otherwise;
-  }
-
-  std::string text(const std::string& key, const std::string& otherwise) const {
-    const json* value = find(key);
-    if (value && !value->is_string()) refuse(key, "it is " + shown(*value) + ", not a text");
-    return value ? value->get<std::string>() : otherwise;
-  }
-
-  /// The object of a key, if there is one.
-  std::optional<Keys> object(const std::string& key) const {
-    const json* value = find(key);
-    if (!value) return std::nullopt;
-    if (!value->is_object()) refuse(key, "it is " + shown(*value) + ", not an object");
-    return Keys(*value, origin_, prefix_ + key + ".");
-  }
-
-  static std::string shown(const json& value) {
-    if (value.is_structured()) return value.is_object() ? "an object" : "a list";
-    std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
-    return text.size() > 80 ? text.substr(0, 77) + "..." : text;
-  }
-
- private:
-  const json& object_;
-  std::string origin_, prefix_;
 };
 
 void read_architecture(const Keys& keys, LlamaConfig& config) {

@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
-#include "base/Error.hpp"
 #include "base/JsonText.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 
@@ -45,9 +44,9 @@ constexpr const char* kSelections[] = {"exclude_modules", "layers_pattern", "lay
 const std::set<std::string> kChangesBase{"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 /// Reads one adapter_config.json.
-class ConfigReader {
+class ConfigReader : JsonReader {
  public:
-  ConfigReader(const json& config, const std::string& origin) : config_(config), origin_(origin) {}
+  using JsonReader::JsonReader;
 
   AdapterConfig read() const {
     require_supported();
@@ -66,15 +65,6 @@ class ConfigReader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& key, const std::string& why) const {
-    throw DataError(fmt::format("{}: {} cannot be used", origin_, key), why);
-  }
-
-  const json* find(const std::string& key) const {
-    const auto found = config_.find(key);
-    return found == config_.end() || found->is_null() ? nullptr : &*found;
-  }
-
   bool is_set(const std::string& key) const {
     const json* value = find(key);
     if (value == nullptr) return false;
@@ -132,9 +122,6 @@ class ConfigReader {
     }
     if (config.targets.empty() || config.targets[0].empty()) refuse("target_modules", "it names no layer");
   }
-
-  const json& config_;
-  const std::string& origin_;
 };
 
 }  // namespace
@@ -160,14 +147,8 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
 }
 
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin) {
-  try {
-    const json config = json::parse(text);
-    if (!config.is_object())
-      throw DataError(fmt::format("{} is not a PEFT configuration", origin), "it is not a JSON object");
-    return ConfigReader(config, origin).read();
-  } catch (const json::exception& error) {
-    throw DataError(fmt::format("{} is not a PEFT configuration", origin), reason_of(error));
-  }
+  const json config = parse_json_object<json>(text, fmt::format("{} is not a PEFT configuration", origin));
+  return ConfigReader(config, origin).read();
 }
 
 std::string adapter_config_json(const AdapterConfig& config) {

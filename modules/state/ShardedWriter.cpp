@@ -7,10 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
-#include "base/Error.hpp"
 #include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "state/TensorFile.hpp"
 
 namespace multicard {
@@ -63,17 +62,6 @@ const char* config_dtype(at::ScalarType dtype) {
   }
 }
 
-nlohmann::ordered_json read_config(const std::string& path) {
-  try {
-    auto config = nlohmann::ordered_json::parse(read_file(path));
-    if (!config.is_object())
-      throw DataError(fmt::format("{} is not a model's configuration", path), "it is not a JSON object");
-    return config;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is not a model's configuration", path), reason_of(error));
-  }
-}
-
 }  // namespace
 
 void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
@@ -106,7 +94,9 @@ std::vector<std::string> files_beside_weights(const std::string& folder) {
 }
 
 void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype) {
-  nlohmann::ordered_json config = read_config((fs::path(from) / kConfigFile).string());
+  const std::string path = (fs::path(from) / kConfigFile).string();
+  auto config = parse_json_object<nlohmann::ordered_json>(read_file(path),
+                                                          fmt::format("{} is not a model's configuration", path));
   const bool has_new_key = config.contains("dtype");
   if (has_new_key) config["dtype"] = config_dtype(dtype);
   if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(dtype);

@@ -4,13 +4,14 @@
 #include <cctype>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "data/LongWork.hpp"
 #include "data/RecordFiles.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/ChatRendering.hpp"
+#include "text/ChatTemplateFiles.hpp"
 #include "text/Jinja.hpp"
 #include "text/PromptTemplate.hpp"
 
@@ -37,20 +39,10 @@ class ChatTemplate {
   const std::string& folder() const { return folder_; }
 
  private:
-  struct Rendering;
-
-  /// The special tokens that a template may write, under their names.
-  using Specials = std::vector<std::pair<std::string_view, std::string>>;
-  ChatTemplate(std::string name, std::string folder, std::string_view source, const Specials& specials,
+  ChatTemplate(std::string name, std::string folder, std::string_view source, const TemplateSpecials& specials,
                const TemplateDate& date = {});
 
-  Rendering prepare(const Prompt& prompt, Turn end) const;
-  const JinjaTemplate& template_for(const Prompt& prompt) const;
-  std::vector<TextRange> answers(const Rendering& rendering) const;
-  TextRange answer(const Rendering& rendering, std::size_t message) const;
-  std::optional<TextRange> content_of(const Rendering& rendering, std::size_t message) const;
-  std::optional<std::size_t> end_of(const Rendering& rendering, std::size_t message, std::size_t begin,
-                                    const std::optional<TextRange>& content) const;
+  ChatRendering prepare(const Prompt& prompt, Turn end) const;
   void find_end_of_turn();
 
   std::string name_, folder_;

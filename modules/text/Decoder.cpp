@@ -5,12 +5,13 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Utf8.hpp"
+#include "io/JsonReader.hpp"
 #include "text/ByteAlphabet.hpp"
-#include "text/Json.hpp"
 #include "text/Pattern.hpp"
 
 namespace multicard {

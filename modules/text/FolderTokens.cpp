@@ -4,9 +4,10 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "io/Bytes.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 #include "text/TokenizerParts.hpp"
 
 namespace multicard {

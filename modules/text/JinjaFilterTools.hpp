@@ -20,7 +20,14 @@ inline std::int64_t integer_or(const JinjaValue* value, std::int64_t otherwise) 
   return value->integer();
 }
 
-/// The filters of JinjaRowFilters.cpp.
+/// The member of an item that an `attribute` names: "a.0.b" is a path, a number an index.
+JinjaValue jinja_member(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute);
+
+/// \name Parts of the tables; nullptr for an unknown name
+/// @{
 JinjaFunction find_jinja_row_filter(std::string_view name);
+JinjaFunction find_jinja_order_filter(std::string_view name);
+JinjaFunction find_jinja_text_method(std::string_view name);
+/// @}
 
 }  // namespace multicard

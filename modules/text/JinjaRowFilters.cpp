@@ -1,4 +1,4 @@
-// The filters of templates that take a row of values.
+// The filters of templates that take a row of values, but for those that compare them.
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,6 @@
 
 #include "text/JinjaFilterTools.hpp"
 #include "text/PythonText.hpp"
-#include "text/Unicode.hpp"
 
 namespace multicard {
 
@@ -20,27 +19,6 @@ Items copied(std::span<const JinjaValue> items) {
 
 JinjaValue generator(Items items) {
   return make_jinja_list(std::move(items), JinjaList::Kind::generator);
-}
-
-/// The member of an item that an `attribute` names: "a.0.b" is a path, a number an index.
-JinjaValue member_of(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute) {
-  if (attribute.is_integer()) return runtime.item(item, attribute);
-  for (const std::string_view part : python_split(string_of(attribute), ".", -1, PythonEnds::left)) {
-    std::int64_t index = 0;
-    const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
-    const bool is_index = !part.empty() && read.ec == std::errc() && read.ptr == part.data() + part.size();
-    item = runtime.item(item, is_index ? JinjaValue(index) : JinjaValue(part));
-  }
-  return item;
-}
-
-/// What a filter compares: without regard to case unless that is wanted.
-JinjaValue key_of(const JinjaValue& value, bool minds_case) {
-  return value.string() && !minds_case ? JinjaValue(lower_case(*value.string())) : value;
-}
-
-bool is_true(const JinjaValue* value) {
-  return value && value->is_true();
 }
 
 /// Some filters take everything that is false as an empty row.
@@ -101,7 +79,7 @@ JinjaValue join_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jin
     if (!is_first) text += between;
     is_first = false;
     const bool has_attribute = bound[1] && !bound[1]->is_none();
-    text += runtime.text_of(has_attribute ? member_of(runtime, item, *bound[1]) : item);
+    text += runtime.text_of(has_attribute ? jinja_member(runtime, item, *bound[1]) : item);
     runtime.spend(between.size());
   }
   return text;
@@ -114,7 +92,7 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
     const auto bound = arguments.bind("map", {"attribute", "default"});
     if (!bound[0]) throw JinjaError("map needs a filter or an attribute");
     for (const JinjaValue& item : items->items) {
-      JinjaValue member = member_of(runtime, item, *bound[0]);
+      JinjaValue member = jinja_member(runtime, item, *bound[0]);
       mapped.push_back(member.is_undefined() && bound[1] ? *bound[1] : std::move(member));
     }
     return generator(std::move(mapped));
@@ -129,38 +107,6 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
     mapped.push_back(filter(runtime, item, rest));
   }
   return generator(std::move(mapped));
-}
-
-/// Pairs of a key and the list of the items that have it, by ascending keys.
-JinjaValue groupby_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
-  const auto bound = arguments.bind("groupby", {"attribute", "default", "case_sensitive"});
-  if (!bound[0]) throw JinjaError("groupby needs an attribute");
-  struct Keyed {
-    JinjaValue key, own_key, item;
-  };
-  std::vector<Keyed> keyed;
-  const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    JinjaValue own_key = member_of(runtime, item, *bound[0]);
-    if (own_key.is_undefined() && bound[1] && !bound[1]->is_none()) own_key = *bound[1];
-    keyed.push_back({key_of(own_key, is_true(bound[2])), own_key, item});
-    runtime.spend(16 * own_key.weight());
-  }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const Keyed& a, const Keyed& b) { return jinja_order(a.key, b.key) < 0; });
-  Items groups;
-  for (auto first = keyed.begin(); first != keyed.end();) {
-    Items members;
-    auto next = first;
-    for (; next != keyed.end() && runtime.equal(next->key, first->key); ++next)
-      members.push_back(next->item);
-    JinjaList pair =
-        *make_jinja_list({first->own_key, make_jinja_list(std::move(members))}, JinjaList::Kind::tuple).list();
-    pair.is_group = true;
-    groups.emplace_back(std::make_shared<const JinjaList>(std::move(pair)));
-    first = next;
-  }
-  return make_jinja_list(std::move(groups));
 }
 
 /// Whether a row of items is to be filled up, and by what.
@@ -214,7 +160,7 @@ JinjaValue choosing_filter(JinjaRuntime& runtime, const JinjaValue& value, const
   JinjaArguments rest = arguments;
   const auto take = [&]() -> std::optional<JinjaValue> {
     if (rest.positional.empty()) return std::nullopt;
-    JinjaValue first = std::move(rest.positional.front());
+    std::optional<JinjaValue> first(std::move(rest.positional.front()));
     rest.positional.erase(rest.positional.begin());
     return first;
   };
@@ -226,75 +172,12 @@ JinjaValue choosing_filter(JinjaRuntime& runtime, const JinjaValue& value, const
   Items chosen;
   const auto items = items_if_true(runtime, value);
   for (const JinjaValue& item : items->items) {
-    const JinjaValue looked_at = attribute ? member_of(runtime, item, *attribute) : item;
+    const JinjaValue looked_at = attribute ? jinja_member(runtime, item, *attribute) : item;
     const bool passes = test ? test(runtime, looked_at, rest) : looked_at.is_true();
     if (passes == (choice == Choice::select)) chosen.push_back(item);
   }
   runtime.spend(32 * chosen.size());
   return generator(std::move(chosen));
-}
-
-JinjaValue sort_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
-  const auto bound = arguments.bind("sort", {"reverse", "case_sensitive", "attribute"});
-  std::vector<std::pair<JinjaValue, JinjaValue>> keyed;
-  const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[2] && !bound[2]->is_none();
-    const JinjaValue member = has_attribute ? member_of(runtime, item, *bound[2]) : item;
-    keyed.emplace_back(key_of(member, is_true(bound[1])), item);
-    runtime.spend(16 * keyed.back().first.weight());  // it is compared that often or so
-  }
-  const bool is_reverse = is_true(bound[0]);
-  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
-    return is_reverse ? jinja_order(b.first, a.first) < 0 : jinja_order(a.first, b.first) < 0;
-  });
-  Items sorted;
-  for (auto& [key, item] : keyed)
-    sorted.push_back(std::move(item));
-  return make_jinja_list(std::move(sorted));
-}
-
-JinjaValue unique_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
-  const auto bound = arguments.bind("unique", {"case_sensitive", "attribute"});
-  Items keys, chosen;
-  const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[1] && !bound[1]->is_none();
-    const JinjaValue key = key_of(has_attribute ? member_of(runtime, item, *bound[1]) : item, is_true(bound[0]));
-    require_jinja_key(key);
-    if (std::any_of(keys.begin(), keys.end(), [&](const JinjaValue& other) { return runtime.equal(key, other); }))
-      continue;
-    keys.push_back(key);
-    chosen.push_back(item);
-  }
-  return generator(std::move(chosen));
-}
-
-JinjaValue dictsort_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
-  const auto bound = arguments.bind("dictsort", {"case_sensitive", "by", "reverse"});
-  if (!value.dict()) throw JinjaError(std::string("dictsort of a ") + value.type_name());
-  const bool by_value = bound[1] && string_of(*bound[1]) == "value";
-  JinjaArguments sorting;
-  sorting.named = {{"attribute", static_cast<std::int64_t>(by_value)},
-                   {"case_sensitive", is_true(bound[0])},
-                   {"reverse", is_true(bound[2])}};
-  return sort_filter(runtime, find_jinja_method(value, "items")(runtime, value, {}), sorting);
-}
-
-enum class Extreme { smallest, largest };
-
-template <Extreme extreme>
-JinjaValue extreme_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
-  const auto bound = arguments.bind("min and max", {"case_sensitive", "attribute"});
-  std::optional<std::pair<JinjaValue, JinjaValue>> best;
-  const auto items = runtime.items_of(value);
-  for (const JinjaValue& item : items->items) {
-    const bool has_attribute = bound[1] && !bound[1]->is_none();
-    JinjaValue key = key_of(has_attribute ? member_of(runtime, item, *bound[1]) : item, is_true(bound[0]));
-    const int order = best ? jinja_order(key, best->first) : 0;
-    if (!best || (extreme == Extreme::smallest ? order < 0 : order > 0)) best.emplace(std::move(key), item);
-  }
-  return best ? best->second : JinjaValue();
 }
 
 JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const JinjaArguments& arguments) {
@@ -303,40 +186,45 @@ JinjaValue sum_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
   const auto items = runtime.items_of(value);
   for (const JinjaValue& item : items->items) {
     const bool has_attribute = bound[0] && !bound[0]->is_none();
-    total = jinja_arithmetic(JinjaOperator::add, total, has_attribute ? member_of(runtime, item, *bound[0]) : item);
+    total = jinja_arithmetic(JinjaOperator::add, total, has_attribute ? jinja_member(runtime, item, *bound[0]) : item);
   }
   return total;
 }
 
 }  // namespace
 
+JinjaValue jinja_member(JinjaRuntime& runtime, JinjaValue item, const JinjaValue& attribute) {
+  if (attribute.is_integer()) return runtime.item(item, attribute);
+  for (const std::string_view part : python_split(string_of(attribute), ".", -1, PythonEnds::left)) {
+    std::int64_t index = 0;
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), index);
+    const bool is_index = !part.empty() && read.ec == std::errc() && read.ptr == part.data() + part.size();
+    item = runtime.item(item, is_index ? JinjaValue(index) : JinjaValue(part));
+  }
+  return item;
+}
+
 JinjaFunction find_jinja_row_filter(std::string_view name) {
   static const std::map<std::string, JinjaFunction, std::less<>> kFilters{
       {"batch", batch_filter},
       {"count", length_filter},
-      {"dictsort", dictsort_filter},
       {"first", first_filter},
-      {"groupby", groupby_filter},
       {"items", items_filter},
       {"join", join_filter},
       {"last", last_filter},
       {"length", length_filter},
       {"list", list_filter},
       {"map", map_filter},
-      {"max", extreme_filter<Extreme::largest>},
-      {"min", extreme_filter<Extreme::smallest>},
       {"reject", choosing_filter<Choice::reject, Subject::item>},
       {"rejectattr", choosing_filter<Choice::reject, Subject::member>},
       {"reverse", reverse_filter},
       {"select", choosing_filter<Choice::select, Subject::item>},
       {"selectattr", choosing_filter<Choice::select, Subject::member>},
       {"slice", slice_filter},
-      {"sort", sort_filter},
       {"sum", sum_filter},
-      {"unique", unique_filter},
   };
   const auto found = kFilters.find(name);
-  return found == kFilters.end() ? nullptr : found->second;
+  return found == kFilters.end() ? find_jinja_order_filter(name) : found->second;
 }
 
 }  // namespace multicard

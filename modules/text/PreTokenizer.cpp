@@ -1,9 +1,10 @@
 #include "text/PreTokenizer.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 #include "text/SplitSteps.hpp"
 
 namespace multicard {

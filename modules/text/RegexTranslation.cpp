@@ -1,129 +1,21 @@
 #include "text/RegexTranslation.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "text/RegexInterval.hpp"
 #include "text/RegexParser.hpp"
 #include "text/RegexSet.hpp"
-#include "text/UnicodeTables.hpp"
+#include "text/RegexSpelling.hpp"
 
 namespace multicard {
 
 namespace {
 
-/// What holds in a part of the pattern.
-struct Options {
-  const CodePointSet* ignored;  ///< characters that no text holds
-  bool ignores_case = false;
-  bool dot_is_all = false;  ///< Oniguruma's (?m)
-};
-
-std::string one_of(char32_t character, const Options& options) {
-  if (!options.ignores_case) return pcre2_character(character);
-  const CodePointSet equal = case_closed(character);
-  return equal.ranges().size() > 1 ? pcre2_set(equal, *options.ignored) : pcre2_character(character);
-}
-
-std::size_t length_of(const LongFold& fold) {
-  return fold.fold[2] != 0 ? 3 : 2;
-}
-
-bool begins_with(const std::u32string& characters, std::size_t at, const LongFold& fold) {
-  if (at + length_of(fold) > characters.size()) return false;
-  for (std::size_t i = 0; i < length_of(fold); ++i)
-    if (!equal_without_case(characters[at + i], fold.fold[i])) return false;
-  return true;
-}
-
-/// The characters that equal several others, for the longest such row that begins at `at`; the row's length.
-std::pair<CodePointSet, std::size_t> shorter_spellings(const std::u32string& characters, std::size_t at) {
-  std::vector<CodePointSet::Range> equal;
-  for (const std::size_t length : {std::size_t{3}, std::size_t{2}}) {
-    for (const LongFold& fold : kLongFolds)
-      if (length_of(fold) == length && begins_with(characters, at, fold))
-        equal.push_back({fold.character, fold.character});
-    if (!equal.empty()) return {CodePointSet(std::move(equal)), length};
-  }
-  return {{}, 1};
-}
-
-std::string spelt_out(const LongFold& fold, const Options& options) {
-  std::string result;
-  for (std::size_t i = 0; i < length_of(fold); ++i)
-    result += one_of(fold.fold[i], options);
-  return result;
-}
-
-/// The longer spellings of a set's members, as alternatives behind it.
-std::string longer_spellings(const CodePointSet& members, const Options& options) {
-  std::vector<std::string> spellings;
-  for (const LongFold& fold : kLongFolds)
-    if (members.contains(fold.character)) spellings.push_back(spelt_out(fold, options));
-  std::sort(spellings.begin(), spellings.end());
-  spellings.erase(std::unique(spellings.begin(), spellings.end()), spellings.end());
-  std::string result;
-  for (const std::string& spelling : spellings)
-    result += "|" + spelling;
-  return result;
-}
-
-/// A character of a row: a sharp s is matched by "ss", too.
-std::string any_spelling(char32_t character, const Options& options) {
-  const std::string longer = options.ignores_case ? longer_spellings(CodePointSet::of(character), options) : "";
-  const std::string alone = one_of(character, options);
-  return longer.empty() ? alone : "(?:" + alone + longer + ")";
-}
-
-/// A row of characters, which is matched as a whole: "ss" also by a sharp s.
-std::string row_of(const std::u32string& characters, const Options& options) {
-  std::string result;
-  for (std::size_t at = 0; at < characters.size();) {
-    const auto [shorter, length] =
-        options.ignores_case ? shorter_spellings(characters, at) : std::pair<CodePointSet, std::size_t>{{}, 1};
-    std::string row;
-    for (std::size_t i = 0; i < length; ++i)
-      row += length == 1 ? any_spelling(characters[at], options) : one_of(characters[at + i], options);
-    result += shorter.is_empty() ? row : fmt::format("(?:{}|{})", row, pcre2_set(shorter, *options.ignored));
-    at += length;
-  }
-  return result;
-}
-
-/// A number of repetitions: {n}, {n,}, {,m} or {n,m}.
-struct Interval {
-  int least = 0, most = -1;  ///< -1: any number
-  std::size_t length = 0;    ///< of its text
-  bool is_exact = false;
-};
-
-/// Nothing where the brace is an ordinary character.
-std::optional<Interval> interval_at(std::string_view text) {
-  Interval result;
-  const char* at = text.data() + 1;
-  const char* const end = text.data() + text.size();
-  const auto number = [&](int& value) {
-    const auto [stop, error] = std::from_chars(at, end, value);
-    const bool is_there = error == std::errc() && stop != at && *at != '-';
-    if (is_there) at = stop;
-    return is_there;
-  };
-  const bool has_least = number(result.least);
-  if (at != end && *at == ',') {
-    ++at;
-    if (!number(result.most) && !has_least) return std::nullopt;
-  } else if (has_least) {
-    result.most = result.least;
-    result.is_exact = true;
-  }
-  if (at == end || *at != '}' || (!has_least && result.most < 0)) return std::nullopt;
-  result.length = static_cast<std::size_t>(at + 1 - text.data());
-  return result;
-}
+using Options = RegexOptions;
 
 /// Rewrites a pattern by recursive descent.
 class Translation {
@@ -144,7 +36,7 @@ class Translation {
     std::string result;
     std::u32string row;
     const auto finish_row = [&] {
-      result += counted(row_of(row, options));
+      result += counted(spelt_row(row, options));
       row.clear();
     };
     while (!cursor_.at_end() && cursor_.peek() != ')') {
@@ -188,13 +80,13 @@ class Translation {
       return character;
     }
     if (std::string_view("^$.|()[*+?").find(first) != std::string_view::npos && first != '\0') return std::nullopt;
-    if (first == '{' && interval_at(cursor_.rest())) return std::nullopt;
+    if (first == '{' && regex_interval_at(cursor_.rest())) return std::nullopt;
     return cursor_.next();
   }
 
   bool repetition_follows() const {
     const char first = cursor_.peek();
-    return first == '*' || first == '+' || first == '?' || (first == '{' && interval_at(cursor_.rest()));
+    return first == '*' || first == '+' || first == '?' || (first == '{' && regex_interval_at(cursor_.rest()));
   }
 
   /// (?i) and the like; the group (?i: is none of these.
@@ -352,8 +244,8 @@ class Translation {
         if (repetition_follows()) cursor_.refuse("it repeats a repetition");
         return item;
       }
-      const std::optional<Interval> interval =
-          cursor_.peek() == '{' ? interval_at(cursor_.rest()) : std::optional<Interval>{};
+      const std::optional<RegexInterval> interval =
+          cursor_.peek() == '{' ? regex_interval_at(cursor_.rest()) : std::optional<RegexInterval>{};
       if (!interval) return item;
       cursor_.skip(interval->length);
       if (interval->most >= 0 && interval->most < interval->least)

@@ -4,10 +4,11 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 #include "text/Pattern.hpp"
 #include "text/Unicode.hpp"
 

@@ -4,11 +4,12 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "io/JsonReader.hpp"
 #include "text/ByteAlphabet.hpp"
-#include "text/Json.hpp"
 #include "text/TokenizerParts.hpp"
 
 namespace multicard {

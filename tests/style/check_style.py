@@ -3,20 +3,21 @@
 
 usage: check_style.py [RULE ...] [--root FOLDER]
 
-RULE is one of modules, third-party, conditionals, format, shell, words, length (default: all). Prints violations as
-FILE:LINE: MESSAGE and ends with 1 if there is one; a rule whose tool is not installed says so and ends with 77.
+RULE is one of modules, third-party, conditionals, format, shell, words, length, functions (default: all). Prints
+violations as FILE:LINE: MESSAGE and ends with 1 if there is one; a rule whose tool is not installed says so and ends
+with 77.
 """
 import argparse
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
+from lengths import check_functions, check_length
+from source_tree import Tree, run_tool, without_comments_and_strings
 from words import HOME_MADE, QUAINT
 
 SKIPPED = 77
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CLANG_FORMAT_MAJOR = "14"  # other versions lay the same settings out differently
 
 STARTS_THREAD = re.compile(r"std::(?:j?thread|async)\s*(?:\w+\s*)?[({]")
@@ -43,43 +44,6 @@ POSTPROC_FOLDERS = {  # folder of postproc -> the others that its files may incl
     "page": {"reduce", "draw", "study", "figures"},
 }
 
-
-def run_tool(command, root):
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-
-
-class Tree:
-    """The files of the project: what git tracks or would track, or everything outside build/ where there is no git."""
-
-    def __init__(self, root):
-        self.root = pathlib.Path(root).resolve()
-        self.files = sorted(path for path in self._names() if (self.root / path).is_file())
-        self._texts = {}
-
-    def _names(self):
-        git = ["git", "-c", f"safe.directory={self.root}", "-C", str(self.root)]
-        listed = run_tool([*git, "ls-files", "-co", "--exclude-standard", "-z"], self.root)
-        if listed.returncode == 0:
-            return {pathlib.Path(name) for name in listed.stdout.split("\0") if name}
-        found = (path.relative_to(self.root) for path in self.root.rglob("*"))
-        return {path for path in found if path.parts[0] not in (".git", "build", "data", "results", "models")}
-
-    def lines(self, path):
-        if path not in self._texts:
-            try:
-                self._texts[path] = (self.root / path).read_text(encoding="utf-8").splitlines()
-            except UnicodeDecodeError:
-                self._texts[path] = []
-        return self._texts[path]
-
-    def cpp(self, *folders):
-        return [path for path in self.files if path.suffix in (".cpp", ".hpp") and path.parts[0] in folders]
-
-    def includes(self, path):
-        for number, line in enumerate(self.lines(path), 1):
-            match = INCLUDE.match(line)
-            if match:
-                yield number, match[1], match[2]
 
 
 class Modules:
@@ -252,13 +216,6 @@ def check_private(path, where, name, private):
         yield f"{where}: shows a third-party library and is private to {private[name]}"
 
 
-def without_comments_and_strings(lines):
-    """The same lines with comments, strings and character constants blanked; raw strings are taken as far as )"."""
-    text = "\n".join(lines)
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
-    return pattern.sub(lambda match: "\n" * match[0].count("\n") or " ", text).splitlines()
-
-
 def check_conditionals(tree):
     declares_scope = re.compile(r'\b(namespace|class|struct|union|enum)\b[^;=()]*$|\bextern\s*$')
     for path in tree.cpp("modules", "app", "postproc", "tests"):
@@ -336,23 +293,9 @@ def check_words(tree):
                         yield f"{path}:{number}: {found[0]}: the field says {term}"
 
 
-def check_length(tree, columns=120, limit=400, notable=250):
-    code = {".cpp", ".hpp", ".py", ".sh", ".sbatch", ".cmake"}
-    for path in tree.files:
-        if path.suffix not in code and path.name != "CMakeLists.txt":
-            continue
-        lines = tree.lines(path)
-        for number, line in enumerate(lines, 1):
-            if len(line) > columns and path.suffix in (".py", ".sh", ".sbatch"):  # clang-format sees to C++
-                yield f"{path}:{number}: {len(line)} columns, more than {columns}"
-        if len(lines) > limit:
-            yield f"{path}:1: {len(lines)} lines, more than {limit}: split it"
-        elif len(lines) > notable:
-            print(f"note: {path} has {len(lines)} lines")
-
-
 RULES = {"modules": check_modules, "third-party": check_third_party, "conditionals": check_conditionals,
-         "format": check_format, "shell": check_shell, "words": check_words, "length": check_length}
+         "format": check_format, "shell": check_shell, "words": check_words, "length": check_length,
+         "functions": check_functions}
 
 
 def main():

@@ -45,7 +45,7 @@ class CheckStyle(unittest.TestCase):
         self.assertIn(message, found[0])
 
     def test_a_clean_tree_has_no_violations(self):
-        for rule in ("modules", "third-party", "conditionals", "words", "length", "shell"):
+        for rule in ("modules", "third-party", "conditionals", "words", "length", "functions", "shell"):
             self.assertEqual(violations(rule, {}), [])
 
     def test_threads_are_started_in_one_place(self):
@@ -133,7 +133,16 @@ class CheckStyle(unittest.TestCase):
         self.finds("words", "docs/page.md", "one\nsee /ho" + "me/somebody/multicard\n", 2, "absolute path")
 
     def test_long_files_are_found(self):
-        self.finds("length", "modules/nn/Other.cpp", "\n" * 401, 1, "401 lines")
+        self.finds("length", "modules/nn/Other.cpp", "\n" * 301, 1, "301 lines")
+        self.finds("length", "tests/unit/nn/Other.test.cpp", "\n" * 401, 1, "401 lines")
+        self.assertEqual(violations("length", {"tests/unit/nn/Other.test.cpp": "\n" * 400,
+                                               "modules/text/UnicodeClassTable.cpp": "\n" * 301}), [])
+
+    def test_long_functions_are_found(self):
+        before = "namespace a {\n\nconst std::map<int, int> kAll{{f(1), 2},\n" + "{3, 4},\n" * 60 + "};\n\n"
+        function = "B::B(int c)\n    : d_{c}, e_(2) {\n  if (c) {\n  }\n" + "  f();\n" * 45
+        self.assertEqual(violations("functions", {"modules/nn/Other.cpp": before + function + "}\n}\n"}), [])
+        self.finds("functions", "modules/nn/Other.cpp", before + function + "\n}\n}\n", 66, "51 lines")
 
     def test_wrong_shell_syntax_is_found(self):
         self.assertTrue(violations("shell", {"scripts/x.sh": "#!/bin/bash\nif true; then\n"}))

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/NormRows.hpp"
 #include "kernels/cuda/TokenRows.hpp"
 
 namespace multicard::rows {

@@ -1,211 +1,13 @@
 #pragma once
-/// \file Rows of tokens as the GPU kernels compute them: a group of threads works on one row. Plain C++ where nvcc does
-/// not compile it, so that tests can run the same text with groups of threads of the CPU.
-///
-/// A Group has lane() and size(), and reduce(value, combine), which all its threads call together and which returns the
-/// combination of their values to each of them; `combine` is associative and commutative. Values of storage type S
-/// (float, c10::Half, c10::BFloat16) are computed in float. kWidth values are read and written at a time: sizes are
-/// multiples of it, and unless it is 1 pointers are aligned to 16 bytes.
+/// \file Rows of tokens beside their norms: gates, rotations, dropout and the softmax of logits, for groups of threads
+/// as in RowPacks.hpp.
 
-#include <array>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <limits>
 
-#ifdef __CUDACC__
-#define MULTICARD_DEVICE __device__ __forceinline__
-#define MULTICARD_UNROLL _Pragma("unroll")
-#else
-#define MULTICARD_DEVICE inline
-#define MULTICARD_UNROLL
-#endif
+#include "kernels/cuda/RowPacks.hpp"
 
 namespace multicard::rows {
-
-#ifdef __CUDACC__
-using Words = uint4;
-// As one instruction: nvcc takes ordinary stores of 16 bytes apart.
-MULTICARD_DEVICE void store_words(Words* to, const Words& words) {
-  __stwb(to, words);
-}
-#else
-using Words = std::array<std::uint32_t, 4>;
-MULTICARD_DEVICE void store_words(Words* to, const Words& words) {
-  *to = words;
-}
-#endif
-
-/// Packs that a thread keeps of a row between two passes; what is beyond is read again.
-constexpr int kKept = 2;
-
-constexpr int kAlignment = 16;  // bytes
-
-template <typename S, int kWidth>
-struct alignas(sizeof(S) * kWidth < kAlignment ? sizeof(S) * kWidth : kAlignment) Pack {
-  S values[kWidth];
-};
-
-template <int kWidth, typename S>
-MULTICARD_DEVICE Pack<S, kWidth> load(const S* from) {
-  return *reinterpret_cast<const Pack<S, kWidth>*>(from);
-}
-
-template <int kWidth, typename S>
-MULTICARD_DEVICE void store(S* to, const Pack<S, kWidth>& pack) {
-  if constexpr (kWidth == 1) {
-    *to = pack.values[0];
-  } else {
-    static_assert(sizeof(pack) == sizeof(Words));
-    Words words;
-    std::memcpy(&words, &pack, sizeof(words));
-    store_words(reinterpret_cast<Words*>(to), words);
-  }
-}
-
-/// Calls body(at, slot) for the packs of this thread, at the values `at` and following. The first kKept have slots of
-/// their own, all others kKept.
-template <int kWidth, typename Group, typename Body>
-MULTICARD_DEVICE void for_packs(const Group& group, std::int64_t size, const Body& body) {
-  const std::int64_t step = static_cast<std::int64_t>(group.size()) * kWidth;
-  std::int64_t at = static_cast<std::int64_t>(group.lane()) * kWidth;
-  MULTICARD_UNROLL
-  for (int slot = 0; slot < kKept; ++slot, at += step)
-    if (at < size) body(at, slot);
-  for (; at < size; at += step)
-    body(at, kKept);
-}
-
-struct Sum {
-  MULTICARD_DEVICE float operator()(float a, float b) const { return a + b; }
-};
-
-constexpr float kLowest = std::numeric_limits<float>::lowest();
-
-/// sum(exp(values - max)) beside max.
-struct Exponentials {
-  float max, sum;
-};
-
-struct MergeExponentials {
-  MULTICARD_DEVICE Exponentials operator()(const Exponentials& a, const Exponentials& b) const {
-    const float max = a.max > b.max ? a.max : b.max;
-    return {max, a.sum * std::exp(a.max - max) + b.sum * std::exp(b.max - max)};
-  }
-};
-
-/// A row of RMSNorm. `delta` may be null: then the stream is x and is not written. P is the type of the weight.
-template <typename S, typename P>
-struct NormRow {
-  const S *x, *delta;
-  const P* weight;
-  std::int64_t size;
-  float epsilon;
-  S *stream, *normed;
-  float* scale;
-};
-
-template <int kWidth, typename S, typename P, typename Group>
-MULTICARD_DEVICE void add_norm(const Group& group, const NormRow<S, P>& row) {
-  Pack<S, kWidth> kept[kKept];
-  float squares = 0;
-  for_packs<kWidth>(group, row.size, [&](std::int64_t at, int slot) {
-    Pack<S, kWidth> stream = load<kWidth>(row.x + at);
-    if (row.delta != nullptr) {
-      const Pack<S, kWidth> delta = load<kWidth>(row.delta + at);
-      MULTICARD_UNROLL
-      for (int i = 0; i < kWidth; ++i)
-        stream.values[i] = static_cast<S>(static_cast<float>(stream.values[i]) + static_cast<float>(delta.values[i]));
-      store<kWidth>(row.stream + at, stream);
-    }
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i) {
-      const float value = static_cast<float>(stream.values[i]);
-      squares += value * value;
-    }
-    if (slot < kKept) kept[slot] = stream;
-  });
-  const float scale = 1.0F / std::sqrt(group.reduce(squares, Sum()) / static_cast<float>(row.size) + row.epsilon);
-  const S* const again = row.delta != nullptr ? row.stream : row.x;
-  for_packs<kWidth>(group, row.size, [&](std::int64_t at, int slot) {
-    const Pack<S, kWidth> stream = slot < kKept ? kept[slot] : load<kWidth>(again + at);
-    const Pack<P, kWidth> weight = load<kWidth>(row.weight + at);
-    Pack<S, kWidth> normed;
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i)
-      normed.values[i] =
-          static_cast<S>(static_cast<float>(stream.values[i]) * scale * static_cast<float>(weight.values[i]));
-    store<kWidth>(row.normed + at, normed);
-  });
-  if (group.lane() == 0) *row.scale = scale;
-}
-
-/// A row of its gradient; `dstream` may be null.
-template <typename S, typename P>
-struct NormGradientRow {
-  const S *dnormed, *dstream, *stream;
-  const P* weight;
-  float scale;
-  std::int64_t size;
-  S* dx;
-};
-
-template <int kWidth, typename S, typename P, typename Group>
-MULTICARD_DEVICE void norm_gradient(const Group& group, const NormGradientRow<S, P>& row) {
-  Pack<S, kWidth> kept_stream[kKept], kept_dnormed[kKept];
-  const auto weighted = [&](const Pack<S, kWidth>& dnormed, const Pack<P, kWidth>& weight, int i) {
-    return static_cast<float>(dnormed.values[i]) * static_cast<float>(weight.values[i]);
-  };
-  float products = 0;
-  for_packs<kWidth>(group, row.size, [&](std::int64_t at, int slot) {
-    const Pack<S, kWidth> stream = load<kWidth>(row.stream + at), dnormed = load<kWidth>(row.dnormed + at);
-    const Pack<P, kWidth> weight = load<kWidth>(row.weight + at);
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i)
-      products += weighted(dnormed, weight, i) * static_cast<float>(stream.values[i]) * row.scale;
-    if (slot < kKept) {
-      kept_stream[slot] = stream;
-      kept_dnormed[slot] = dnormed;
-    }
-  });
-  const float mean = group.reduce(products, Sum()) / static_cast<float>(row.size);
-  for_packs<kWidth>(group, row.size, [&](std::int64_t at, int slot) {
-    const Pack<S, kWidth> stream = slot < kKept ? kept_stream[slot] : load<kWidth>(row.stream + at);
-    const Pack<S, kWidth> dnormed = slot < kKept ? kept_dnormed[slot] : load<kWidth>(row.dnormed + at);
-    const Pack<P, kWidth> weight = load<kWidth>(row.weight + at);
-    float values[kWidth];
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i)
-      values[i] = row.scale * (weighted(dnormed, weight, i) - static_cast<float>(stream.values[i]) * row.scale * mean);
-    if (row.dstream != nullptr) {
-      const Pack<S, kWidth> dstream = load<kWidth>(row.dstream + at);
-      MULTICARD_UNROLL
-      for (int i = 0; i < kWidth; ++i)
-        values[i] += static_cast<float>(dstream.values[i]);
-    }
-    Pack<S, kWidth> dx;
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i)
-      dx.values[i] = static_cast<S>(values[i]);
-    store<kWidth>(row.dx + at, dx);
-  });
-}
-
-/// The sum over `num_rows` rows of dnormed * stream * scale for the kWidth columns that begin at the pointers.
-template <int kWidth, typename S>
-MULTICARD_DEVICE void norm_weight_gradient(const S* dnormed, const S* stream, const float* scale, std::int64_t num_rows,
-                                           std::int64_t size, float* dweight) {
-  float sums[kWidth] = {};
-  for (std::int64_t row = 0; row < num_rows; ++row) {
-    const Pack<S, kWidth> gradient = load<kWidth>(dnormed + row * size), value = load<kWidth>(stream + row * size);
-    MULTICARD_UNROLL
-    for (int i = 0; i < kWidth; ++i)
-      sums[i] += static_cast<float>(gradient.values[i]) * static_cast<float>(value.values[i]) * scale[row];
-  }
-  MULTICARD_UNROLL
-  for (int i = 0; i < kWidth; ++i)
-    dweight[i] = sums[i];
-}
 
 MULTICARD_DEVICE float sigmoid(float x) {
   return 1.0F / (1.0F + std::exp(-x));
@@ -296,6 +98,20 @@ MULTICARD_DEVICE void drop(const Dropout& dropout, const S* x, std::int64_t at, 
   }
   store<kWidth>(y + at, result);
 }
+
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+/// sum(exp(values - max)) beside max.
+struct Exponentials {
+  float max, sum;
+};
+
+struct MergeExponentials {
+  MULTICARD_DEVICE Exponentials operator()(const Exponentials& a, const Exponentials& b) const {
+    const float max = a.max > b.max ? a.max : b.max;
+    return {max, a.sum * std::exp(a.max - max) + b.sum * std::exp(b.max - max)};
+  }
+};
 
 /// What is computed of logits: the loss alone, or also its gradient, which replaces them.
 enum class Softmax { loss, gradient };

@@ -19,6 +19,7 @@
 #include <ATen/ops/softmax.h>
 
 #include "data/SplitMix64.hpp"
+#include "kernels/cuda/NormRows.hpp"
 #include "nn/Random.hpp"
 #include "nn/Rope.hpp"
 #include "token_results.hpp"

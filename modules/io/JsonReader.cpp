@@ -1,10 +1,12 @@
-#include "text/Json.hpp"
+#include "io/JsonReader.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/AnyError.hpp"
 #include "base/Error.hpp"
@@ -12,6 +14,8 @@
 namespace multicard {
 
 namespace {
+
+using nlohmann::json;
 
 constexpr std::size_t kDeepest = 100;
 /// Of an object that keeps the order of its members: it finds them one by one.
@@ -71,6 +75,17 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 }
 
 template <class Json>
+Json parse_json_object(std::string_view text, const std::string& problem) {
+  try {
+    Json object = Json::parse(text);
+    if (!object.is_object()) throw DataError(problem, "it is not a JSON object");
+    return object;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(problem, reason_of(error));
+  }
+}
+
+template <class Json>
 const Json& member(const Json& object, const char* key, const std::string& what) {
   if (!object.is_object()) throw DataError(fmt::format("{} is not a JSON object", what));
   const auto found = object.find(key);
@@ -120,6 +135,7 @@ const Json& list_member(const Json& object, const char* key, const std::string& 
 }
 
 #define MULTICARD_JSON_MEMBERS(Json)                                               \
+  template Json parse_json_object(std::string_view, const std::string&);           \
   template const Json& member(const Json&, const char*, const std::string&);       \
   template const Json* optional_member(const Json&, const char*);                  \
   template std::string text_member(const Json&, const char*, const std::string&);  \
@@ -131,5 +147,63 @@ const Json& list_member(const Json& object, const char* key, const std::string& 
 MULTICARD_JSON_MEMBERS(nlohmann::json)
 MULTICARD_JSON_MEMBERS(nlohmann::ordered_json)
 #undef MULTICARD_JSON_MEMBERS
+
+JsonReader::JsonReader(const json& object, std::string origin, std::string prefix)
+    : object_(object), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
+
+void JsonReader::refuse(const std::string& key, const std::string& why, const std::string& suggestion) const {
+  throw DataError(origin_ + ": " + prefix_ + key + " cannot be used", why, suggestion);
+}
+
+const json* JsonReader::find(const std::string& key) const {
+  return optional_member(object_, key.c_str());
+}
+
+bool JsonReader::holds(const std::string& key) const {
+  return object_.contains(key);
+}
+
+std::int64_t JsonReader::checked(const std::string& key, const json& value, std::int64_t least,
+                                 std::int64_t most) const {
+  const bool is_whole = value.is_number_integer() &&
+                        (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t(INT64_MAX));
+  if (!is_whole || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
+    refuse(key, "it is " + shown(value) + ", not a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most));
+  return value.get<std::int64_t>();
+}
+
+double JsonReader::positive(const std::string& key, double otherwise) const {
+  const json* value = find(key);
+  if (!value) return otherwise;
+  const double number = value->is_number() ? value->get<double>() : 0;
+  if (!(number > 0) || !std::isfinite(number)) refuse(key, "it is " + shown(*value) + ", not a number above 0");
+  return number;
+}
+
+bool JsonReader::truth(const std::string& key, bool otherwise) const {
+  const json* value = find(key);
+  if (value && !value->is_boolean()) refuse(key, "it is " + shown(*value) + ", not true or false");
+  return value ? value->get<bool>() : otherwise;
+}
+
+std::string JsonReader::text(const std::string& key, const std::string& otherwise) const {
+  const json* value = find(key);
+  if (value && !value->is_string()) refuse(key, "it is " + shown(*value) + ", not a text");
+  return value ? value->get<std::string>() : otherwise;
+}
+
+std::optional<JsonReader> JsonReader::object(const std::string& key) const {
+  const json* value = find(key);
+  if (!value) return std::nullopt;
+  if (!value->is_object()) refuse(key, "it is " + shown(*value) + ", not an object");
+  return JsonReader(*value, origin_, prefix_ + key + ".");
+}
+
+std::string JsonReader::shown(const json& value) {
+  if (value.is_structured()) return value.is_object() ? "an object" : "a list";
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  return text.size() > 80 ? text.substr(0, 77) + "..." : text;
+}
 
 }  // namespace multicard
