@@ -253,7 +253,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
     return eval_language(arguments, {options, subject.deck, subject.weights, subject.origin}, results, world);
   const Topology topology = find_topology(world);
   const DeviceChoice device = set_up_rank(options, world, topology);
-  set_compute_threads(std::nullopt, topology);
+  const ComputeSettings settings(options, topology);
   ImageTask task(options, world, device.device, nullptr);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

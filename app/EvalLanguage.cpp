@@ -54,7 +54,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
                        const Communicator& world) {
   const Topology topology = find_topology(world);
   const DeviceChoice device = set_up_rank(subject.options, world, topology);
-  set_compute_threads(std::nullopt, topology);
+  const ComputeSettings settings(subject.options, topology);
   LanguageTask task(subject.options, world, device.device);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

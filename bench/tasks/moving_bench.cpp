@@ -1,6 +1,6 @@
 // Seconds to move a run between ranks in memory, as a markdown table: MobileNetV2 with AdamW and a moving average,
-// with a state of 120 MB by default. Medians over the moves; in brackets the most. `build` includes the forecast of
-// memory, which trains on a few rows, and on ranks that join the weights.
+// with a state of 120 MB by default. Medians over the moves; maximum in parentheses. `build` includes the memory
+// estimate, which trains on a few rows, and on ranks that join the weights.
 //   mpirun -n R moving_bench [width=1.9] [repeats=5]
 #include <algorithm>
 #include <cstdio>

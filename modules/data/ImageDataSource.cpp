@@ -38,7 +38,7 @@ at::MemoryFormat memory_format(ImageLayout layout) {
 std::unique_ptr<ImageDataSource> ImageDataSource::open(const ImageSourceOptions& options,
                                                        const Communicator& communicator, at::Device device) {
   ImageShards shards(options.shards, communicator, options.limit, options.reading);
-  // Shards are closed by all ranks together: nothing that can fail on one rank alone may own them.
+  // Shards are closed by all ranks together: what can fail on one rank alone is made before anything owns them.
   Parts parts = agreed(communicator, [&] { return Parts(options, shards.info(), device); });
   return std::unique_ptr<ImageDataSource>(new ImageDataSource(std::move(shards), std::move(parts), device));
 }

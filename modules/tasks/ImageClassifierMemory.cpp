@@ -14,7 +14,7 @@ namespace multicard {
 
 namespace {
 
-/// Takes the network out of the company of other ranks and gives it its running statistics back at the end. cuDNN does
+/// Detaches the network from synchronised statistics and gives it its running statistics back at the end. cuDNN does
 /// not try its algorithms meanwhile: those for a few rows are not those of a step.
 class Alone {
  public:

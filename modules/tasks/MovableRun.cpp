@@ -1,38 +1,69 @@
 #include "tasks/MovableRun.hpp"
 
 #include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "device/Memory.hpp"
 
 namespace multicard {
 
-std::optional<TrainingState> MovableRun::take_state() {
+namespace {
+
+/// Runs `body`, in which some ranks of `all` meet; an error that they find together becomes one of all ranks.
+template <class Body>
+void agreed_with_others(const Communicator& all, const Body& body) {
+  std::optional<Error> failure;
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks) throw;
+    failure = error;
+  }
+  agree_on(all, failure);
+}
+
+}  // namespace
+
+void MovableRun::take_state() {
+  all_.idle_barrier();  // ranks without the run wait here while the others train
   const int root = all_.allreduce(run_ && run_->is_root() ? all_.rank() : -1, ReduceOp::max);
-  if (root < 0) return std::nullopt;
+  if (root < 0) return;
   const TimePoint start = SteadyClock::now();
   TrainingState state;
-  if (run_) state = run_->collect();
-  run_.reset();
+  agreed_with_others(all_, [&] {
+    if (run_) state = run_->collect();
+  });
   times_.collect = seconds_since(start);
+  run_.reset();
+  all_.barrier();
   const TimePoint sending = SteadyClock::now();
   broadcast(state, all_, root);
   times_.broadcast = seconds_since(sending);
-  return state;
+  state_ = std::move(state);
+}
+
+void MovableRun::build(const Communicator& next) {
+  const void* key = next.is_null() ? nullptr : &next.impl();
+  TrainingParts reused{std::move(model_), collectives_[key]};
+  run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
+                : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
+  model_ = run_->model();
+  if (!collectives_[key]) known_.push_back(next);
+  collectives_[key] = run_->collectives();
 }
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
-  const std::optional<TrainingState> state = take_state();
+  take_state();
   const TimePoint start = SteadyClock::now();
-  if (!next) {
+  agreed_with_others(all_, [&] {
+    if (next) build(*next);
+  });
+  if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
+  if (!next && model_) {
+    const at::Device device = model_->parameters().front().tensor.device();
     model_.reset();
-    return;
+    release_cached_device_memory(device);
   }
-  const void* key = next->is_null() ? nullptr : &next->impl();
-  TrainingParts parts{std::move(model_), collectives_[key]};
-  run_ = state ? std::make_unique<TaskRun>(options_, deck_, *next, how_, *state, std::move(parts))
-               : std::make_unique<TaskRun>(options_, deck_, *next, how_, std::move(parts));
-  model_ = run_->model();
-  if (!collectives_[key]) known_.push_back(*next);
-  collectives_[key] = run_->collectives();
   times_.build = seconds_since(start);
 }
 

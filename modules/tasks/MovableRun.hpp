@@ -18,17 +18,21 @@ struct MoveTimes {
 };
 
 /// A run among the ranks of `all`, every one of which has one of these, whether it runs at the moment or not. A move
-/// goes through memory: the ranks that run collect the state, give up what hangs on their communicator, and the state
-/// is broadcast. A rank that stays keeps its model, with the weights that are not trained; a rank that joins reads
-/// them. Collectives are kept for every communicator that the run has been on.
+/// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
+/// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
+/// that joins reads them. Collectives are kept for every communicator that the run has been on.
 class MovableRun {
  public:
+  /// Builds nothing yet. `deck` is the resolved YAML.
   MovableRun(const RunOptions& options, std::string deck, const Communicator& all, const TaskRunOptions& how)
       : options_(options), deck_(std::move(deck)), all_(all), how_(how) {}
 
-  /// Collective over all ranks. From here on the ranks with a communicator, the same group on each of them, have the
-  /// run, and the others have not; the first call builds it.
-  /// \throws UsageError on the ranks of `next` for a run with run.batch_per_rank, whose batch would change
+  /// Collective over all ranks; those that do not run may wait in it for as long as the others train. From here on the
+  /// ranks with a communicator, the same group on each of them, have the run, and the others have not; the first call
+  /// builds it. Where no rank has one, the state waits in memory for the next move.
+  /// \throws on all ranks what the ranks of the run, or of `next`, find together (a loss that is not finite, a
+  /// checkpoint that holds such values, too little memory, run.batch_per_rank, whose batch would change);
+  /// std::logic_error for a run that has ended. The state of a run that cannot be built stays for the next move.
   void move_to(const std::optional<Communicator>& next);
 
   /// Null where this rank does not run.
@@ -37,14 +41,16 @@ class MovableRun {
   const MoveTimes& times() const { return times_; }
 
  private:
-  /// Collective over all. The state on all ranks; none before the first move. The run is gone then.
-  std::optional<TrainingState> take_state();
+  /// Collective over all. Ends the run, if there is one, and leaves its state in state_ of all ranks.
+  void take_state();
+  void build(const Communicator& next);
 
   RunOptions options_;
   std::string deck_;
   Communicator all_;
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
+  std::optional<TrainingState> state_;                                     ///< while no rank has the run
   std::shared_ptr<Model> model_;                                           ///< of the rank, while it runs
   std::map<const void*, std::shared_ptr<TensorCollectives>> collectives_;  ///< by communicator
   std::vector<Communicator> known_;                                        ///< keeps their addresses

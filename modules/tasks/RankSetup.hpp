@@ -8,8 +8,9 @@
 
 namespace multicard {
 
-/// Collective. Chooses this rank's device and sets the time-out of collectives. `topology` is the communicator's.
-/// \throws EnvironmentError on all ranks when a device is missing or cannot compute in the deck's precision
+/// Collective. Chooses this rank's device, to be used under ComputeSettings, and sets the time-out of collectives.
+/// `topology` is the communicator's. \throws EnvironmentError on all ranks when a device is missing or cannot compute
+/// in the deck's precision
 DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communicator, const Topology& topology);
 
 /// The switches of the process that say how it computes: threads, TF32, determinism. They are as the deck says while

@@ -57,7 +57,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   RankRecord& record = steps_.record();
   record_memory(predicted, setup_, record);
   record.memory["model/checkpoint_copies"] = checkpoint_copies;
-  record.communication = since(setup_.collectives->totals(), communication_before_);
+  record.communication = since(setup_.collectives->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   add_rates();
@@ -105,8 +105,6 @@ RunSummary RunRecorder::summary(RunStatus status) const {
     summary.reals["peak_flops_per_s"] = *peak;
   setup_.task->add_attributes(summary);
   summary.segments = history_.segments;
-  while (!summary.segments.empty() && summary.segments.back().first_step == first_step_)
-    summary.segments.pop_back();  // no step was done with those ranks
   summary.segments.push_back({first_step_, num_ranks});
   return summary;
 }

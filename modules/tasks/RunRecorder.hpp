@@ -19,7 +19,7 @@ class RunRecorder {
  public:
   /// \param deck resolved YAML \param clock "host" or "device"; `setup` must outlive it
   RunRecorder(const TrainingSetup& setup, std::string deck, const std::string& clock)
-      : setup_(setup), deck_(std::move(deck)), steps_(clock), communication_before_(setup.collectives->totals()) {}
+      : setup_(setup), deck_(std::move(deck)), steps_(clock) {}
 
   Recorder& steps() { return steps_; }
   const std::string& deck() const { return deck_; }
@@ -53,7 +53,6 @@ class RunRecorder {
   const TrainingSetup& setup_;
   std::string deck_;
   Recorder steps_;
-  std::map<std::string, CommunicationTotals> communication_before_;  ///< of collectives that are used again
   History history_;
   std::int64_t first_step_ = 0;
   std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics

@@ -8,34 +8,12 @@
 #include "device/DeviceError.hpp"
 #include "tasks/MemoryEstimator.hpp"
 #include "tasks/Resume.hpp"
-#include "train/RecordGather.hpp"
 
 namespace multicard {
 
-namespace {
-
-/// Collective. The rows that all ranks hold.
-RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
-  RankRows all;
-  std::vector<std::int64_t> numbers;
-  for (const auto& [row, record] : mine)
-    numbers.push_back(row);
-  const auto most = communicator.allreduce(static_cast<std::int64_t>(numbers.size()), ReduceOp::max);
-  numbers.resize(static_cast<std::size_t>(most), -1);
-  for (const std::int64_t number : numbers) {
-    const auto rows = communicator.allgather(number);
-    const auto bytes = communicator.allgather(number < 0 ? "" : to_bytes(mine.at(static_cast<int>(number))));
-    for (std::size_t rank = 0; rank < rows.size(); ++rank)
-      if (rows[rank] >= 0) all[static_cast<int>(rows[rank])] = record_from_bytes(bytes[rank]);
-  }
-  return all;
-}
-
-}  // namespace
-
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, TrainingParts had, Unstarted)
-    : setup_(options, communicator, std::move(had)),
+                 const TaskRunOptions& how, TrainingParts reused, Unstarted)
+    : setup_(options, communicator, std::move(reused)),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
       reporter_(setup_, how.verbosity),
@@ -45,15 +23,15 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       checkpoint_on_stop_(how.checkpoint_on_stop) {}
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, TrainingParts had)
-    : TaskRun(options, deck, communicator, how, std::move(had), Unstarted{}) {
+                 const TaskRunOptions& how, TrainingParts reused)
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted{}) {
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
   memory_estimate_ = estimate_memory(setup_);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, const TrainingState& state, TrainingParts had)
-    : TaskRun(options, deck, communicator, how, std::move(had), Unstarted{}) {
+                 const TaskRunOptions& how, const TrainingState& state, TrainingParts reused)
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted{}) {
   agreed(communicator, [&] {
     check_resumable(state.trainer, setup_, state.source);
     setup_.load(state);
@@ -67,6 +45,8 @@ void TaskRun::resume(const TrainingState& state) {
   checkpoints_.resume(state.trainer.origin, state.best, state.history);
   answers_.resume(state.tables);
   last_saved_ = state.saved_step;
+  has_begun_ = state.has_begun;
+  stop_requested_ = state.stop_requested;
 }
 
 void TaskRun::guarded(const std::function<void()>& body) {
@@ -106,8 +86,10 @@ void TaskRun::begin() {
   if (options.run.keep_checkpoints > 0)
     agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
   recorder_.start_epoch();
-  if (options.evaluate.at_start && settings.first_step == 0) evaluate();
-  if (settings.first_step == 0) ask(AskedAt::start);
+  const bool is_start = settings.first_step == 0 && !has_begun_;
+  has_begun_ = true;
+  if (options.evaluate.at_start && is_start) evaluate();
+  if (is_start) ask(AskedAt::start);
   evaluate_if_deferred();
   recorder_.start_epoch();
 }
@@ -144,7 +126,7 @@ Requests TaskRun::take_requests() {
 
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
-  trainer_->step({stop && stop->stop_requested(), stop && stop->take_checkpoint_request()});
+  trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
   recorder_.steps().add_step_times(clock_.take_finished());
   note_checkpoints();
   const std::int64_t done = trainer_->num_completed();
@@ -250,6 +232,13 @@ void TaskRun::save_checkpoint() {
   recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
 }
 
+void TaskRun::checkpoint() {
+  guarded([&] {
+    if (!trainer_) begin();
+    save_checkpoint();
+  });
+}
+
 void TaskRun::finish_checkpoints() {
   const TimePoint start = SteadyClock::now();
   checkpoints_.finish();
@@ -261,33 +250,6 @@ void TaskRun::note_checkpoints() {
   checkpoints_.poll();
   for (const WrittenCheckpoint& written : checkpoints_.take_written())
     recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);
-}
-
-TrainingState TaskRun::collect() {
-  if (trainer_) {
-    recorder_.add_train_seconds(epoch());
-    clock_.pause();
-    trainer_->read_all_results();
-    recorder_.steps().add_step_times(clock_.take_all());
-    finish_checkpoints();
-    clock_.resume();
-  }
-  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
-  TrainingState state;
-  state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
-  state.trainer.origin = checkpoints_.origin();
-  state.source = fmt::format("the run after step {}", num_completed());
-  if (setup_.communicator.is_root()) state.parts = host_copies(setup_.parts());
-  const RunSummary now = summary();
-  state.history = History{all_rows(recorder_.rows(), setup_.communicator), recorder_.steps().metrics(), now.segments};
-  const History& before = recorder_.history();
-  state.history->first_step = before.num_steps > 0 ? before.first_step : recorder_.first_step();
-  state.history->num_steps = before.num_steps + static_cast<std::int64_t>(recorder_.steps().steps().size());
-  state.history->num_ranks = std::max(before.num_ranks, setup_.communicator.size());
-  state.tables = now.tables;
-  state.best = checkpoints_.best();
-  state.saved_step = last_saved_;
-  return state;
 }
 
 }  // namespace multicard

@@ -29,8 +29,9 @@ struct RunResult {
   std::optional<Error> failure;  ///< an error that all ranks found together
 };
 
+/// How a run is made beside what its deck says.
 struct TaskRunOptions {
-  Verbosity verbosity = Verbosity::normal;
+  Verbosity verbosity = Verbosity::normal;               ///< of the lines while it trains
   std::optional<std::string> checkpoint = std::nullopt;  ///< the folder to resume from
   bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
 };
@@ -49,10 +50,10 @@ struct TaskRunOptions {
 class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, TrainingParts had = {});
-  /// Resumes from a state that all ranks hold. \throws as the other, UsageError where the state is another run's
+          const TaskRunOptions& how, TrainingParts reused = {});
+  /// Resumes from a state that all ranks hold. \throws as above, UsageError where the state is another run's
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, const TrainingState& state, TrainingParts had = {});
+          const TaskRunOptions& how, const TrainingState& state, TrainingParts reused = {});
 
   /// Logs the block that says what will run.
   void describe() const { reporter_.describe(memory_estimate_); }
@@ -70,9 +71,10 @@ class TaskRun {
   }
 
   /// Saves a checkpoint after the steps that are done, unless there is one or the deck keeps none.
-  void checkpoint() { save_checkpoint(); }
-  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can continue. Waits for the
-  /// checkpoint under way.
+  void checkpoint();
+  /// Everything that the run is now, on the root; elsewhere what all ranks know. The run can be advanced further. Waits
+  /// for the checkpoint under way. \throws std::logic_error unless the run is running; what all ranks find of the steps
+  /// before, or of a checkpoint
   TrainingState collect();
 
   /// \name Not collective
@@ -90,7 +92,7 @@ class TaskRun {
  private:
   struct Unstarted {};
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, TrainingParts had, Unstarted);
+          const TaskRunOptions& how, TrainingParts reused, Unstarted);
 
   /// Of a state that the setup has been given.
   void resume(const TrainingState& state);
@@ -107,6 +109,9 @@ class TaskRun {
   void save_checkpoint();
   void finish_checkpoints();
   void note_checkpoints();
+  /// For collect(): all losses are read, requests heeded, the checkpoint under way written.
+  void settle_steps(TrainingState& state);
+  History whole_history();
   RunSummary summary() const;
   std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }
 
@@ -122,6 +127,8 @@ class TaskRun {
   RunStatus status_ = RunStatus::running;
   std::optional<Error> failure_;
   bool checkpoint_on_stop_;
+  bool has_begun_ = false;       ///< what comes before the first step is done, maybe on other ranks
+  bool stop_requested_ = false;  ///< before the run came here
   std::int64_t last_evaluated_ = -1, last_saved_ = -1;
   std::int64_t last_heeded_ = -1;       ///< the step whose requests have been taken
   std::optional<BestCheckpoint> best_;  ///< found here, whether or not it is saved

@@ -40,6 +40,10 @@ std::int64_t checked_batch(const RunOptions& options, const Communicator& commun
   return batch;
 }
 
+at::Device device_of(const Model& model) {
+  return model.parameters().front().tensor.device();
+}
+
 /// Of a run before this one.
 void reset_peaks(at::Device device) {
   reset_peak_resident_bytes();
@@ -67,18 +71,21 @@ void restore_scaler(LossScaler& scaler, const TrainingState& state) {
 
 }  // namespace
 
-TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts had)
+TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused)
     : options(run_options),
       communicator(ranks),
       topology(find_topology(ranks)),
-      device(set_up_rank(options, communicator, topology)),
       settings(options, topology),
+      device(set_up_rank(options, communicator, topology)),
       global_batch(checked_batch(options, communicator)),
       schedule(options.schedule, options.optimizer.learning_rate, 0) {
   reset_peaks(device.device);
-  collectives = had.collectives ? std::move(had.collectives) : open_collectives(options, communicator, device.device);
+  collectives =
+      reused.collectives ? std::move(reused.collectives) : open_collectives(options, communicator, device.device);
+  communication_before = collectives->totals();
+  if (reused.model && device_of(*reused.model) != device.device) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
-  task = make_task(options, communicator, device.device, statistics.get(), std::move(had.model));
+  task = make_task(options, communicator, device.device, statistics.get(), std::move(reused.model));
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});

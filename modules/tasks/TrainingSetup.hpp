@@ -1,6 +1,7 @@
 #pragma once
 /// \file What a run trains with, on the ranks of one communicator.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct TrainingParts {
 /// declared in the order in which they need each other.
 struct TrainingSetup {
   /// Collective. \throws on all ranks what does not fit: deck and world, device, files, options
-  TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts had = {});
+  TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused = {});
   TrainingSetup(const TrainingSetup&) = delete;
   TrainingSetup& operator=(const TrainingSetup&) = delete;
 
@@ -55,10 +56,11 @@ struct TrainingSetup {
   RunOptions options;
   Communicator communicator;
   Topology topology;
-  DeviceChoice device;
   ComputeSettings settings;
+  DeviceChoice device;
   std::shared_ptr<TensorCollectives> collectives;
-  std::unique_ptr<StatisticsReducer> statistics;  ///< null: batch norm is not synchronised
+  std::map<std::string, CommunicationTotals> communication_before;  ///< of collectives that are used again
+  std::unique_ptr<StatisticsReducer> statistics;                    ///< null: batch norm is not synchronised
   std::unique_ptr<Task> task;
   std::int64_t global_batch, num_steps;
   std::unique_ptr<Strategy> strategy;

@@ -162,6 +162,11 @@ void CheckpointWriter::finish() {
   agree_on(communicator_, error_);
 }
 
+void CheckpointWriter::wait() {
+  collect_and_warn();
+  agree_on(communicator_, error_ && !is_passing(*error_) ? error_ : std::nullopt);
+}
+
 void CheckpointWriter::settle() {
   collect_and_warn();
 }

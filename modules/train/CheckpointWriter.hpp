@@ -65,7 +65,7 @@ class CheckpointWriter {
   /// Of host memory, for the copies: on rank 0, when there are any.
   std::int64_t num_bytes() const { return content_->copies.num_bytes(); }
   /// Collective. Second half: brings the records to rank 0 and starts to write.
-  /// \param record of this rank, since the session began; equally many steps on all ranks
+  /// \param record of this rank, since it began here; equally many steps on all ranks
   /// \param metrics of rank 0
   /// \throws NumericalError on all ranks, when the checkpoint before was found to be not finite and not written.
   void write(CheckpointContent content, const RankRecord& record, const std::map<std::string, MetricSeries>& metrics);
@@ -77,6 +77,11 @@ class CheckpointWriter {
 
   /// Collective. Waits until the last checkpoint is written; throws on all ranks what went wrong with it.
   void finish();
+  /// Collective. Waits until the last checkpoint is written; what goes wrong is a warning where it may pass (a full
+  /// disk), else it is thrown on all ranks.
+  void wait();
+  /// Whether the newest checkpoint could not be written. On rank 0.
+  bool has_failed() const { return error_.has_value(); }
   /// Waits for the last checkpoint of a run that ends with an error of its own; what goes wrong is a warning.
   void settle();
 
@@ -96,7 +101,7 @@ class CheckpointWriter {
     HostSnapshot copies;
     CheckpointContent content;
     std::vector<History> before;                  ///< of each rank
-    std::vector<RankRecord> records;              ///< of each rank, since the session began
+    std::vector<RankRecord> records;              ///< of each rank, since it began here
     std::map<std::string, MetricSeries> metrics;  ///< of the whole run
     std::vector<RankRecord> new_records;          ///< to be added to `records`
     std::map<std::string, MetricSeries> new_metrics;

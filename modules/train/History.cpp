@@ -110,11 +110,14 @@ History history_of(const RunData& run) {
 }
 
 History part_of(const History& whole, int rank, int num_ranks) {
-  History part = whole;
-  std::erase_if(part.rows, [&](const auto& entry) {
-    const int row = entry.first;
-    return row != rank && !(row >= num_ranks && rank == num_ranks - 1);
-  });
+  History part;
+  part.metrics = whole.metrics;
+  part.segments = whole.segments;
+  part.first_step = whole.first_step;
+  part.num_steps = whole.num_steps;
+  part.num_ranks = whole.num_ranks;
+  for (const auto& [row, record] : whole.rows)
+    if (row == rank || (row >= num_ranks && rank == num_ranks - 1)) part.rows[row] = record;
   return part;
 }
 

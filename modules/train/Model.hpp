@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the trainer asks of a kind of work (image classification, language tuning).
+/// \file What the trainer asks of a network with its loss.
 
 #include <cstdint>
 #include <functional>

@@ -92,7 +92,7 @@ class Trainer {
   void work_on(const Batch& batch);
   /// Returns what was computed, over the micro-batches of this rank.
   TokenCounts forward_and_backward(const Batch& batch);
-  /// Collective. Updates, and sums the status over ranks, the one while the other is under way.
+  /// Collective. Updates the parameters and all-reduces the status; the two overlap.
   void update_and_sum(double learning_rate);
   /// Reads the results of all but the newest `leave` steps.
   void read_results(std::int64_t leave);

@@ -105,6 +105,8 @@ std::string pack(const TrainingState& state) {
   }
   pack(state.best.has_value());
   pack(state.best.value_or(BestCheckpoint{}));
+  pack(state.has_begun);
+  pack(state.stop_requested);
   pack(state.saved_step);
   return pack.take();
 }
@@ -141,6 +143,8 @@ void unpack(TrainingState& state, const std::string& bytes) {
   BestCheckpoint best;
   take(best);
   state.best = has_best ? std::optional(best) : std::nullopt;
+  take(state.has_begun);
+  take(state.stop_requested);
   take(state.saved_step);
 }
 

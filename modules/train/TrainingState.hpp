@@ -22,6 +22,8 @@ struct TrainingState {
   std::optional<History> history;            ///< of all ranks that ever ran; none: nothing is known of the steps before
   std::map<std::string, Table> tables = {};  ///< of the record, by name
   std::optional<BestCheckpoint> best = {};   ///< of the checkpoints that stand
+  bool has_begun = false;                    ///< what comes before the first step is done
+  bool stop_requested = false;               ///< by a rank that may have left since
   std::int64_t saved_step = -1;              ///< of the newest checkpoint; -1: none
 };
 

@@ -77,6 +77,7 @@ Batch next_of(DataSource& source) {
 
 void expect_equal(const Batch& batch, const Batch& expected) {
   EXPECT_EQ(batch.step, expected.step);
+  EXPECT_EQ(batch.epoch, expected.epoch);
   EXPECT_EQ(batch.num_rows, expected.num_rows);
   EXPECT_EQ(batch.global_rows, expected.global_rows);
   EXPECT_EQ(batch.global_targets, expected.global_targets);

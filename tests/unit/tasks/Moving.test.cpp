@@ -80,6 +80,8 @@ void expect_equal_bits(const Outcome& a, const Outcome& b) {
     EXPECT_EQ(a.summary.metrics.at(metric).values, b.summary.metrics.at(metric).values) << metric;
     EXPECT_EQ(a.summary.metrics.at(metric).steps, b.summary.metrics.at(metric).steps) << metric;
   }
+  ASSERT_FALSE(a.state.empty());
+  ASSERT_EQ(a.state.size(), b.state.size());
   for (std::size_t i = 0; i < a.state.size(); ++i)
     EXPECT_TRUE(a.state[i].tensor.equal(b.state[i].tensor)) << a.state[i].name;
 }
@@ -164,6 +166,74 @@ TEST(Moving, ARankThatStaysKeepsItsModelAndCommunicatorsTheirCollectives) {
   EXPECT_EQ(movable.run()->collectives(), collectives);
   movable.run()->advance(2, nullptr);
   EXPECT_EQ(movable.run()->num_completed(), 2);
+}
+
+TEST(Moving, SynchronisedBatchNormKeepsItsStatistics) {
+  const ScratchFolder scratch;
+  test::write_shards(scratch);
+  const std::vector<Stage> stages{{2, 3}, {4, 3}, {1, 3}};
+  RunOptions options = image_options(scratch);
+  options.model.freeze_batch_norm = false;
+  options.parallel.sync_batch_norm = true;
+  options.run.steps = 9;
+  const Outcome moved = move_through(options, stages), stayed = move_through(options, {{1, 9}});
+  options.run.output = scratch / "files";
+  const Outcome resumed = resume_through(options, stages);
+
+  if (!world().is_root()) return;
+  expect_equal_bits(moved, resumed);
+  expect_near(moved, stayed, 1e-7);
+}
+
+TEST(Moving, ARunThatNoRankHasWaitsInMemory) {
+  const ScratchFolder scratch;
+  test::write_oracle_shards(scratch);
+  const RunOptions options = test::oracle_recipe(scratch, "fp64");
+  const Group two(2), one(1);
+  MovableRun movable(options, "", world(), kQuiet);
+  movable.move_to(two.member ? std::optional(two.ranks) : std::nullopt);
+  if (movable.run()) movable.run()->advance(3, nullptr);
+  movable.move_to(std::nullopt);
+  EXPECT_EQ(movable.run(), nullptr);
+  movable.move_to(one.member ? std::optional(one.ranks) : std::nullopt);
+
+  if (!movable.run()) return;
+  EXPECT_EQ(movable.run()->num_completed(), 3);
+  movable.run()->advance(1, nullptr);
+  EXPECT_EQ(finish(*movable.run()).summary.metrics.at("train_loss").values.size(), 4u);
+}
+
+TEST(Moving, AMoveBeforeTheFirstStepLeavesNoTrace) {
+  const ScratchFolder scratch;
+  test::write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.data.test = scratch / "test*.h5";
+  options.evaluate.at_start = true;
+  options.run.steps = 2;
+  const Outcome moved = move_through(options, {{4, 0}, {1, 2}});
+
+  if (!world().is_root()) return;
+  EXPECT_EQ(moved.rows.size(), 1u);
+  EXPECT_EQ(moved.summary.integers.at("ranks"), 1);
+  EXPECT_EQ(moved.summary.segments.size(), 1u);
+  EXPECT_EQ(moved.summary.metrics.at("eval_loss").steps, (std::vector<std::int64_t>{0, 2}));
+}
+
+TEST(Moving, WhatTheRanksOfARunFindIsAnErrorOfAll) {
+  const ScratchFolder scratch;
+  test::write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.run.global_batch = 2;
+  const Group two(2), all(4);
+  MovableRun movable(options, "", world(), kQuiet);
+  movable.move_to(two.member ? std::optional(two.ranks) : std::nullopt);
+  if (movable.run()) movable.run()->advance(1, nullptr);
+
+  EXPECT_THROW(movable.move_to(all.ranks), Error) << "4 ranks cannot share 2 rows";
+  movable.move_to(two.member ? std::optional(two.ranks) : std::nullopt);
+  if (movable.run()) {
+    EXPECT_EQ(movable.run()->num_completed(), 1);
+  }
 }
 
 TEST(Moving, TakesTheMovingAverageAndTheLossScaleAlong) {

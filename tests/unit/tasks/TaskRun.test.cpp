@@ -77,6 +77,9 @@ TEST(TaskRun, EverySampleCountsOnceAnEpoch) {
     samples += count;
   EXPECT_EQ(world().allreduce(samples, ReduceOp::sum), 2 * 37);
   EXPECT_EQ(trained.result.summary.status, "complete");
+  if (world().size() > 1) {  // the parameters that all ranks start with count too
+    EXPECT_GT(trained.result.record.communication.at("broadcast").calls, 0);
+  }
 }
 
 TEST(TaskRun, ADivergedLossIsAFailureOfAllRanks) {

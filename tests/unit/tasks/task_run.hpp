@@ -1,5 +1,5 @@
 #pragma once
-// Small whole runs from shards, for the tests of sessions.
+// Small whole runs from shards, for the tests of runs.
 
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>

@@ -91,7 +91,7 @@ TEST(Trainer, ALossThatIsNotFiniteEndsAllRanks) {
 
   try {
     training.trainer->step();
-    FAIL() << "the step was taken for good";
+    FAIL() << "no error was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::numerical);
     EXPECT_EQ(error.scope(), Scope::all_ranks);
@@ -100,7 +100,7 @@ TEST(Trainer, ALossThatIsNotFiniteEndsAllRanks) {
 
 TEST(Trainer, MicroBatchesAddUp) {
   TrainerOptions options;
-  options.micro_batch = 3;
+  options.micro_batch = 1;
   Training whole, parts(options);
   for (int step = 0; step < 5; ++step) {
     whole.trainer->step();
@@ -108,7 +108,7 @@ TEST(Trainer, MicroBatchesAddUp) {
   }
 
   EXPECT_LT((whole.model.weight() - parts.model.weight()).abs().max().item<double>(), 1e-14);
-  EXPECT_GT(parts.model.num_forwards(), whole.model.num_forwards() * (world().size() < 3 ? 1 : 0));
+  EXPECT_GT(parts.model.num_forwards(), whole.model.num_forwards());
 }
 
 TEST(Trainer, RanksThatMeetInsideAModelAllRunAsManyForwards) {

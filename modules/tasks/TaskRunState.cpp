@@ -1,0 +1,83 @@
+// A run as a value, between two steps.
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "tasks/TaskRun.hpp"
+#include "train/RecordGather.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Collective. The rows that all ranks hold.
+RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
+  RankRows all;
+  std::vector<std::int64_t> numbers;
+  for (const auto& [row, record] : mine)
+    numbers.push_back(row);
+  const auto most = communicator.allreduce(static_cast<std::int64_t>(numbers.size()), ReduceOp::max);
+  numbers.resize(static_cast<std::size_t>(most), -1);
+  for (const std::int64_t number : numbers) {
+    const auto rows = communicator.allgather(number);
+    const auto bytes = communicator.allgather(number < 0 ? "" : to_bytes(mine.at(static_cast<int>(number))));
+    for (std::size_t rank = 0; rank < rows.size(); ++rank)
+      if (rows[rank] >= 0) all[static_cast<int>(rows[rank])] = record_from_bytes(bytes[rank]);
+  }
+  return all;
+}
+
+}  // namespace
+
+void TaskRun::settle_steps(TrainingState& state) {
+  recorder_.add_train_seconds(epoch());
+  clock_.pause();
+  trainer_->read_all_results();
+  recorder_.steps().add_step_times(clock_.take_all());
+  const Requests requests = take_requests();
+  state.stop_requested = requests.stop;
+  if (requests.checkpoint) save_checkpoint();
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.wait();
+  note_checkpoints();
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+  clock_.resume();
+}
+
+/// Collective. Of all ranks that ever ran; those of this part only if it has done a step.
+History TaskRun::whole_history() {
+  const History& before = recorder_.history();
+  History whole = before;
+  whole.metrics = recorder_.steps().metrics();
+  const std::size_t num_steps = recorder_.steps().steps().size();
+  whole.rows = all_rows(num_steps > 0 ? recorder_.rows() : before.rows, setup_.communicator);
+  if (num_steps == 0) return whole;
+  if (before.num_steps == 0) whole.first_step = recorder_.first_step();
+  whole.num_steps += static_cast<std::int64_t>(num_steps);
+  whole.num_ranks = std::max(before.num_ranks, setup_.communicator.size());
+  whole.segments = recorder_.summary(status_).segments;
+  return whole;
+}
+
+TrainingState TaskRun::collect() {
+  if (status_ != RunStatus::running) throw std::logic_error("a run that has ended cannot be collected");
+  TrainingState state;
+  state.stop_requested = stop_requested_;
+  if (trainer_) settle_steps(state);
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
+  state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.trainer.origin = checkpoints_.origin();
+  state.source = fmt::format("the run after step {}", num_completed());
+  if (setup_.communicator.is_root()) state.parts = host_copies(setup_.parts());
+  state.history = whole_history();
+  state.tables = summary().tables;
+  state.best = checkpoints_.best();
+  state.has_begun = has_begun_;
+  state.saved_step = checkpoints_.has_failed() ? -1 : last_saved_;
+  return state;
+}
+
+}  // namespace multicard
