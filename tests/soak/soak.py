@@ -191,6 +191,11 @@ DISTURBANCES = {"SIGKILL to a rank": kill_rank, "SIGKILL to all": kill_all, "SIG
                 "signal to mpirun": signal_launcher, "signal to a rank": signal_rank, "pause of a rank": pause_rank}
 
 
+# mpirun itself (negative) or a rank ended by SIGABRT, SIGBUS, SIGFPE or SIGSEGV, which nobody sends.
+CRASHES = {code for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
+           for code in (-number, 128 + number)}
+
+
 class Soak:
     def __init__(self, scratch, dice):
         self.scratch, self.dice = scratch, dice
@@ -222,23 +227,34 @@ class Soak:
         print("FAILED  %s: %s\n        kept in %s\n%s" % (work.name, text, kept, tail), flush=True)
 
     def disturb(self, work, process):
+        """Returns what was done, or nothing where the job had ended before."""
         time.sleep(self.dice.uniform(0, max(2.0, work.seconds)))
         if process.poll() is not None:
-            return
+            return None
         kind = self.dice.choice(list(DISTURBANCES))
         DISTURBANCES[kind](process, self.dice)
         self.counts[kind] += 1
+        return kind
+
+    def tell_of_crash(self, work, code, kind, since):
+        """A job that a signal ended which nobody sent: what it printed last says whose fault it was."""
+        if code not in CRASHES:
+            return
+        self.log.flush()
+        printed = Path(self.log.name).read_bytes()[since:].decode(errors="replace")
+        print("CRASH   %s ended with %d after '%s':\n%s" % (work.name, code, kind, printed[-3000:]), flush=True)
 
     def episode(self, work):
         output = os.path.join(self.scratch, "out")
         shutil.rmtree(output, ignore_errors=True)
         for life in range(100):
             let_variants_start_again(output)
+            since = os.path.getsize(self.log.name)
             process = start(work.ranks, work.arguments(output), self.log)
-            if life < MOST_DISTURBANCES:
-                self.disturb(work, process)
+            kind = self.disturb(work, process) if life < MOST_DISTURBANCES else None
             code = self.end(process)
             self.codes[code] += 1
+            self.tell_of_crash(work, code, kind, since)
             work.check(output)
             if code == 0 or code == 4 and work.is_done(output):
                 break
