@@ -105,12 +105,6 @@ int settle_sharing(ShareGpu share, const Communicator& communicator, const Topol
       .on_all_ranks();
 }
 
-int ranks_with_my_processors(const Communicator& node) {
-  const std::string mine = cpu_set_text();
-  const auto all = node.allgather(mine);
-  return static_cast<int>(std::count(all.begin(), all.end(), mine));
-}
-
 std::optional<int> openmp_threads() {
   const char* value = std::getenv("OMP_NUM_THREADS");
   const int number = value ? std::atoi(value) : 0;
@@ -159,6 +153,12 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
   use_gpu(mine.index);
   return {at::Device(at::kCUDA, static_cast<at::DeviceIndex>(mine.index)),
           fmt::format("cuda:{} {} at {}", mine.index, mine.name, mine.bus_id), mine, num_sharing};
+}
+
+int ranks_with_my_processors(const Communicator& node) {
+  const std::string mine = cpu_set_text();
+  const auto all = node.allgather(mine);
+  return static_cast<int>(std::count(all.begin(), all.end(), mine));
 }
 
 int set_compute_threads(std::optional<int> request, const Topology& topology) {

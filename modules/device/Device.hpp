@@ -43,6 +43,9 @@ std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const 
 /// \param nodes,gpus of each rank; nodes as in Topology: host names and bus ids repeat where nodes are clones
 std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus);
 
+/// Collective over `node`, the ranks of a node. How many of them may use exactly the processors of this one.
+int ranks_with_my_processors(const Communicator& node);
+
 /// Collective over the node. Sets the number of threads an operation computes with on the CPU and returns it:
 /// `request`, else OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1.
 int set_compute_threads(std::optional<int> request, const Topology& topology);

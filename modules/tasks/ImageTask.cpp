@@ -7,6 +7,7 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "device/Device.hpp"
 #include "tasks/DataReading.hpp"
 
 namespace multicard {
@@ -24,10 +25,7 @@ AugmentOptions augmentation(const AugmentKeys& keys) {
 /// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
 /// one that computes.
 int automatic_workers(const Communicator& communicator) {
-  const Communicator node = communicator.split_by_node();
-  const std::string mine = cpu_set_text();
-  const std::vector<std::string> all = node.allgather(mine);
-  const auto sharing = static_cast<int>(std::count(all.begin(), all.end(), mine));
+  const int sharing = ranks_with_my_processors(communicator.split_by_node());
   return std::clamp(available_cpus() / sharing - 1, 1, 8);
 }
 

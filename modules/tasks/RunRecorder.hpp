@@ -29,7 +29,7 @@ class RunRecorder {
   /// Continues the record of the steps before `first_step`, if it is known.
   void resume(std::int64_t first_step, const std::optional<History>& before);
 
-  /// \name Where the time of an epoch goes. What is added to another column than train is no training time.
+  /// \name Where the time of an epoch goes. What is added to a column other than train is not training time.
   /// @{
   void start_epoch();
   void add_train_seconds(std::int64_t epoch);

@@ -29,15 +29,9 @@ std::string strategy_text(const TrainingSetup& setup) {
                      parallel.overlap ? ", overlap" : "", parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
 
-/// Collective over the node. Compute threads of all ranks that may use exactly the processors of this one.
-int threads_on_my_processors(const Topology& topology, int threads) {
-  const std::string mine = cpu_set_text();
-  const auto all = topology.node.allgather(mine);
-  return threads * static_cast<int>(std::count(all.begin(), all.end(), mine));
-}
-
+/// Collective over the node.
 void warn_of_shared_processors(const TrainingSetup& setup) {
-  const int num_threads = threads_on_my_processors(setup.topology, setup.settings.num_threads());
+  const int num_threads = setup.settings.num_threads() * ranks_with_my_processors(setup.topology.node);
   const int num_cpus = available_cpus();
   if (!setup.device.gpu && num_threads > num_cpus)
     log_warning(
