@@ -10,13 +10,14 @@
 #include <fmt/format.h>
 
 #include "Commands.hpp"
+#include "HelpKeys.hpp"
 #include "WrongWords.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 
@@ -232,7 +233,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
       "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
       "multicard");
   app.set_version_flag("-V,--version", version_text());
-  app.footer("multicard help COMMAND says more about one.");
+  app.footer("multicard help COMMAND says more about one, multicard help keys about the keys of decks.");
   app.require_subcommand(1);
   app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
@@ -246,8 +247,14 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   add_tokenize(app, command);
   add_generate(app, command);
   add_info(app, command);
-  std::vector<std::string> words = without_help_word({argv + 1, argv + argc});
+  const std::vector<std::string> typed{argv + 1, argv + argc};
+  std::vector<std::string> words = without_help_word(typed);
   try {
+    if (asks_for_keys(typed)) {
+      const std::string help = help_on_keys(typed);
+      if (is_first_process()) std::cout << help << std::flush;
+      return static_cast<int>(ExitCode::complete);
+    }
     check_words(app, words);
     progress_mode();                           // a wrong MULTICARD_PROGRESS is said before anything starts
     std::reverse(words.begin(), words.end());  // as CLI11 wants them

@@ -34,9 +34,9 @@ namespace {
 /// What is evaluated, as rank 0 found it.
 struct Subject {
   Deck deck;
-  std::string weights;                        ///< safetensors file
-  std::string origin;                         ///< what the file is, in words
-  std::optional<NormalizeOptions> normalize;  ///< of the pixels, where neither deck nor training shards say it
+  std::string weights;                       ///< safetensors file
+  std::string origin;                        ///< what the file is, in words
+  std::optional<PixelStatistics> normalize;  ///< of the pixels, where neither deck nor training shards say it
 };
 
 /// A checkpoint and what its trainer.json says.
@@ -117,8 +117,7 @@ void choose_weights(Subject& subject, const RunOptions& options, const std::opti
 void choose_normalisation(Subject& subject, const EvalArguments& arguments, const RunOptions& options,
                           const std::optional<KnownCheckpoint>& checkpoint) {
   if (checkpoint && !options.data.normalize && !overrides_key(arguments, "data.normalize"))
-    if (const auto found = pixel_statistics_from(checkpoint->state.extra))
-      subject.normalize = NormalizeOptions{found->mean, found->std};
+    subject.normalize = pixel_statistics_from(checkpoint->state.extra);
   const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
   if (!missing) return;
   if (!options.is_language() && !options.data.normalize && !subject.normalize)
@@ -168,8 +167,8 @@ Subject share_subject(const EvalArguments& arguments, const Communicator& world)
   });
   subject.weights = world.broadcast(subject.weights);
   subject.origin = world.broadcast(subject.origin);
-  const NormalizeOptions found = subject.normalize.value_or(NormalizeOptions{});
-  const NormalizeOptions shared{share(world, found.mean), share(world, found.std)};
+  const PixelStatistics found = subject.normalize.value_or(PixelStatistics{});
+  const PixelStatistics shared{share(world, found.mean), share(world, found.std)};
   if (!shared.mean.empty()) subject.normalize = shared;
   return subject;
 }
@@ -218,11 +217,11 @@ RunSummary summarise(const RunOptions& options, const Subject& subject, const Co
                      const DeviceChoice& device, const ImageScores& scores) {
   RunSummary summary;
   summary.name = "main";
-  summary.text = {{"task", options.task},
+  summary.text = {{"task", std::string(word_of(options.task, kTaskWords))},
                   {"model", options.model.name},
-                  {"precision", options.precision},
-                  {"layout", options.data.layout},
-                  {"pipeline", options.data.pipeline},
+                  {"precision", std::string(word_of(options.precision, kPrecisionWords))},
+                  {"layout", std::string(word_of(options.data.layout, kLayoutWords))},
+                  {"pipeline", std::string(word_of(options.data.pipeline, kPipelineWords))},
                   {"device", device.description},
                   {"weights", subject.weights},
                   {"weights_origin", subject.origin},

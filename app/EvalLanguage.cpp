@@ -28,8 +28,8 @@ RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, c
                      const std::optional<QuestionScore>& questions) {
   RunSummary summary;
   summary.name = "main";
-  summary.text = {{"task", subject.options.task},
-                  {"precision", subject.options.precision},
+  summary.text = {{"task", std::string(word_of(subject.options.task, kTaskWords))},
+                  {"precision", std::string(word_of(subject.options.precision, kPrecisionWords))},
                   {"device", device.description},
                   {"weights", subject.weights.empty() ? subject.options.model.path : subject.weights},
                   {"weights_origin", subject.origin},

@@ -5,7 +5,7 @@
 
 #include "Commands.hpp"
 #include "config/Deck.hpp"
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

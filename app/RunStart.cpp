@@ -64,12 +64,11 @@ std::string length_text(const Deck& deck) {
 
 /// A schedule that ends with the run ends elsewhere when the run is made longer.
 std::string warning_of(const ScheduleOptions& schedule, const Deck& before, const Deck& now) {
-  const bool has_end = schedule.name == "linear" || schedule.name == "cosine";
-  if (!has_end || schedule.total_steps || length_text(before) == length_text(now)) return {};
+  if (!schedule.has_end() || schedule.total_steps || length_text(before) == length_text(now)) return {};
   return fmt::format(
       "the {} schedule ends with the run, which is now {} instead of {}: the learning rate jumps to the curve of the "
       "new length. Set schedule.total_steps from the start to keep one curve.",
-      schedule.name, length_text(now), length_text(before));
+      word_of(schedule.name, kScheduleWords), length_text(now), length_text(before));
 }
 
 /// The checkpoint to resume from.

@@ -7,8 +7,8 @@
 
 #include "comm/Communicator.hpp"
 #include "config/Deck.hpp"
-#include "config/RunOptions.hpp"
 #include "io/FolderLock.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
-#include "config/RunOptions.hpp"
 #include "device/Device.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -15,11 +15,11 @@
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
 #include "config/SweepOptions.hpp"
-#include "config/Variant.hpp"
 #include "device/DeviceError.hpp"
 #include "io/Bytes.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "results/ResultsWriter.hpp"
+#include "tasks/Variant.hpp"
 
 namespace multicard {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "config/RunOptions.hpp"
 #include "config/SweepOptions.hpp"
-#include "config/Variant.hpp"
+#include "tasks/RunOptions.hpp"
+#include "tasks/Variant.hpp"
 
 namespace multicard {
 

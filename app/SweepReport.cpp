@@ -8,8 +8,8 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
-#include "config/RunOptions.hpp"
 #include "results/ResultsReader.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

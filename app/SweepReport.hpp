@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "config/Variant.hpp"
+#include "tasks/Variant.hpp"
 
 namespace multicard {
 

@@ -41,7 +41,7 @@ struct Case {
 class Step {
  public:
   Step(const Options& options, const Case& shape, Kernels kernels)
-      : precision_(precision_from(shape.dtype)),
+      : precision_(value_of<Precision>(shape.dtype, kPrecisionWords).value()),
         network_(
             make_network("mobilenet_v2", {.width = std::stod(options.at("width")), .classes = 1000, .dropout = 0.2})) {
     const std::int64_t batch = std::stoll(options.at("batch")), size = std::stoll(shape.size);

@@ -24,7 +24,7 @@ RunOptions options_of(const std::string& folder, double width) {
   options.model.width = width;
   options.data.train = folder + "/train*.h5";
   options.data.image_size = 32;
-  options.optimizer.name = "adamw";
+  options.optimizer.name = OptimizerName::adamw;
   options.optimizer.learning_rate = 1e-3;
   options.run.output = folder + "/out";
   options.run.global_batch = 16;

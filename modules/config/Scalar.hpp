@@ -24,13 +24,14 @@ std::optional<T> parse_number(const std::string& text) {
   return number;
 }
 
-/// Value to T and back to text, and what T is called in a message.
+/// Value to T and back to text, and what T is called in a message and in the documents.
 template <class T>
 struct Scalar;
 
 template <>
 struct Scalar<bool> {
   static constexpr const char* name = "true or false";
+  static constexpr const char* type = "flag";
   static std::optional<bool> parse(const Value& value) {
     if (value.quoting == Value::Quoting::quoted) return std::nullopt;
     if (value.text == "true") return true;
@@ -42,6 +43,7 @@ struct Scalar<bool> {
 template <class T>
 struct WholeNumber {
   static constexpr const char* name = "a whole number";
+  static constexpr const char* type = "whole";
   static std::optional<T> parse(const Value& value) { return parse_number<T>(value.text); }
   static std::string text(T value) { return std::to_string(value); }
 };
@@ -53,6 +55,7 @@ struct Scalar<std::int64_t> : WholeNumber<std::int64_t> {};
 template <>
 struct Scalar<double> {
   static constexpr const char* name = "a number";
+  static constexpr const char* type = "number";
   static std::optional<double> parse(const Value& value) {
     const std::optional<double> number = parse_number<double>(value.text);
     return number && std::isfinite(*number) ? number : std::nullopt;
@@ -63,6 +66,7 @@ struct Scalar<double> {
 template <>
 struct Scalar<std::string> {
   static constexpr const char* name = "text";
+  static constexpr const char* type = "text";
   static std::optional<std::string> parse(const Value& value) { return value.text; }
   static std::string text(const std::string& value) { return value; }
 };

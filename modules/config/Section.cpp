@@ -1,6 +1,7 @@
 #include "config/Section.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/Text.hpp"
 #include "config/ForeignNames.hpp"
+#include "config/RangeText.hpp"
 #include "config/Scalar.hpp"
 #include "config/Yaml.hpp"
 
@@ -20,6 +22,7 @@ struct Section::Record {
   std::map<std::string, std::vector<std::string>> known;  ///< section path -> keys in the order asked for
   std::optional<UsageError> problem;                      ///< the first one
   Value resolved = Value::map();
+  std::map<std::string, KeyReading> readings;
 
   const Value* at(const std::string& path) const { return path.empty() ? &deck.root() : deck.root().find_path(path); }
   std::optional<std::string> meant_by(const std::string& section, const std::string& key) const;
@@ -31,14 +34,8 @@ std::string did_you_mean(const std::optional<std::string>& word) {
   return word ? fmt::format("Did you mean {}?", *word) : "";
 }
 
-template <class T>
-std::string range_text(T low, T high) {
-  const bool above_zero = static_cast<double>(low) == kAboveZero;
-  const bool below_one = static_cast<double>(high) == kBelowOne;
-  const std::string from = above_zero ? "more than 0" : fmt::format("at least {}", low);
-  if (high == std::numeric_limits<T>::max()) return from;
-  if (above_zero || below_one) return from + (below_one ? " and below 1" : fmt::format(" and at most {}", high));
-  return fmt::format("{} to {}", low, high);
+std::string quoted_word(const std::string& word) {
+  return "`" + word + "`";
 }
 
 }  // namespace
@@ -102,6 +99,15 @@ void Section::wrong_type(const std::string& key, const char* expected, const Val
   reject(key, fmt::format("expected {}, got '{}'", expected, emit_inline(got)));
 }
 
+/// What the first reader says stands.
+void Section::note(const std::string& key, std::string type, std::string fallback) {
+  record_->readings.try_emplace(full(key), KeyReading{std::move(type), std::move(fallback)});
+}
+
+const std::map<std::string, KeyReading>& Section::readings() const {
+  return record_->readings;
+}
+
 template <class T>
 T Section::keep(const std::string& key, T value) {
   record_->resolved.set_path(full(key), to_value(value));
@@ -128,22 +134,26 @@ std::optional<T> Section::read_in_range(const std::string& key, T low, T high) {
 
 template <class T>
 T Section::get(const std::string& key, T fallback) {
+  note(key, Scalar<T>::type, quoted_word(Scalar<T>::text(fallback)));
   return keep(key, read<T>(key).value_or(fallback));
 }
 
 template <class T>
 T Section::get_in_range(const std::string& key, T fallback, T low, T high) {
+  note(key, range_note(Scalar<T>::type, low, high), quoted_word(Scalar<T>::text(fallback)));
   return keep(key, read_in_range(key, low, high).value_or(fallback));
 }
 
 template <class T>
 T Section::require(const std::string& key) {
+  note(key, Scalar<T>::type, "needed");
   if (!has(key)) reject(key, "is missing");
   return keep(key, read<T>(key).value_or(T{}));
 }
 
 template <class T>
 std::optional<T> Section::optional(const std::string& key) {
+  note(key, Scalar<T>::type, "none");
   std::optional<T> value = read<T>(key);
   if (value) keep(key, *value);
   return value;
@@ -151,6 +161,7 @@ std::optional<T> Section::optional(const std::string& key) {
 
 template <class T>
 std::optional<T> Section::optional_in_range(const std::string& key, T low, T high) {
+  note(key, range_note(Scalar<T>::type, low, high), "none");
   std::optional<T> value = read_in_range(key, low, high);
   if (value) keep(key, *value);
   return value;
@@ -158,6 +169,7 @@ std::optional<T> Section::optional_in_range(const std::string& key, T low, T hig
 
 template <class T>
 std::optional<T> Section::automatic(const std::string& key, T low, T high) {
+  note(key, range_note(Scalar<T>::type, low, high) + ", or `auto`", "`auto`");
   const Value* value = find(key);
   if (value != nullptr && value->text != "auto") return optional_in_range(key, low, high);
   keep(key, std::string("auto"));
@@ -166,6 +178,10 @@ std::optional<T> Section::automatic(const std::string& key, T low, T high) {
 
 template <class T>
 std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
+  std::vector<std::string> texts;
+  for (const T& item : fallback)
+    texts.push_back(Scalar<T>::text(item));
+  note(key, fmt::format("list of {}s", Scalar<T>::type), quoted_word(fmt::format("[{}]", join(texts, ", "))));
   std::vector<T> result = std::move(fallback);
   if (const Value* value = find(key)) {
     result.clear();
@@ -184,8 +200,17 @@ std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   return result;
 }
 
-std::string Section::choice(const std::string& key, const std::string& fallback,
+template <class T>
+std::optional<std::vector<T>> Section::optional_list(const std::string& key) {
+  note(key, fmt::format("list of {}s", Scalar<T>::type), "none");
+  return has(key) ? std::optional(list<T>(key, {})) : std::nullopt;
+}
+
+std::string Section::one_of(const std::string& key, const std::string& fallback,
                             const std::vector<std::string>& allowed) {
+  std::vector<std::string> quoted;
+  std::transform(allowed.begin(), allowed.end(), std::back_inserter(quoted), quoted_word);
+  note(key, join(quoted, ", "), quoted_word(fallback));
   const std::string word = get(key, fallback);
   const auto is_allowed = [&](const std::string& one) {
     return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
@@ -199,10 +224,12 @@ std::string Section::choice(const std::string& key, const std::string& fallback,
 }
 
 std::string Section::path(const std::string& key, const std::string& fallback) {
+  note(key, "path", fallback.empty() ? "needed" : quoted_word(fallback));
   return expand(key, get(key, fallback));
 }
 
 std::optional<std::string> Section::optional_path(const std::string& key) {
+  note(key, "path", "none");
   const std::optional<std::string> path = optional<std::string>(key);
   return path ? std::optional(expand(key, *path)) : std::nullopt;
 }
@@ -217,6 +244,7 @@ std::string Section::expand(const std::string& key, const std::string& path) {
 }
 
 std::optional<double> Section::duration(const std::string& key) {
+  note(key, "seconds or H:MM:SS", "none");
   const std::optional<std::string> text = optional<std::string>(key);
   if (!text) return std::nullopt;
   const std::optional<double> seconds = parse_duration(*text);
@@ -246,11 +274,12 @@ Deck Section::resolved() const {
   return deck;
 }
 
-#define MULTICARD_SECTION_TYPE(T)                                  \
-  template T Section::get(const std::string&, T);                  \
-  template T Section::require(const std::string&);                 \
-  template std::optional<T> Section::optional(const std::string&); \
-  template std::vector<T> Section::list(const std::string&, std::vector<T>);
+#define MULTICARD_SECTION_TYPE(T)                                            \
+  template T Section::get(const std::string&, T);                            \
+  template T Section::require(const std::string&);                           \
+  template std::optional<T> Section::optional(const std::string&);           \
+  template std::vector<T> Section::list(const std::string&, std::vector<T>); \
+  template std::optional<std::vector<T>> Section::optional_list(const std::string&);
 #define MULTICARD_SECTION_NUMBER(T)                                               \
   MULTICARD_SECTION_TYPE(T)                                                       \
   template T Section::get_in_range(const std::string&, T, T, T);                  \

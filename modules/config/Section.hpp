@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "config/Deck.hpp"
+#include "config/Words.hpp"
 
 namespace multicard {
 
@@ -18,6 +20,12 @@ namespace multicard {
 inline constexpr double kAboveZero = std::numeric_limits<double>::min();
 inline constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 /// @}
+
+/// How the reader of a key reads it.
+struct KeyReading {
+  std::string type;      ///< "number, > 0", "whole, 1 to 4096", "`host` or `device`"
+  std::string fallback;  ///< the default as decks write it; "needed", or "none" where leaving the key out has a meaning
+};
 
 /// A key that no reader asked for.
 struct UnknownKeyError : UsageError {
@@ -57,9 +65,14 @@ class Section {
   /// A list; a single value counts as a list of one.
   template <class T>
   std::vector<T> list(const std::string& key, std::vector<T> fallback);
+  template <class T>
+  std::optional<std::vector<T>> optional_list(const std::string& key);
 
-  /// One of `allowed`; another word is an error that names the nearest.
-  std::string choice(const std::string& key, const std::string& fallback, const std::vector<std::string>& allowed);
+  /// One of `words`; another one is an error that names the nearest.
+  template <class E>
+  E choice(const std::string& key, E fallback, Words<E> words) {
+    return value_of(one_of(key, std::string(word_of(fallback, words)), texts_of(words)), words).value_or(fallback);
+  }
   /// A path with `~` and `${VAR}` expanded.
   std::string path(const std::string& key, const std::string& fallback);
   std::optional<std::string> optional_path(const std::string& key);
@@ -77,6 +90,9 @@ class Section {
   /// The values that reading gave, defaults included, as a deck of the same name.
   Deck resolved() const;
 
+  /// How each key was read so far, in whichever section, by path.
+  const std::map<std::string, KeyReading>& readings() const;
+
  private:
   struct Record;
   Section(std::shared_ptr<Record> record, std::string path);
@@ -91,6 +107,8 @@ class Section {
   std::optional<T> read_in_range(const std::string& key, T low, T high);
   template <class T>
   T keep(const std::string& key, T value);
+  std::string one_of(const std::string& key, const std::string& fallback, const std::vector<std::string>& allowed);
+  void note(const std::string& key, std::string type, std::string fallback);
 
   std::shared_ptr<Record> record_;
   std::string path_;

@@ -15,12 +15,6 @@
 
 namespace multicard {
 
-/// Where images are resized and normalised.
-enum class InputPipeline {
-  host,   ///< by the loader's threads
-  device  ///< on the compute device, by DevicePreprocessor: the loader hands out bytes
-};
-
 /// One rank's rows of one global batch, in host memory.
 struct ImageBatch {
   std::int64_t step = 0;

@@ -13,6 +13,12 @@ namespace multicard {
 /// The memory order of a batch of images.
 enum class ImageLayout { nhwc, nchw };
 
+/// Where images are resized and normalised.
+enum class InputPipeline {
+  host,   ///< by the loader's threads
+  device  ///< on the compute device, by DevicePreprocessor: the loader hands out bytes
+};
+
 /// What input processing does to an image of height x width x channels bytes.
 struct PreprocessOptions {
   std::int64_t height = 0, width = 0;

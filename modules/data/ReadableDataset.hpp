@@ -6,15 +6,10 @@
 #include <span>
 #include <string>
 
+#include "data/ShardReading.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
-
-/// Who takes bytes out of the files.
-enum class ReadMethod {
-  hdf5,  ///< the HDF5 library, one call of the rank at a time
-  pread  ///< plain reads at the dataset's place in the file, as many at a time as there are threads
-};
 
 /// A dataset from which consecutive rows (along its first dimension) are read. Any thread.
 class ReadableDataset {

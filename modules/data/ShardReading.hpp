@@ -1,9 +1,13 @@
 #pragma once
 /// \file How rows of shards are read and whether they are kept.
 
-#include "data/ReadableDataset.hpp"
-
 namespace multicard {
+
+/// Who takes bytes out of the files.
+enum class ReadMethod {
+  hdf5,  ///< the HDF5 library, one call of the rank at a time
+  pread  ///< plain reads at the dataset's place in the file, as many at a time as there are threads
+};
 
 /// What is done with rows that were read.
 enum class KeepRows {

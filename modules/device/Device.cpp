@@ -113,13 +113,6 @@ std::optional<int> openmp_threads() {
 
 }  // namespace
 
-DeviceRequest device_request(const std::string& word) {
-  if (word == "auto") return DeviceRequest::automatic;
-  if (word == "cpu") return DeviceRequest::cpu;
-  if (word == "cuda") return DeviceRequest::cuda;
-  throw UsageError(fmt::format("run.device is '{}'", word), "", "Use auto, cpu or cuda.");
-}
-
 std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
   const auto mine = static_cast<std::size_t>(rank);
   std::vector<int> together;

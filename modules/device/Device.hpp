@@ -8,14 +8,10 @@
 
 #include "comm/Communicator.hpp"
 #include "comm/Topology.hpp"
+#include "device/ComputeOptions.hpp"
 #include "device/Gpu.hpp"
 
 namespace multicard {
-
-/// run.device
-enum class DeviceRequest { automatic, cpu, cuda };
-/// parallel.share_gpu: whether several ranks may use one GPU
-enum class ShareGpu { no, yes };
 
 /// The device of one rank.
 struct DeviceChoice {
@@ -32,9 +28,6 @@ struct DeviceChoice {
 /// one GPU need are put into the environment: call before the first NCCL call.
 DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communicator& communicator,
                            const Topology& topology);
-
-/// The word of a deck: auto | cpu | cuda. Throws UsageError for another.
-DeviceRequest device_request(const std::string& word);
 
 /// The ranks whose GPU is that of `rank`, itself among them; see ranks_on_one_gpu().
 std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus);

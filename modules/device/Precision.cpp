@@ -51,15 +51,6 @@ void check_cpu(Precision precision) {
 
 }  // namespace
 
-Precision precision_from(const std::string& word) {
-  if (word == "fp64") return Precision::fp64;
-  if (word == "fp32") return Precision::fp32;
-  if (word == "tf32") return Precision::tf32;
-  if (word == "fp16") return Precision::fp16;
-  if (word == "bf16") return Precision::bf16;
-  throw UsageError(fmt::format("precision is '{}'", word), "", "Use fp64, fp32, tf32, fp16 or bf16.");
-}
-
 at::ScalarType master_type(Precision precision) {
   return precision == Precision::fp64 ? at::kDouble : at::kFloat;
 }

@@ -2,20 +2,14 @@
 /// \file The arithmetic of a run: types of tensors, autocast, and what a device can do.
 
 #include <optional>
-#include <string>
 
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "device/ComputeOptions.hpp"
 #include "device/Gpu.hpp"
 
 namespace multicard {
-
-/// precision of a deck
-enum class Precision { fp64, fp32, tf32, fp16, bf16 };
-
-/// The word of a deck. Throws UsageError for another.
-Precision precision_from(const std::string& word);
 
 /// The type of parameters, gradients, moments and network inputs: float64 under fp64, else float32.
 at::ScalarType master_type(Precision precision);

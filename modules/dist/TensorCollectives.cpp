@@ -32,18 +32,4 @@ std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Commu
   return std::make_unique<MpiCollectives>(communicator, communicator.split_by_node());
 }
 
-Backend backend_from(const std::string& word) {
-  if (word == "auto") return Backend::automatic;
-  if (word == "mpi") return Backend::mpi;
-  if (word == "nccl") return Backend::nccl;
-  throw UsageError(fmt::format("parallel.backend is '{}'", word), "", "Use auto, mpi or nccl.");
-}
-
-CommDtype comm_dtype_from(const std::string& word) {
-  if (word == "same") return CommDtype::same;
-  if (word == "bf16") return CommDtype::bf16;
-  if (word == "fp16") return CommDtype::fp16;
-  throw UsageError(fmt::format("parallel.gradient_dtype is '{}'", word), "", "Use same, bf16 or fp16.");
-}
-
 }  // namespace multicard

@@ -12,6 +12,7 @@
 
 #include "base/Measures.hpp"
 #include "comm/Communicator.hpp"
+#include "dist/ExchangeOptions.hpp"
 
 namespace multicard {
 
@@ -30,12 +31,6 @@ class DoneWork final : public Work {
  public:
   void wait() override {}
 };
-
-/// parallel.backend
-enum class Backend { automatic, mpi, nccl };
-
-/// parallel.gradient_dtype: the communication dtype of an all-reduce.
-enum class CommDtype { same, bf16, fp16 };
 
 struct ReduceOptions {
   CommDtype comm_dtype = CommDtype::same;
@@ -97,12 +92,6 @@ class TensorCollectives {
 /// EnvironmentError when NCCL is not compiled in (CMake option MULTICARD_CUDA).
 std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Communicator& communicator,
                                                     at::Device device);
-
-/// The word of a deck: auto | mpi | nccl. Throws UsageError for another.
-Backend backend_from(const std::string& word);
-
-/// The word of a deck: same | bf16 | fp16. Throws UsageError for another.
-CommDtype comm_dtype_from(const std::string& word);
 
 /// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
 /// the device of the collectives travel as one.

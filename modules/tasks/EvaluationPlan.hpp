@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "config/RunOptions.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/Questions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -12,7 +12,7 @@ ImageClassifier::ImageClassifier(const RunOptions& options, std::int64_t num_cla
     : options_(options),
       num_classes_(num_classes),
       device_(device),
-      precision_(precision_from(options.precision)),
+      precision_(options.precision),
       network_(make_image_network(options, num_classes, device)) {}
 
 void ImageClassifier::set_statistics_reducer(StatisticsReducer* statistics) {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "config/RunOptions.hpp"
 #include "device/AllocationTrace.hpp"
 #include "device/Precision.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "tasks/ImageEvaluation.hpp"
+#include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
 #include "train/Model.hpp"
 

@@ -57,13 +57,13 @@ void load_weights(Network& network, const RunOptions& options, std::int64_t num_
 }  // namespace
 
 at::MemoryFormat memory_format(const RunOptions& options) {
-  return options.data.layout == "nhwc" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  return options.data.layout == ImageLayout::nhwc ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
 
 std::unique_ptr<Network> make_image_network(const RunOptions& options, std::int64_t num_classes, at::Device device) {
   std::unique_ptr<Network> network = make_network(options.model.name, network_options(options, num_classes));
   if (options.model.weights) load_weights(*network, options, num_classes);
-  network->to(device, master_type(precision_from(options.precision)), memory_format(options));
+  network->to(device, master_type(options.precision), memory_format(options));
   if (!options.model.freeze.empty()) network->freeze(options.model.freeze);
   network->set_norm_statistics(options.model.freeze_batch_norm ? Statistics::frozen : Statistics::of_batch);
   return network;

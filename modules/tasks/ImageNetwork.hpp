@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "config/RunOptions.hpp"
 #include "nn/NetworkFactory.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -8,19 +8,10 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "device/Device.hpp"
-#include "tasks/DataReading.hpp"
 
 namespace multicard {
 
 namespace {
-
-AugmentOptions augmentation(const AugmentKeys& keys) {
-  AugmentOptions augment;
-  augment.horizontal_flip = keys.horizontal_flip;
-  if (keys.crop_area)
-    augment.crop = {keys.crop_area->first, keys.crop_area->second, keys.crop_ratio.first, keys.crop_ratio.second};
-  return augment;
-}
 
 /// Worker threads of one rank: the processors of its own set, shared with the ranks that have the same set, less the
 /// one that computes.
@@ -33,19 +24,19 @@ int automatic_workers(const Communicator& communicator) {
 ImageSourceOptions common_options(const RunOptions& options, int num_workers, int num_ranks, at::Device device) {
   const DataOptions& data = options.data;
   ImageSourceOptions source;
-  source.reading = shard_reading(data);
+  source.reading = data.reading;
   LoaderOptions& loader = source.loader;
   loader.preprocess.size = data.image_size;
-  loader.preprocess.layout = data.layout == "nhwc" ? ImageLayout::nhwc : ImageLayout::nchw;
+  loader.preprocess.layout = data.layout;
   if (data.normalize) {
     loader.preprocess.mean = data.normalize->mean;
     loader.preprocess.std = data.normalize->std;
   }
-  loader.dtype = master_type(precision_from(options.precision));
+  loader.dtype = master_type(options.precision);
   loader.num_workers = num_workers;
   loader.prefetch = data.prefetch;
   loader.memory = device.is_cuda() && data.pin_memory ? HostMemory::pinned : HostMemory::pageable;
-  loader.pipeline = data.pipeline == "device" ? InputPipeline::device : InputPipeline::host;
+  loader.pipeline = data.pipeline;
   source.order.global_batch = options.run.batch_over(num_ranks);
   source.order.seed = static_cast<std::uint64_t>(options.run.seed);
   return source;
@@ -54,7 +45,7 @@ ImageSourceOptions common_options(const RunOptions& options, int num_workers, in
 ImageSourceOptions training_options(const RunOptions& options, ImageSourceOptions source) {
   source.shards = options.data.train;
   source.limit = options.data.limit;
-  source.loader.augment = augmentation(options.data.augment);
+  source.loader.augment = options.data.augment;
   source.order.shuffle = options.data.shuffle;
   source.order.drop_last = options.data.drop_last;
   return source;
@@ -102,7 +93,7 @@ std::vector<std::pair<std::string, std::string>> ImageTask::description() const 
   return {
       {"model", fmt::format("{} width {}, {} M parameters, {}, {}", model.name, significant(model.width),
                             significant(static_cast<double>(model_->network().num_parameters()) / 1e6, 3),
-                            options_.precision, options_.data.layout)},
+                            word_of(options_.precision, kPrecisionWords), word_of(options_.data.layout, kLayoutWords))},
       {"data", fmt::format("{} train / {} test, {}x{}x{} -> {}x{}x3, {} shards, {}", grouped(set.num_rows),
                            test_ ? grouped(test_->shards().info().num_rows) : "no", set.height, set.width, set.channels,
                            size, size, set.num_shards, human_bytes(static_cast<double>(set.num_bytes)))}};
@@ -120,8 +111,8 @@ std::string ImageTask::describe(const Evaluation& found) const {
 
 void ImageTask::add_attributes(RunSummary& summary) const {
   summary.text["model"] = options_.model.name;
-  summary.text["layout"] = options_.data.layout;
-  summary.text["pipeline"] = options_.data.pipeline;
+  summary.text["layout"] = word_of(options_.data.layout, kLayoutWords);
+  summary.text["pipeline"] = word_of(options_.data.pipeline, kPipelineWords);
   summary.integers["image_size"] = options_.data.image_size;
   summary.reals["width"] = options_.model.width;
 }

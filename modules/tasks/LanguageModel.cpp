@@ -24,7 +24,7 @@ at::ScalarType compute_type(Precision precision) {
 
 /// Of what is trained, its gradients and its moments.
 at::ScalarType trained_type(const RunOptions& options) {
-  return options.model.trainable_dtype == "bf16" ? at::kBFloat16 : master_type(precision_from(options.precision));
+  return options.model.trainable_dtype == WeightDtype::bf16 ? at::kBFloat16 : master_type(options.precision);
 }
 
 /// The deck's word for a setting must be the adapter's, when there is one.
@@ -70,11 +70,22 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
 
 }  // namespace
 
+at::ScalarType weights_type(WeightDtype dtype) {
+  switch (dtype) {
+    case WeightDtype::fp64:
+      return at::kDouble;
+    case WeightDtype::fp32:
+      return at::kFloat;
+    case WeightDtype::fp16:
+      return at::kHalf;
+    case WeightDtype::bf16:
+      break;
+  }
+  return at::kBFloat16;
+}
+
 at::ScalarType weights_type(const std::string& word) {
-  if (word == "fp64") return at::kDouble;
-  if (word == "fp32") return at::kFloat;
-  if (word == "fp16") return at::kHalf;
-  if (word == "bf16") return at::kBFloat16;
+  if (const auto dtype = value_of<WeightDtype>(word, kWeightDtypeWords)) return weights_type(*dtype);
   throw UsageError(fmt::format("{} is not a type of weights", word), "the types are fp64, fp32, fp16 and bf16");
 }
 
@@ -130,8 +141,8 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
       micro_batch_(options.run.micro_batch),
       device_(device),
       random_seed_(random_weights_seed(options)) {
-  const Precision precision = precision_from(options.precision);
-  const bool trains_weights = options.method.name == "full";
+  const Precision precision = options.precision;
+  const bool trains_weights = options.method.name == TuningMethod::full;
   base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
   network_ = load_network(folder_, base_type_, device, random_seed_);
   if (!trains_weights) add_adapters(options);

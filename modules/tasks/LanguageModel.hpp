@@ -8,10 +8,10 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
-#include "config/RunOptions.hpp"
 #include "nn/Llama.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
+#include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
 #include "train/Model.hpp"
 
@@ -45,6 +45,7 @@ void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType 
 
 /// A deck's word for a type of weights: fp64 | fp32 | fp16 | bf16. UsageError for another.
 at::ScalarType weights_type(const std::string& word);
+at::ScalarType weights_type(WeightDtype dtype);
 
 /// Loss over a set of sequences, equal on all ranks.
 struct TextTotals {

@@ -31,12 +31,13 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
     trained += entry.tensor.numel();
   const auto millions = [](std::int64_t count) { return significant(static_cast<double>(count) / 1e6, 3); };
   const MethodOptions& method = options_.method;
-  std::string how = method.name;
+  std::string how(word_of(method.name, kMethodWords));
   if (model_->has_adapters())
     how += fmt::format(" rank {}, alpha {}", model_->adapter().rank, significant(model_->adapter().alpha));
   std::vector<std::pair<std::string, std::string>> lines{
-      {"model", fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path,
-                            millions(config.num_parameters()), config.num_layers, options_.precision)},
+      {"model",
+       fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path, millions(config.num_parameters()),
+                   config.num_layers, word_of(options_.precision, kPrecisionWords))},
       {"method",
        fmt::format("{}, {} M trained ({} %){}", how, millions(trained),
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
@@ -85,10 +86,10 @@ void LanguageTask::add_attributes(RunSummary& summary) const {
   const TokenSetInfo& set = train_->shards().info();
   summary.text["model"] = options_.model.path;
   summary.text["architecture"] = model_->network().config().architecture;
-  summary.text["method"] = options_.method.name;
+  summary.text["method"] = word_of(options_.method.name, kMethodWords);
   summary.text["dataset"] = set.dataset_type;
   summary.text["template"] = set.template_name;
-  summary.text["model_dtype"] = options_.model.dtype;
+  summary.text["model_dtype"] = word_of(options_.model.dtype, kWeightDtypeWords);
   summary.integers["packing"] = options_.data.packing ? 1 : 0;
   summary.integers["max_length"] = train_->rows().longest_row();
   summary.integers["num_parameters"] = model_->network().config().num_parameters();

@@ -6,7 +6,6 @@
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
-#include "tasks/DataReading.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
@@ -17,7 +16,7 @@ RowOptions row_options(const DataOptions& data, std::optional<std::int64_t> limi
   RowOptions rows;
   rows.packing = data.packing;
   rows.max_length = data.max_length;
-  rows.overlong = data.overlong == "drop" ? Overlong::drop : data.overlong == "error" ? Overlong::error : Overlong::cut;
+  rows.overlong = data.overlong;
   rows.limit = limit;
   return rows;
 }
@@ -27,7 +26,7 @@ TextSourceOptions training_options(const RunOptions& options, int num_ranks, at:
   const bool is_pinned = device.is_cuda() && data.pin_memory;
   TextSourceOptions source;
   source.shards = data.train;
-  source.reading = shard_reading(data);
+  source.reading = data.reading;
   source.rows = row_options(data, data.limit);
   source.loader = {data.prefetch, is_pinned ? HostMemory::pinned : HostMemory::pageable};
   source.order.global_batch = options.run.batch_over(num_ranks);

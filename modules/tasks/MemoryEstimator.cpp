@@ -85,7 +85,7 @@ MemoryEstimate MemoryEstimator::lasting_estimate(std::int64_t rows) const {
       estimate.copies += bytes_of(tensors_of(part.tensors));
   const std::int64_t known = estimate.parameters + estimate.frozen + estimate.gradients + estimate.optimizer + averaged;
   estimate.other = std::max<std::int64_t>(0, device_memory(setup_.device.device).allocated - known);
-  if (setup_.device.gpu && setup_.options.parallel.gradient_dtype != "same")
+  if (setup_.device.gpu && setup_.options.parallel.gradient_dtype != CommDtype::same)
     estimate.other += rounded_sum_bytes(setup_.communicator.size());
   return estimate;
 }

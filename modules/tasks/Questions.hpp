@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "config/RunOptions.hpp"
 #include "tasks/Answers.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -8,7 +8,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "config/Deck.hpp"
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

@@ -11,9 +11,8 @@ namespace multicard {
 
 DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communicator, const Topology& topology) {
   if (Watchdog* watchdog = communicator.watchdog()) watchdog->set_limit(options.run.timeout_s);
-  const ShareGpu share = options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no;
-  const DeviceChoice choice = choose_device(device_request(options.run.device), share, communicator, topology);
-  agreed(communicator, [&] { check_precision(precision_from(options.precision), choice.device, choice.gpu); });
+  const DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology);
+  agreed(communicator, [&] { check_precision(options.precision, choice.device, choice.gpu); });
   return choice;
 }
 
@@ -22,7 +21,7 @@ ComputeSettings::ComputeSettings(const RunOptions& options, const Topology& topo
       tf32_before_(tf32()),
       was_deterministic_(is_deterministic()),
       num_threads_(set_compute_threads(std::nullopt, topology)) {
-  set_tf32(precision_from(options.precision) == Precision::tf32 ? Tf32::on : Tf32::off);
+  set_tf32(options.precision == Precision::tf32 ? Tf32::on : Tf32::off);
   set_deterministic(options.run.deterministic);
 }
 

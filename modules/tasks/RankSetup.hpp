@@ -3,8 +3,8 @@
 
 #include "comm/Communicator.hpp"
 #include "comm/Topology.hpp"
-#include "config/RunOptions.hpp"
 #include "device/Device.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

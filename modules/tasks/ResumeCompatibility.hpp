@@ -5,8 +5,8 @@
 
 namespace multicard {
 
-/// Checks that `now` may resume a run that began with `before` (both with defaults written out): ranks, strategy,
-/// loader options, steps and epochs may differ; model, precision, optimizer, schedule, seed, batch and data may not.
+/// Checks that `now` may resume a run that began with `before` (both with defaults written out): the keys that
+/// DeckKey::is_fixed() names are the same. Ranks, strategy, loader options, steps and epochs may differ.
 /// \throws UsageError naming the first key that differs and both values.
 void check_resume_compatibility(const Deck& before, const Deck& now);
 

@@ -89,10 +89,10 @@ RunSummary RunRecorder::summary(RunStatus status) const {
   summary.name = "main";
   summary.status = word_for(status);
   summary.skip_steps = options.skip_steps;
-  summary.text = {{"task", options.task},
-                  {"strategy", options.parallel.strategy},
+  summary.text = {{"task", std::string(word_of(options.task, kTaskWords))},
+                  {"strategy", std::string(word_of(options.parallel.strategy, kStrategyWords))},
                   {"backend", setup_.backend_name()},
-                  {"precision", options.precision},
+                  {"precision", std::string(word_of(options.precision, kPrecisionWords))},
                   {"scaling", options.run.batch_per_rank ? "weak" : "strong"},
                   {"device", setup_.device.description},
                   {"deck", deck_}};
@@ -101,7 +101,7 @@ RunSummary RunRecorder::summary(RunStatus status) const {
                       {"global_batch", setup_.global_batch},
                       {"pin_memory", options.data.pin_memory ? 1 : 0},
                       {"repeat", 0}};
-  if (const auto peak = peak_flops_per_s(setup_.device.description, precision_from(options.precision)))
+  if (const auto peak = peak_flops_per_s(setup_.device.description, options.precision))
     summary.reals["peak_flops_per_s"] = *peak;
   setup_.task->add_attributes(summary);
   summary.segments = history_.segments;

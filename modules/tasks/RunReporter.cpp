@@ -24,9 +24,10 @@ std::string bucket_size(const RunOptions& options, const TensorCollectives& coll
 std::string strategy_text(const TrainingSetup& setup) {
   const ParallelOptions& parallel = setup.options.parallel;
   const std::size_t num_buckets = setup.strategy->num_buckets();
-  return fmt::format("{}, {} backend, {} bucket{} of up to {}{}{}", parallel.strategy, setup.collectives->name(),
-                     num_buckets, num_buckets == 1 ? "" : "s", bucket_size(setup.options, *setup.collectives),
-                     parallel.overlap ? ", overlap" : "", parallel.sync_batch_norm ? ", synchronised batch norm" : "");
+  return fmt::format("{}, {} backend, {} bucket{} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
+                     setup.collectives->name(), num_buckets, num_buckets == 1 ? "" : "s",
+                     bucket_size(setup.options, *setup.collectives), parallel.overlap ? ", overlap" : "",
+                     parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
 
 /// Collective over the node.
@@ -76,7 +77,7 @@ void RunReporter::describe(const MemoryEstimate& estimate) const {
   const std::string hosts = fmt::format("{} on {}", num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", num_ranks),
                                         num_nodes == 1 ? "1 host" : fmt::format("{} hosts", num_nodes));
   line("ranks", fmt::format("{}, {}, {}", hosts, setup_.device.description, mpi_version()));
-  if (!setup_.device.gpu && setup_.options.run.device == "auto" && !gpu_problem())
+  if (!setup_.device.gpu && setup_.options.run.device == DeviceRequest::automatic && !gpu_problem())
     line("device", "no GPU found: everything is computed on the CPU (run.device is auto)");
   for (const auto& [label, text] : setup_.task->description())
     line(label, text);

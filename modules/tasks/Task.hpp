@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "config/RunOptions.hpp"
 #include "data/DataSource.hpp"
 #include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
+#include "tasks/RunOptions.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {

@@ -53,7 +53,7 @@ void reset_peaks(at::Device device) {
 
 std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, const Communicator& communicator,
                                                     at::Device device) {
-  return make_collectives(backend_from(options.parallel.backend), communicator, device);
+  return make_collectives(options.parallel.backend, communicator, device);
 }
 
 /// \throws DataError when the state has a scale that no run comes to, or half of it
@@ -89,7 +89,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
-  if (precision_from(options.precision) == Precision::fp16) scaler.emplace(device.device);
+  if (options.precision == Precision::fp16) scaler.emplace(device.device);
   if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
 }
 

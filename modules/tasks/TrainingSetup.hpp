@@ -8,10 +8,10 @@
 
 #include "comm/Communicator.hpp"
 #include "comm/Topology.hpp"
-#include "config/RunOptions.hpp"
 #include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "tasks/RankSetup.hpp"
+#include "tasks/RunOptions.hpp"
 #include "tasks/Task.hpp"
 #include "train/ExponentialMovingAverage.hpp"
 #include "train/LossScaler.hpp"

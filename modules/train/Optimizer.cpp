@@ -84,7 +84,8 @@ at::Tensor Optimizer::clip_tensor(double max_norm) {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                           std::vector<at::Tensor> gradients) {
-  if (options.name == "adamw") return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
+  if (options.name == OptimizerName::adamw)
+    return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
   return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
 }
 

@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "config/RunOptions.hpp"
 #include "state/NamedTensor.hpp"
+#include "train/OptimizerOptions.hpp"
 
 namespace multicard {
 

@@ -16,14 +16,15 @@ double Schedule::learning_rate(std::int64_t step) const {
 double Schedule::factor(std::int64_t step) const {
   const std::int64_t warmup = options_.warmup_steps;
   if (step < warmup) return static_cast<double>(step) / static_cast<double>(warmup);
-  if (options_.name == "constant") return 1;
-  if (options_.name == "step") {
+  if (options_.name == ScheduleName::constant) return 1;
+  if (options_.name == ScheduleName::step) {
     const auto decays = static_cast<double>((step - warmup) / options_.step_size);
     return std::max(std::pow(options_.gamma, decays), options_.min_factor);
   }
   if (step >= total_steps_) return options_.min_factor;
   const double progress = static_cast<double>(step - warmup) / static_cast<double>(total_steps_ - warmup);
-  const double down = options_.name == "linear" ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+  const double down =
+      options_.name == ScheduleName::linear ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
   return options_.min_factor + (1 - options_.min_factor) * down;
 }
 

@@ -13,7 +13,7 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
   GradientReducer::Options options;
   options.bucket_mb = parallel.bucket_mb;
   options.overlap = parallel.overlap ? Overlap::yes : Overlap::no;
-  options.comm_dtype = comm_dtype_from(parallel.gradient_dtype);
+  options.comm_dtype = parallel.gradient_dtype;
   return options;
 }
 
@@ -78,8 +78,8 @@ void Strategy::share_buffers() {
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts) {
   const GradientReducer::Options reduction = reduction_options(options);
-  if (options.strategy == "dp") return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);
-  const Reading reading = options.strategy == "ddp" ? Reading::replicated : Reading::sharded;
+  if (options.strategy == StrategyName::dp) return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);
+  const Reading reading = options.strategy == StrategyName::ddp ? Reading::replicated : Reading::sharded;
   return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, reading);
 }
 

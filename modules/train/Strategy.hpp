@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "config/RunOptions.hpp"
 #include "data/DataSource.hpp"
 #include "device/StepClock.hpp"
 #include "dist/GradientReducer.hpp"
@@ -13,6 +12,7 @@
 #include "train/LossScaler.hpp"
 #include "train/Model.hpp"
 #include "train/Optimizer.hpp"
+#include "train/ParallelOptions.hpp"
 #include "train/StepStatus.hpp"
 
 namespace multicard {

@@ -169,6 +169,14 @@ class Words(CommandTest):
             self.assertRegex(self.expect(0, run(1, word))[1], r"^multicard \d+\.\d+\.\d+")
         self.assertIn("text by loss and perplexity", " ".join(self.expect(0, run(1, "help", "eval"))[1].split()))
 
+    def test_help_on_keys_of_decks(self):
+        _, out, _ = self.expect(0, run(2, "help", "keys"))
+        self.assertEqual(out.count("run.global_batch (work)\n    whole, ≥ 1; default 64\n"), 1)
+        self.assertLessEqual(max(map(len, out.splitlines())), 80)
+        self.assertNotIn("optimizer.eps", self.expect(0, run(1, "help", "keys", "batch"))[1])
+        self.expect(2, run(1, "help", "keys", "zzz"), "no key of decks is about 'zzz'")
+        self.expect(2, run(1, "help", "keys", "--mark"), "takes one word, or --markdown")
+
     def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
         for words, texts in (
                 (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),

@@ -1,10 +1,10 @@
 // Decks: YAML to typed options, as a run or a sweep reads them.
 #include "config/Deck.hpp"
 
-#include "config/RunOptions.hpp"
 #include "config/SweepOptions.hpp"
-#include "config/Variant.hpp"
 #include "fuzz/Target.hpp"
+#include "tasks/RunOptions.hpp"
+#include "tasks/Variant.hpp"
 
 namespace multicard::fuzz {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "config/Deck.hpp"
-#include "config/RunOptions.hpp"
 #include "fuzz/Target.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard::fuzz {
 

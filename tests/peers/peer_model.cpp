@@ -21,16 +21,16 @@
 namespace {
 
 using namespace multicard;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-void write_logits(const Words& words) {
+void write_logits(const Arguments& words) {
   const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
   if (words.at(1) != "-") attach_adapters(*network, PeftAdapter::open(words[1]), at::kFloat);
   network->set_training(Mode::evaluate);
   save_tensors(words.at(3), {{"logits", network->logits(TensorFile(words.at(2)).load("tokens"))}});
 }
 
-void write_random_adapter(const Words& words) {
+void write_random_adapter(const Arguments& words) {
   const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
   AdapterConfig config;
   config.rank = std::stoi(words.at(2));
@@ -46,7 +46,7 @@ void write_random_adapter(const Words& words) {
   write_adapter(words[1], config, network->adapters());
 }
 
-void write_shards(const Words& words) {
+void write_shards(const Arguments& words) {
   const ModelFolder model = ModelFolder::open(words.at(0));
   std::filesystem::create_directories(words.at(1));
   write_weights(
@@ -58,7 +58,7 @@ void write_shards(const Words& words) {
 
 int main(int argc, char** argv) {
   try {
-    const Words words(argv + std::min(argc, 2), argv + argc);
+    const Arguments words(argv + std::min(argc, 2), argv + argc);
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "logits") return write_logits(words), 0;
     if (mode == "adapter") return write_random_adapter(words), 0;

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "expect_error.hpp"
+#include "support/expect_error.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

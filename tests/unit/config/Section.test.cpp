@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "expect_error.hpp"
+#include "support/expect_error.hpp"
 
 namespace multicard {
 namespace {
 
 using test::message_of;
+
+enum class Layout { nhwc, nchw };
+constexpr Word<Layout> kLayoutWords[] = {{"nhwc", Layout::nhwc}, {"nchw", Layout::nchw}};
 
 Deck deck_of(const std::string& text) {
   return Deck::parse(text, "x.yaml");
@@ -126,11 +129,53 @@ TEST(Section, MissesRequiredKeys) {
 }
 
 TEST(Section, NamesTheNearestChoice) {
-  EXPECT_EQ(complaint("layout: nhcw",
-                      [](Section& root) {
-                        root.choice("layout", "nhwc", {"nhwc", "nchw"});
-                      }),
+  EXPECT_EQ(complaint("layout: nhcw", [](Section& root) { root.choice("layout", Layout::nhwc, kLayoutWords); }),
             "deck x.yaml, layout: expected one of nhwc | nchw, got 'nhcw'. Did you mean nhwc?");
+}
+
+TEST(Section, ReadsWordsAsTheirValues) {
+  const Deck deck = deck_of("layout: nchw");
+  Section root(deck);
+
+  EXPECT_EQ(root.choice("layout", Layout::nhwc, kLayoutWords), Layout::nchw);
+  EXPECT_EQ(root.choice("absent", Layout::nhwc, kLayoutWords), Layout::nhwc);
+  EXPECT_EQ(root.resolved().get_text("absent"), "nhwc");
+  EXPECT_EQ(word_of(Layout::nchw, kLayoutWords), "nchw");
+  EXPECT_EQ(value_of<Layout>("other", kLayoutWords), std::nullopt);
+}
+
+TEST(Section, NotesHowKeysAreRead) {
+  const Deck deck = deck_of("{a: 3, one: {b: true}}");
+  Section root(deck);
+  Section one = root.section("one");
+  const auto reading_of = [&](const std::string& key) {
+    const KeyReading& reading = root.readings().at(key);
+    return reading.type + " = " + reading.fallback;
+  };
+
+  root.get_in_range("a", 5, 1, 4096);
+  root.get_in_range("rate", 0.5, kAboveZero, std::numeric_limits<double>::max());
+  root.get_in_range("share", 0.0, 0.0, kBelowOne);
+  root.optional_in_range("limit", 1, std::numeric_limits<int>::max());
+  root.automatic("threads", 0, 8);
+  root.list<double>("mean", {0.5, 1});
+  root.optional_list<std::string>("names");
+  root.choice("layout", Layout::nhwc, kLayoutWords);
+  root.path("place", "here");
+  root.require<std::string>("name");
+  one.get("b", false);
+
+  EXPECT_EQ(reading_of("a"), "whole, 1 ≤ x ≤ 4096 = `5`");
+  EXPECT_EQ(reading_of("rate"), "number, > 0 = `0.5`");
+  EXPECT_EQ(reading_of("share"), "number, 0 ≤ x < 1 = `0`");
+  EXPECT_EQ(reading_of("limit"), "whole, ≥ 1 = none");
+  EXPECT_EQ(reading_of("threads"), "whole, 0 ≤ x ≤ 8, or `auto` = `auto`");
+  EXPECT_EQ(reading_of("mean"), "list of numbers = `[0.5, 1]`");
+  EXPECT_EQ(reading_of("names"), "list of texts = none");
+  EXPECT_EQ(reading_of("layout"), "`nhwc`, `nchw` = `nhwc`");
+  EXPECT_EQ(reading_of("place"), "path = `here`");
+  EXPECT_EQ(reading_of("name"), "text = needed");
+  EXPECT_EQ(reading_of("one.b"), "flag = `false`");
 }
 
 TEST(Section, ReadsListsAndSingleValuesAlike) {

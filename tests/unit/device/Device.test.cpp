@@ -56,11 +56,6 @@ TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneNodeOnly) {
             (std::vector<int>{0, 1}));
 }
 
-TEST(DeviceRequest, NamesTheWordItDoesNotKnow) {
-  EXPECT_EQ(device_request("cuda"), DeviceRequest::cuda);
-  EXPECT_THROW(device_request("gpu"), UsageError);
-}
-
 TEST(ComputeThreads, AreTheRequestElseOpenMpElseAFairShare) {
   const Topology topology = find_topology(world());
   EXPECT_EQ(set_compute_threads(3, topology), 3);

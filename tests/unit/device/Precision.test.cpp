@@ -13,10 +13,7 @@ at::ScalarType type_of_a_product() {
   return at::matmul(at::ones({4, 4}), at::ones({4, 4})).scalar_type();
 }
 
-TEST(Precision, KnowsTheWordsOfDecks) {
-  EXPECT_EQ(precision_from("fp64"), Precision::fp64);
-  EXPECT_EQ(precision_from("bf16"), Precision::bf16);
-  EXPECT_THROW(precision_from("fp8"), UsageError);
+TEST(Precision, HasMastersOfAtLeastFloat32) {
   EXPECT_EQ(master_type(Precision::fp64), at::kDouble);
   EXPECT_EQ(master_type(Precision::fp16), at::kFloat);
 }

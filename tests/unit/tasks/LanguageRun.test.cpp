@@ -84,7 +84,7 @@ TEST_F(LanguageRun, AllStrategiesTrainTheSame) {
   RunOptions options = oracle_recipe(scratch_, "fp64");
   const Trained alone = train(options, Communicator::null());
   for (const char* strategy : {"dp", "ddp", "ddp-ds"}) {
-    options.parallel.strategy = strategy;
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
     const Trained together = train(options, world());
     for (const char* metric : {"train_loss", "grad_norm"})
       for (std::size_t i = 0; i < 20; ++i) {
@@ -99,7 +99,7 @@ TEST_F(LanguageRun, AllStrategiesTrainTheSame) {
 
 TEST_F(LanguageRun, FollowsPeftWithAdaptersInBfloat16) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
-  options.model.trainable_dtype = "bf16";
+  options.model.trainable_dtype = WeightDtype::bf16;
 
   const Trained trained = train(options, world());
 
@@ -121,8 +121,8 @@ TEST_F(LanguageRun, FollowsPeftWithAdaptersInBfloat16) {
 TEST_F(LanguageRun, FollowsTransformersWithAllWeightsInBfloat16) {
   RunOptions options = oracle_recipe(scratch_, "bf16");
   options.model.adapter.reset();
-  options.model.trainable_dtype = "bf16";
-  options.method.name = "full";
+  options.model.trainable_dtype = WeightDtype::bf16;
+  options.method.name = TuningMethod::full;
   options.optimizer.learning_rate = 1e-4;
 
   const Trained trained = train(options, world());
@@ -133,7 +133,7 @@ TEST_F(LanguageRun, FollowsTransformersWithAllWeightsInBfloat16) {
 TEST_F(LanguageRun, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   const Trained wide = train(options, world());
-  options.model.trainable_dtype = "bf16";
+  options.model.trainable_dtype = WeightDtype::bf16;
 
   const Trained narrow = train(options, world());
 
@@ -153,11 +153,11 @@ TEST_F(LanguageRun, TrainsAdaptersInBfloat16AsInFloat32InHalfTheMemory) {
 
 TEST_F(LanguageRun, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
-  options.model.trainable_dtype = "bf16";
+  options.model.trainable_dtype = WeightDtype::bf16;
   const Trained alone = train(options, Communicator::null());
   const auto& expected = alone.result.summary.metrics.at("train_loss").values;
   for (const char* strategy : {"dp", "ddp-ds"}) {
-    options.parallel.strategy = strategy;
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
     const Trained together = train(options, world());
     for (std::size_t i = 0; i < 20; ++i)
       EXPECT_NEAR(together.result.summary.metrics.at("train_loss").values[i], expected[i], 1e-2) << strategy << i;
@@ -171,9 +171,9 @@ TEST_F(LanguageRun, TrainsInBfloat16TheSameOnAllRanksAndStrategies) {
 TEST_F(LanguageRun, ContinuesInBfloat16BitForBit) {
   for (const char* method : {"lora", "full"}) {
     RunOptions options = oracle_recipe(scratch_, "bf16");
-    options.model.trainable_dtype = "bf16";
-    options.method.name = method;
-    if (options.method.name == "full") options.model.adapter.reset();
+    options.model.trainable_dtype = WeightDtype::bf16;
+    options.method.name = value_of<TuningMethod>(method, kMethodWords).value();
+    if (options.method.name == TuningMethod::full) options.model.adapter.reset();
     options.run.keep_checkpoints = 2;
     options.run.checkpoint_every = 7;
     options.run.output = scratch_ / (std::string("whole-") + method);
@@ -188,7 +188,7 @@ TEST_F(LanguageRun, ContinuesInBfloat16BitForBit) {
     ASSERT_EQ(state.size(), whole.state.size());
     for (std::size_t i = 0; i < state.size(); ++i)
       EXPECT_TRUE(state[i].tensor.equal(whole.state[i].tensor)) << method << " " << state[i].name;
-    const TensorFile file(checkpoint + "/" + (options.method.name == "full" ? "model" : "adapter_model") +
+    const TensorFile file(checkpoint + "/" + (options.method.name == TuningMethod::full ? "model" : "adapter_model") +
                           ".safetensors");
     for (const NamedTensor& entry : state)
       EXPECT_EQ(file.view(entry.name).scalar_type(), at::kBFloat16) << entry.name;
@@ -199,7 +199,7 @@ TEST_F(LanguageRun, KeepsTextsInMemoryWithoutChangingTheTraining) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.run.steps = 40;  // two epochs
   const Trained read = train(options, world());
-  options.data.cache = "ram";
+  options.data.reading.keep = KeepRows::in_memory;
 
   const Trained kept = train(options, world());
 
@@ -248,7 +248,7 @@ TEST_F(LanguageRun, CountsTokens) {
 TEST_F(LanguageRun, TunesAllWeights) {
   RunOptions options = oracle_recipe(scratch_, "fp64");
   options.model.adapter.reset();
-  options.method.name = "full";
+  options.method.name = TuningMethod::full;
   options.optimizer.learning_rate = 1e-4;
 
   const Trained alone = train(options, Communicator::null()), together = train(options, world());

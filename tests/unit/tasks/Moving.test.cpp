@@ -133,7 +133,7 @@ TEST(Moving, ImagesAreTrainedAsFromFilesBitForBitAndAsByARunThatStays) {
   for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
     SCOPED_TRACE(strategy);
     RunOptions options = image_options(scratch);
-    options.parallel.strategy = strategy;
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
     const Outcome moved = move_through(options, kStages), stayed = move_through(options, {{1, 20}});
     options.run.output = scratch / strategy;
     const Outcome resumed = resume_through(options, kStages);
@@ -240,7 +240,7 @@ TEST(Moving, TakesTheMovingAverageAndTheLossScaleAlong) {
   const ScratchFolder scratch;
   test::write_shards(scratch);
   RunOptions options = image_options(scratch);
-  options.precision = "fp16";
+  options.precision = Precision::fp16;
   options.run.ema_decay = 0.9;
   options.data.test = scratch / "test*.h5";
   options.evaluate.every_epochs = 2;
@@ -260,7 +260,7 @@ TEST(Moving, AdaptersAreTrainedAsFromFilesBitForBitAndAsByARunThatStays) {
   for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
     SCOPED_TRACE(strategy);
     RunOptions options = test::oracle_recipe(scratch, "fp64");
-    options.parallel.strategy = strategy;
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
     options.data.limit = 24;  // epochs of 6 steps
     options.run.steps = 20;
     const Outcome moved = move_through(options, kStages), stayed = move_through(options, {{1, 20}});

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 namespace {

@@ -68,7 +68,7 @@ TEST(TaskRun, EverySampleCountsOnceAnEpoch) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
-  options.precision = "fp32";
+  options.precision = Precision::fp32;
 
   const Trained trained = train(options, world());
 
@@ -86,7 +86,7 @@ TEST(TaskRun, ADivergedLossIsAFailureOfAllRanks) {
   const ScratchFolder scratch;
   write_shards(scratch);
   RunOptions options = trained_start(scratch);
-  options.precision = "fp32";
+  options.precision = Precision::fp32;
   options.optimizer.learning_rate = 1e30;
 
   const Trained trained = train(options, world());

@@ -21,7 +21,7 @@ class TaskRunOptionsTest : public testing::Test {
     options_ = trained_start(scratch_);
     options_.model.freeze_batch_norm = true;
     options_.data.augment.horizontal_flip = 0.5;
-    options_.data.augment.crop_area = {0.3, 1.0};
+    options_.data.augment.crop = {.scale_min = 0.3, .scale_max = 1};
     options_.run.epochs = 1;
   }
 
@@ -32,21 +32,21 @@ class TaskRunOptionsTest : public testing::Test {
 TEST_F(TaskRunOptionsTest, NoWayOfReadingOrSharingChangesWhatIsComputed) {
   const Trained plain = train(options_, world());
   const std::pair<const char*, std::function<void(RunOptions&)>> changes[] = {
-      {"dp", [](RunOptions& options) { options.parallel.strategy = "dp"; }},
-      {"ddp", [](RunOptions& options) { options.parallel.strategy = "ddp"; }},
-      {"device", [](RunOptions& options) { options.data.pipeline = "device"; }},
+      {"dp", [](RunOptions& options) { options.parallel.strategy = StrategyName::dp; }},
+      {"ddp", [](RunOptions& options) { options.parallel.strategy = StrategyName::ddp; }},
+      {"device", [](RunOptions& options) { options.data.pipeline = InputPipeline::device; }},
       {"ddp device",
        [](RunOptions& options) {
-         options.parallel.strategy = "ddp";
-         options.data.pipeline = "device";
+         options.parallel.strategy = StrategyName::ddp;
+         options.data.pipeline = InputPipeline::device;
        }},
       {"dp device",
        [](RunOptions& options) {
-         options.parallel.strategy = "dp";
-         options.data.pipeline = "device";
+         options.parallel.strategy = StrategyName::dp;
+         options.data.pipeline = InputPipeline::device;
        }},
-      {"pread", [](RunOptions& options) { options.data.read = "pread"; }},
-      {"ram", [](RunOptions& options) { options.data.cache = "ram"; }},
+      {"pread", [](RunOptions& options) { options.data.reading.method = ReadMethod::pread; }},
+      {"ram", [](RunOptions& options) { options.data.reading.keep = KeepRows::in_memory; }},
       {"no workers", [](RunOptions& options) { options.data.workers = 0; }},
   };
   for (const auto& [name, change] : changes) {
@@ -67,10 +67,10 @@ TEST_F(TaskRunOptionsTest, ADifferentSeedAugmentsDifferently) {
 }
 
 TEST_F(TaskRunOptionsTest, LowerPrecisionsComputeNearlyTheSame) {
-  options_.precision = "fp32";
+  options_.precision = Precision::fp32;
   const std::vector<double> exact = train(options_, world()).result.summary.metrics.at("train_loss").values;
-  for (const char* precision : {"bf16", "fp16"}) {
-    SCOPED_TRACE(precision);
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    SCOPED_TRACE(word_of(precision, kPrecisionWords));
     options_.precision = precision;
     const Trained trained = train(options_, world());
 
@@ -84,7 +84,7 @@ TEST_F(TaskRunOptionsTest, LowerPrecisionsComputeNearlyTheSame) {
 }
 
 TEST_F(TaskRunOptionsTest, Float16RecordsItsScale) {
-  options_.precision = "fp16";
+  options_.precision = Precision::fp16;
   const auto metrics = train(options_, world()).result.summary.metrics;
 
   ASSERT_EQ(metrics.at("loss_scale").values.size(), metrics.at("train_loss").values.size());
@@ -128,7 +128,7 @@ TEST_F(TaskRunOptionsTest, WeightsForOtherClassesLeaveTheClassifierNew) {
 }
 
 TEST_F(TaskRunOptionsTest, RefusesWhatACpuCannotDo) {
-  options_.precision = "tf32";
+  options_.precision = Precision::tf32;
   EXPECT_THROW(train(options_, world()), Error);
 }
 

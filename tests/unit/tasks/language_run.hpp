@@ -46,19 +46,19 @@ inline void write_oracle_shards(const ScratchFolder& scratch) {
 /// The oracle's recipe, in `precision`.
 inline RunOptions oracle_recipe(const ScratchFolder& scratch, const std::string& precision) {
   RunOptions options;
-  options.task = "llm";
+  options.task = TaskName::llm;
   options.model.path = kModelFolder;
   options.model.name = "llama";
-  options.model.dtype = precision;
+  options.model.dtype = value_of<WeightDtype>(precision, kWeightDtypeWords).value();
   options.model.adapter = lora_oracle("adapter_init");
-  options.precision = precision;
+  options.precision = value_of<Precision>(precision, kPrecisionWords).value();
   options.data.train = scratch / "oracle-*.h5";
   options.data.shuffle = false;
-  options.optimizer.name = "adamw";
+  options.optimizer.name = OptimizerName::adamw;
   options.optimizer.learning_rate = 1e-3;
   options.optimizer.weight_decay = 0.01;
   options.optimizer.clip_norm = 1.0;
-  options.schedule.name = "cosine";
+  options.schedule.name = ScheduleName::cosine;
   options.schedule.warmup_steps = 5;
   options.run.output = scratch / "out";
   options.run.global_batch = 4;

@@ -36,7 +36,7 @@ inline RunOptions trained_start(const ScratchFolder& scratch) {
   options.data.image_size = 64;
   options.optimizer.learning_rate = 0.01;
   options.optimizer.momentum = 0.9;
-  options.precision = "fp64";
+  options.precision = Precision::fp64;
   options.run.output = scratch / "out";
   options.run.epochs = 2;
   options.run.global_batch = 8;

@@ -86,7 +86,7 @@ TEST_F(OnGpu, CopiesOfACheckpointPrecedeWhatChangesTheTensors) {
 TEST_F(OnGpu, NeverWaitsForTheDeviceInAStep) {
   arithmetic_.dtype = at::kFloat;
   ParallelOptions parallel;
-  for (const char* strategy : {"ddp-ds", "ddp", "dp"}) {
+  for (const StrategyName strategy : {StrategyName::ddp_ds, StrategyName::ddp, StrategyName::dp}) {
     parallel.strategy = strategy;
     LossScaler scaler(arithmetic_.device);
     OracleExtras extras{.clip_norm = 1, .ema_decay = 0.99};
@@ -95,7 +95,7 @@ TEST_F(OnGpu, NeverWaitsForTheDeviceInAStep) {
         trainer.step();  // memory and workspaces are made, kernels loaded
       const test::NoWaiting no_waiting;
       for (int i = 0; i < 4; ++i)
-        EXPECT_NO_THROW(trainer.step()) << strategy;
+        EXPECT_NO_THROW(trainer.step()) << word_of(strategy, kStrategyWords);
     };
     OracleTraining(world(), arithmetic_, NormMode::synchronised, parallel, 2, 10, &scaler, 1, extras);
   }

@@ -51,7 +51,7 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 OptimizerOptions options_of(const json& one) {
   const json& settings = one["settings"];
   OptimizerOptions options;
-  options.name = one["class"] == "SGD" ? "sgd" : "adamw";
+  options.name = one["class"] == "SGD" ? OptimizerName::sgd : OptimizerName::adamw;
   options.momentum = settings.value("momentum", 0.0);
   options.nesterov = settings.value("nesterov", false);
   options.weight_decay = settings.value("weight_decay", 0.0);
@@ -148,7 +148,7 @@ struct Bfloat16Adamw {
 TEST(Optimizer, KeepsMomentsOfBfloat16ParametersInTheirTypeAsTorchDoes) {
   constexpr int kValues = 64;
   OptimizerOptions options;
-  options.name = "adamw";
+  options.name = OptimizerName::adamw;
   options.weight_decay = 0.1;
   const auto start = [](int i) { return 0.03F * static_cast<float>(i) - 1; };
   const auto slope = [](int i, int step) {
@@ -268,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(Types, StateOf, testing::Values(at::kFloat, at::kBFloat
 
 TEST(Optimizer, NamesItsStateAfterTheParameters) {
   const at::Tensor w = at::zeros({2});
-  const auto names_of = [&](const std::string& name, double momentum) {
+  const auto names_of = [&](OptimizerName name, double momentum) {
     OptimizerOptions options;
     options.name = name;
     options.momentum = momentum;
@@ -278,9 +278,9 @@ TEST(Optimizer, NamesItsStateAfterTheParameters) {
     return names;
   };
 
-  EXPECT_EQ(names_of("sgd", 0), std::vector<std::string>{});
-  EXPECT_EQ(names_of("sgd", 0.9), std::vector<std::string>{"momentum_buffer.w"});
-  EXPECT_EQ(names_of("adamw", 0), (std::vector<std::string>{"exp_avg.w", "exp_avg_sq.w", "step"}));
+  EXPECT_EQ(names_of(OptimizerName::sgd, 0), std::vector<std::string>{});
+  EXPECT_EQ(names_of(OptimizerName::sgd, 0.9), std::vector<std::string>{"momentum_buffer.w"});
+  EXPECT_EQ(names_of(OptimizerName::adamw, 0), (std::vector<std::string>{"exp_avg.w", "exp_avg_sq.w", "step"}));
 }
 
 TEST(Optimizer, RefusesGradientsThatDoNotMatch) {
@@ -293,8 +293,8 @@ TEST(Optimizer, RefusesGradientsThatDoNotMatch) {
 }
 
 TEST(Optimizer, LeavesNormsAndBiasesUndecayedOnRequest) {
-  for (const char* name : {"sgd", "adamw"}) {
-    SCOPED_TRACE(name);
+  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw}) {
+    SCOPED_TRACE(word_of(name, kOptimizerWords));
     const at::Tensor matrix = at::ones({2, 2}), bias = at::ones({2});
     OptimizerOptions options;
     options.name = name;
@@ -311,12 +311,12 @@ TEST(Optimizer, LeavesNormsAndBiasesUndecayedOnRequest) {
 }
 
 TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
-  for (const char* name : {"sgd", "adamw"}) {
-    SCOPED_TRACE(name);
+  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw}) {
+    SCOPED_TRACE(word_of(name, kOptimizerWords));
     const at::Tensor skipped = at::ones({2}), plain = at::ones({2});
     OptimizerOptions options;
     options.name = name;
-    if (options.name == "sgd") options.momentum = 0.9;
+    if (options.name == OptimizerName::sgd) options.momentum = 0.9;
     const auto skipping = make_optimizer(options, {{"x", skipped}}, {at::ones({2})});
     const auto other = make_optimizer(options, {{"x", plain}}, {at::ones({2})});
 

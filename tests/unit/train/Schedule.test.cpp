@@ -33,7 +33,7 @@ void expect_rates(const ScheduleOptions& options, const json& one, std::size_t n
         << one["kind"] << " lr " << peak << " step " << s;
 }
 
-ScheduleOptions named(const std::string& name, std::int64_t warmup) {
+ScheduleOptions named(ScheduleName name, std::int64_t warmup) {
   ScheduleOptions options;
   options.name = name;
   options.warmup_steps = warmup;
@@ -42,24 +42,24 @@ ScheduleOptions named(const std::string& name, std::int64_t warmup) {
 
 TEST(Schedule, IsConstantAsInTransformers) {
   for (const json& one : reference_cases("constant"))
-    expect_rates(named("constant", 0), one, one["values"].size());
+    expect_rates(named(ScheduleName::constant, 0), one, one["values"].size());
   for (const json& one : reference_cases("constant_with_warmup"))
-    expect_rates(named("constant", one["warmup"]), one, one["values"].size());
+    expect_rates(named(ScheduleName::constant, one["warmup"]), one, one["values"].size());
 }
 
 TEST(Schedule, FallsLinearlyAsInTransformersAndStaysAtZero) {
   for (const json& one : reference_cases("linear_with_warmup"))
-    expect_rates(named("linear", one["warmup"]), one, one["values"].size());
+    expect_rates(named(ScheduleName::linear, one["warmup"]), one, one["values"].size());
 }
 
 TEST(Schedule, FallsAlongACosineAsInTransformers) {
   for (const json& one : reference_cases("cosine_with_warmup"))
-    expect_rates(named("cosine", one["warmup"]), one, one["total"]);
+    expect_rates(named(ScheduleName::cosine, one["warmup"]), one, one["total"]);
 }
 
 TEST(Schedule, FallsToAPartOfThePeakAsInTransformers) {
   for (const json& one : reference_cases("cosine_with_min_lr_rate_0.1")) {
-    ScheduleOptions options = named("cosine", one["warmup"]);
+    ScheduleOptions options = named(ScheduleName::cosine, one["warmup"]);
     options.min_factor = 0.1;
     expect_rates(options, one, one["total"]);
   }
@@ -67,7 +67,7 @@ TEST(Schedule, FallsToAPartOfThePeakAsInTransformers) {
 
 TEST(Schedule, FallsInStepsAsInTorch) {
   for (const json& one : reference_cases("torch.StepLR")) {
-    ScheduleOptions options = named("step", 0);
+    ScheduleOptions options = named(ScheduleName::step, 0);
     options.step_size = one["step_size"];
     options.gamma = one["gamma"];
     expect_rates(options, one, one["values"].size());
@@ -75,7 +75,7 @@ TEST(Schedule, FallsInStepsAsInTorch) {
 }
 
 TEST(Schedule, CountsStepsFromTheEndOfTheWarmupAndKeepsTheFloor) {
-  ScheduleOptions options = named("step", 2);
+  ScheduleOptions options = named(ScheduleName::step, 2);
   options.step_size = 3;
   options.gamma = 0.1;
   options.min_factor = 0.05;
@@ -89,7 +89,7 @@ TEST(Schedule, CountsStepsFromTheEndOfTheWarmupAndKeepsTheFloor) {
 }
 
 TEST(Schedule, StaysAtItsEnd) {
-  ScheduleOptions options = named("cosine", 0);
+  ScheduleOptions options = named(ScheduleName::cosine, 0);
   options.total_steps = 10;
   options.min_factor = 0.25;
   const Schedule schedule(options, 2.0, 1000);

@@ -23,7 +23,7 @@ struct Training {
   explicit Training(const std::string& name, const OptimizerOptions& optimizer = {}, double start = 0.5)
       : model(start), collectives(make_collectives(Backend::automatic, world(), at::kCPU)), clock(at::kCPU) {
     ParallelOptions parallel;
-    parallel.strategy = name;
+    parallel.strategy = value_of<StrategyName>(name, kStrategyWords).value();
     strategy = make_strategy(parallel, optimizer, {model, data, *collectives});
     strategy->start_reading(0, 100);
   }
@@ -138,7 +138,7 @@ TEST_P(EachStrategy, TakesTheScaleOutOfTheGradients) {
 
 TEST_P(EachStrategy, HasTheOptimizerWhereItUpdates) {
   OptimizerOptions optimizer;
-  optimizer.name = "adamw";
+  optimizer.name = OptimizerName::adamw;
   Training training(GetParam(), optimizer);
   const bool updates = GetParam() != std::string("dp") || world().is_root();
 

@@ -85,7 +85,7 @@ TEST(TrainerOracle, FrozenStatisticsGiveTheSameOnAnyNumberOfRanks) {
 
 ParallelOptions parallel(const std::string& strategy, std::optional<double> bucket_mb = {}, bool overlap = true) {
   ParallelOptions options;
-  options.strategy = strategy;
+  options.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
   options.bucket_mb = bucket_mb;
   options.overlap = overlap;
   return options;

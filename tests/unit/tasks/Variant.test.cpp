@@ -1,15 +1,15 @@
-#include "config/SweepOptions.hpp"
+#include "tasks/Variant.hpp"
 
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
-#include "config/RunOptions.hpp"
 #include "config/Section.hpp"
-#include "config/Variant.hpp"
-#include "expect_error.hpp"
+#include "config/SweepOptions.hpp"
+#include "support/expect_error.hpp"
 #include "support/test_world.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 namespace {
@@ -130,10 +130,10 @@ TEST(Sweep, AppliesNamedCases) {
   ASSERT_EQ(variants.size(), 2U);
   EXPECT_EQ(variants[0].case_name, "tuned");
   EXPECT_EQ(variants[0].overrides.at("data.layout"), "nchw");
-  EXPECT_EQ(read_run_options(variants[0].deck).data.layout, "nchw");
+  EXPECT_EQ(read_run_options(variants[0].deck).data.layout, ImageLayout::nchw);
   EXPECT_EQ(variants[1].case_name, "plain");
   EXPECT_EQ(variants[1].overrides.at("data.layout"), "default");
-  EXPECT_EQ(read_run_options(variants[1].deck).data.layout, "nhwc");
+  EXPECT_EQ(read_run_options(variants[1].deck).data.layout, ImageLayout::nhwc);
 }
 
 TEST(Sweep, FindsAnUnknownSweptKeyBeforeAnythingRuns) {

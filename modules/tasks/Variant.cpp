@@ -1,4 +1,4 @@
-#include "config/Variant.hpp"
+#include "tasks/Variant.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "config/RunOptions.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 

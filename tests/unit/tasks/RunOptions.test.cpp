@@ -1,15 +1,12 @@
-#include "config/RunOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
-#include <fstream>
-#include <iterator>
+#include <map>
 
 #include <gtest/gtest.h>
 
 #include "base/Text.hpp"
 #include "config/Section.hpp"
-#include "config/Yaml.hpp"
-#include "expect_error.hpp"
-#include "support/test_world.hpp"
+#include "support/expect_error.hpp"
 
 namespace multicard {
 namespace {
@@ -22,13 +19,6 @@ RunOptions options_of(const std::string& text) {
 
 std::string complaint(const std::string& text) {
   return message_of<UsageError>([&] { options_of(text); });
-}
-
-/// The third cell of a table row, without backticks.
-std::string default_of(const std::string& row) {
-  std::string cell = split(row, '|').at(3);
-  std::erase(cell, '`');
-  return cell;
 }
 
 TEST(RunOptions, HasTheDocumentedDefaults) {
@@ -44,7 +34,7 @@ TEST(RunOptions, HasTheDocumentedDefaults) {
   EXPECT_EQ(options.optimizer.learning_rate, 0.05);
   EXPECT_EQ(options.optimizer.momentum, 0);
   EXPECT_EQ(options.optimizer.weight_decay, 0);
-  EXPECT_EQ(options.schedule.name, "constant");
+  EXPECT_EQ(options.schedule.name, ScheduleName::constant);
   EXPECT_EQ(options.schedule.warmup_steps, 0);
   EXPECT_EQ(options.run.epochs, 1);
   EXPECT_EQ(options.run.steps, std::nullopt);
@@ -76,14 +66,14 @@ profile: {enabled: false, skip_steps: 2, steps: 10, trace: false}
   EXPECT_EQ(options.model.dropout, 0.0);
   EXPECT_EQ(options.model.weights, "w.safetensors");
   EXPECT_TRUE(options.model.freeze_batch_norm);
-  EXPECT_EQ(options.data.layout, "nchw");
+  EXPECT_EQ(options.data.layout, ImageLayout::nchw);
   EXPECT_EQ(options.data.workers, 3);
   EXPECT_EQ(options.data.normalize.value().mean, std::vector<double>{0.5});
   EXPECT_EQ(options.data.normalize.value().std, std::vector<double>{0.25});
   EXPECT_EQ(options.data.limit, 1000);
   EXPECT_EQ(options.parallel.bucket_mb, 2.5);
   EXPECT_FALSE(options.parallel.overlap);
-  EXPECT_EQ(options.optimizer.name, "adamw");
+  EXPECT_EQ(options.optimizer.name, OptimizerName::adamw);
   EXPECT_EQ(options.optimizer.beta1, 0.8);
   EXPECT_EQ(options.optimizer.beta2, 0.95);
   EXPECT_EQ(options.optimizer.clip_norm, 1.0);
@@ -163,12 +153,12 @@ TEST(RunOptions, RefusesKeysThatContradictEachOther) {
 }
 
 TEST(RunOptions, ReadsAugmentation) {
-  const AugmentKeys augment =
+  const AugmentOptions augment =
       options_of("data: {augment: {horizontal_flip: 0.5, random_resized_crop: [0.3, 1]}}").data.augment;
 
   EXPECT_EQ(augment.horizontal_flip, 0.5);
-  EXPECT_EQ(augment.crop_area, std::pair(0.3, 1.0));
-  EXPECT_EQ(augment.crop_ratio, std::pair(3.0 / 4, 4.0 / 3));
+  EXPECT_EQ(std::pair(augment.crop->scale_min, augment.crop->scale_max), std::pair(0.3, 1.0));
+  EXPECT_EQ(std::pair(augment.crop->ratio_min, augment.crop->ratio_max), std::pair(3.0 / 4, 4.0 / 3));
   EXPECT_NE(complaint("data: {augment: {random_resized_crop: [1, 0.3]}}").find("two rising numbers"),
             std::string::npos);
   EXPECT_NE(complaint("data: {augment: {crop_ratio: [1, 2]}}").find("belongs to a crop"), std::string::npos);
@@ -221,8 +211,8 @@ TEST(RunOptions, ReadsALanguageDeck) {
   EXPECT_TRUE(options.is_language());
   EXPECT_EQ(options.model.path, "m");
   EXPECT_TRUE(options.model.activation_checkpointing);
-  EXPECT_EQ(options.precision, "fp32");  // of the frozen weights
-  EXPECT_EQ(options.method.name, "lora");
+  EXPECT_EQ(options.precision, Precision::fp32);  // of the frozen weights
+  EXPECT_EQ(options.method.name, TuningMethod::lora);
   EXPECT_EQ(options.method.rank, 8);
   EXPECT_EQ(options.method.alpha, 4);
   EXPECT_EQ(options.method.dropout, 0.1);
@@ -230,17 +220,17 @@ TEST(RunOptions, ReadsALanguageDeck) {
   EXPECT_EQ(options.method.targets, (std::vector<std::string>{"q_proj", "v_proj"}));
   EXPECT_TRUE(options.data.packing);
   EXPECT_EQ(options.data.max_length, 512);
-  EXPECT_EQ(options.data.overlong, "drop");
-  EXPECT_EQ(options_of(kTextDeck + "precision: fp32").precision, "fp32");
-  EXPECT_EQ(options_of(kTextDeck).precision, "bf16");
+  EXPECT_EQ(options.data.overlong, Overlong::drop);
+  EXPECT_EQ(options_of(kTextDeck + "precision: fp32").precision, Precision::fp32);
+  EXPECT_EQ(options_of(kTextDeck).precision, Precision::bf16);
 }
 
 TEST(RunOptions, TrainsInBfloat16WhereThatMakesSense) {
   const std::string deck = "task: llm\nmodel: {path: m, trainable_dtype: bf16}\ndata: {train: t.h5, cache: ram}\n";
 
-  EXPECT_EQ(options_of(deck).model.trainable_dtype, "bf16");
-  EXPECT_EQ(options_of(deck).data.cache, "ram");
-  EXPECT_EQ(options_of(kTextDeck).model.trainable_dtype, "fp32");
+  EXPECT_EQ(options_of(deck).model.trainable_dtype, WeightDtype::bf16);
+  EXPECT_EQ(options_of(deck).data.reading.keep, KeepRows::in_memory);
+  EXPECT_EQ(options_of(kTextDeck).model.trainable_dtype, WeightDtype::fp32);
   EXPECT_EQ(complaint(deck + "precision: fp16"),
             "deck x.yaml, model.trainable_dtype: bf16 is for precision bf16, tf32 and fp32 (precision is fp16) "
             "Set it to fp32.");
@@ -248,7 +238,7 @@ TEST(RunOptions, TrainsInBfloat16WhereThatMakesSense) {
             std::string::npos);
   EXPECT_NE(complaint(deck + "run: {ema_decay: 0.9}").find("an average in bfloat16 would not change"),
             std::string::npos);
-  EXPECT_EQ(options_of(deck + "parallel: {gradient_dtype: bf16}").parallel.gradient_dtype, "bf16");
+  EXPECT_EQ(options_of(deck + "parallel: {gradient_dtype: bf16}").parallel.gradient_dtype, CommDtype::bf16);
 }
 
 TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
@@ -299,38 +289,52 @@ TEST(RunOptions, AcceptsTheHarmlessValuesOfSuchKeys) {
   EXPECT_NO_THROW(options_of("profile: {enabled: false}\nparallel: {shard: none}\n"));
 }
 
-TEST(RunOptions, DocumentsEveryKeyWithItsDefault) {
-  std::ifstream in(test::source_path("docs/decks.md"));
-  const std::string docs{std::istreambuf_iterator<char>(in), {}};
-  const Deck whole = with_defaults(Deck::parse("", "x.yaml"));
+/// The paths of all values of `map`.
+void collect_paths(const Value& map, const std::string& prefix, std::vector<std::string>& paths) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    const std::string path = prefix + map.keys[i];
+    if (map.items[i].is_map())
+      collect_paths(map.items[i], path + ".", paths);
+    else
+      paths.push_back(path);
+  }
+}
 
-  for (const char* key : {"classes", "weights", "normalize", "limit", "clip_norm", "total_steps", "step_size", "gamma",
-                          "augment", "steps", "batch_per_rank", "micro_batch", "wall_limit"})
-    EXPECT_NE(docs.find("\n| `" + std::string(key) + "` |"), std::string::npos) << key;
-  for (std::size_t i = 0; i < whole.root().keys.size(); ++i) {
-    const Value& section = whole.root().items[i];
-    for (const std::string& key : section.keys) {
-      const std::size_t row = docs.find("\n| `" + key + "` |", docs.find("\n### " + whole.root().keys[i]));
-      ASSERT_NE(row, std::string::npos) << whole.root().keys[i] << "." << key;
-      const std::string line = docs.substr(row + 1, docs.find('\n', row + 1) - row - 1);
-      EXPECT_NE(default_of(line).find(emit_inline(*section.find(key))), std::string::npos) << line;
+TEST(RunOptions, HasARowForEveryKeyThatDecksHave) {
+  for (const auto& [text, task] : {std::pair(std::string(), KeyTasks::image), std::pair(kTextDeck, KeyTasks::llm)}) {
+    std::vector<std::string> paths;
+    collect_paths(with_defaults(Deck::parse(text, "x.yaml")).root(), "", paths);
+
+    ASSERT_GT(paths.size(), 40u);
+    for (const std::string& path : paths) {
+      const DeckKey* key = find_key(run_keys(), path);
+      ASSERT_NE(key, nullptr) << path;
+      EXPECT_TRUE(key->belongs_to(task)) << path;
     }
   }
 }
 
-TEST(RunOptions, DocumentsEveryKeyOfLanguageDecks) {
-  std::ifstream in(test::source_path("docs/decks.md"));
-  const std::string docs{std::istreambuf_iterator<char>(in), {}};
-  const Deck whole = with_defaults(Deck::parse(kTextDeck, "x.yaml")), image = with_defaults(Deck::parse("", "x.yaml"));
+TEST(RunOptions, DescribesEveryRowAsItIsRead) {
+  std::map<std::string_view, DescribedKey> described;
+  for (const DescribedKey& one : describe_run_keys())
+    EXPECT_TRUE(described.emplace(one.key.path, one).second) << one.key.path << " stands twice";
 
-  for (std::size_t i = 0; i < whole.root().keys.size(); ++i) {
-    const std::string name = whole.root().keys[i];
-    const Value* const same = image.root().find(name);
-    for (const std::string& key : whole.root().items[i].keys) {
-      if (same != nullptr && same->find(key) != nullptr) continue;
-      EXPECT_NE(docs.find("\n| `" + name + "." + key + "` |"), std::string::npos) << name << "." << key;
-    }
-  }
+  EXPECT_EQ(described.size(), run_keys().size());
+  EXPECT_EQ(described.at("model.width").reading.type, "number, 0.05 ≤ x ≤ 10");
+  EXPECT_EQ(described.at("model.width").reading.fallback, "`1`");
+  EXPECT_EQ(described.at("parallel.strategy").reading.type, "`dp`, `ddp`, `ddp-ds`");
+  EXPECT_EQ(described.at("model.path").reading.fallback, "needed");
+  EXPECT_EQ(described.at("data.normalize.std").reading.fallback, "from the shards");
+}
+
+TEST(RunOptions, AcceptsEveryValueThatIsAvailable) {
+  for (const DeckKey& key : run_keys())
+    for (const std::string& value : split(key.notes.available, ' '))
+      if (!value.empty()) {
+        Deck deck = Deck::parse(key.tasks == KeyTasks::llm ? kTextDeck : "", "x.yaml");
+        deck.set(std::string(key.path), value);
+        EXPECT_NO_THROW(read_run_options(deck)) << key.path << " " << value;
+      }
 }
 
 TEST(RunOptions, WritesADeckWithItsDefaultsThatReadsBackTheSame) {

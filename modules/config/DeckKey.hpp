@@ -1,0 +1,73 @@
+#pragma once
+/// \file What is known of a key of run decks, besides how it is read.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/Section.hpp"
+
+namespace multicard {
+
+/// Which decks may have a key.
+enum class KeyTasks { any, image, llm };
+
+/// What another value of a key changes, the strongest that applies. Runs resume only with the same identity, work and
+/// learning. Reports compare rates across speed; across identity and work they do not compare, across learning they do
+/// not decide.
+enum class KeyEffect {
+  identity,    ///< what is trained, and on what data
+  work,        ///< what a step computes
+  learning,    ///< what is learnt, by the same work
+  speed,       ///< how fast the same is computed
+  bookkeeping  ///< how long a run is, what it writes and where
+};
+
+/// Whether a run may resume with another value.
+enum class OnResume {
+  by_effect,  ///< speed and bookkeeping may change
+  same        ///< the numbers that a run computes depend on it, whatever its effect on rates
+};
+
+/// What few keys have.
+struct KeyNotes {
+  std::string_view fallback = {};  ///< the default in words, where no value says it: "from the shards"
+  OnResume on_resume = OnResume::by_effect;
+  std::string_view reserved = {};   ///< values, separated by blanks, that are known and not available yet
+  std::string_view available = {};  ///< those that are, where others are reserved
+};
+
+/// One row of the table of deck keys. Each module that owns options exports its rows; run_keys() (tasks/RunOptions.hpp)
+/// concatenates them. Types, ranges and defaults are not repeated here: they are noted where values are read
+/// (Section::readings).
+struct DeckKey {
+  std::string_view path;  ///< as in overrides: optimizer.learning_rate
+  KeyTasks tasks;
+  KeyEffect effect;
+  std::string_view label;  ///< in reports: "learning rate"
+  std::string_view help;   ///< one line; words of decks stand in backticks
+  KeyNotes notes = {};
+
+  bool belongs_to(KeyTasks task) const { return tasks == KeyTasks::any || tasks == task; }
+  /// Whether a run resumes only with the same value.
+  bool is_fixed() const;
+};
+
+using DeckKeys = std::vector<DeckKey>;
+
+/// "image", "llm", "any"
+std::string_view text_of(KeyTasks tasks);
+/// "identity", "work", "learning", "speed", "bookkeeping"
+std::string_view text_of(KeyEffect effect);
+
+/// The row of `path`, or nullptr.
+const DeckKey* find_key(std::span<const DeckKey> keys, std::string_view path);
+
+/// Rejects keys and sections of `deck` that only decks of another task than `task` have.
+void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const DeckKey> keys, KeyTasks task);
+
+/// Rejects reserved values.
+void reject_reserved_values(Section& root, const Deck& deck, std::span<const DeckKey> keys);
+
+}  // namespace multicard

@@ -1,0 +1,34 @@
+#pragma once
+/// \file How ranks exchange gradients.
+
+#include <optional>
+
+#include "config/DeckKey.hpp"
+#include "config/Words.hpp"
+
+namespace multicard {
+
+/// parallel.backend
+enum class Backend { automatic, mpi, nccl };
+inline constexpr Word<Backend> kBackendWords[] = {
+    {"auto", Backend::automatic}, {"mpi", Backend::mpi}, {"nccl", Backend::nccl}};
+
+/// parallel.gradient_dtype: the communication dtype of an all-reduce.
+enum class CommDtype { same, bf16, fp16 };
+inline constexpr Word<CommDtype> kCommDtypeWords[] = {
+    {"same", CommDtype::same}, {"bf16", CommDtype::bf16}, {"fp16", CommDtype::fp16}};
+
+struct ExchangeOptions {
+  Backend backend = Backend::automatic;
+  std::optional<double> bucket_mb;             ///< size of a gradient bucket in MB (1e6 bytes); none: a fixed rule
+  bool overlap = true;                         ///< reduce gradients while backward runs
+  CommDtype gradient_dtype = CommDtype::same;  ///< communication dtype of gradients
+};
+
+/// \param parallel the section parallel
+ExchangeOptions read_exchange_options(Section& parallel);
+
+/// The keys that this module owns.
+DeckKeys exchange_keys();
+
+}  // namespace multicard

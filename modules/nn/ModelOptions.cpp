@@ -1,0 +1,142 @@
+#include "nn/ModelOptions.hpp"
+
+#include <limits>
+
+namespace multicard {
+
+namespace {
+
+constexpr int kMostRank = 65536;
+constexpr Word<WeightDtype> kTrainableWords[] = {{"fp32", WeightDtype::fp32}, {"bf16", WeightDtype::bf16}};
+
+DeckKeys image_model_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"model.name", image, identity, "model",
+       "the network: `mobilenet_v2`, `resnet18`, `resnet50`, `efficientnet_b0`, as torchvision defines them"},
+      {"model.width", image, work, "width", "multiplies the channels of every layer; `mobilenet_v2` only"},
+      {"model.classes", image, work, "classes", "outputs of the network", {.fallback = "from the shards"}},
+      {"model.dropout",
+       image,
+       work,
+       "dropout",
+       "dropout before the classifier",
+       {.fallback = "the model's own: 0.2, ResNets have none"}},
+      {"model.weights", image, identity, "weights",
+       "safetensors file or checkpoint to start from; a classifier of another size is initialised from scratch"},
+      {"model.freeze", image, work, "freeze",
+       "parameters that are not trained, by name with `*` and `?`: `[\"features.*\"]` trains the head alone"},
+      {"model.freeze_batch_norm", image, work, "freeze batch norm",
+       "normalise with the running statistics and leave them as they are"},
+  };
+}
+
+DeckKeys language_model_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"model.path", llm, identity, "model", "Hugging Face folder of the model"},
+      {"model.dtype",
+       llm,
+       speed,
+       "model type",
+       "type of the weights that are not trained",
+       {.on_resume = OnResume::same}},
+      {"model.random_weights", llm, identity, "random weights",
+       "initialise the weights randomly from `run.seed`: `model.path` needs config.json alone, to measure a shape"},
+      {"model.trainable_dtype",
+       llm,
+       speed,
+       "trainable type",
+       "type of what is trained, of its gradients and moments; with `precision: fp64` float64 stands for fp32",
+       {.on_resume = OnResume::same}},
+      {"model.adapter", llm, identity, "adapter", "PEFT folder to start from; it sets rank, alpha, rslora and targets"},
+      {"model.activation_checkpointing", llm, speed, "activation checkpointing",
+       "keep only the input of each layer and compute its inside again in backward"},
+  };
+}
+
+DeckKeys method_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"method.name",
+       llm,
+       work,
+       "method",
+       "`lora`: low-rank adapters; `full`: all weights",
+       {.reserved = "qlora dpo lora-dpo qlora-dpo qat lora-qat", .available = "full lora"}},
+      {"method.rank", llm, work, "LoRA rank", "rank of the adapters"},
+      {"method.alpha", llm, learning, "LoRA alpha", "adapters are scaled by alpha/rank, with `rslora` by alpha/√rank"},
+      {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
+      {"method.rslora", llm, learning, "rslora", "see `alpha`"},
+      {"method.targets", llm, work, "targets",
+       "layers with adapters, in PEFT's meaning: ends of names, one pattern for whole names, or `all-linear`"},
+  };
+}
+
+}  // namespace
+
+ModelOptions read_image_model_options(Section& section) {
+  ModelOptions model;
+  model.name = section.get("name", model.name);
+  model.width = section.get_in_range("width", model.width, 0.05, 10.0);
+  model.classes = section.optional_in_range("classes", 2, 1'000'000);
+  model.dropout = section.optional_in_range("dropout", 0.0, kBelowOne);
+  model.weights = section.optional_path("weights");
+  model.freeze = section.list<std::string>("freeze", {});
+  model.freeze_batch_norm = section.get("freeze_batch_norm", model.freeze_batch_norm);
+  return model;
+}
+
+ModelOptions read_language_model_options(Section& section) {
+  ModelOptions model;
+  model.path = section.has("path") ? section.path("path", "") : section.require<std::string>("path");
+  model.name = "llama";
+  model.dtype = section.choice("dtype", model.dtype, kWeightDtypeWords);
+  model.trainable_dtype = section.choice("trainable_dtype", model.trainable_dtype, kTrainableWords);
+  model.random_weights = section.get("random_weights", model.random_weights);
+  model.adapter = section.optional_path("adapter");
+  model.activation_checkpointing = section.get("activation_checkpointing", model.activation_checkpointing);
+  return model;
+}
+
+MethodOptions read_method_options(Section& section, const ModelOptions& model) {
+  MethodOptions method;
+  method.name = section.choice("name", method.name, kMethodWords);
+  if (method.name == TuningMethod::full) {
+    for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
+      if (section.has(key))
+        section.reject(key, "belongs to adapters", "method.name is full",
+                       "Remove it, or replace the whole section with method={name: full}.");
+    if (model.adapter)
+      section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
+                     "Merge it first, or use lora.");
+    return method;
+  }
+  constexpr double kAnyNumber = std::numeric_limits<double>::max();
+  method.dropout = section.get_in_range("dropout", method.dropout, 0.0, kBelowOne);
+  if (model.adapter) {  // which says the rest; what the deck says too must be the same
+    method.rank = section.optional_in_range("rank", 1, kMostRank);
+    method.alpha = section.optional_in_range("alpha", kAboveZero, kAnyNumber);
+    method.rslora = section.optional<bool>("rslora");
+    method.targets = section.list<std::string>("targets", {});
+    return method;
+  }
+  method.rank = section.get_in_range("rank", 16, 1, kMostRank);
+  method.alpha = section.get_in_range("alpha", 32.0, kAboveZero, kAnyNumber);
+  method.rslora = section.get("rslora", false);
+  method.targets = section.list<std::string>("targets", {"all-linear"});
+  if (method.targets.empty()) section.reject("targets", "is empty", "nothing would be tuned");
+  return method;
+}
+
+DeckKeys model_keys() {
+  DeckKeys keys = image_model_keys();
+  for (const DeckKeys& more : {language_model_keys(), method_keys()})
+    keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+}  // namespace multicard

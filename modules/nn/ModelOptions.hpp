@@ -1,0 +1,60 @@
+#pragma once
+/// \file What a deck says of its network and of how a language model is tuned.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/DeckKey.hpp"
+#include "config/Words.hpp"
+
+namespace multicard {
+
+/// model.dtype and model.trainable_dtype
+enum class WeightDtype { fp64, fp32, fp16, bf16 };
+inline constexpr Word<WeightDtype> kWeightDtypeWords[] = {
+    {"fp64", WeightDtype::fp64}, {"fp32", WeightDtype::fp32}, {"fp16", WeightDtype::fp16}, {"bf16", WeightDtype::bf16}};
+
+struct ModelOptions {
+  std::string name = "mobilenet_v2";
+  double width = 1.0;                  ///< multiplies the channels of every layer
+  std::optional<int> classes;          ///< none: as many as the shards name
+  std::optional<double> dropout;       ///< none: the model's own
+  std::optional<std::string> weights;  ///< safetensors file or checkpoint folder to start from
+  std::vector<std::string> freeze;     ///< patterns of parameter names that are not trained
+  bool freeze_batch_norm = false;      ///< running statistics normalise and stay as they are
+  // Language models have these instead.
+  std::string path;                                 ///< Hugging Face folder
+  WeightDtype dtype = WeightDtype::bf16;            ///< of frozen weights
+  WeightDtype trainable_dtype = WeightDtype::fp32;  ///< of what is trained: fp32 (with fp64 that) | bf16
+  bool random_weights = false;            ///< initialise the weights randomly from run.seed instead of reading them
+  std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
+  bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
+};
+
+/// method.name
+enum class TuningMethod { full, lora };
+inline constexpr Word<TuningMethod> kMethodWords[] = {{"full", TuningMethod::full}, {"lora", TuningMethod::lora}};
+
+/// How a language model is tuned. What is empty is set by model.adapter.
+struct MethodOptions {
+  TuningMethod name = TuningMethod::lora;
+  std::optional<int> rank;           ///< of the adapters
+  std::optional<double> alpha;       ///< scales the adapters: by alpha / rank
+  double dropout = 0;                ///< on the adapters' input
+  std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
+  std::vector<std::string> targets;  ///< in PEFT's meaning
+};
+
+/// \param model the section model
+ModelOptions read_image_model_options(Section& model);
+/// \param model the section model
+ModelOptions read_language_model_options(Section& model);
+/// With model.adapter, rank, alpha, rslora and targets are the adapter's and stay empty unless set.
+/// \param method the section method
+MethodOptions read_method_options(Section& method, const ModelOptions& model);
+
+/// The keys that this module owns.
+DeckKeys model_keys();
+
+}  // namespace multicard

@@ -1,0 +1,68 @@
+#include "tasks/EvaluateOptions.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace multicard {
+
+namespace {
+
+constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostPrompts = 20;
+
+}  // namespace
+
+void read_generation_options(Section& evaluate, EvaluateOptions& options) {
+  if (evaluate.has("questions")) {
+    Section section = evaluate.section("questions");
+    QuestionOptions& questions = options.questions.emplace();
+    questions.file = section.has("file") ? section.path("file", "") : section.require<std::string>("file");
+    questions.limit = section.optional_in_range<std::int64_t>("limit", 1, kMany);
+    questions.max_new = section.get_in_range<std::int64_t>("max_new", questions.max_new, 1, kMostNewTokens);
+  }
+  options.prompts = evaluate.list<std::string>("prompts", {});
+  options.max_new = evaluate.get_in_range<std::int64_t>("max_new", options.max_new, 1, kMostNewTokens);
+  if (options.prompts.size() > kMostPrompts)
+    evaluate.reject("prompts", fmt::format("expected at most {} texts, got {}", kMostPrompts, options.prompts.size()));
+  if (std::find(options.prompts.begin(), options.prompts.end(), "") != options.prompts.end())
+    evaluate.reject("prompts", "holds an empty text", "there is nothing to answer");
+}
+
+void read_evaluate_options(Section& section, HasTestData data, EvaluateOptions& evaluate) {
+  evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, kMany);
+  evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kMany);
+  evaluate.at_start = section.get("at_start", evaluate.at_start);
+  evaluate.limit = section.optional_in_range<std::int64_t>("limit", 1, kMany);
+  if (data == HasTestData::yes) return;
+  const std::pair<const char*, bool> moments[] = {{"every_epochs", evaluate.every_epochs > 0},
+                                                  {"every_steps", evaluate.every_steps > 0},
+                                                  {"at_start", evaluate.at_start && !evaluate.questions}};
+  for (const auto& [key, wanted] : moments)
+    if (wanted && section.has(key))
+      section.reject(key, "there is nothing to evaluate on", "data.test is not set", "Name the test shards.");
+  evaluate.every_epochs = evaluate.every_steps = 0;
+  evaluate.at_start = evaluate.at_start && evaluate.questions;
+}
+
+DeckKeys evaluate_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"evaluate.every_epochs", any, bookkeeping, "every epochs", "epochs between evaluations; 0: not by epochs"},
+      {"evaluate.every_steps", any, bookkeeping, "every steps", "steps between evaluations; 0: not by steps"},
+      {"evaluate.at_start", any, bookkeeping, "at start", "also before the first step"},
+      {"evaluate.limit", any, bookkeeping, "evaluation limit", "evaluate the first samples only"},
+      {"evaluate.questions.file", llm, bookkeeping, "questions",
+       "JSON lines with `question` and `answer`; the answer ends with `####` and a number, as in GSM8K"},
+      {"evaluate.questions.limit", llm, bookkeeping, "number of questions", "ask the first so many only"},
+      {"evaluate.questions.max_new", llm, bookkeeping, "longest answer", "maximum number of tokens of an answer"},
+      {"evaluate.prompts", llm, bookkeeping, "prompts",
+       "at most 20 prompts whose answers before the first step and at the end are logged and kept"},
+      {"evaluate.max_new", llm, bookkeeping, "max new", "maximum number of tokens of an answer to a prompt"},
+  };
+}
+
+}  // namespace multicard

@@ -1,0 +1,47 @@
+#pragma once
+/// \file When a run is evaluated, and what a language model is asked.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/DeckKey.hpp"
+
+namespace multicard {
+
+/// Nobody asks for longer answers.
+inline constexpr std::int64_t kMostNewTokens = 1 << 20;
+
+/// Questions with known answers that a language model is asked.
+struct QuestionOptions {
+  std::string file;                   ///< JSON lines with question and answer, as GSM8K has them
+  std::optional<std::int64_t> limit;  ///< ask the first so many only
+  std::int64_t max_new = 256;         ///< tokens of an answer at most
+};
+
+struct EvaluateOptions {
+  std::int64_t every_epochs = 1;      ///< 0: not by epochs
+  std::int64_t every_steps = 0;       ///< 0: not by steps
+  bool at_start = false;              ///< also before the first step
+  std::optional<std::int64_t> limit;  ///< evaluate the first samples only
+  // Of language models, asked before the first step and at the end.
+  std::optional<QuestionOptions> questions = std::nullopt;  ///< before the first step with at_start only
+  std::vector<std::string> prompts = {};                    ///< whose answers are kept
+  std::int64_t max_new = 64;                                ///< tokens of such an answer at most
+};
+
+/// Whether there are test shards to evaluate on.
+enum class HasTestData { no, yes };
+
+/// When; without test data never, but for questions. Call read_generation_options() before.
+/// \param evaluate the section evaluate
+void read_evaluate_options(Section& evaluate, HasTestData data, EvaluateOptions& options);
+/// The questions and prompts that a language model is to answer.
+/// \param evaluate the section evaluate
+void read_generation_options(Section& evaluate, EvaluateOptions& options);
+
+/// The keys of evaluate.
+DeckKeys evaluate_keys();
+
+}  // namespace multicard

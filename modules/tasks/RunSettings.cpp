@@ -1,0 +1,136 @@
+#include "tasks/RunSettings.hpp"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace multicard {
+
+namespace {
+
+constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
+
+/// run.cuda_graph: whether steps are replayed as CUDA graphs. None is, yet.
+enum class CudaGraph { automatic, never };
+constexpr Word<CudaGraph> kCudaGraphWords[] = {{"auto", CudaGraph::automatic}, {"false", CudaGraph::never}};
+
+/// How long a run is and how many rows an update has: one key of each pair.
+void read_extent(Section& section, RunSettings& run) {
+  for (const auto& [one, other] : {std::pair{"steps", "epochs"}, std::pair{"batch_per_rank", "global_batch"}})
+    if (section.has(one) && section.has(other))
+      section.reject(one, fmt::format("is set together with run.{}", other), "each replaces the other",
+                     "Remove one, or set one of them to null.");
+  run.steps = section.optional_in_range<std::int64_t>("steps", 1, kMany);
+  if (!run.steps) run.epochs = section.get_in_range<std::int64_t>("epochs", run.epochs, 1, kMany);
+  run.batch_per_rank = section.optional_in_range<std::int64_t>("batch_per_rank", 1, kMany);
+  if (!run.batch_per_rank)
+    run.global_batch = section.get_in_range<std::int64_t>("global_batch", run.global_batch, 1, kMany);
+  run.micro_batch = section.optional_in_range<std::int64_t>("micro_batch", 1, kMany);
+}
+
+DeckKeys length_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"run.output", any, bookkeeping, "output", "folder of results, checkpoints and records"},
+      {"run.epochs", any, bookkeeping, "epochs", "passes over the training data"},
+      {"run.steps", any, bookkeeping, "steps", "updates, instead of epochs"},
+      {"run.global_batch", any, work, "global batch", "rows of an update over all ranks (strong scaling)"},
+      {"run.batch_per_rank", any, work, "batch per rank",
+       "rows of an update on each rank, instead of `global_batch` (weak scaling)"},
+      {"run.micro_batch",
+       any,
+       speed,
+       "micro batch",
+       "rows that a rank computes at once; gradients are accumulated",
+       {.fallback = "all of a rank's rows"}},
+      {"run.seed", any, bookkeeping, "seed", "of weights, order and dropout", {.on_resume = OnResume::same}},
+      {"run.ema_decay",
+       any,
+       speed,
+       "ema decay",
+       "decay of a moving average of the weights, which is evaluated in their place; 0: none",
+       {.on_resume = OnResume::same}},
+      {"run.wall_limit", any, bookkeeping, "wall limit",
+       "time since launch after which the run stops with a checkpoint and exit code 75"},
+      {"run.timeout_s", any, bookkeeping, "timeout s",
+       "seconds that a collective may take before the job ends with exit code 5"},
+  };
+}
+
+DeckKeys record_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"run.log_every", any, bookkeeping, "log every", "steps between progress lines"},
+      {"run.checkpoint_every", any, bookkeeping, "checkpoint every", "steps between checkpoints; 0: only at the end"},
+      {"run.keep_checkpoints", any, bookkeeping, "keep checkpoints",
+       "newest checkpoints that stay; 0: none is written at all"},
+      {"run.keep_best", any, bookkeeping, "keep best",
+       "the checkpoint with the best test accuracy stays, whatever `keep_checkpoints` says"},
+      {"run.resume", any, bookkeeping, "resume",
+       "`auto`: from the newest complete checkpoint of `output`; `never`; or the path of a checkpoint"},
+      {"run.tensorboard", any, bookkeeping, "tensorboard", "write TensorBoard event files to `OUTPUT/tensorboard`"},
+      {"run.json_lines", any, bookkeeping, "json lines", "write every metric as a line of `OUTPUT/metrics.jsonl`"},
+      {"run.cuda_graph",
+       any,
+       speed,
+       "cuda graph",
+       "replay whole steps as CUDA graphs",
+       {.reserved = "true", .available = "auto false"}},
+      {"profile.skip_steps", any, bookkeeping, "skip steps", "first steps that the statistics of step times leave out"},
+      {"profile.enabled",
+       any,
+       bookkeeping,
+       "profile",
+       "profile `profile.steps` steps",
+       {.reserved = "true", .available = "false"}},
+      {"profile.steps", any, bookkeeping, "profile steps", "steps of a profile"},
+      {"profile.trace",
+       any,
+       bookkeeping,
+       "trace",
+       "write the profile as a trace too",
+       {.reserved = "true", .available = "false"}},
+  };
+}
+
+}  // namespace
+
+RunSettings read_run_settings(Section& section) {
+  RunSettings run;
+  static_cast<ComputeOptions&>(run) = read_compute_options(section);
+  run.output = section.path("output", run.output);
+  if (run.output.empty()) section.reject("output", "is empty", "", "Name a folder.");
+  read_extent(section, run);
+  run.seed = section.get_in_range<std::int64_t>("seed", run.seed, 0, kMany);
+  run.log_every = section.get_in_range<std::int64_t>("log_every", run.log_every, 1, kMany);
+  run.checkpoint_every = section.get_in_range<std::int64_t>("checkpoint_every", run.checkpoint_every, 0, kMany);
+  run.keep_checkpoints = section.get_in_range("keep_checkpoints", run.keep_checkpoints, 0, 1'000'000);
+  run.resume = section.path("resume", run.resume);
+  run.wall_limit = section.duration("wall_limit");
+  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, std::numeric_limits<double>::max());
+  run.keep_best = section.get("keep_best", run.keep_best);
+  run.tensorboard = section.get("tensorboard", run.tensorboard);
+  run.json_lines = section.get("json_lines", run.json_lines);
+  section.choice("cuda_graph", CudaGraph::automatic, kCudaGraphWords);
+  run.ema_decay = section.get_in_range("ema_decay", run.ema_decay, 0.0, kBelowOne);
+  return run;
+}
+
+std::int64_t read_skip_steps(Section& profile) {
+  profile.get("enabled", false);
+  profile.get("trace", false);
+  profile.get_in_range<std::int64_t>("steps", 10, 1, kMany);
+  return profile.get_in_range<std::int64_t>("skip_steps", 5, 0, kMany);
+}
+
+DeckKeys run_settings_keys() {
+  DeckKeys keys = length_keys();
+  const DeckKeys more = record_keys();
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+}  // namespace multicard

@@ -1,0 +1,43 @@
+#include "train/ParallelOptions.hpp"
+
+namespace multicard {
+
+namespace {
+
+enum class Sharding { none };
+constexpr Word<Sharding> kShardingWords[] = {{"none", Sharding::none}};
+
+}  // namespace
+
+ParallelOptions read_parallel_options(Section& section, HasBatchNorm batch_norm) {
+  ParallelOptions parallel;
+  parallel.strategy = section.choice("strategy", parallel.strategy, kStrategyWords);
+  static_cast<ExchangeOptions&>(parallel) = read_exchange_options(section);
+  section.choice("shard", Sharding::none, kShardingWords);
+  if (batch_norm == HasBatchNorm::yes)
+    parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
+  parallel.share_gpu = section.get("share_gpu", false) ? ShareGpu::yes : ShareGpu::no;
+  return parallel;
+}
+
+DeckKeys parallel_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"parallel.strategy", any, speed, "strategy", "who reads, reduces gradients and updates: see Strategies"},
+      {"parallel.shard",
+       any,
+       speed,
+       "sharding",
+       "what is split over ranks instead of replicated",
+       {.reserved = "optimizer full", .available = "none"}},
+      {"parallel.sync_batch_norm",
+       image,
+       speed,
+       "sync batch norm",
+       "BatchNorm statistics over all ranks",
+       {.on_resume = OnResume::same}},
+  };
+}
+
+}  // namespace multicard

@@ -1,0 +1,31 @@
+#pragma once
+/// \file What a deck says of its ranks.
+
+#include "config/DeckKey.hpp"
+#include "config/Words.hpp"
+#include "device/ComputeOptions.hpp"
+#include "dist/ExchangeOptions.hpp"
+
+namespace multicard {
+
+/// parallel.strategy: who reads, reduces and updates (docs/decks.md, Strategies)
+enum class StrategyName { dp, ddp, ddp_ds };
+inline constexpr Word<StrategyName> kStrategyWords[] = {
+    {"dp", StrategyName::dp}, {"ddp", StrategyName::ddp}, {"ddp-ds", StrategyName::ddp_ds}};
+
+struct ParallelOptions : ExchangeOptions {
+  StrategyName strategy = StrategyName::ddp_ds;
+  bool sync_batch_norm = false;  ///< BatchNorm statistics over all ranks
+  ShareGpu share_gpu = ShareGpu::no;
+};
+
+/// Whether the network can have BatchNorm.
+enum class HasBatchNorm { no, yes };
+
+/// \param parallel the section parallel
+ParallelOptions read_parallel_options(Section& parallel, HasBatchNorm batch_norm);
+
+/// The keys that this module owns.
+DeckKeys parallel_keys();
+
+}  // namespace multicard

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Updates the tables of deck keys in docs/decks.md from what the program says of its keys.
+
+usage: scripts/update_docs.py [MULTICARD]
+
+MULTICARD is the program, by default that of the release build.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end of keys -->\n", re.DOTALL)
+
+
+def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/bin/multicard")
+    printed = subprocess.run([program, "help", "keys", "--markdown"], check=True, capture_output=True, text=True).stdout
+    tables = {match[1]: match[0] for match in BLOCK.finditer(printed)}
+    document = ROOT / "docs/decks.md"
+    text = document.read_text(encoding="utf-8")
+    missing = set(tables) - set(BLOCK.findall(text))
+    if missing:
+        sys.exit(f"docs/decks.md has no place for the keys of {', '.join(sorted(missing))}: add the two marks")
+    document.write_text(BLOCK.sub(lambda match: tables[match[1]], text), encoding="utf-8")
+    print(f"docs/decks.md: {len(tables)} tables")
+
+
+if __name__ == "__main__":
+    main()
