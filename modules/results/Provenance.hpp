@@ -9,6 +9,15 @@
 
 namespace multicard {
 
+/// What a reader should know of a setting of runs: a deck key of the program that wrote the file.
+struct SettingKey {
+  std::string key;     ///< data.image_size
+  std::string label;   ///< "image size"
+  std::string effect;  ///< identity | work | learning | speed | bookkeeping (docs/decks.md)
+
+  bool operator==(const SettingKey&) const = default;
+};
+
 /// The attributes of /provenance; what does not apply is empty.
 struct Provenance {
   std::string command_line;
@@ -19,9 +28,10 @@ struct Provenance {
   std::string mpi, hdf5, torch, kernel;
   std::string compiler, build_flags;
   std::map<std::string, std::string> environment;  ///< SLURM_*, NCCL_*, OMPI_*, OMP_*, HDF5_* and the like
+  std::vector<SettingKey> keys;                    ///< all deck keys
 };
 
-/// Collective. Everything that needs no GPU library to know; the caller fills gpus, driver, cuda and nccl. The
+/// Collective. Everything that needs no GPU library to know; the caller fills gpus, driver, cuda, nccl and keys. The
 /// environment is rank 0's.
 Provenance collect_provenance(const Communicator& communicator, const std::string& command_line);
 

@@ -196,6 +196,19 @@ class RunReader {
   RunData data_;
 };
 
+/// Files that know nothing of keys have none.
+std::vector<SettingKey> read_keys(const Hdf5File& file) {
+  if (!file.exists(schema::kKeys)) return {};
+  const auto column = [&](const char* name) { return file.read_texts(fmt::format("{}/{}", schema::kKeys, name)); };
+  const std::vector<std::string> keys = column("key"), labels = column("label"), effects = column("effect");
+  if (labels.size() != keys.size() || effects.size() != keys.size())
+    throw DataError(fmt::format("{}: {} is damaged", file.path(), schema::kKeys), "its columns have different lengths");
+  std::vector<SettingKey> found;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    found.push_back({keys[i], labels[i], effects[i]});
+  return found;
+}
+
 }  // namespace
 
 ResultsFile::ResultsFile(Hdf5File file) : file_(std::move(file)), attributes_(file_.attributes("/")) {}
@@ -237,6 +250,7 @@ Provenance ResultsFile::provenance() const {
     const std::size_t equals = variable.find('=');
     if (equals != std::string::npos) found.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
+  found.keys = read_keys(file_);
   return found;
 }
 

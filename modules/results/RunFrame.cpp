@@ -51,6 +51,16 @@ void write_table(Hdf5File& file, const std::string& group, const Table& table) {
     file.write_values(group + "/" + name, values);
 }
 
+Table table_of(const std::vector<SettingKey>& keys) {
+  Table table;
+  for (const SettingKey& key : keys) {
+    table.text["key"].push_back(key.key);
+    table.text["label"].push_back(key.label);
+    table.text["effect"].push_back(key.effect);
+  }
+  return table;
+}
+
 void create_columns(Hdf5File& file, const std::string& run, const RunLayout& layout, std::uint64_t num_ranks) {
   for (const auto& [path, column] : layout.columns) {
     const bool is_whole = column.num_full == num_ranks;
@@ -92,6 +102,7 @@ void write_file_frame(Hdf5File& file, const Provenance& provenance) {
   for (const auto& [name, value] : provenance.environment)
     variables.push_back(name + "=" + value);
   file.write_texts(schema::kEnvironment, variables);
+  if (!provenance.keys.empty()) write_table(file, schema::kKeys, table_of(provenance.keys));
 }
 
 void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout) {

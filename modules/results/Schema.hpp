@@ -12,5 +12,6 @@ inline constexpr std::int64_t kVersion = 1;
 inline constexpr const char* kRuns = "/runs";
 inline constexpr const char* kProvenance = "/provenance";
 inline constexpr const char* kEnvironment = "/provenance/environment";
+inline constexpr const char* kKeys = "/keys";
 
 }  // namespace multicard::schema

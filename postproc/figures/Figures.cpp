@@ -49,7 +49,7 @@ std::string common_settings(const Study& study, const std::vector<std::size_t>& 
       if (std::find(configurations.begin(), configurations.end(), cell.configuration) != configurations.end())
         for (const std::size_t run : cell.runs)
           if (const std::string value = setting(study.runs[run], key); !value.empty()) values.insert(value);
-    if (values.size() == 1) parts.push_back(setting_label(key, *values.begin()));
+    if (values.size() == 1) parts.push_back(study.keys.label(key, *values.begin()));
   }
   return parts.empty() ? "no settings known" : join(parts, ", ");
 }

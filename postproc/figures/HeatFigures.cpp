@@ -77,7 +77,7 @@ std::vector<Map> maps_of(const Study& study, const Direction& across, const Dire
     std::vector<std::string> parts;
     for (const Axis& axis : study.axes)
       if (axis.is_work && axis.key != across.key && axis.key != down.key)
-        parts.push_back(setting_label(axis.key, value_of(study, cell, axis.key)));
+        parts.push_back(study.keys.label(axis.key, value_of(study, cell, axis.key)));
     if (!over_ranks && study.has_scaling()) parts.push_back(counted(cell.ranks, "rank"));
     const std::string fixed = join(parts, ", ");
     auto map = std::find_if(maps.begin(), maps.end(), [&](const Map& known) { return known.fixed == fixed; });
@@ -103,18 +103,18 @@ const Cell* cell_at(const Study& study, const Map& map, const std::pair<std::str
 std::vector<std::string> free_axes(const Study& study, const Direction& across, const Direction& down) {
   std::vector<std::string> names;
   for (const Axis& axis : study.axes)
-    if (!axis.is_work && axis.key != across.key && axis.key != down.key) names.push_back(key_label(axis.key));
+    if (!axis.is_work && axis.key != across.key && axis.key != down.key) names.push_back(study.keys.label(axis.key));
   return names;
 }
 
 std::string title_of(const Study& study, const Cell& most, const Direction& across, const Direction& down) {
   return fmt::format("{} {} at {}, {} is the most", significant(most.rate.value, 3), study.rate_unit(),
-                     setting_label(down.key, value_of(study, most, down.key)),
-                     setting_label(across.key, value_of(study, most, across.key)));
+                     study.keys.label(down.key, value_of(study, most, down.key)),
+                     study.keys.label(across.key, value_of(study, most, across.key)));
 }
 
-std::string name_of(const Direction& direction) {
-  return direction.key == kRanks ? std::string(kRanks) : key_label(direction.key);
+std::string name_of(const Study& study, const Direction& direction) {
+  return direction.key == kRanks ? std::string(kRanks) : study.keys.label(direction.key);
 }
 
 /// The cells of a map by row and column, null where nothing was run.
@@ -156,8 +156,8 @@ std::string caption_of(const Study& study, const Grid& grid, const Direction& ac
       "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; the table of "
       "configurations has the intervals.",
       significant(grid.most->rate.value / grid.least->rate.value, 3), significant(grid.least->rate.value, 3),
-      study.rate_unit(), setting_label(down.key, value_of(study, *grid.least, down.key)),
-      setting_label(across.key, value_of(study, *grid.least, across.key)));
+      study.rate_unit(), study.keys.label(down.key, value_of(study, *grid.least, down.key)),
+      study.keys.label(across.key, value_of(study, *grid.least, across.key)));
 }
 
 void add_map(const Study& study, const Map& cells, const Direction& across, const Direction& down, int number,
@@ -171,15 +171,16 @@ void add_map(const Study& study, const Map& cells, const Direction& across, cons
       map.cells.back().push_back(grid.shown(cell));
   }
   for (const std::string& value : across.values)
-    map.columns.push_back(setting_label(across.key, value));
+    map.columns.push_back(study.keys.label(across.key, value));
   for (const std::string& value : down.values)
-    map.rows.push_back(setting_label(down.key, value));
+    map.rows.push_back(study.keys.label(down.key, value));
   const std::vector<std::string> free = free_axes(study, across, down);
   map.title = title_of(study, *grid.most, across, down);
-  map.subtitle = fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(across),
-                             name_of(down), cells.fixed.empty() ? "" : "; " + cells.fixed,
-                             free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(grid.measured),
-                             grid.any_failed ? ", × did not complete" : "");
+  map.subtitle =
+      fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(study, across),
+                  name_of(study, down), cells.fixed.empty() ? "" : "; " + cells.fixed,
+                  free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(grid.measured),
+                  grid.any_failed ? ", × did not complete" : "");
   figures.push_back(figure_of(numbered("heat", number), Section::study, map, caption_of(study, grid, across, down),
                               "Two settings at a time"));
 }

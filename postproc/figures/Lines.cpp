@@ -35,15 +35,22 @@ std::string best_parting(const std::vector<Line>& lines) {
   return best;
 }
 
+Settings labels_of(const Study& study, const Settings& settings) {
+  Settings labels;
+  for (const auto& [key, value] : settings)
+    labels[key] = study.keys.label(key, value);
+  return labels;
+}
+
 std::string labels(const Line& line, const std::vector<Line>& panel, bool of_what_differs) {
   std::vector<std::string> parts;
   std::string ranks;  // said last
   for (const auto& [key, value] : line.others) {
     if ((values_in(panel, key).size() > 1) != of_what_differs) continue;
     if (key == "ranks")
-      ranks = setting_label(key, value);
+      ranks = line.labels.at(key);
     else
-      parts.push_back(setting_label(key, value));
+      parts.push_back(line.labels.at(key));
   }
   if (!ranks.empty()) parts.push_back(ranks);
   return join(parts, ", ");
@@ -72,7 +79,7 @@ std::vector<Line> lines_along(const Study& study, const std::string& key) {
     others.erase(key);
     others["ranks"] = std::to_string(cell.ranks);
     auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& known) { return known.others == others; });
-    if (line == lines.end()) line = lines.insert(lines.end(), Line{others, {}});
+    if (line == lines.end()) line = lines.insert(lines.end(), Line{others, labels_of(study, others), {}});
     line->points.emplace_back(at, &cell);
   }
   std::erase_if(lines, [](const Line& line) { return line.points.size() < 2; });

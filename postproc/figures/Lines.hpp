@@ -13,6 +13,7 @@ namespace multicard::post {
 /// The cells along one axis, everything else equal.
 struct Line {
   std::map<std::string, std::string> others;           ///< the other axes and "ranks"
+  std::map<std::string, std::string> labels;           ///< of these values
   std::vector<std::pair<double, const Cell*>> points;  ///< by the value on the axis, ascending
 };
 

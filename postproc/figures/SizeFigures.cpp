@@ -26,12 +26,8 @@ bool is_size(const Axis& axis) {
 }
 
 /// "image size, px"
-std::string axis_name(const std::string& key) {
-  return key_label(key) + (short_key(key) == "image_size" ? ", px" : "");
-}
-
-std::string at(const std::string& key, double value) {
-  return setting_label(key, significant(value, 6));
+std::string axis_name(const Study& study, const std::string& key) {
+  return study.keys.label(key) + (short_key(key) == "image_size" ? ", px" : "");
 }
 
 std::vector<const Cell*> cells_of(const std::vector<Line>& panel) {
@@ -68,7 +64,7 @@ struct SizeFigure {
   const std::string& key;
   const std::vector<Line>& panel;
 
-  std::string heading() const { return fmt::format("Execution time and efficiency against {}", key_label(key)); }
+  std::string heading() const { return fmt::format("Execution time and efficiency against {}", study.keys.label(key)); }
   std::string label(const Line& line) const {
     const std::string text = label_of(line, panel);
     return text.empty() ? study.configurations[line.points.front().second->configuration].label : text;
@@ -83,10 +79,14 @@ struct SizeFigure {
   }
 };
 
+std::string at(const SizeFigure& figure, double value) {
+  return figure.study.keys.label(figure.key, significant(value, 6));
+}
+
 LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) {
   LineChart chart;
   chart.horizontal = Horizontal::linear_values;
-  chart.x_name = axis_name(figure.key);
+  chart.x_name = axis_name(figure.study, figure.key);
   const std::vector<std::size_t> styles = styles_of(figure.study, figure.panel);
   std::set<double> ticks;
   for (std::size_t i = 0; i < figure.panel.size(); ++i) {
@@ -142,8 +142,8 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
   const Estimate growth = ratio(first->second->rate, cell_at(line, last).rate);
   const double size = last / first->first;
   const bool is_image = short_key(figure.key) == "image_size";
-  return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure.key, first->first),
-                     at(figure.key, last), significant(growth.value, 3), interval_text(growth, 3),
+  return fmt::format(" From {} to {} its time grows {} times{}; {} {} times.", at(figure, first->first),
+                     at(figure, last), significant(growth.value, 3), interval_text(growth, 3),
                      is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
 }
 
@@ -165,12 +165,12 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   const Cell& cell = cell_at(*best, last);
   const std::string& unit = figure.study.unit;
   const std::string seconds = significant(cell.time_per_thousand().value, 3);
-  chart.title = figure.panel.size() > 1 ? fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure.key, last),
+  chart.title = figure.panel.size() > 1 ? fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure, last),
                                                       figure.label(*best), seconds, unit)
-                                        : fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure.key, last));
+                                        : fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure, last));
   chart.y_name = fmt::format("seconds for 1,000 {}", unit);
   const std::string caption =
-      fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure.key, last), significant(cell.rate.value),
+      fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure, last), significant(cell.rate.value),
                   figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
   figures.push_back(
       figure_of(id, Section::study, chart, caption + not_significantly_slower(figure, *best, last), figure.heading()));
@@ -185,7 +185,7 @@ std::string efficient_from(const SizeFigure& figure, const Line& line) {
     if (i == 0)
       return fmt::format("With {} it stays at {} or more at every size measured.", figure.label(line), kEfficient);
     return fmt::format("With {} it stays at {} or more from {} on.", figure.label(line), kEfficient,
-                       at(figure.key, line.points[i].first));
+                       at(figure, line.points[i].first));
   }
   return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kEfficient);
 }
@@ -204,9 +204,9 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
                      : last.efficiency.value > first.efficiency.value ? "rises from"
                                                                       : "falls from";
   chart.title = fmt::format("Efficiency with {} {} {} at {} {} {} at {}", figure.label(*most), verb,
-                            significant(first.efficiency.value, 2), at(figure.key, most->points.front().first),
+                            significant(first.efficiency.value, 2), at(figure, most->points.front().first),
                             is_change ? "to" : "and", significant(last.efficiency.value, 2),
-                            at(figure.key, most->points.back().first));
+                            at(figure, most->points.back().first));
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
   const std::string caption =

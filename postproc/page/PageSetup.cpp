@@ -84,7 +84,7 @@ std::string distinct(const Study& study, const std::string& key) {
     if (!value.empty() && std::none_of(values.begin(), values.end(), is_it)) values.push_back(value);
   }
   for (std::string& value : values)
-    value = key == "pin_memory" || key == "image_size" ? setting_label(key, value) : short_value(value);
+    value = key == "pin_memory" || key == "image_size" ? study.keys.label(key, value) : short_value(value);
   return join(values, ", ");
 }
 
@@ -118,8 +118,8 @@ Rows rows_of(const Study& study) {
   for (const Axis& axis : study.axes) {
     std::vector<std::string> labels;
     for (const std::string& value : axis.values)
-      labels.push_back(setting_label(axis.key, value));
-    add(key_label(axis.key) + " (varied)", join(labels, ", "));
+      labels.push_back(study.keys.label(axis.key, value));
+    add(study.keys.label(axis.key) + " (varied)", join(labels, ", "));
   }
   std::vector<std::string> ranks;
   for (const int count : study.rank_counts)
@@ -131,7 +131,7 @@ Rows rows_of(const Study& study) {
   for (const char* key : kSettings) {
     const bool is_axis = std::any_of(study.axes.begin(), study.axes.end(),
                                      [&](const Axis& axis) { return short_key(axis.key) == short_key(key); });
-    if (!is_axis) add(key_label(key), distinct(study, key));
+    if (!is_axis) add(study.keys.label(key), distinct(study, key));
   }
   std::set<std::string> clocks;
   for (const RunReport& run : study.runs)

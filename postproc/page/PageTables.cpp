@@ -157,10 +157,9 @@ std::string options_html(const Study& study) {
        "where"},
       {}};
   for (const OptionEffect& effect : option_effects(study))
-    out.rows.push_back({setting_label(effect.key, effect.value), setting_label(effect.key, effect.baseline),
-                        estimate(effect.ratio, 3), number(effect.ratio.num_values), number(effect.num_cells),
-                        number(effect.num_unfinished), factor(effect.least), effect.least_at, factor(effect.most),
-                        effect.most_at});
+    out.rows.push_back({effect.value_label, effect.baseline_label, estimate(effect.ratio, 3),
+                        number(effect.ratio.num_values), number(effect.num_cells), number(effect.num_unfinished),
+                        factor(effect.least), effect.least_at, factor(effect.most), effect.most_at});
   return out.rows.empty() ? std::string() : table(out);
 }
 
@@ -188,7 +187,7 @@ HtmlTable runs_table(const Study& study) {
   HtmlTable out{"Every run. Click a column header to sort.", {"run"}, {}};
   if (study.sources.size() > 1) out.head.emplace_back("file");
   for (const Axis& axis : study.axes)
-    out.head.push_back(key_label(axis.key));
+    out.head.push_back(study.keys.label(axis.key));
   for (const char* name : {"ranks", "repeat", "status"})
     out.head.emplace_back(name);
   out.head.push_back(study.rate_unit());

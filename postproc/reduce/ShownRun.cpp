@@ -68,8 +68,12 @@ RunData shown_run(RunData run) {
 }
 
 Source shown_source(const Source& source) {
+  std::vector<SettingKey> keys;
+  for (const auto& [key, label, effect] : source.keys)
+    keys.push_back({one_line(key, kLongestName), one_line(label, kLongestName), one_line(effect, kLongestName)});
   return {one_line(source.path, kLongestFact), shown_values(source.attributes, kLongestFact),
-          shown_values(source.provenance, kLongestFact), shown_values(source.environment, kLongestFact)};
+          shown_values(source.provenance, kLongestFact), shown_values(source.environment, kLongestFact),
+          std::move(keys)};
 }
 
 }  // namespace multicard::post

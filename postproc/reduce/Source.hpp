@@ -3,6 +3,9 @@
 
 #include <map>
 #include <string>
+#include <vector>
+
+#include "results/Provenance.hpp"
 
 namespace multicard::post {
 
@@ -12,6 +15,7 @@ struct Source {
   std::map<std::string, std::string> attributes;   ///< of the root: version, created_utc, command_line, …
   std::map<std::string, std::string> provenance;   ///< hosts, cpu, gpus, …
   std::map<std::string, std::string> environment;  ///< variables
+  std::vector<SettingKey> keys;                    ///< what its program knew of the keys of decks
 };
 
 }  // namespace multicard::post

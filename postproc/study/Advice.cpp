@@ -21,7 +21,7 @@ constexpr double kIndifferent = 0.03;  ///< an interval this close to 1 means th
 /// "2.31 times the rate of fp32 (95 % interval …)"
 std::string factor_text(const OptionEffect& effect) {
   return fmt::format("{} times the rate of {}{}", alike(effect.ratio.value, effect.ratio.value, 3),
-                     setting_label(effect.key, effect.baseline), effect.interval_text());
+                     effect.baseline_label, effect.interval_text());
 }
 
 /// How far the effect varies with the other settings. `subject` is "Its effect" or names the value.
@@ -59,7 +59,7 @@ std::string recommendation(const std::vector<const OptionEffect*>& best) {
   std::vector<std::string> names, factors;
   std::string rest;
   for (const OptionEffect* effect : best) {
-    names.push_back(setting_label(effect->key, effect->value));
+    names.push_back(effect->value_label);
     factors.push_back(best.size() > 1 ? fmt::format("{}: {}", names.back(), factor_text(*effect))
                                       : factor_text(*effect));
     const std::string it = best.size() > 1 ? names.back() : "it";
@@ -76,10 +76,9 @@ std::string doubt(const std::vector<OptionEffect>& effects) {
   std::string out;
   for (const OptionEffect& effect : effects)
     if (effect.decided() && !effect.supported())
-      out +=
-          fmt::format(" {} was run once per cell and is significantly different from {} in {} of {}.",
-                      capitalised(setting_label(effect.key, effect.value)), setting_label(effect.key, effect.baseline),
-                      effect.num_significant, counted(effect.num_cells, "cell"));
+      out += fmt::format(" {} was run once per cell and is significantly different from {} in {} of {}.",
+                         capitalised(effect.value_label), effect.baseline_label, effect.num_significant,
+                         counted(effect.num_cells, "cell"));
   return out;
 }
 
@@ -92,16 +91,16 @@ std::string each(const std::vector<OptionEffect>& effects) {
   std::vector<std::string> parts;
   for (const OptionEffect& effect : effects)
     parts.push_back(effect.ratio.known()
-                        ? fmt::format("{}: {}{}", setting_label(effect.key, effect.value),
-                                      alike(effect.ratio.value, effect.ratio.value, 3), effect.interval_text())
-                        : fmt::format("{}: did not complete", setting_label(effect.key, effect.value)));
+                        ? fmt::format("{}: {}{}", effect.value_label, alike(effect.ratio.value, effect.ratio.value, 3),
+                                      effect.interval_text())
+                        : fmt::format("{}: did not complete", effect.value_label));
   return join(parts, "; ");
 }
 
 /// About one option: all its values against the baseline.
 std::string option_sentence(const std::vector<OptionEffect>& effects) {
-  const std::string name = capitalised(key_label(effects.front().key));
-  const std::string baseline = setting_label(effects.front().key, effects.front().baseline);
+  const std::string name = capitalised(effects.front().name);
+  const std::string baseline = effects.front().baseline_label;
   const auto for_all = [&](const auto& holds) {  // measured values, of which there must be one
     const auto is_known = [](const OptionEffect& effect) { return effect.ratio.known(); };
     return std::any_of(effects.begin(), effects.end(), is_known) &&

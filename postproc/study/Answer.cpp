@@ -29,7 +29,7 @@ std::string rate_text(const Study& study, const Cell& cell) {
 std::string learning_settings(const Study& study) {
   std::vector<std::string> names;
   for (const Axis& axis : study.axes)
-    if (axis.is_learning) names.push_back(key_label(axis.key));
+    if (axis.is_learning) names.push_back(study.keys.label(axis.key));
   return join(names, " and ");
 }
 

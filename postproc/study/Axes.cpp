@@ -12,35 +12,6 @@ namespace multicard::post {
 
 namespace {
 
-/// Settings of a run's length, place and bookkeeping, by short name.
-const std::set<std::string, std::less<>> kNotCompared{"ranks",
-                                                      "repeat",
-                                                      "seed",
-                                                      "output",
-                                                      "resume",
-                                                      "log_every",
-                                                      "checkpoint_every",
-                                                      "keep_checkpoints",
-                                                      "keep_best",
-                                                      "timeout_s",
-                                                      "steps",
-                                                      "epochs",
-                                                      "skip_steps",
-                                                      "tensorboard",
-                                                      "total_steps",
-                                                      "enabled",
-                                                      "deterministic",
-                                                      "every_epochs",
-                                                      "every_steps",
-                                                      "wall_limit",
-                                                      "first_step",
-                                                      "quick",
-                                                      "accuracy",
-                                                      "top5",
-                                                      "loss",
-                                                      "samples",
-                                                      "weights"};
-
 /// Settings that the program may choose itself, differently on other numbers of ranks.
 bool may_follow_ranks(const std::string& key) {
   return key == "backend" || key == "global_batch" || key == "threads" || key == "device";
@@ -81,11 +52,11 @@ Values ranks_of(const std::vector<RunReport>& runs) {
 }
 
 /// All keys: names of sets first, then deck paths, which every run of a sweep has, then attributes of runs.
-std::vector<std::string> candidates(const std::vector<RunReport>& runs) {
+std::vector<std::string> candidates(const std::vector<RunReport>& runs, const KeyTable& table) {
   std::set<std::string> keys;
   for (const RunReport& run : runs)
     for (const auto& [key, value] : run.settings)
-      if (!kNotCompared.contains(short_key(key))) keys.insert(key);
+      if (!table.is_bookkeeping(key)) keys.insert(key);
   std::vector<std::string> out(keys.begin(), keys.end());
   const auto place = [](const std::string& key) {
     return is_name_of_a_set(key) ? 0 : key.find('.') != std::string::npos ? 1 : 2;
@@ -111,12 +82,14 @@ bool names_data_sets(const std::vector<RunReport>& runs, const std::string& key)
 /// Whether `key` repeats one of `axes`: the same setting written differently (true and 1), or one of the
 /// settings of a named set. Settings that change the work count even there, or cases would be compared that do not
 /// do the same work.
-bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
+bool says_again(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes,
+                const KeyTable& table) {
   const Values values = values_of(runs, key);
   return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) {
     const Values known = values_of(runs, axis.key);
     const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
-    const bool in_set = axis.key == "machine" || (is_name_of_a_set(axis.key) && (axis.is_work || !changes_work(key)));
+    const bool in_set =
+        axis.key == "machine" || (is_name_of_a_set(axis.key) && (axis.is_work || !table.changes_work(key)));
     return (same_setting || in_set) && follows(known, values);
   });
 }
@@ -128,19 +101,20 @@ std::string setting(const RunReport& run, const std::string& key) {
   return found == run.settings.end() ? std::string() : found->second;
 }
 
-std::vector<Axis> find_axes(const std::vector<RunReport>& runs) {
+std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& table) {
   const bool weak = find_scaling(runs) == Scaling::weak;
   std::vector<Axis> axes;
-  for (const std::string& key : candidates(runs)) {
+  for (const std::string& key : candidates(runs, table)) {
     const Values values = values_of(runs, key);
     const std::vector<std::string> different = distinct(values);
-    if (different.size() < 2 || says_again(runs, key, axes)) continue;
+    if (different.size() < 2 || says_again(runs, key, axes, table)) continue;
     if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
     if (weak && short_key(key) == "global_batch") continue;
     // As an attribute it is the longest row there was, which follows from packing or the data set.
     const auto decides = [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); };
     if (key == "max_length" && std::any_of(axes.begin(), axes.end(), decides)) continue;
-    axes.push_back({key, different, changes_work(key) || names_data_sets(runs, key), changes_learning(key)});
+    axes.push_back(
+        {key, different, table.changes_work(key) || names_data_sets(runs, key), table.changes_learning(key)});
   }
   return axes;
 }

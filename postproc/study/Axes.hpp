@@ -13,7 +13,7 @@ namespace multicard::post {
 /// itself),
 /// - repeat another axis (`strategy` beside `parallel.strategy`, the overrides of a named case).
 /// A failed run has its deck paths only; settings that it lacks are ignored.
-std::vector<Axis> find_axes(const std::vector<RunReport>& runs);
+std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& table);
 
 /// Strong when a series over ranks keeps the global batch, weak when it keeps the batch of a rank.
 Scaling find_scaling(const std::vector<RunReport>& runs);

@@ -17,15 +17,15 @@ namespace {
 
 /// The settings that differ between the runs of one file, by short name. Where a named case stands for the work, what
 /// of it differs counts too: cases of equal names need not do the same.
-std::set<std::string> varied(const std::vector<RunReport>& runs) {
+std::set<std::string> varied(const std::vector<RunReport>& runs, const KeyTable& table) {
   std::set<std::string> keys;
-  for (const Axis& axis : find_axes(runs)) {
+  for (const Axis& axis : find_axes(runs, table)) {
     keys.insert(short_key(axis.key));
     if (!axis.is_work || short_key(axis.key) != "case") continue;
     std::map<std::string, std::set<std::string>> values;
     for (const RunReport& run : runs)
       for (const auto& [key, value] : run.settings)
-        if (changes_work(key) && run.status != "failed") values[key].insert(value);
+        if (table.changes_work(key) && run.status != "failed") values[key].insert(value);
     for (const auto& [key, different] : values)
       if (different.size() > 1) keys.insert(short_key(key));
   }
@@ -45,7 +45,7 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<Ru
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(of_file),
                  [&](const RunReport& run) { return run.source == source; });
     if (of_file.empty()) continue;
-    const std::set<std::string> keys = varied(of_file);
+    const std::set<std::string> keys = varied(of_file, KeyTable({sources[source]}));
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.keys == keys; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{keys, {}, {}});
     for (RunReport& run : of_file) {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Readable names of settings and their values.
+/// \file Names and numbers as reports write them.
 
 #include <string>
 
@@ -18,18 +18,8 @@ constexpr std::size_t kLongestLabel = 1000;
 /// The value for tables and figures: without its middle where it is longer than kLongestLabel.
 std::string short_value(const std::string& value);
 
-/// "224 px" for image_size, "pinned" for pin_memory true, "batch 64" for global_batch, "ddp-ds" for strategy,
-/// "workers 4" for anything else.
-std::string setting_label(const std::string& key, const std::string& value);
-
-/// The name of a setting in a table's header: the last component of a deck path with blanks, "image size".
-std::string key_label(const std::string& key);
-
-/// Whether the setting changes what is learnt but not the work: learning rate, weight decay, schedule, …
-bool changes_learning(const std::string& key);
-
-/// Whether the setting changes what is computed rather than how: rates of different values do not compare.
-bool changes_work(const std::string& key);
+/// "image size" for image_size
+std::string with_blanks(std::string name);
 
 /// `text` with its first letter, where it is one of a to z, as a capital.
 std::string capitalised(std::string text);

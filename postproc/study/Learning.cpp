@@ -44,8 +44,8 @@ bool is_repeated(const Study& study) {
 }
 
 std::string advice_of(const Study& study, const Axis& axis) {
-  const std::string lead =
-      fmt::format("{}: it does not change the work, so that speed does not choose; ", capitalised(key_label(axis.key)));
+  const std::string lead = fmt::format("{}: it does not change the work, so that speed does not choose; ",
+                                       capitalised(study.keys.label(axis.key)));
   const std::map<std::string, int> wins = wins_of(study, axis);
   if (wins.empty()) return lead + none_measured("choose") + ".";
   int num_kinds = 0;
@@ -53,8 +53,8 @@ std::string advice_of(const Study& study, const Axis& axis) {
   for (const auto& [value, number] : wins)
     num_kinds += number;
   for (const auto& [value, number] : wins)
-    parts.push_back(num_kinds == 1 ? setting_label(axis.key, value)
-                                   : fmt::format("{} for {} of {} kinds of work", setting_label(axis.key, value),
+    parts.push_back(num_kinds == 1 ? study.keys.label(axis.key, value)
+                                   : fmt::format("{} for {} of {} kinds of work", study.keys.label(axis.key, value),
                                                  number, num_kinds));
   return fmt::format("{}the {} has {}{}.", lead, learning_score(study)->best, join(parts, ", "),
                      is_repeated(study) ? "" : " (each was run once)");
@@ -72,7 +72,7 @@ std::string speed_label(const Study& study, std::size_t configuration) {
   std::vector<std::string> parts;
   for (const Axis& axis : study.axes)
     if (!axis.is_work && !axis.is_learning)
-      parts.push_back(setting_label(axis.key, study.configurations[configuration].settings.at(axis.key)));
+      parts.push_back(study.keys.label(axis.key, study.configurations[configuration].settings.at(axis.key)));
   return join(parts, ", ");
 }
 

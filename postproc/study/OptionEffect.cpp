@@ -52,7 +52,7 @@ std::string surroundings(const Study& study, const Cell& cell, const std::string
   std::vector<std::string> parts;
   for (const Axis& axis : study.axes)
     if (axis.key != key)
-      parts.push_back(setting_label(axis.key, study.configurations[cell.configuration].settings.at(axis.key)));
+      parts.push_back(study.keys.label(axis.key, study.configurations[cell.configuration].settings.at(axis.key)));
   if (study.has_scaling()) parts.push_back(counted(cell.ranks, "rank"));
   std::string out;
   for (const std::string& part : parts)
@@ -65,6 +65,9 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
   effect.key = axis.key;
   effect.value = value;
   effect.baseline = baseline;
+  effect.name = study.keys.label(axis.key);
+  effect.value_label = study.keys.label(axis.key, value);
+  effect.baseline_label = study.keys.label(axis.key, baseline);
   std::vector<std::vector<double>> ratios;
   Estimate of_steps;
   for (const Cell& cell : study.cells) {
@@ -98,7 +101,7 @@ OptionEffect effect_of(const Study& study, const Axis& axis, const std::string& 
 }  // namespace
 
 std::string OptionEffect::label() const {
-  return fmt::format("{} instead of {}", setting_label(key, value), setting_label(key, baseline));
+  return fmt::format("{} instead of {}", value_label, baseline_label);
 }
 
 std::string OptionEffect::interval_text() const {

@@ -11,6 +11,7 @@ namespace multicard::post {
 /// One value of an axis against the axis' baseline value.
 struct OptionEffect {
   std::string key, value, baseline;
+  std::string name, value_label, baseline_label;  ///< as reports say them: "precision", "fp16", "fp32"
   Estimate ratio;                      ///< of rates, value over baseline; unknown when no pair of cells completed
   int num_cells = 0;                   ///< pairs of cells that are equal but for this option, and completed
   int num_significant = 0;             ///< pairs of which the intervals of the rates do not overlap

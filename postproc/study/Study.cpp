@@ -22,13 +22,13 @@ std::string unambiguous(const std::string& value, const std::vector<std::string>
   return fmt::format("{} ({})", short_value(value), number);
 }
 
-std::string label_of(const std::map<std::string, std::string>& settings, const std::vector<Axis>& axes, bool of_work) {
+std::string label_of(const Study& study, const std::map<std::string, std::string>& settings, bool of_work) {
   std::vector<std::string> parts;
-  for (const Axis& axis : axes) {
+  for (const Axis& axis : study.axes) {
     if (axis.is_work != of_work) continue;
     const std::string& value = settings.at(axis.key);
-    const std::string label = setting_label(axis.key, value);
-    const auto reads_so = [&](const std::string& other) { return setting_label(axis.key, other) == label; };
+    const std::string label = study.keys.label(axis.key, value);
+    const auto reads_so = [&](const std::string& other) { return study.keys.label(axis.key, other) == label; };
     // Models in different folders may have the same name.
     const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
     parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
@@ -57,8 +57,8 @@ std::size_t configuration_of(Study& study, const RunReport& run) {
   if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
   Configuration configuration;
   configuration.settings = settings;
-  configuration.label = label_of(settings, study.axes, false);
-  configuration.work_label = label_of(settings, study.axes, true);
+  configuration.label = label_of(study, settings, false);
+  configuration.work_label = label_of(study, settings, true);
   configuration.has_options = !configuration.label.empty();
   if (!configuration.has_options) configuration.label = plain_label(study, run);
   known.push_back(std::move(configuration));
@@ -221,7 +221,7 @@ std::string Study::title() const {
   for (const int ranks : rank_counts)
     counts.push_back(std::to_string(ranks));
   for (const Axis& axis : axes)
-    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : key_label(axis.key));
+    names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : keys.label(axis.key));
   const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
   if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
   return capitalised(join(names, " × ")) + " on " + on;
@@ -232,7 +232,8 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
   study.sources = std::move(sources);
   study.runs = std::move(runs);
   add_machine_where_it_differs(study);
-  study.axes = find_axes(study.runs);
+  study.keys = KeyTable(study.sources);
+  study.axes = find_axes(study.runs, study.keys);
   study.scaling = find_scaling(study.runs);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const RunReport& run = study.runs[i];

@@ -9,6 +9,7 @@
 
 #include "postproc/reduce/RunReport.hpp"
 #include "postproc/reduce/Source.hpp"
+#include "postproc/study/KeyTable.hpp"
 
 namespace multicard::post {
 
@@ -58,6 +59,7 @@ enum class Scaling { strong, weak, mixed };
 struct Study {
   std::string id;  ///< "study-2", …; empty where a report has one study
   std::vector<Source> sources;
+  KeyTable keys;  ///< of the sources
   std::vector<RunReport> runs;
   std::vector<Axis> axes;
   std::vector<Configuration> configurations;

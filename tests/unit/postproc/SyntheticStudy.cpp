@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "tasks/RunOptions.hpp"
+
 namespace multicard::test {
 
 namespace {
@@ -217,6 +219,13 @@ RankRows rows_of(const SyntheticRun& run) {
   return rows;
 }
 
+std::vector<SettingKey> known_keys() {
+  std::vector<SettingKey> keys;
+  for (const DeckKey& key : run_keys())
+    keys.push_back({std::string(key.path), std::string(key.label), std::string(text_of(key.effect))});
+  return keys;
+}
+
 Provenance synthetic_provenance(int ranks) {
   Provenance provenance;
   provenance.command_line = "multicard sweep inputs/sweeps/strategies.yaml";
@@ -228,6 +237,7 @@ Provenance synthetic_provenance(int ranks) {
   provenance.torch = "2.11.0";
   provenance.kernel = "Linux 6.1.0-37-amd64";
   provenance.environment = {{"OMP_NUM_THREADS", "1"}, {"SLURM_JOB_ID", "4711"}};
+  provenance.keys = known_keys();
   return provenance;
 }
 

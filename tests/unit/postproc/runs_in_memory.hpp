@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "SyntheticStudy.hpp"
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/Study.hpp"
 
@@ -33,7 +34,7 @@ inline RunReport run_of(std::map<std::string, std::string> settings, int ranks, 
 
 /// One file that holds `runs`.
 inline Study study_of(std::vector<RunReport> runs) {
-  return make_study({Source{"results.h5", {}, {}, {}}}, std::move(runs));
+  return make_study({Source{"results.h5", {}, {}, {}, test::known_keys()}}, std::move(runs));
 }
 
 /// One file of nothing but `study`.
