@@ -188,7 +188,8 @@ TEST(Hdf5, RefusesMissingAndForeignAttributes) {
   file.write_attribute("/", "n", 7);
 
   EXPECT_TRUE(contains(error_of([&] { file.read_attribute("/", "m"); }), "x.h5 has no attribute m of /"));
-  EXPECT_TRUE(contains(error_of([&] { file.attribute<std::string>("/", "n"); }), "attribute n of / has an unexpected type"));
+  EXPECT_TRUE(
+      contains(error_of([&] { file.attribute<std::string>("/", "n"); }), "attribute n of / has an unexpected type"));
   EXPECT_TRUE(contains(error_of([&] { file.write_attribute("/", "t", std::string("a\0b", 3)); }), "NUL"));
   EXPECT_TRUE(file.has_attribute("/", "n"));
   EXPECT_FALSE(file.has_attribute("/", "m"));
