@@ -254,7 +254,7 @@ class Checkpoint(CheckpointTest):
             if factor == 7 and count == 64:
                 self.expect(0, run(1, "run", self.deck))
                 continue
-            self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"data\.train has changed: .* does not hold the data")
+            self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"data\.train has changed: .* not hold the data")
 
     def test_a_longer_run_is_told_that_its_schedule_changes(self):
         self.prepare()
