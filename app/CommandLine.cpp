@@ -75,7 +75,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
                    "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")
       ->required();
   text->add_option("--map", options->map,
-                   "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, as instruction=prompt")
+                   "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, e.g. instruction=prompt")
       ->allow_extra_args(false);
   text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
   text->add_option(
@@ -85,11 +85,11 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
-                   "Most tokens of a sequence: longer ones are cut, texts are split");
+                   "Maximum tokens per sequence: longer ones are truncated, plain texts are split");
   text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
   text->add_option("--split", options->split,
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
-  text->add_flag("--skip-bad", options->skip_bad, "Leave out records that cannot be read, count and list them");
+  text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
   text->callback([&command, options] {
     command = [options](const Communicator& world) { return prepare_text_command(*options, world); };
   });
@@ -100,22 +100,22 @@ void add_prepare(CLI::App& app, Command& command) {
   prepare->require_subcommand(1);
   auto options = std::make_shared<PrepareOptions>();
   CLI::App* images =
-      prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic");
+      prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic images");
   images->add_option("--format", options->format, "idx | folder | cifar | synthetic")->required();
   images->add_option("--images", options->images,
                      "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
   images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
-  images->add_option("--dir", options->dir, "folder: one sub-folder a class; cifar: the folder of *.bin");
+  images->add_option("--dir", options->dir, "folder: one sub-folder per class; cifar: the folder of *.bin");
   images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   images->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
-  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: the size made");
-  images->add_option("--limit", options->limit, "Take only the first N images; synthetic: the number made");
+  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: the size to generate");
+  images->add_option("--limit", options->limit, "Only the first N images; synthetic: the number to generate");
   images->add_option("--classes", options->classes,
-                     "Number of classes (labels are checked); synthetic: the number made");
+                     "Number of classes (labels are checked); synthetic: the number to generate");
   images->add_option("--class-names", options->class_names, "Names of the classes, in label order")->delimiter(',');
   images->add_option("--split", options->split,
                      "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
-  images->add_flag("--skip-bad", options->skip_bad, "Leave out unreadable images, count and list them");
+  images->add_flag("--skip-bad", options->skip_bad, "Skip unreadable images, count and list them");
   images->callback([&command, options] {
     command = [options](const Communicator& world) { return prepare_images_command(*options, world); };
   });
@@ -130,7 +130,7 @@ void add_export(CLI::App& app, Command& command) {
   sub->add_option("--merge", arguments->merge, "Add the adapter to the base model: original | dequantised")
       ->check(CLI::IsMember({"original", "dequantised"}));
   sub->add_option("--dtype", arguments->dtype,
-                  "fp64 | fp32 | fp16 | bf16; default: that of the adapter, of whole models that of the base")
+                  "fp64 | fp32 | fp16 | bf16; default: the adapter's; for whole models the base model's")
       ->check(CLI::IsMember({"fp64", "fp32", "fp16", "bf16"}));
   sub->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
@@ -139,7 +139,8 @@ void add_export(CLI::App& app, Command& command) {
 
 void add_tokenize(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<TokenizeArguments>();
-  CLI::App* tokenize = app.add_subcommand("tokenize", "JSON strings in, JSON arrays of token ids out, a line each");
+  CLI::App* tokenize =
+      app.add_subcommand("tokenize", "Read JSON strings, write JSON arrays of token ids, one per line");
   tokenize->add_option("tokenizer", arguments->tokenizer, "Model folder, tokenizer.json or tiktoken file")->required();
   tokenize->add_flag("--no-special", arguments->no_special,
                      "Add no special tokens; those written in the text are still recognised");
@@ -164,7 +165,7 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_option("model", arguments->model, "Model folder, or a checkpoint of a language run")->required();
   generate
       ->add_option("prompt", arguments->prompt,
-                   "The prompt; - reads it from standard input, byte for byte: a final newline belongs to it (printf "
+                   "The prompt; - reads it from standard input, byte for byte: a final newline is part of it (printf "
                    "'%s' adds none, "
                    "echo does)")
       ->required();
@@ -233,14 +234,15 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
       "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
       "multicard");
   app.set_version_flag("-V,--version", version_text());
-  app.footer("multicard help COMMAND says more about one, multicard help keys about the keys of decks.");
+  app.footer("multicard help COMMAND describes one of them, multicard help keys the keys of decks.");
   app.require_subcommand(1);
   app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
   add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
                                           "Run a matrix of variants into one results file", sweep_command);
-  app.get_subcommand("sweep")->add_flag("--quick", sweep.quick, "Apply the deck's section quick: a smaller sweep");
+  app.get_subcommand("sweep")->add_flag("--quick", sweep.quick,
+                                        "Run the smaller sweep defined by the deck's section quick");
   add_prepare(app, command);
   add_eval(app, command, command_line);
   add_export(app, command);

@@ -78,7 +78,7 @@ multicard_cpu_bind() {
   if [ ${#nodes[@]} = "$(multicard_tasks_here)" ]; then cpu_bind=map_ldom:$(IFS=,; echo "${nodes[*]}"); fi
 }
 
-# Ends the job with the program's status; 75 means that it stopped early and wants to be queued again to resume.
+# Ends the job with the program's status; 75 means that it stopped early and is requeued to resume.
 multicard_finish() {
   local status=$1
   echo "$(date -u +%FT%TZ) multicard ended with $status"

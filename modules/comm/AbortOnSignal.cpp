@@ -30,7 +30,7 @@ void on_signal(int signal) {
 
 AbortOnSignal::AbortOnSignal() {
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) throw EnvironmentError("no pipe can be made", "too many files are open");
+  if (pipe(ends.data()) != 0) throw EnvironmentError("a pipe cannot be created", "too many files are open");
   read_end_ = ends[0];
   g_write_end = ends[1];
   thread_ = start_thread("the thread that waits for signals", [this] { wait(); });

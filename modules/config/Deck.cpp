@@ -29,7 +29,7 @@ std::string read_file(const std::string& path) {
   RegularFile file(path);
   if (file.size() > kLongest)
     throw UsageError(fmt::format("deck {} cannot be read", path),
-                     fmt::format("its {} bytes are more than a deck can have", file.size()), "Name a YAML file.");
+                     fmt::format("its {} bytes exceed the limit for a deck", file.size()), "Name a YAML file.");
   std::string text(kLongest, '\0');
   text.resize(file.read(text.data(), text.size()));
   return text;

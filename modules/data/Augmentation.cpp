@@ -43,10 +43,10 @@ void check(const AugmentOptions& options) {
   const RandomResizedCrop& crop = *options.crop;
   if (!(crop.scale_min > 0 && crop.scale_min <= crop.scale_max && crop.scale_max <= 1))
     throw UsageError(fmt::format("crops of {} to {} of the image's area are requested", crop.scale_min, crop.scale_max),
-                     "parts of an area rise within (0, 1]");
+                     "fractions of the area must increase within (0, 1]");
   if (!(crop.ratio_min > 0 && crop.ratio_min <= crop.ratio_max && std::isfinite(crop.ratio_max)))
     throw UsageError(fmt::format("crops of width / height {} to {} are requested", crop.ratio_min, crop.ratio_max),
-                     "ratios rise and are above 0");
+                     "ratios must increase and be above 0");
 }
 
 }  // namespace

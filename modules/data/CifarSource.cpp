@@ -127,7 +127,7 @@ std::vector<std::string> cifar_files(const std::string& folder, const std::strin
   const auto is_test = [](const std::string& path) { return fs::path(path).filename().string().starts_with("test"); };
   const auto num_test = std::count_if(files.begin(), files.end(), is_test);
   if (num_test > 0 && static_cast<std::size_t>(num_test) < files.size())
-    throw DataError(fmt::format("{} holds training and test files", folder), "they belong into different shards",
+    throw DataError(fmt::format("{} holds training and test files", folder), "they belong in different shards",
                     fmt::format("Name some of them, e.g. --images '{}/data_batch_*.bin'.", folder));
   return files;
 }

@@ -32,7 +32,7 @@ void check_magic(const std::string& path, std::uint32_t found, std::uint32_t wan
   const bool exchanged = found == kImageMagic || found == kLabelMagic;
   throw DataError(fmt::format("{} is not an IDX file of {}", path, content),
                   fmt::format("it starts with 0x{:08x} instead of 0x{:08x}", found, wanted),
-                  exchanged ? "Exchange --images and --labels." : "");
+                  exchanged ? "Swap --images and --labels." : "");
 }
 
 /// Memory grows with what is there, not with what a header promises.
@@ -62,7 +62,7 @@ IdxSource::IdxSource(const std::string& images, const std::string& labels)
   check_magic(labels, read_numbers<1>(label_input)[0], kLabelMagic, "labels");
   const auto num_labels = read_numbers<2>(label_input)[1];
   if (num_labels != count)
-    throw DataError(fmt::format("{} and {} do not fit each other", images, labels),
+    throw DataError(fmt::format("{} and {} do not match", images, labels),
                     fmt::format("{} images and {} labels", count, num_labels));
   check_picture_size(images, rows, columns);
   shape_ = {rows, columns, 1};

@@ -80,11 +80,11 @@ void ImageShards::open_shard(const std::string& path, const Communicator& commun
 void ImageShards::check_fits_first(const std::string& path, const ImageSetInfo& found) const {
   if (shards_.empty()) return;
   if (shape_text(found) != shape_text(info_))
-    throw DataError(fmt::format("{} and {} do not fit each other", files_.front(), path),
+    throw DataError(fmt::format("{} and {} do not match", files_.front(), path),
                     fmt::format("their images are {} and {}", shape_text(info_), shape_text(found)),
                     "Prepare them with the same --size.");
   if (found.class_names != info_.class_names)
-    throw DataError(fmt::format("{} and {} do not fit each other", files_.front(), path), "their class names differ",
+    throw DataError(fmt::format("{} and {} do not match", files_.front(), path), "their class names differ",
                     "Prepare them together.");
 }
 

@@ -15,7 +15,7 @@ namespace multicard {
 namespace {
 
 [[noreturn]] void throw_cut_short(const std::string& path, const std::string& why) {
-  throw DataError(fmt::format("{} has been cut short while it is read", path), why, "Prepare it again.");
+  throw DataError(fmt::format("{} was truncated while being read", path), why, "Prepare it again.");
 }
 
 }  // namespace

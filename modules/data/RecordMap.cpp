@@ -82,7 +82,7 @@ void RecordMap::add(const std::string& option) {
   }
   if (equals == std::string::npos || name.empty() || equals + 1 == option.size())
     throw UsageError(fmt::format("--map {} is not NAME=THEIRS", option), "",
-                     "For example --map instruction=prompt where the data call the instruction \"prompt\".");
+                     "For example --map instruction=prompt where the data calls the instruction \"prompt\".");
   Renaming& renaming = renamings_.emplace_back();
   renaming.to = name;
   renaming.from = option.substr(equals + 1);
@@ -91,7 +91,7 @@ void RecordMap::add(const std::string& option) {
     return other->from == renaming.from || (group != &roles_ && other->to == renaming.to);
   };
   if (std::any_of(group->begin(), group->end(), is_same))
-    throw UsageError(fmt::format("--map {} maps a name for the second time", option));
+    throw UsageError(fmt::format("--map {} maps a name twice", option));
   group->push_back(&renaming);
 }
 

@@ -28,9 +28,8 @@ std::int64_t count_steps(const SamplerOptions& options) {
   const std::int64_t whole = options.num_rows / options.global_batch;
   if (!options.drop_last) return whole + (options.num_rows % options.global_batch != 0 ? 1 : 0);
   if (whole == 0)
-    throw UsageError(
-        fmt::format("an epoch of {} rows has no whole batch of {}", options.num_rows, options.global_batch),
-        "the short last batch is left out", "Set data.drop_last=false or use smaller batches.");
+    throw UsageError(fmt::format("an epoch of {} rows has no full batch of {}", options.num_rows, options.global_batch),
+                     "the short last batch is left out", "Set data.drop_last=false or use smaller batches.");
   return whole;
 }
 

@@ -25,11 +25,11 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
   const Extents& dims = images.dims();
   if (images.type() != ElementType::uint8 || dims.size() != 4 || labels.type() != ElementType::int32 ||
       labels.dims() != Extents{dims[0]})
-    throw DataError(fmt::format("{} is not a whole image shard", file.path()),
+    throw DataError(fmt::format("{} is not a complete image shard", file.path()),
                     "/images must be uint8 [N, H, W, C] and /labels int32 [N]", "Prepare it again.");
   ImageSetInfo info;
   if (std::any_of(dims.begin() + 1, dims.end(), [](std::uint64_t extent) { return extent == 0; }))
-    throw DataError(fmt::format("{} is not a whole image shard", file.path()),
+    throw DataError(fmt::format("{} is not a complete image shard", file.path()),
                     fmt::format("/images has no pixels: {} x {} x {}", dims[1], dims[2], dims[3]), "Prepare it again.");
   info.num_rows = static_cast<std::int64_t>(dims[0]);
   info.height = static_cast<std::int64_t>(dims[1]);

@@ -94,7 +94,7 @@ Image ShardWriter::stored_image(std::int64_t index) const {
   if (image.shape.channels == 1 && set_.shape.channels == 3)
     image = {{image.shape.height, image.shape.width, 3}, replicated(image.pixels)};
   if (image.shape != set_.shape)
-    throw DataError(fmt::format("{} has changed", source_.name_of(index)), "its size is not what it was at first");
+    throw DataError(fmt::format("{} has changed", source_.name_of(index)), "its size changed while it was read");
   return image;
 }
 

@@ -73,7 +73,7 @@ void warn_of_missing_tokens(const PromptTemplate& prompt_template, const Tokeniz
   const std::string& end = prompt_template.end_of_turn();
   if (end.empty() || tokenizer.encode(end, SpecialTokens::leave_out).size() == 1) return;
   log_warning(
-      fmt::format("the tokenizer {} does not know {}, with which template {} ends a turn: it becomes several "
+      fmt::format("tokenizer {} does not have {}, which ends a turn in template {}: it becomes several "
                   "tokens",
                   tokenizer.path(), end, prompt_template.name()));
 }
@@ -151,7 +151,7 @@ void check_map(const RecordMap& map, const Communicator& communicator) {
   for (std::size_t i = 0; i < uses.size(); ++i)
     if (communicator.allreduce(std::int64_t{uses[i]}, ReduceOp::sum) == 0)
       throw UsageError(fmt::format("--map {} names nothing that any record has", map.options()[i]), "",
-                       "The name in the data stands behind the equals sign.")
+                       "The name used in the data goes after the equals sign.")
           .on_all_ranks();
 }
 
@@ -163,11 +163,11 @@ bool find_pairs(const EncodedSet& encoded, const Communicator& communicator) {
   const std::int64_t all = total(encoded.chosen.size()), pairs = total(encoded.rejected.size());
   if (all == 0)
     throw DataError("no record can be trained on", in_words(encoded.counts),
-                    "Look at --type, --max-length and what was left out.")
+                    "Check --type, --max-length and what was left out.")
         .on_all_ranks();
   if (pairs != 0 && pairs != all)
     throw DataError(fmt::format("{} of {} records are pairs", pairs, all), "a set has pairs or single sequences",
-                    "Prepare them apart.")
+                    "Prepare them separately.")
         .on_all_ranks();
   return pairs != 0;
 }

@@ -57,7 +57,7 @@ void check_arrays(const Hdf5File& file, const Hdf5Dataset& tokens, const Hdf5Dat
                         mask.type() == ElementType::uint8 && mask.dims() == tokens.dims() &&
                         offsets.type() == ElementType::uint64 && offsets.dims().size() == 1 && offsets.dims()[0] > 0;
   if (is_whole) return;
-  throw DataError(fmt::format("{} is not a whole token shard", file.path()),
+  throw DataError(fmt::format("{} is not a complete token shard", file.path()),
                   fmt::format("{} must be uint32 [T], {} uint8 [T] and {} uint64 [S + 1]", tokens.path(), mask.path(),
                               offsets.path()),
                   "Prepare it again.");

@@ -81,7 +81,7 @@ void TokenShards::check_fits_first(const std::string& path, const TokenSetInfo& 
   const auto check = [&](const std::string& mine, const std::string& theirs, const char* what) {
     if (mine != theirs)
       throw DataError(
-          fmt::format("{} and {} do not fit each other", files_.front(), path),
+          fmt::format("{} and {} do not match", files_.front(), path),
           fmt::format("their {} are {} and {}", what, mine.empty() ? "none" : mine, theirs.empty() ? "none" : theirs),
           "Prepare them alike.");
   };

@@ -56,8 +56,8 @@ void warn_of_unused_gpus(const Communicator& communicator, bool have_one) {
   else
     return;
   log_warning(
-      fmt::format("NO GPU IS USED, everything is computed on the CPU: {} Set run.device=cpu where that is "
-                  "meant, run.device=cuda to insist on GPUs.",
+      fmt::format("NO GPU IS USED, everything is computed on the CPU: {} Set run.device=cpu if that is "
+                  "intended, run.device=cuda to require GPUs.",
                   why));
 }
 
@@ -100,7 +100,7 @@ int settle_sharing(ShareGpu share, const Communicator& communicator, const Topol
     ranks.push_back(std::to_string(r));
   throw EnvironmentError(
       fmt::format("ranks {} on {} would use one GPU", join(ranks, ", "), topology.hosts[first]),
-      fmt::format("GPU {}; NCCL allows one rank a GPU", gpus[first].bus_id),
+      fmt::format("GPU {}; NCCL allows one rank per GPU", gpus[first].bus_id),
       "Start as many ranks on a node as it has GPUs, or set parallel.share_gpu=true to share one (slow, for tests).")
       .on_all_ranks();
 }

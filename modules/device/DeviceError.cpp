@@ -65,7 +65,7 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
   return EnvironmentError(
       "the device failed" + when, why,
       "Look for Xid and ECC errors (dmesg, nvidia-smi -q) and resume from the newest checkpoint. If "
-      "it comes again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
+      "it happens again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
 }
 
 Error any_error(const std::exception& error) {

@@ -21,7 +21,8 @@ Error failure(ncclResult_t answer, const char* call, ncclComm_t handle) {
     return EnvironmentError("NCCL does not wait for its calls to end", "NCCL_COMM_BLOCKING=0 is in the environment",
                             "Unset NCCL_COMM_BLOCKING.");
   if (answer == ncclUnhandledCudaError)
-    return EnvironmentError(problem, why, "NCCL_DEBUG=WARN names the call of CUDA; nvidia-smi shows the GPU's state.");
+    return EnvironmentError(problem, why,
+                            "NCCL_DEBUG=WARN names the failing CUDA call; nvidia-smi shows the GPU's state.");
   return CommunicationError(problem, why, "NCCL_DEBUG=INFO says more.");
 }
 

@@ -56,7 +56,7 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
       comm_dtype_all_reduce_(across_) {
   const bool works = channel_ || node.size() == 1;
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
-    log_warning("the ranks of a node found no shared memory (is /dev/shm full?): sums go through MPI");
+    log_warning("the ranks of a node could not get shared memory (is /dev/shm full?): all-reduces go through MPI");
     channel_.reset();
     node_ = node.split(node.rank(), 0);
   }

@@ -51,7 +51,7 @@ std::string temporary_name(const fs::path& final_path) {
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw DataError(fmt::format("the folder {} cannot be made", folder.string()), error.message());
+  if (error) throw DataError(fmt::format("the folder {} cannot be created", folder.string()), error.message());
 }
 
 void bring_to_disk(const std::string& path) {
@@ -61,7 +61,7 @@ void bring_to_disk(const std::string& path) {
   if (descriptor >= 0) close(descriptor);
   // Some file systems cannot sync a folder; the file is whole all the same.
   if (!done && number != EINVAL && number != ENOTSUP)
-    throw DataError(fmt::format("{} cannot be brought to the disk", path), system_error_text(number));
+    throw DataError(fmt::format("{} cannot be synced to disk", path), system_error_text(number));
 }
 
 /// Takes "-DIGITS" from the end of `name`.

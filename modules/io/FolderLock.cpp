@@ -47,7 +47,7 @@ FolderLock::FolderLock(const std::string& folder, double timeout_s)
   while (true) {
     std::error_code error;
     fs::create_directories(folder, error);  // again and again: a holder that ends removes an empty one
-    if (error) throw DataError(fmt::format("the folder {} cannot be made", folder), error.message());
+    if (error) throw DataError(fmt::format("the folder {} cannot be created", folder), error.message());
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor_ < 0 && errno == ENOENT) continue;
     if (descriptor_ < 0) throw DataError(fmt::format("{} cannot be written", path_), system_error_text(errno));
@@ -55,8 +55,8 @@ FolderLock::FolderLock(const std::string& folder, double timeout_s)
     const int number = errno;
     if (locked && is_still(descriptor_, path_)) break;
     if (!locked && number != EWOULDBLOCK) {
-      log_warning(fmt::format("{} cannot be locked ({}) Do not start a second run into it.", folder,
-                              system_error_text(number)));
+      log_warning(
+          fmt::format("{} cannot be locked ({}) Do not start a second run in it.", folder, system_error_text(number)));
       break;
     }
     const std::string holder = text_in(descriptor_);

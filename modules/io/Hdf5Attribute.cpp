@@ -180,7 +180,7 @@ std::map<std::string, Hdf5Value> Hdf5File::attributes(const std::string& object)
 }
 
 void Hdf5File::throw_attribute_type(const std::string& object, const std::string& name) const {
-  throw DataError(fmt::format("{}: {} has another type than is wanted", path(), full_name(object, name)));
+  throw DataError(fmt::format("{}: {} has an unexpected type", path(), full_name(object, name)));
 }
 
 }  // namespace multicard

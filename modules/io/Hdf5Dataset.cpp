@@ -57,7 +57,7 @@ void Request::check() const {
   const auto refuse = [&](const std::string& why) {
     throw DataError(fmt::format("{}: {} {} failed", dataset.file->path, verb(), dataset.path), why);
   };
-  if (type != dataset.type) refuse(fmt::format("it holds {} where {} is wanted", name_of(dataset.type), name_of(type)));
+  if (type != dataset.type) refuse(fmt::format("it holds {}, {} is expected", name_of(dataset.type), name_of(type)));
   if (block.start.size() != dataset.dims.size() || block.count.size() != dataset.dims.size())
     refuse(fmt::format("it has {} dimensions where {} are wanted", dataset.dims.size(), block.count.size()));
   for (std::size_t axis = 0; axis < dataset.dims.size(); ++axis)

@@ -168,7 +168,7 @@ std::vector<std::string> Hdf5File::read_texts(const std::string& dataset) const 
   const Hdf5Dataset opened = open_dataset(dataset);
   if (opened.type() != ElementType::text)
     throw DataError(fmt::format("{}: reading {} failed", path(), dataset),
-                    fmt::format("it holds {} where text is wanted", name_of(opened.type())));
+                    fmt::format("it holds {}, text is expected", name_of(opened.type())));
   return state_->locked("reading", [&] {
     check_memory(*opened.state_);
     const hid_t id = opened.state_->id;

@@ -46,7 +46,7 @@ std::int64_t TokenSampler::next(const at::Tensor& logits) {
 
 std::vector<std::int64_t> generate(Llama& network, const std::vector<std::int64_t>& prompt,
                                    const GenerateOptions& options, const std::function<bool(std::int64_t)>& on_token) {
-  if (prompt.empty()) throw UsageError("the prompt is empty", "a text cannot begin from nothing");
+  if (prompt.empty()) throw UsageError("the prompt is empty", "there is nothing to continue");
   std::vector<std::int64_t> ends = network.config().eos;
   ends.insert(ends.end(), options.more_ends.begin(), options.more_ends.end());
   TokenSampler sampler(options.sampling);

@@ -180,7 +180,7 @@ json parse_object(const std::string& text, const std::string& origin) {
 std::string read_small_file(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::file_size(path, error) > kLargestFile && !error)
-    throw DataError(path.string() + " cannot be used", "it is larger than a configuration can be");
+    throw DataError(path.string() + " cannot be used", "it is too large for a configuration file");
   return read_file(path.string());
 }
 

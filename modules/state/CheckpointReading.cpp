@@ -163,7 +163,7 @@ void CheckpointStore::verify(const std::string& checkpoint) {
     for (const auto& [name, expected] : files.items()) {
       const std::string path = (fs::path(checkpoint) / name).string();
       if (const auto why = difference(path, expected))
-        throw DataError(fmt::format("{} is not as it was written", path), *why, "The checkpoint is damaged.");
+        throw DataError(fmt::format("{} has changed since it was written", path), *why, "The checkpoint is damaged.");
     }
   });
 }

@@ -85,8 +85,8 @@ void LanguageTask::check_vocabulary(const TextDataSource& set) const {
 void LanguageTask::warn_of_tokenizers() const {
   const auto warn = [](const std::string& one, const std::string& other) {
     log_warning(
-        fmt::format("{} was made with another tokenizer file than {}: unless both give the same ids, the model "
-                    "reads other texts than were written",
+        fmt::format("{} was made with a different tokenizer file from {}: unless both give the same ids, the "
+                    "model reads different text",
                     one, other));
   };
   const TokenSetInfo& info = train_->shards().info();
@@ -98,11 +98,11 @@ void LanguageTask::warn_of_tokenizers() const {
   if (test.tokenizer_sha256 != info.tokenizer_sha256)
     warn(test_->shards().files().front(), train_->shards().files().front());
   else if (test.template_name != info.template_name)
-    log_warning(
-        fmt::format("the test set has the template {}, the training set {}: the test loss is about other prompts",
-                    test.template_name, info.template_name));
+    log_warning(fmt::format(
+        "the test set has the template {}, the training set {}: the test loss is for differently formatted prompts",
+        test.template_name, info.template_name));
   else if (test.template_date != info.template_date)
-    log_warning("the template wrote another date into the test set than into the training set (prepare text --date)");
+    log_warning("the template wrote different dates into the test set and the training set (prepare text --date)");
 }
 
 }  // namespace multicard

@@ -126,8 +126,8 @@ void MemoryEstimator::check_fits(const MemoryEstimate& estimate, std::int64_t ro
   }
   if (setup_.device.gpu && with_gaps(needed(estimate, setup_.device)) > bytes)
     log_warning(
-        "little of the GPU's memory is left over: gaps between its blocks may end this run; "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
+        "little GPU memory is left over: fragmentation may make this run fail; "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reduces it");
 }
 
 MemoryEstimate MemoryEstimator::estimate() {

@@ -68,7 +68,7 @@ void read_records(TrainingState& state, const std::string& folder, const Communi
   if (found == another)
     log_warning(
         fmt::format("{} is not the file that was written with {}: the results of this run begin without the "
-                    "timings and metrics that it held.",
+                    "timings and metrics in it.",
                     records, folder));
   if (found != right) return;
   agreed(communicator, [&] {
@@ -99,7 +99,7 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
     return before == state.extra.end() || before->second == number.second;
   });
   if (state.samples_seen != setup.rows_before(state.step) || !same_data)
-    throw UsageError(fmt::format("data.train has changed: {} holds other data than {} was made with",
+    throw UsageError(fmt::format("data.train has changed: {} does not hold the data that {} was made with",
                                  setup.options.data.train, source),
                      "", "Put them back, set another run.output, or run.resume=never to start over.");
   if (state.step > setup.num_steps)

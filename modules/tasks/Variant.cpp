@@ -127,7 +127,7 @@ std::size_t count_cells(const SweepOptions& sweep) {
     cells *= axis.values.size();
     if (cells * repeat > kMostRuns)
       throw UsageError(fmt::format("deck {}: the sweep has more than {} runs", sweep.base.name(), kMostRuns), "",
-                       "Take values from its axes.");
+                       "Remove values from its axes.");
   }
   if (cells * repeat * bytes_of_run(sweep) > kMostBytes)
     throw UsageError(fmt::format("deck {}: the decks of its {} runs are too large", sweep.base.name(), cells * repeat),

@@ -151,7 +151,7 @@ PromptTemplate PromptTemplate::resolve(const std::string& name, const std::strin
     if (name == kOwn) throw;  // another template does not need the folder's
   }
   if (name == kOwn)
-    throw DataError(fmt::format("{} has no chat template", folder), "that of the model's folder is wanted",
+    throw DataError(fmt::format("{} has no chat template", folder), "the template of the model's folder was requested",
                     "Name a folder that has it, or another template.");
   return named(name);
 }

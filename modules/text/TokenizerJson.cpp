@@ -113,8 +113,8 @@ void warn_of_other_ids(const std::vector<AddedToken>& tokens, const Vocabulary& 
     if (!known.insert(token.content).second) continue;
     if (!texts.find(token.content) && token.id != next)
       return log_warning(fmt::format(
-          "the added token {} has the id {} in the file, where the tokenizers library gives it {}, the next one that "
-          "is free: token ids of multicard, which are the file's, will be others than the library's",
+          "the added token {} has the id {} in the file, but the tokenizers library gives it {}, the next free one: "
+          "multicard uses the ids of the file, which will differ from the library's",
           json(token.content).dump(), token.id, next));
     next = std::max(next, token.id + std::size_t{1});
   }

@@ -146,7 +146,7 @@ void CheckpointWriter::collect() {
 void CheckpointWriter::collect_and_warn() {
   if (!under_way_) return;
   collect();
-  if (error_ && is_passing(*error_)) log_warning(fmt::format("{} The checkpoints before it stand.", error_->what()));
+  if (error_ && is_passing(*error_)) log_warning(fmt::format("{} Earlier checkpoints are intact.", error_->what()));
 }
 
 void CheckpointWriter::poll() {

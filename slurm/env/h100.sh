@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Example environment of a cluster of nodes with H100 GPUs. Copy it, adapt it, and name yours in MULTICARD_ENV_FILE.
-# It is sourced by the batch scripts on the first node; srun and mpirun carry what is exported to all ranks.
+# It is sourced by the batch scripts on the first node; srun and mpirun pass exported variables to all ranks.
 
 # Modules: the compiler, Open MPI, parallel HDF5 and CUDA 13 that multicard was built with, nothing else.
 # module purge
@@ -12,9 +12,9 @@
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-^lo,docker,virbr}"
 # The InfiniBand adapters, one for each GPU; without it NCCL also takes a storage or Ethernet adapter it finds.
 # export NCCL_IB_HCA=mlx5_0,mlx5_3,mlx5_4,mlx5_5
-# Warnings name the reason when a transport falls back to sockets. INFO prints the rings and trees: once, to look.
+# Warnings name the reason when a transport falls back to sockets. INFO prints the rings and trees, for a single check.
 export NCCL_DEBUG="${NCCL_DEBUG:-WARN}"
-# Leave NCCL_ALGO and NCCL_PROTO alone: set wide for one message size they slow down the others.
+# Leave NCCL_ALGO and NCCL_PROTO alone: values tuned for one message size slow down the others.
 
 # ---- Open MPI and UCX ------------------------------------------------------------------------------------------------
 # MPI carries control messages, checkpoints and HDF5; gradients go through NCCL. On InfiniBand UCX is the transport,

@@ -172,7 +172,8 @@ class Checkpoint(CheckpointTest):
         self.expect(0, run(1, "run", self.deck, "model.width=0.35", "run.output=" + self.path("wide")))
         mine, other = (Path(self.path(folder + "/checkpoints/step_00000004")) for folder in ("out", "wide"))
         shutil.copy(other / "model.safetensors", mine / "model.safetensors")
-        self.expect(4, run(1, "run", self.deck, "run.epochs=2"), r"out/.*model\.safetensors is not as it was written")
+        self.expect(4, run(1, "run", self.deck, "run.epochs=2"),
+                    r"out/.*model\.safetensors has changed since it was written")
         for name in ("trainer.json", "COMPLETE"):
             shutil.copy(other / name, mine / name)
         self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"model\.width has changed from 0\.35 to 0\.25")
@@ -189,7 +190,7 @@ class Checkpoint(CheckpointTest):
         self.addCleanup(self.kill_session, process)
         wait_for(lambda: self.newest("small/out") > 0)
         filler = self.fill_disk()
-        wait_for(lambda: "The checkpoints before it stand." in self.log_text())
+        wait_for(lambda: "Earlier checkpoints are intact." in self.log_text())
         for checkpoint in self.complete("small/out"):
             require_whole(checkpoint)
         stood = self.newest("small/out")
@@ -253,7 +254,7 @@ class Checkpoint(CheckpointTest):
             if factor == 7 and count == 64:
                 self.expect(0, run(1, "run", self.deck))
                 continue
-            self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"data\.train has changed: .* other data")
+            self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"data\.train has changed: .* not hold the data")
 
     def test_a_longer_run_is_told_that_its_schedule_changes(self):
         self.prepare()

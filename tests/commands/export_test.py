@@ -108,7 +108,7 @@ class Export(CommandTest):
         with open(checkpoint + "/adapter_model.safetensors", "r+b") as file:
             file.seek(-1, os.SEEK_END)
             file.write(b"x")
-        self.expect(4, run(2, "export", checkpoint, self.path("out")), "is not as it was written")
+        self.expect(4, run(2, "export", checkpoint, self.path("out")), "has changed since it was written")
         self.assertFalse(os.path.exists(self.path("out")))
 
 

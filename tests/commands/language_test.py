@@ -185,8 +185,8 @@ class Language(CommandTest):
         other = self.changed_model("other")
         with open(other / "tokenizer.json", "a") as file:
             file.write("\n")
-        self.expect(0, run(2, "run", self.deck, "model.path=%s" % other, "run.steps=1"), "another tokenizer file")
-        self.assertNotIn("another tokenizer file", run(1, "run", self.deck, "run.steps=1")[2])
+        self.expect(0, run(2, "run", self.deck, "model.path=%s" % other, "run.steps=1"), "a different tokenizer file")
+        self.assertNotIn("a different tokenizer file", run(1, "run", self.deck, "run.steps=1")[2])
 
     def test_generate_and_export_take_the_moving_average(self):
         def answer(*model):

@@ -6,6 +6,8 @@ QUAINT = re.compile(r"""
     \bmend(?:ed|s)?\b | is\ not\ a\ text\b | is\ no\ type\ of | that\ is\ no\ UTF | it\ is\ no\ lora
     | taking\ it\ along | the\ mean\ of\ steps | \banew\b | \bmade\ up\ for\b | \bdrawn\ weights\b | \blikeliest\b
     | \bstands?\ beside\b | \bvalues?\ put\ out\b
+    | \bthan\ is\ wanted\b | \bis\ not\ as\ it\ was\ written\b
+    | \bof\ which\ \S+\ (?:do|does)\ not\ count\b | \bof\ which\ a\ warning\b
     | \b(?:continu|go)(?:e?s|ing|ed)?\ (?:on\ )?from\ (?:a|the|its)\ (?:newest\ )?checkpoint
     """, re.I | re.X)
 

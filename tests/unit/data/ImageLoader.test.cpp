@@ -191,7 +191,7 @@ TEST_F(LoaderTest, ThrowsAnErrorOfTheReaderInPlaceOfItsBatch) {
         ADD_FAILURE() << num_workers;
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ExitCode::data);
-        EXPECT_NE(std::string(error.what()).find("cut short"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("was truncated"), std::string::npos) << error.what();
       }
     }
   }

@@ -122,7 +122,7 @@ TEST(ImageShards, ReadsKeptRowsFromNoFile) {
     world().barrier();
 
     EXPECT_EQ(read(shards, seen), rows_of(all, seen));
-    expect_data_error([&] { read(shards, {0, 18}); }, "has been cut short");
+    expect_data_error([&] { read(shards, {0, 18}); }, "was truncated");
     EXPECT_EQ(shards.kept_bytes(), (RowCache::bytes(19, kRowBytes) + world().size() - 1) / world().size());
     world().barrier();
   }
@@ -319,8 +319,8 @@ TEST(ImageShards, NoticesThatAShardIsCutShort) {
     world().barrier();
 
     for (const ImageShards* cut : {&shards, &plain}) {
-      expect_data_error([&] { read(*cut, {1999}); }, "set-00000-of-00001.h5 has been cut short");
-      expect_data_error([&] { read(*cut, {3, 1200}); }, "has been cut short");
+      expect_data_error([&] { read(*cut, {1999}); }, "set-00000-of-00001.h5 was truncated");
+      expect_data_error([&] { read(*cut, {3, 1200}); }, "was truncated");
     }
   }
 

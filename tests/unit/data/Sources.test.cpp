@@ -62,7 +62,7 @@ TEST(IdxSource, SaysWhatIsWrongWithAFile) {
   };
 
   expect_data_error(open(files.scratch / "magic", files.labels), "starts with 0x00000804 instead of 0x00000803");
-  expect_data_error(open(files.labels, files.images), "Exchange --images and --labels");
+  expect_data_error(open(files.labels, files.images), "Swap --images and --labels");
   expect_data_error(open(files.images, files.scratch / "four"), "5 images and 4 labels");
   expect_data_error(open(files.images, files.scratch / "short"), "truncated");
   expect_data_error(open(files.images, files.scratch / "long"), "continues after byte 13");

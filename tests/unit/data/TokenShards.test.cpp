@@ -173,7 +173,7 @@ TEST(TokenShards, NoticesDamagedMasksAndSetsThatDoNotFit) {
     file.close();
   });
   expect_data_error([&] { TokenShards(scratch / "mask.h5", world()); }, "the value 2 in its loss mask");
-  expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "do not fit each other");
+  expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "do not match");
 }
 
 TEST(TokenShards, HaveOneDateOfTheTemplate) {
@@ -221,7 +221,7 @@ TEST(TokenShards, NoticesAShardThatIsCutShort) {
     on_root([&] { std::filesystem::resize_file(other / "a.h5", 600); });
     std::vector<std::uint32_t> tokens(static_cast<std::size_t>(shards.length(3)));
     std::vector<std::uint8_t> mask(tokens.size());
-    expect_data_error([&] { shards.read(3, tokens, mask); }, "cut short");
+    expect_data_error([&] { shards.read(3, tokens, mask); }, "was truncated");
     world().barrier();
   }
 }

@@ -188,7 +188,8 @@ TEST(Hdf5, RefusesMissingAndForeignAttributes) {
   file.write_attribute("/", "n", 7);
 
   EXPECT_TRUE(contains(error_of([&] { file.read_attribute("/", "m"); }), "x.h5 has no attribute m of /"));
-  EXPECT_TRUE(contains(error_of([&] { file.attribute<std::string>("/", "n"); }), "attribute n of / has another type"));
+  EXPECT_TRUE(
+      contains(error_of([&] { file.attribute<std::string>("/", "n"); }), "attribute n of / has an unexpected type"));
   EXPECT_TRUE(contains(error_of([&] { file.write_attribute("/", "t", std::string("a\0b", 3)); }), "NUL"));
   EXPECT_TRUE(file.has_attribute("/", "n"));
   EXPECT_FALSE(file.has_attribute("/", "m"));
@@ -207,7 +208,7 @@ TEST(Hdf5, KeepsTexts) {
   EXPECT_EQ(again.read_texts("/g/texts"), texts);
   EXPECT_TRUE(again.read_texts("/none").empty());
   EXPECT_EQ(again.read_values<std::int64_t>("/g/numbers"), (std::vector<std::int64_t>{3, 4}));
-  EXPECT_TRUE(contains(error_of([&] { again.read_texts("/g/numbers"); }), "holds int64 where text is wanted"));
+  EXPECT_TRUE(contains(error_of([&] { again.read_texts("/g/numbers"); }), "holds int64, text is expected"));
 }
 
 TEST(Hdf5, ListsWhatAGroupHolds) {
@@ -275,7 +276,7 @@ TEST(Hdf5, RefusesBlocksThatDoNotFitOnAllRanksWhenOneAsks) {
   EXPECT_TRUE(contains(error_of([&] { dataset.read<double>({0, 0}, {2, 2}, values); }), "2 values for a block of 4"));
   EXPECT_TRUE(contains(error_of([&] { dataset.read<double>({0}, {2}, values); }), "has 2 dimensions"));
   std::vector<float> floats(2);
-  EXPECT_TRUE(contains(error_of([&] { dataset.read<float>({0, 0}, {1, 2}, floats); }), "float64 where float32"));
+  EXPECT_TRUE(contains(error_of([&] { dataset.read<float>({0, 0}, {1, 2}, floats); }), "float64, float32 is expected"));
   // A block whose end exceeds 64 bits
   EXPECT_TRUE(contains(error_of([&] { dataset.read<double>({2, 0}, {~std::uint64_t{0}, 2}, values); }), "beyond"));
 }

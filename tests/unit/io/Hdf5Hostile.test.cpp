@@ -179,7 +179,7 @@ TEST(Hdf5Hostile, AttributesOfOtherKindsAreRefused) {
   });
 
   EXPECT_TRUE(contains(error_of(path, [](const Hdf5File& file) { file.attribute<std::int64_t>("/", "none"); }),
-                       "has another type than is wanted"));
+                       "has an unexpected type"));
   EXPECT_TRUE(contains(error_of(path, [](const Hdf5File& file) { file.read_attribute("/", "reference"); }),
                        "neither text nor number"));
   EXPECT_NE(error_of(path, [](const Hdf5File& file) { file.open_dataset("/x"); }), "");
