@@ -13,7 +13,7 @@
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
-#include "nn/LlamaConfig.hpp"
+#include "nn/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"

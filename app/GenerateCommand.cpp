@@ -18,12 +18,13 @@
 #include "config/Deck.hpp"
 #include "device/Device.hpp"
 #include "nn/Generate.hpp"
+#include "nn/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
-#include "state/ModelFolder.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
 #include "tasks/RandomWeights.hpp"
+#include "text/NameMatch.hpp"
 #include "text/StreamDecoder.hpp"
 
 namespace multicard {
@@ -118,7 +119,7 @@ std::unique_ptr<Llama> load_speaker(const Speaker& speaker, at::ScalarType dtype
   std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
   if (speaker.adapter)
     attach_adapters(*network, PeftAdapter::open(*speaker.adapter, tuned_file_of(*speaker.adapter)),
-                    dtype == at::kDouble ? at::kDouble : at::kFloat);
+                    dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
   else if (tuned_file_of(speaker.model) == kAverageFile)
     load_average(*network, speaker.model);
   network->set_training(Mode::evaluate);

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
 #include "base/Error.hpp"
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
 
@@ -105,17 +105,13 @@ bool SweepFolder::is_open(const Variant& variant) const {
 
 VariantFailure SweepFolder::failure(const Variant& variant) const {
   const std::string file = path(variant, ".failed").string();
-  const auto refuse = [&](const std::string& why) {
-    return DataError(fmt::format("{} is damaged", file), why, "Remove it: the variant then runs again.");
-  };
-  try {
-    const nlohmann::json json = nlohmann::json::parse(read_file(file));
-    const auto code = exit_code_of(json.at("exit_code").get<std::int64_t>());
-    if (!code) throw refuse("its exit code is not one that multicard uses");
-    return {*code, json.at("error").get<std::string>()};
-  } catch (const nlohmann::json::exception& error) {
-    throw refuse(reason_of(error));
-  }
+  const std::string problem = fmt::format("{} is damaged", file);
+  const char* const suggestion = "Remove it: the variant then runs again.";
+  const auto json = parse_json_object<nlohmann::json>(read_file(file), problem, suggestion);
+  const JsonReader reader(json, problem, {}, suggestion);
+  const auto code = exit_code_of(reader.whole("exit_code", 0, 255));
+  if (!code) throw DataError(problem, "its exit code is not one that multicard uses", suggestion);
+  return {*code, reader.text("error")};
 }
 
 std::string SweepFolder::describe(const Variant& variant) const {

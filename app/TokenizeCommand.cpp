@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
-#include "base/AnyError.hpp"
 #include "base/JsonText.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/HeldSignals.hpp"
+#include "io/JsonReader.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
@@ -36,18 +36,9 @@ json decoded(const Tokenizer& tokenizer, const json& list) {
 }
 
 json answer(const Tokenizer& tokenizer, const std::string& line, const TokenizeArguments& arguments) {
-  // Nothing on a good line is nested deeper than one list.
-  const auto is_shallow = [](int depth, json::parse_event_t, json&) {
-    if (depth > 2) throw DataError("it is nested too deeply");
-    return true;
-  };
-  try {
-    const json value = json::parse(line, is_shallow);
-    if (arguments.decode) return decoded(tokenizer, value);
-    return encoded(tokenizer, value, arguments.no_special ? SpecialTokens::leave_out : SpecialTokens::add);
-  } catch (const json::exception& error) {
-    throw DataError("it is not JSON", reason_of(error));
-  }
+  const json value = parse_json(line, "it");
+  if (arguments.decode) return decoded(tokenizer, value);
+  return encoded(tokenizer, value, arguments.no_special ? SpecialTokens::leave_out : SpecialTokens::add);
 }
 
 void tokenize(const TokenizeArguments& arguments) {

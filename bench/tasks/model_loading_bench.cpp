@@ -16,9 +16,9 @@
 #include "comm/Topology.hpp"
 #include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
+#include "nn/LanguageNetwork.hpp"
 #include "options.hpp"
 #include "page_cache.hpp"
-#include "state/ModelFolder.hpp"
 #include "tasks/LanguageModel.hpp"
 
 namespace {

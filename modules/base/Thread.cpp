@@ -1,7 +1,6 @@
 #include "base/Thread.hpp"
 
-#include <condition_variable>
-#include <mutex>
+#include <latch>
 #include <system_error>
 #include <vector>
 
@@ -13,25 +12,15 @@ namespace multicard {
 
 namespace {
 
-/// Joins whatever was started, also when the next one cannot be.
+/// Ends and joins whatever was started, also when the next one cannot be.
 struct Waiting {
   ~Waiting() {
-    {
-      const std::lock_guard lock(mutex);
-      done = true;
-    }
-    wake.notify_all();
+    end.count_down();
     for (std::thread& thread : threads)
       thread.join();
   }
-  void wait() {
-    std::unique_lock lock(mutex);
-    wake.wait(lock, [this] { return done; });
-  }
 
-  std::mutex mutex;
-  std::condition_variable wake;
-  bool done = false;
+  std::latch end{1};
   std::vector<std::thread> threads;
 };
 
@@ -55,7 +44,7 @@ void require_threads(int count, const char* purpose) {
   Waiting waiting;
   waiting.threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
-    waiting.threads.push_back(start_thread(purpose, [&waiting] { waiting.wait(); }));
+    waiting.threads.push_back(start_thread(purpose, [&waiting] { waiting.end.wait(); }));
 }
 
 }  // namespace multicard

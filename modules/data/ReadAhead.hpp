@@ -1,16 +1,15 @@
 #pragma once
 /// \file Batches made ahead by one thread.
 
-#include <condition_variable>
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/BoundedQueue.hpp"
 #include "base/Thread.hpp"
 
 namespace multicard {
@@ -24,19 +23,15 @@ class ReadAhead {
 
   ReadAhead(Make make, int prefetch, std::int64_t first_step, std::int64_t last_step)
       : make_(std::move(make)),
-        prefetch_(static_cast<std::size_t>(prefetch)),
         next_step_(first_step),
-        last_step_(last_step) {
+        last_step_(last_step),
+        ahead_(static_cast<std::size_t>(std::max(1, prefetch))) {
     if (prefetch > 0) thread_ = start_thread("the loader's thread", [this, first_step] { run(first_step); });
   }
 
   /// Ends the thread, without waiting for batches that are not begun.
   ~ReadAhead() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    room_.notify_one();
+    ahead_.cancel();
     if (thread_.joinable()) thread_.join();
   }
   ReadAhead(const ReadAhead&) = delete;
@@ -46,51 +41,25 @@ class ReadAhead {
   /// call.
   std::optional<Batch> next() {
     if (next_step_ >= last_step_) return std::nullopt;
-    if (prefetch_ == 0) {
-      std::optional<Batch> batch = make_(next_step_);
-      ++next_step_;
-      return batch;
-    }
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return !ahead_.empty() || error_; });
-    if (ahead_.empty()) std::rethrow_exception(error_);
-    std::optional<Batch> batch = std::move(ahead_.front());
-    ahead_.pop_front();
+    std::optional<Batch> batch = thread_.joinable() ? ahead_.pop() : make_(next_step_);
     ++next_step_;
-    room_.notify_one();
     return batch;
   }
 
  private:
+  /// A batch is begun when there is room for it, so that no more than `prefetch` take memory.
   void run(std::int64_t step) {
-    std::unique_lock lock(mutex_);
-    for (; step < last_step_; ++step) {
-      room_.wait(lock, [&] { return stopping_ || ahead_.size() < prefetch_; });
-      if (stopping_) return;
-      lock.unlock();
-      std::optional<Batch> batch;
-      std::exception_ptr error;
-      try {
-        batch = make_(step);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      lock.lock();
-      if (batch) ahead_.push_back(std::move(*batch));
-      error_ = error;
-      ready_.notify_one();
-      if (error_) return;
+    try {
+      for (; step < last_step_ && ahead_.wait_for_room(); ++step)
+        ahead_.push(make_(step));
+    } catch (...) {
+      ahead_.close(std::current_exception());
     }
   }
 
   Make make_;
-  std::size_t prefetch_;
   std::int64_t next_step_, last_step_;
-  std::mutex mutex_;
-  std::condition_variable room_, ready_;
-  std::deque<Batch> ahead_;
-  std::exception_ptr error_;
-  bool stopping_ = false;
+  BoundedQueue<Batch> ahead_;
   std::thread thread_;
 };
 

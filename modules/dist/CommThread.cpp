@@ -1,5 +1,7 @@
 #include "dist/CommThread.hpp"
 
+#include <optional>
+
 #include "base/Clock.hpp"
 #include "base/Thread.hpp"
 
@@ -18,11 +20,7 @@ struct Finished {
 CommThread::CommThread() : thread_(start_thread("the communication thread", [this] { run(); })) {}
 
 CommThread::~CommThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  wake_.notify_one();
+  jobs_.close();
   thread_.join();
 }
 
@@ -35,26 +33,13 @@ std::future<double> CommThread::submit(std::function<void()> job) {
     return seconds_since(start);
   });
   std::future<double> done = task.get_future();
-  {
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(task));
-  }
-  wake_.notify_one();
+  jobs_.push(std::move(task));
   return done;
 }
 
 void CommThread::run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    std::packaged_task<double()> task = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    task();
-    task = {};
-    lock.lock();
-  }
+  while (std::optional<std::packaged_task<double()>> task = jobs_.pop())
+    (*task)();
 }
 
 }  // namespace multicard

@@ -2,12 +2,11 @@
 /// \file The thread that communicates while others compute; for modules/dist only.
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <thread>
+
+#include "base/BoundedQueue.hpp"
 
 namespace multicard {
 
@@ -29,10 +28,7 @@ class CommThread {
  private:
   void run();
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::packaged_task<double()>> jobs_;
-  bool ending_ = false;
+  BoundedQueue<std::packaged_task<double()>> jobs_;  ///< without a bound
   std::atomic<int> num_unfinished_{0};
   std::thread thread_;
 };

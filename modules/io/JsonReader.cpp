@@ -75,13 +75,13 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 }
 
 template <class Json>
-Json parse_json_object(std::string_view text, const std::string& problem) {
+Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
   try {
     Json object = Json::parse(text);
-    if (!object.is_object()) throw DataError(problem, "it is not a JSON object");
+    if (!object.is_object()) throw DataError(problem, "it is not a JSON object", suggestion);
     return object;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(problem, reason_of(error));
+    throw DataError(problem, reason_of(error), suggestion);
   }
 }
 
@@ -134,25 +134,26 @@ const Json& list_member(const Json& object, const char* key, const std::string& 
   return value;
 }
 
-#define MULTICARD_JSON_MEMBERS(Json)                                               \
-  template Json parse_json_object(std::string_view, const std::string&);           \
-  template const Json& member(const Json&, const char*, const std::string&);       \
-  template const Json* optional_member(const Json&, const char*);                  \
-  template std::string text_member(const Json&, const char*, const std::string&);  \
-  template bool flag_member(const Json&, const char*, bool, const std::string&);   \
-  template std::uint64_t count_of(const Json&, std::uint64_t, const std::string&); \
-  template std::string type_of(const Json&, const std::string&);                   \
+#define MULTICARD_JSON_MEMBERS(Json)                                                         \
+  template Json parse_json_object(std::string_view, const std::string&, const std::string&); \
+  template const Json& member(const Json&, const char*, const std::string&);                 \
+  template const Json* optional_member(const Json&, const char*);                            \
+  template std::string text_member(const Json&, const char*, const std::string&);            \
+  template bool flag_member(const Json&, const char*, bool, const std::string&);             \
+  template std::uint64_t count_of(const Json&, std::uint64_t, const std::string&);           \
+  template std::string type_of(const Json&, const std::string&);                             \
   template const Json& list_member(const Json&, const char*, const std::string&);
 
 MULTICARD_JSON_MEMBERS(nlohmann::json)
 MULTICARD_JSON_MEMBERS(nlohmann::ordered_json)
 #undef MULTICARD_JSON_MEMBERS
 
-JsonReader::JsonReader(const json& object, std::string origin, std::string prefix)
-    : object_(object), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
+JsonReader::JsonReader(const json& object, std::string origin, std::string prefix, std::string suggestion)
+    : object_(object), origin_(std::move(origin)), prefix_(std::move(prefix)), suggestion_(std::move(suggestion)) {}
 
 void JsonReader::refuse(const std::string& key, const std::string& why, const std::string& suggestion) const {
-  throw DataError(origin_ + ": " + prefix_ + key + " cannot be used", why, suggestion);
+  throw DataError(origin_ + ": " + prefix_ + key + " cannot be used", why,
+                  suggestion.empty() ? suggestion_ : suggestion);
 }
 
 const json* JsonReader::find(const std::string& key) const {
@@ -197,7 +198,55 @@ std::optional<JsonReader> JsonReader::object(const std::string& key) const {
   const json* value = find(key);
   if (!value) return std::nullopt;
   if (!value->is_object()) refuse(key, "it is " + shown(*value) + ", not an object");
-  return JsonReader(*value, origin_, prefix_ + key + ".");
+  return JsonReader(*value, origin_, prefix_ + key + ".", suggestion_);
+}
+
+std::map<std::string, double> JsonReader::numbers(const std::string& key) const {
+  std::map<std::string, double> numbers;
+  const std::optional<JsonReader> values = object(key);
+  if (!values) return numbers;
+  for (const std::string& name : values->keys()) {
+    const json& value = values->required(name);
+    if (!value.is_number()) values->refuse(name, "it is " + shown(value) + ", not a number");
+    numbers[name] = value.get<double>();
+  }
+  return numbers;
+}
+
+std::map<std::string, std::string> JsonReader::texts(const std::string& key) const {
+  std::map<std::string, std::string> texts;
+  const std::optional<JsonReader> values = object(key);
+  if (!values) return texts;
+  for (const std::string& name : values->keys())
+    texts[name] = values->text(name);
+  return texts;
+}
+
+const json& JsonReader::required(const std::string& key) const {
+  const json* value = find(key);
+  if (!value) refuse(key, "it is missing");
+  return *value;
+}
+
+std::int64_t JsonReader::whole(const std::string& key, std::int64_t least, std::int64_t most) const {
+  return checked(key, required(key), least, most);
+}
+
+std::string JsonReader::text(const std::string& key) const {
+  required(key);
+  return text(key, {});
+}
+
+JsonReader JsonReader::required_object(const std::string& key) const {
+  required(key);
+  return *object(key);
+}
+
+std::vector<std::string> JsonReader::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object_.items())
+    keys.push_back(key);
+  return keys;
 }
 
 std::string JsonReader::shown(const json& value) {

@@ -2,9 +2,11 @@
 /// \file Reading JSON that nobody vouches for. Every error is a DataError that says what is wrong where.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,9 +17,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& origin);
 /// The same with the members of objects in the order of the text.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& origin);
 
-/// A JSON object; another value and what is not JSON are a DataError with this problem.
+/// A JSON object; another value and what is not JSON are a DataError with this problem and suggestion.
 template <class Json>
-Json parse_json_object(std::string_view text, const std::string& problem);
+Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion = {});
 
 /// \name Members of an object, which may be ordered or not; `what` names the object in errors
 /// @{
@@ -46,7 +48,8 @@ class JsonReader {
  public:
   /// \param origin the file
   /// \param prefix of the keys, where the object stands in another
-  JsonReader(const nlohmann::json& object, std::string origin, std::string prefix = {});
+  /// \param suggestion of errors that have no better one
+  JsonReader(const nlohmann::json& object, std::string origin, std::string prefix = {}, std::string suggestion = {});
 
   /// Throws a DataError that the key cannot be used.
   [[noreturn]] void refuse(const std::string& key, const std::string& why, const std::string& suggestion = {}) const;
@@ -63,7 +66,19 @@ class JsonReader {
   std::string text(const std::string& key, const std::string& otherwise) const;
   /// The object of a key, if there is one.
   std::optional<JsonReader> object(const std::string& key) const;
+  /// An object of numbers or texts by name, empty where there is none.
+  std::map<std::string, double> numbers(const std::string& key) const;
+  std::map<std::string, std::string> texts(const std::string& key) const;
   /// @}
+
+  /// \name Values that must be there
+  /// @{
+  std::int64_t whole(const std::string& key, std::int64_t least, std::int64_t most) const;
+  std::string text(const std::string& key) const;
+  JsonReader required_object(const std::string& key) const;
+  /// @}
+  /// Of this object.
+  std::vector<std::string> keys() const;
 
   /// `value`, which is that of the key or a part of it, as a whole number.
   std::int64_t checked(const std::string& key, const nlohmann::json& value, std::int64_t least,
@@ -72,8 +87,10 @@ class JsonReader {
   static std::string shown(const nlohmann::json& value);
 
  private:
+  const nlohmann::json& required(const std::string& key) const;
+
   const nlohmann::json& object_;
-  std::string origin_, prefix_;
+  std::string origin_, prefix_, suggestion_;
 };
 
 }  // namespace multicard

@@ -14,6 +14,7 @@
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
 #include "base/Text.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 
@@ -76,8 +77,9 @@ std::vector<std::int64_t> counts(const json& list, const char* what) {
 }
 
 SafetensorsEntry parse_entry(const std::string& name, const json& value, std::span<const std::byte> data) {
-  SafetensorsEntry entry{name, value.at("dtype").get<std::string>(), counts(value.at("shape"), "shape"), {}};
-  const std::vector<std::int64_t> offsets = counts(value.at("data_offsets"), "data_offsets");
+  constexpr const char* kWhat = "its description";
+  SafetensorsEntry entry{name, text_member(value, "dtype", kWhat), counts(member(value, "shape", kWhat), "shape"), {}};
+  const std::vector<std::int64_t> offsets = counts(member(value, "data_offsets", kWhat), "data_offsets");
   if (safetensors_element_bytes(entry.dtype) == 0)
     throw std::invalid_argument(fmt::format("dtype {} is unknown", entry.dtype));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) throw std::invalid_argument("data_offsets is not [begin, end]");

@@ -171,10 +171,7 @@ std::vector<std::int64_t> token_list(const Keys& keys, const std::string& key) {
 }
 
 json parse_object(const std::string& text, const std::string& origin) {
-  json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded()) throw DataError(origin + " cannot be used", "it is not JSON");
-  if (!object.is_object()) throw DataError(origin + " cannot be used", "it is not a JSON object");
-  return object;
+  return parse_json_object<json>(text, origin + " cannot be used");
 }
 
 std::string read_small_file(const std::filesystem::path& path) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "text/Regex.hpp"
 
 namespace multicard {
 namespace {
@@ -52,13 +52,11 @@ void check_values(const AdapterOptions& options) {
 }
 
 std::vector<std::string> matching_expression(const AdapterOptions& options, const std::vector<std::string>& names) {
-  constexpr std::uint64_t kMostSteps = 1'000'000;  // names are short, and an honest expression takes some hundreds
+  if (!options.matcher) throw std::logic_error("targets that may be an expression need a matcher");
   const std::string& expression = options.targets[0];
   std::vector<std::string> matching;
   try {
-    const Regex regex = Regex::whole(expression, {"the regular expression", kMostSteps});
-    for (const std::string& name : names)
-      if (regex.find(name, 0)) matching.push_back(name);
+    matching = options.matcher(expression, names);
   } catch (const DataError& error) {
     refuse_targets(options, error.problem(), error.why());
   }

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "nn/EfficientNet.hpp"
 #include "nn/MobileNetV2.hpp"
 #include "nn/ResNet.hpp"
+#include "state/CheckpointStore.hpp"
+#include "state/TensorFile.hpp"
 
 namespace multicard {
 namespace {
@@ -63,6 +70,20 @@ void check_features(const Definition& definition, const NetworkOptions& options)
   if (!definition.features.stochastic_depth && depth != 0) refuse("stochastic_depth", depth, 0);
 }
 
+/// Outputs of the network that the file holds; `own` when it does not say.
+std::int64_t classes_in(const TensorFile& file, const Network& network, std::int64_t own) {
+  const std::string& weight = network.classifier_names().front();
+  return file.contains(weight) ? file.view(weight).size(0) : own;
+}
+
+void copy_all_but_classifier(const Network& from, const Network& to) {
+  const at::NoGradGuard no_grad;
+  const std::vector<std::string>& names = to.classifier_names();
+  for (std::size_t i = 0; i < to.state().size(); ++i)
+    if (std::find(names.begin(), names.end(), to.state()[i].name) == names.end())
+      at::Tensor(to.state()[i].tensor).copy_(from.state()[i].tensor);
+}
+
 }  // namespace
 
 std::vector<std::string> network_names() {
@@ -84,6 +105,24 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
   check_ranges(options);
   check_features(*definition, options);
   return definition->make(options);
+}
+
+std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options,
+                                      const std::string& weights) {
+  std::unique_ptr<Network> network = make_network(name, options);
+  const TensorFile file(std::filesystem::is_directory(weights) ? CheckpointStore::model_file(weights) : weights);
+  NetworkOptions in_file = options;
+  in_file.classes = classes_in(file, *network, options.classes);
+  if (in_file.classes == options.classes) {
+    copy_into(network->state(), file);
+    return network;
+  }
+  const std::unique_ptr<Network> whole = make_network(name, in_file);
+  copy_into(whole->state(), file);
+  copy_all_but_classifier(*whole, *network);
+  log_info(fmt::format("{:<10}{} has {} classes: the classifier of {} is initialised from scratch", "weights",
+                       file.path(), in_file.classes, options.classes));
+  return network;
 }
 
 }  // namespace multicard

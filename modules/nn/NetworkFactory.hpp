@@ -29,4 +29,9 @@ std::vector<std::string> network_names();
 /// for options out of range and for options that the network has not.
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options);
 
+/// The same with the weights of a safetensors file or of a checkpoint's folder. Where they have another number of
+/// classes, all but the classifier is taken from them, and the classifier is initialised. DataError about the file.
+std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options,
+                                      const std::string& weights);
+
 }  // namespace multicard

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
 #include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "io/Seal.hpp"
 #include "io/Sha256.hpp"
 #include "state/CheckpointFolder.hpp"
@@ -66,13 +66,16 @@ void refuse_other_folders(const fs::path& folder) {
   if (has("config.json")) refuse("it is a model folder", "model.path");
 }
 
+std::string damage_of(const std::string& checkpoint) {
+  return fmt::format("checkpoint {} has a damaged trainer.json", checkpoint);
+}
+
 /// Since schema version 2, COMPLETE says whether a bit of trainer.json has changed; before, it was empty.
 void check_sum(const std::string& checkpoint, const std::string& text) {
   const std::string marker = read_file((fs::path(checkpoint) / kMarker).string());
   const bool is_old = marker.empty() && text.find("\"schema_version\": 1,") != std::string::npos;
   if (!is_old && marker != sha256(text) + "\n")
-    throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
-                    "its SHA-256 is not the one in COMPLETE");
+    throw DataError(damage_of(checkpoint), "its SHA-256 is not the one in COMPLETE");
 }
 
 /// A folder that was renamed or copied within the run's checkpoints would pass for the newest.
@@ -95,54 +98,51 @@ nlohmann::json parse_state(const std::string& checkpoint) {
                     "Name another folder, or run.resume=auto for the newest complete one.");
   const std::string text = read_file((fs::path(checkpoint) / kStateFile).string());
   check_sum(checkpoint, text);
-  nlohmann::json json = nlohmann::json::parse(text);
-  if (json.at("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
-  if (const int version = json.at("schema_version").get<int>(); version > kSchemaVersion)
+  auto json = parse_json_object<nlohmann::json>(text, damage_of(checkpoint));
+  const JsonReader state(json, damage_of(checkpoint));
+  if (state.text("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
+  if (const std::int64_t version = state.whole("schema_version", 0, INT64_MAX); version > kSchemaVersion)
     throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
                     fmt::format("schema version {} is not known here", version));
-  check_name(checkpoint, json.at("step").get<std::int64_t>());
+  check_name(checkpoint, state.whole("step", 0, INT64_MAX));
   return json;
 }
 
-/// Calls `body` with the JSON of a checkpoint; what is wrong with it becomes a DataError that names the checkpoint.
+/// Calls `body` with the state of a checkpoint; errors say whether there is an older one.
 template <class Body>
 auto with_state(const std::string& checkpoint, Body&& body) {
   try {
-    return body(parse_state(checkpoint));
-  } catch (const nlohmann::json::exception& error) {
-    const std::string problem = fmt::format("checkpoint {} has a damaged trainer.json", checkpoint);
-    throw CheckpointStore::with_older_one(DataError(problem, reason_of(error)), checkpoint);
+    const nlohmann::json json = parse_state(checkpoint);
+    return body(JsonReader(json, damage_of(checkpoint)));
   } catch (const Error& error) {
     throw CheckpointStore::with_older_one(error, checkpoint);
   }
 }
 
 /// In what a file differs from what trainer.json says of it.
-std::optional<std::string> difference(const std::string& path, const nlohmann::json& expected) {
+std::optional<std::string> difference(const std::string& path, const JsonReader& expected) {
   if (const auto why = why_unreadable(path)) return why;
   const std::uint64_t bytes = RegularFile(path).size();
-  const auto written = expected.at("bytes").get<std::uint64_t>();
-  if (bytes != written) return fmt::format("it has {} bytes instead of {}", bytes, written);
-  if (sha256_of_file(path) != expected.at("sha256").get<std::string>()) return "its SHA-256 differs";
+  const std::int64_t written = expected.whole("bytes", 0, INT64_MAX);
+  if (bytes != static_cast<std::uint64_t>(written)) return fmt::format("it has {} bytes instead of {}", bytes, written);
+  if (sha256_of_file(path) != expected.text("sha256")) return "its SHA-256 differs";
   return std::nullopt;
 }
 
 }  // namespace
 
 TrainerState CheckpointStore::read_state(const std::string& checkpoint) {
-  return with_state(checkpoint, [&](const nlohmann::json& json) {
-    TrainerState state{json.at("step").get<std::int64_t>(),
-                       json.at("samples_seen").get<std::int64_t>(),
-                       json.at("global_batch").get<std::int64_t>(),
-                       json.at("deck").get<std::string>(),
-                       json.value("extra", std::map<std::string, double>{}),
-                       json.value("text", std::map<std::string, std::string>{})};
-    const std::optional<Error> broken = error_of([&] { Deck::parse(state.deck, checkpoint); });
-    if (state.step < 0 || broken)
-      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
-                      broken ? broken->problem() : "step < 0");
-    if (const auto origin = json.find("origin"); origin != json.end())
-      state.origin = {origin->at("path").get<std::string>(), origin->at("sha256").get<std::string>()};
+  return with_state(checkpoint, [&](const JsonReader& json) {
+    TrainerState state{json.whole("step", 0, INT64_MAX),
+                       json.whole("samples_seen", 0, INT64_MAX),
+                       json.whole("global_batch", 0, INT64_MAX),
+                       json.text("deck"),
+                       json.numbers("extra"),
+                       json.texts("text")};
+    if (const std::optional<Error> broken = error_of([&] { Deck::parse(state.deck, checkpoint); }))
+      throw DataError(damage_of(checkpoint), broken->problem());
+    if (const std::optional<JsonReader> origin = json.object("origin"))
+      state.origin = {origin->text("path"), origin->text("sha256")};
     return state;
   });
 }
@@ -155,23 +155,21 @@ CheckpointOrigin CheckpointStore::origin_of(const std::string& checkpoint) {
 }
 
 void CheckpointStore::verify(const std::string& checkpoint) {
-  with_state(checkpoint, [&](const nlohmann::json& json) {
-    const nlohmann::json files = json.value("files", nlohmann::json::object());
-    if (files.empty())
-      throw DataError(fmt::format("checkpoint {} has a damaged trainer.json", checkpoint),
-                      "it names none of the checkpoint's files");
-    for (const auto& [name, expected] : files.items()) {
+  with_state(checkpoint, [&](const JsonReader& json) {
+    const std::optional<JsonReader> files = json.object("files");
+    const std::vector<std::string> names = files ? files->keys() : std::vector<std::string>{};
+    if (names.empty()) throw DataError(damage_of(checkpoint), "it names none of the checkpoint's files");
+    for (const std::string& name : names) {
       const std::string path = (fs::path(checkpoint) / name).string();
-      if (const auto why = difference(path, expected))
+      if (const auto why = difference(path, files->required_object(name)))
         throw DataError(fmt::format("{} has changed since it was written", path), *why, "The checkpoint is damaged.");
     }
   });
 }
 
 bool CheckpointStore::has_records(const std::string& checkpoint, const std::string& records) {
-  return with_state(checkpoint, [&](const nlohmann::json& json) {
-    const auto expected = json.find("records");
-    if (expected != json.end()) return !difference(records, *expected);
+  return with_state(checkpoint, [&](const JsonReader& json) {
+    if (const std::optional<JsonReader> expected = json.object("records")) return !difference(records, *expected);
     return !error_of([&] { check_seal(records); });  // of an older multicard, which named none
   });
 }

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/AnyError.hpp"
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
 #include "state/TensorProblems.hpp"
 
@@ -28,8 +28,12 @@ constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 const std::string kEmbeddings = "model.embed_tokens.weight";
 const std::string kHead = "lm_head.weight";
 
+std::string not_an_index(const std::string& path) {
+  return fmt::format("{} is not the index of a model's weights", path);
+}
+
 [[noreturn]] void refuse_index(const std::string& path, const std::string& why) {
-  throw DataError(fmt::format("{} is not the index of a model's weights", path), why);
+  throw DataError(not_an_index(path), why);
 }
 
 /// A plain name of a weight file in the index's own folder.
@@ -42,15 +46,11 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kLargestIndex && !error) refuse_index(path, "it has more than 100 MB");
   std::map<std::string, std::string> files;
-  try {
-    const nlohmann::json index = nlohmann::json::parse(read_file(path));
-    for (const auto& [tensor, file] : index.at("weight_map").items()) {
-      const auto& name = file.get_ref<const std::string&>();
-      if (!is_plain_file_name(name)) refuse_index(path, fmt::format("it names the file \"{}\"", name));
-      files[tensor] = name;
-    }
-  } catch (const nlohmann::json::exception& json_error) {
-    refuse_index(path, reason_of(json_error));
+  const std::string problem = not_an_index(path);
+  const auto index = parse_json_object<nlohmann::json>(read_file(path), problem);
+  for (const auto& [tensor, name] : JsonReader(index, problem).texts("weight_map")) {
+    if (!is_plain_file_name(name)) refuse_index(path, fmt::format("it names the file \"{}\"", name));
+    files[tensor] = name;
   }
   if (files.empty()) refuse_index(path, "it names no tensor");
   return files;

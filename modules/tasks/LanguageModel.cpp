@@ -10,9 +10,11 @@
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
+#include "nn/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/RandomWeights.hpp"
+#include "text/NameMatch.hpp"
 
 namespace multicard {
 
@@ -55,7 +57,7 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
     check_same("rank", method.rank, config.rank, start->path());
     check_same("alpha", method.alpha, config.alpha, start->path());
     check_same("rslora", method.rslora, config.rslora, start->path());
-    adapters = adapter_options_of(config);
+    adapters = adapter_options_of(config, whole_matches);
     adapters.file = start->path();
     check_same_layers(method, adapters, layers);
   } else {
@@ -63,6 +65,7 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
     adapters.alpha = *method.alpha;
     adapters.rslora = *method.rslora;
     adapters.targets = method.targets;
+    adapters.matcher = whole_matches;
   }
   adapters.dropout = method.dropout;
   return adapters;
@@ -87,52 +90,6 @@ at::ScalarType weights_type(WeightDtype dtype) {
 at::ScalarType weights_type(const std::string& word) {
   if (const auto dtype = value_of<WeightDtype>(word, kWeightDtypeWords)) return weights_type(*dtype);
   throw UsageError(fmt::format("{} is not a type of weights", word), "the types are fp64, fp32, fp16 and bf16");
-}
-
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed) {
-  const LlamaConfig config = LlamaConfig::read(folder);
-  if (random_seed) {
-    auto network = std::make_unique<Llama>(config, dtype, device);
-    network->initialise(*random_seed);
-    return network;
-  }
-  const ModelFolder files = ModelFolder::open(folder);
-  const OutputLayer output = output_layer_of(config);
-  files.check(Llama(config, dtype, at::kMeta).weights(), output);
-  auto network = std::make_unique<Llama>(config, dtype, device);
-  const at::NoGradGuard no_grad;
-  files.load_into(network->weights(), output);
-  return network;
-}
-
-std::string tuned_file_of(const std::string& folder) {
-  if (std::filesystem::exists(CheckpointStore::average_file(folder))) return kAverageFile;
-  return std::filesystem::exists(std::filesystem::path(folder) / kAdapterConfigFile) ? kAdapterFile : kModelFile;
-}
-
-void load_average(Llama& network, const std::string& checkpoint) {
-  const at::NoGradGuard no_grad;
-  ModelFolder::of_file(CheckpointStore::average_file(checkpoint))
-      .load_into(network.weights(), output_layer_of(network.config()));
-}
-
-AdapterOptions adapter_options_of(const AdapterConfig& config) {
-  AdapterOptions adapters;
-  adapters.rank = config.rank;
-  adapters.alpha = config.alpha;
-  adapters.rslora = config.rslora;
-  adapters.targets = config.targets;
-  return adapters;
-}
-
-void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype) {
-  AdapterOptions options = adapter_options_of(adapter.config());
-  options.file = adapter.path();
-  options.dtype = dtype;
-  network.add_adapters(options);
-  const at::NoGradGuard no_grad;
-  adapter.load_into(network.adapters());
 }
 
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device)

@@ -9,8 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "nn/Llama.hpp"
-#include "state/ModelFolder.hpp"
-#include "state/PeftAdapter.hpp"
+#include "state/AdapterConfig.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
 #include "train/Model.hpp"
@@ -19,29 +18,6 @@ namespace multicard {
 
 /// Key of the SHA-256 of the base model's weights in a checkpoint.
 inline constexpr const char* kBaseHash = "base_model_sha256";
-
-/// Where the files of a model keep the weights of its output layer.
-inline OutputLayer output_layer_of(const LlamaConfig& config) {
-  return config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
-}
-
-/// The network of a model folder with its weights in `dtype`, or with randomly initialised ones where there is a
-/// `random_seed`. \throws DataError about the files
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed = std::nullopt);
-
-/// The file of a checkpoint's folder that holds what was trained: the moving average where there is one, else the
-/// adapter, else the weights.
-std::string tuned_file_of(const std::string& folder);
-
-/// Gives all weights the moving average of a checkpoint of full tuning. \throws DataError about the file
-void load_average(Llama& network, const std::string& checkpoint);
-
-/// What a network has to be given for an adapter's settings, with dropout off.
-AdapterOptions adapter_options_of(const AdapterConfig& config);
-
-/// Freezes the network and gives it the adapters of a folder, in `dtype`, with dropout off.
-void attach_adapters(Llama& network, const PeftAdapter& adapter, at::ScalarType dtype);
 
 /// A deck's word for a type of weights: fp64 | fp32 | fp16 | bf16. UsageError for another.
 at::ScalarType weights_type(const std::string& word);

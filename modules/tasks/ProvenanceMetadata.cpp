@@ -7,6 +7,7 @@
 #include "base/Error.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ModelFolder.hpp"
+#include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/LanguageTask.hpp"

@@ -23,9 +23,9 @@ std::string bucket_size(const RunOptions& options, const TensorCollectives& coll
 
 std::string strategy_text(const TrainingSetup& setup) {
   const ParallelOptions& parallel = setup.options.parallel;
-  const std::size_t num_buckets = setup.strategy->num_buckets();
-  return fmt::format("{}, {} backend, {} bucket{} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
-                     setup.collectives->name(), num_buckets, num_buckets == 1 ? "" : "s",
+  const auto num_buckets = static_cast<std::int64_t>(setup.strategy->num_buckets());
+  return fmt::format("{}, {} backend, {} of up to {}{}{}", word_of(parallel.strategy, kStrategyWords),
+                     setup.collectives->name(), counted(num_buckets, "bucket"),
                      bucket_size(setup.options, *setup.collectives), parallel.overlap ? ", overlap" : "",
                      parallel.sync_batch_norm ? ", synchronised batch norm" : "");
 }
@@ -36,9 +36,9 @@ void warn_of_shared_processors(const TrainingSetup& setup) {
   const int num_cpus = available_cpus();
   if (!setup.device.gpu && num_threads > num_cpus)
     log_warning(
-        fmt::format("{} compute threads share {} processor{}: steps take longer, and their times vary (start "
+        fmt::format("{} compute threads share {}: steps take longer, and their times vary (start "
                     "fewer ranks, or lower OMP_NUM_THREADS)",
-                    num_threads, num_cpus, num_cpus == 1 ? "" : "s"));
+                    num_threads, counted(num_cpus, "processor")));
 }
 
 /// Means over the last steps.
@@ -73,9 +73,8 @@ void RunReporter::describe(const MemoryEstimate& estimate) const {
   const auto line = [](const std::string& label, const std::string& text) {
     log_info(fmt::format("{:<10}{}", label, text));
   };
-  const int num_ranks = setup_.communicator.size(), num_nodes = setup_.topology.num_nodes;
-  const std::string hosts = fmt::format("{} on {}", num_ranks == 1 ? "1 rank" : fmt::format("{} ranks", num_ranks),
-                                        num_nodes == 1 ? "1 host" : fmt::format("{} hosts", num_nodes));
+  const std::string hosts =
+      fmt::format("{} on {}", counted(setup_.communicator.size(), "rank"), counted(setup_.topology.num_nodes, "host"));
   line("ranks", fmt::format("{}, {}, {}", hosts, setup_.device.description, mpi_version()));
   if (!setup_.device.gpu && setup_.options.run.device == DeviceRequest::automatic && !gpu_problem())
     line("device", "no GPU found: everything is computed on the CPU (run.device is auto)");

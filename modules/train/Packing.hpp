@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -37,13 +38,25 @@ class Packer {
       (*this)(text);
   }
   template <class T>
-  void operator()(const std::map<std::string, T>& entries) {
-    (*this)(entries.size());
-    for (const auto& [name, value] : entries) {
+  void operator()(const std::map<std::string, T>& values) {
+    entries(values, *this);
+  }
+  /// Values with members that `pack_value` packs.
+  /// @{
+  template <class T, class Pack>
+  void entries(const std::map<std::string, T>& values, Pack&& pack_value) {
+    (*this)(values.size());
+    for (const auto& [name, value] : values) {
       (*this)(name);
-      (*this)(value);
+      pack_value(value);
     }
   }
+  template <class T, class Pack>
+  void optional(const std::optional<T>& value, Pack&& pack_value) {
+    (*this)(value.has_value());
+    if (value) pack_value(*value);
+  }
+  /// @}
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -78,13 +91,28 @@ class Unpacker {
       (*this)(texts.emplace_back());
   }
   template <class T>
-  void operator()(std::map<std::string, T>& entries) {
+  void operator()(std::map<std::string, T>& values) {
+    entries(values, *this);
+  }
+  /// Values with members that `take_value` takes.
+  /// @{
+  template <class T, class Take>
+  void entries(std::map<std::string, T>& values, Take&& take_value) {
+    values.clear();
     for (std::size_t left = count(); left > 0; --left) {
       std::string name;
       (*this)(name);
-      (*this)(entries[name]);
+      take_value(values[name]);
     }
   }
+  template <class T, class Take>
+  void optional(std::optional<T>& value, Take&& take_value) {
+    bool is_there = false;
+    (*this)(is_there);
+    value.reset();
+    if (is_there) take_value(value.emplace());
+  }
+  /// @}
   bool finished() const { return bytes_.empty(); }
 
  private:

@@ -1,9 +1,9 @@
 #include "train/TrainingState.hpp"
 
 #include <algorithm>
-#include <span>
 #include <stdexcept>
 #include <tuple>
+#include <vector>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "device/StagedCopies.hpp"
+#include "dist/TensorCollectives.hpp"
 #include "state/TensorFile.hpp"
 #include "train/Packing.hpp"
 #include "train/RecordGather.hpp"
@@ -18,25 +19,6 @@
 namespace multicard {
 
 namespace {
-
-/// Calls `visit` with every member but the tensors, in one order for writing and reading. The files that are written
-/// beside a checkpoint's tensors are made again by whoever writes the next.
-template <class State, class Visit>
-void visit_trainer(State& state, Visit&& visit) {
-  visit(state.step);
-  visit(state.samples_seen);
-  visit(state.global_batch);
-  visit(state.deck);
-  visit(state.extra);
-  visit(state.text);
-}
-
-template <class T, class Visit>
-void visit_tables(T& tables, Visit&& visit) {
-  visit(tables.text);
-  visit(tables.integers);
-  visit(tables.reals);
-}
 
 /// A history with its rows as bytes.
 struct PackedHistory {
@@ -47,17 +29,6 @@ struct PackedHistory {
   std::int64_t first_step = 0, num_steps = 0;
   int num_ranks = 0;
 };
-
-template <class History, class Visit>
-void visit_history(History& history, Visit&& visit) {
-  visit(history.rows);
-  visit(history.values);
-  visit(history.steps);
-  visit(history.segments);
-  visit(history.first_step);
-  visit(history.num_steps);
-  visit(history.num_ranks);
-}
 
 PackedHistory packed(const History& history) {
   PackedHistory to;
@@ -85,67 +56,59 @@ History unpacked(const PackedHistory& from) {
   return history;
 }
 
+/// Calls `visit` with every member but the tensors, in one order for a Packer and an Unpacker; the history, where there
+/// is one, stands in `history`. The files that are written beside a checkpoint's tensors are made again by whoever
+/// writes the next.
+template <class State, class Visit>
+void visit_members(State& state, bool& has_history, PackedHistory& history, Visit& visit) {
+  auto& trainer = state.trainer;
+  visit(trainer.step);
+  visit(trainer.samples_seen);
+  visit(trainer.global_batch);
+  visit(trainer.deck);
+  visit(trainer.extra);
+  visit(trainer.text);
+  visit.optional(trainer.origin, [&](auto& origin) {
+    visit(origin.path);
+    visit(origin.sha256);
+  });
+  visit(state.source);
+  visit(has_history);
+  if (has_history) {
+    visit(history.rows);
+    visit(history.values);
+    visit(history.steps);
+    visit(history.segments);
+    visit(history.first_step);
+    visit(history.num_steps);
+    visit(history.num_ranks);
+  }
+  visit.entries(state.tables, [&](auto& table) {
+    visit(table.text);
+    visit(table.integers);
+    visit(table.reals);
+  });
+  visit.optional(state.best, visit);
+  visit(state.has_begun);
+  visit(state.stop_requested);
+  visit(state.saved_step);
+}
+
 std::string pack(const TrainingState& state) {
+  bool has_history = state.history.has_value();
+  PackedHistory history = has_history ? packed(*state.history) : PackedHistory{};
   Packer pack;
-  visit_trainer(state.trainer, pack);
-  pack(state.trainer.origin.has_value());
-  const CheckpointOrigin origin = state.trainer.origin.value_or(CheckpointOrigin{});
-  pack(origin.path);
-  pack(origin.sha256);
-  pack(state.source);
-  pack(state.history.has_value());
-  if (state.history) {
-    const PackedHistory history = packed(*state.history);
-    visit_history(history, pack);
-  }
-  pack(state.tables.size());
-  for (const auto& [name, table] : state.tables) {
-    pack(name);
-    visit_tables(table, pack);
-  }
-  pack(state.best.has_value());
-  pack(state.best.value_or(BestCheckpoint{}));
-  pack(state.has_begun);
-  pack(state.stop_requested);
-  pack(state.saved_step);
+  visit_members(state, has_history, history, pack);
   return pack.take();
 }
 
 void unpack(TrainingState& state, const std::string& bytes) {
+  bool has_history = false;
+  PackedHistory history;
   Unpacker take(bytes);
-  const auto is_there = [&] {
-    bool there = false;
-    take(there);
-    return there;
-  };
-  visit_trainer(state.trainer, take);
-  const bool has_origin = is_there();
-  CheckpointOrigin origin;
-  take(origin.path);
-  take(origin.sha256);
-  state.trainer.origin = has_origin ? std::optional(origin) : std::nullopt;
-  take(state.source);
+  visit_members(state, has_history, history, take);
   state.history.reset();
-  if (is_there()) {
-    PackedHistory history;
-    visit_history(history, take);
-    state.history = unpacked(history);
-  }
-  std::size_t num_tables = 0;
-  take(num_tables);
-  state.tables.clear();
-  for (; num_tables > 0; --num_tables) {
-    std::string name;
-    take(name);
-    visit_tables(state.tables[name], take);
-  }
-  const bool has_best = is_there();
-  BestCheckpoint best;
-  take(best);
-  state.best = has_best ? std::optional(best) : std::nullopt;
-  take(state.has_begun);
-  take(state.stop_requested);
-  take(state.saved_step);
+  if (has_history) state.history = unpacked(history);
 }
 
 /// Names, types and layouts of the tensors.
@@ -204,9 +167,12 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
     unpack(state, values);
     state.parts = make_parts(layout);
   }
+  std::vector<at::Tensor> tensors;
   for (const CheckpointPart& part : state.parts)
     for (const NamedTensor& entry : part.tensors)
-      communicator.broadcast(std::span(static_cast<char*>(entry.tensor.data_ptr()), entry.tensor.nbytes()), root);
+      tensors.push_back(entry.tensor);
+  const auto collectives = make_collectives(Backend::automatic, communicator, at::kCPU);
+  broadcast_tensors(tensors, *collectives, root);
 }
 
 void copy_into(const CheckpointParts& parts, const TrainingState& state) {

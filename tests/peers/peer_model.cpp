@@ -12,11 +12,9 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "nn/Llama.hpp"
-#include "state/ModelFolder.hpp"
-#include "state/PeftAdapter.hpp"
+#include "nn/LanguageNetwork.hpp"
 #include "state/ShardedWriter.hpp"
-#include "tasks/LanguageModel.hpp"
+#include "text/NameMatch.hpp"
 
 namespace {
 
@@ -25,7 +23,7 @@ using Arguments = std::vector<std::string>;
 
 void write_logits(const Arguments& words) {
   const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
-  if (words.at(1) != "-") attach_adapters(*network, PeftAdapter::open(words[1]), at::kFloat);
+  if (words.at(1) != "-") attach_adapters(*network, PeftAdapter::open(words[1]), at::kFloat, whole_matches);
   network->set_training(Mode::evaluate);
   save_tensors(words.at(3), {{"logits", network->logits(TensorFile(words.at(2)).load("tokens"))}});
 }
@@ -38,7 +36,7 @@ void write_random_adapter(const Arguments& words) {
   config.rslora = words.at(4) == "rslora";
   config.targets.assign(words.begin() + 5, words.end());
   config.base_model = words[0];
-  network->add_adapters(adapter_options_of(config));
+  network->add_adapters(adapter_options_of(config, whole_matches));
   const at::NoGradGuard no_grad;
   for (const NamedTensor& entry : network->adapters())
     at::Tensor(entry.tensor).normal_(0, 0.05);

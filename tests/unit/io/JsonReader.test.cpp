@@ -17,7 +17,8 @@ std::string refusal(Body&& body) {
   try {
     body();
   } catch (const DataError& error) {
-    return error.problem() + (error.why().empty() ? "" : " (" + error.why() + ")");
+    return error.problem() + (error.why().empty() ? "" : " (" + error.why() + ")") +
+           (error.suggestion().empty() ? "" : " " + error.suggestion());
   }
   return "nothing was thrown";
 }
@@ -94,6 +95,46 @@ TEST(JsonReader, ReadsAConfigurationWithDefaults) {
   EXPECT_FALSE(reader.holds("absent"));
   EXPECT_EQ(reader.find("none"), nullptr);
   EXPECT_EQ(reader.checked("rate", json(3), 1, 4), 3);
+}
+
+TEST(JsonReader, ReadsWhatMustBeThere) {
+  const json object = {{"n", 7},
+                       {"name", "a"},
+                       {"inner", {{"n", 1}}},
+                       {"rates", {{"a", 0.5}, {"b", 2}}},
+                       {"names", {{"a", "x"}}},
+                       {"none", nullptr}};
+  const JsonReader reader(object, "config.json");
+
+  EXPECT_EQ(reader.whole("n", 0, 7), 7);
+  EXPECT_EQ(reader.text("name"), "a");
+  EXPECT_EQ(reader.required_object("inner").whole("n", 0, 7), 1);
+  EXPECT_EQ(reader.numbers("rates"), (std::map<std::string, double>{{"a", 0.5}, {"b", 2}}));
+  EXPECT_EQ(reader.texts("names"), (std::map<std::string, std::string>{{"a", "x"}}));
+  EXPECT_TRUE(reader.numbers("absent").empty() && reader.texts("none").empty());
+  EXPECT_EQ(reader.required_object("rates").keys(), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(JsonReader, NamesWhatIsMissingOrOfAnotherType) {
+  const json object = {{"n", 7.5}, {"name", 3}, {"rates", {{"a", "fast"}}}, {"names", {{"a", 1}}}, {"none", nullptr}};
+  const JsonReader reader(object, "config.json", "", "Remove it.");
+
+  EXPECT_EQ(refusal([&] { reader.whole("n", 0, 9); }),
+            "config.json: n cannot be used (it is 7.5, not a whole number from 0 to 9) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.whole("none", 0, 9); }),
+            "config.json: none cannot be used (it is missing) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.text("absent"); }), "config.json: absent cannot be used (it is missing) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.text("name"); }), "config.json: name cannot be used (it is 3, not a text) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.required_object("absent"); }),
+            "config.json: absent cannot be used (it is missing) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.required_object("name"); }),
+            "config.json: name cannot be used (it is 3, not an object) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.numbers("rates"); }),
+            "config.json: rates.a cannot be used (it is \"fast\", not a number) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.texts("names"); }),
+            "config.json: names.a cannot be used (it is 1, not a text) Remove it.");
+  EXPECT_EQ(refusal([&] { reader.refuse("n", "it is odd", "Make it even."); }),
+            "config.json: n cannot be used (it is odd) Make it even.");
 }
 
 TEST(JsonReader, NamesTheFileAndTheKeyOfAConfiguration) {

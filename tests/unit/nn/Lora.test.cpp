@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "text/NameMatch.hpp"
 
 namespace multicard {
 namespace {
@@ -14,6 +15,7 @@ const std::vector<std::string> kNames{"model.layers.0.self_attn.q_proj", "model.
 std::vector<std::string> adapted(std::vector<std::string> targets) {
   AdapterOptions options;
   options.targets = std::move(targets);
+  options.matcher = whole_matches;
   return adapted_layers(options, kNames);
 }
 
@@ -31,6 +33,13 @@ TEST(AdaptedLayers, MatchASingleExpressionAsAWhole) {
   EXPECT_THROW(adapted({"self_attn.*"}), UsageError);
   EXPECT_THROW(adapted({".*q_pro|model"}), UsageError);
   EXPECT_THROW(adapted({"("}), UsageError);
+}
+
+TEST(AdaptedLayers, NeedAMatcherForExpressionsAlone) {
+  const auto targets = [](std::string target) { return AdapterOptions{.targets = {std::move(target)}}; };
+
+  EXPECT_EQ(adapted_layers(targets("q_proj"), kNames), (std::vector<std::string>{kNames[0], kNames[3]}));
+  EXPECT_THROW(adapted_layers(targets(".*q_proj"), kNames), std::logic_error);
 }
 
 TEST(AdaptedLayers, RefuseExpressionsThatHurt) {
@@ -71,6 +80,7 @@ TEST(AdaptedLayers, OfAFileAreItsFault) {
   for (const char* target : {"(", "w_proj", "lm_head", "(([a-z0-9._]+)+)+[A-Z]"}) {
     AdapterOptions options;
     options.targets = {target};
+    options.matcher = whole_matches;
     options.file = "adapters/one";
     try {
       adapted_layers(options, kNames);

@@ -9,7 +9,7 @@
 #include <ATen/ops/std.h>
 
 #include "language_run.hpp"
-#include "tasks/LanguageModel.hpp"
+#include "nn/LanguageNetwork.hpp"
 
 namespace multicard {
 namespace {

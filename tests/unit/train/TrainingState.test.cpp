@@ -118,6 +118,7 @@ TEST(TrainingState, OfNothingIsNothing) {
   TrainingState state = world().is_root() ? TrainingState{} : state_of_a_run();
   broadcast(state, world(), 0);
 
+  EXPECT_TRUE(state.trainer.extra.empty() && state.trainer.text.empty());
   EXPECT_FALSE(state.trainer.origin);
   EXPECT_FALSE(state.history);
   EXPECT_FALSE(state.best);

@@ -1,0 +1,26 @@
+#include "text/NameMatch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/Error.hpp"
+
+namespace multicard {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(WholeMatches, AreNamesThatAnExpressionMatchesFromEndToEnd) {
+  const Names names{"layers.1.q_proj", "layers.10.q_proj", "layers.1.v_proj", "q_proj"};
+
+  EXPECT_EQ(whole_matches(R"(layers\.1\..*)", names), (Names{names[0], names[2]}));
+  EXPECT_EQ(whole_matches("q_proj|layers", names), Names{"q_proj"});
+  EXPECT_EQ(whole_matches("q_pro", names), Names{});
+}
+
+TEST(WholeMatches, RefuseExpressionsThatAreNoneOrTakeTooLong) {
+  EXPECT_THROW(whole_matches("(", {}), DataError);
+  EXPECT_THROW(whole_matches("(([a-z0-9._]+)+)+[A-Z]", {"model.layers.0.self_attn.q_proj"}), DataError);
+}
+
+}  // namespace
+}  // namespace multicard
