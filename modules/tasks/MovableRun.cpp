@@ -2,6 +2,7 @@
 
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
 #include "device/Memory.hpp"
 
 namespace multicard {
@@ -53,6 +54,8 @@ void MovableRun::build(const Communicator& next) {
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
+  // Others wait for what the ranks of the run do together, which may take as long as the run allows.
+  const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();
   agreed_with_others(all_, [&] {

@@ -10,7 +10,10 @@
 namespace multicard {
 
 DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communicator, const Topology& topology) {
-  if (Watchdog* watchdog = communicator.watchdog()) watchdog->set_limit(options.run.timeout_s);
+  if (Watchdog* watchdog = communicator.watchdog()) {
+    watchdog->set_limit(options.run.timeout_s);
+    watchdog->set_step(-1);
+  }
   const ShareGpu share = options.parallel.share_gpu ? ShareGpu::yes : ShareGpu::no;
   const DeviceChoice choice = choose_device(device_request(options.run.device), share, communicator, topology);
   agreed(communicator, [&] { check_precision(precision_from(options.precision), choice.device, choice.gpu); });
