@@ -34,17 +34,19 @@ void MovableRun::take_state() {
     if (run_) state = run_->collect();
   });
   times_.collect = seconds_since(start);
+  if (run_) scan_ = run_->scan();
   run_.reset();
   all_.barrier();
   const TimePoint sending = SteadyClock::now();
   broadcast(state, all_, root);
+  share(scan_, all_, root);
   times_.broadcast = seconds_since(sending);
   state_ = std::move(state);
 }
 
 void MovableRun::build(const Communicator& next) {
   const void* key = next.is_null() ? nullptr : &next.impl();
-  TrainingParts reused{std::move(model_), collectives_[key]};
+  TrainingParts reused{std::move(model_), collectives_[key], scan_};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
   model_ = run_->model();

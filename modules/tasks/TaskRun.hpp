@@ -86,6 +86,7 @@ class TaskRun {
   bool is_root() const { return setup_.communicator.is_root(); }
   /// What may be used again after this run is gone (MovableRun).
   std::shared_ptr<Model> model() const { return setup_.task->model(); }
+  TaskScan scan() const { return setup_.task->scan(); }
   std::shared_ptr<TensorCollectives> collectives() const { return setup_.collectives; }
   /// @}
 

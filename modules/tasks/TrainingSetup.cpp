@@ -85,7 +85,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   communication_before = collectives->totals();
   if (reused.model && device_of(*reused.model) != device.device) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
-  task = make_task(options, communicator, device.device, statistics.get(), std::move(reused.model));
+  task = make_task(options, communicator, device.device, statistics.get(), std::move(reused.model), reused.scan);
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
