@@ -23,8 +23,8 @@ class LossSums {
   /// Adds those of one micro-batch. \throws std::logic_error for a name that the model did not announce, and for a
   /// count that is a tensor
   void add(const Loss& loss, const StepStatus& status);
-  /// After the last micro-batch: puts numbers into `status`, and returns the counts of this rank. The next add() begins
-  /// anew.
+  /// After the last micro-batch: puts numbers into `status`, and returns the counts of this rank. All are zero
+  /// again then.
   std::map<std::string, std::int64_t> finish(const StepStatus& status);
   /// The metrics among the values of a status, by name.
   std::vector<std::pair<std::string, double>> named(const std::vector<double>& status) const;
