@@ -1,16 +1,20 @@
 // Seconds to move a run between ranks in memory, as a markdown table: MobileNetV2 with AdamW and a moving average,
 // with a state of 120 MB by default. Medians over the moves; maximum in parentheses. `build` includes the memory
-// estimate, which trains on a few rows, and on ranks that join the weights.
-//   mpirun -n R moving_bench [width=1.9] [repeats=5]
+// estimate, which trains on a few rows, and on ranks that join the weights. Then what a move saves by not scanning the
+// data again, for `sequences` of 200 tokens in packs of 2048.
+//   mpirun -n R moving_bench [width=1.9] [repeats=5] [sequences=100000]
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Mpi.hpp"
 #include "data/Prepare.hpp"
+#include "data/TextDataSource.hpp"
+#include "data/TextPrepare.hpp"
 #include "options.hpp"
 #include "tasks/MovableRun.hpp"
 
@@ -92,7 +96,48 @@ void measure(MovableRun& movable, const Communicator& world, const Group& from, 
                 text(build).c_str());
 }
 
-void run(const Communicator& world, double width, int repeats) {
+void write_tokens(const std::string& folder, std::int64_t num_sequences, const Communicator& world) {
+  if (world.is_root()) {
+    std::string line = R"({"input_ids": [1)", rest;
+    for (int token = 1; token < 200; ++token)
+      rest += ", " + std::to_string(token);
+    line += rest + R"(], "labels": [1)" + rest + "]}\n";
+    std::ofstream out(folder + "/tokens.jsonl");
+    for (std::int64_t i = 0; i < num_sequences; ++i)
+      out << line;
+  }
+  world.barrier();
+  TextPrepareOptions options;
+  options.type = "tokens";
+  options.inputs = {folder + "/tokens.jsonl"};
+  options.output = folder + "/tokens";
+  options.quiet = true;
+  prepare_text(options, world);
+}
+
+void measure_scan(const Communicator& world, const std::string& folder, std::int64_t num_sequences, int repeats) {
+  write_tokens(folder, num_sequences, world);
+  TextSourceOptions options;
+  options.shards = folder + "/tokens-*.h5";
+  options.rows.packing = true;
+  options.rows.max_length = 2048;
+  options.order.global_batch = 16;
+  std::vector<double> scan, again;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    std::optional<TextSetScan> found;
+    for (std::vector<double>* seconds : {&scan, &again}) {
+      world.barrier();
+      const TimePoint start = SteadyClock::now();
+      found = TextDataSource::open(options, world, at::kCPU, found)->scan();
+      seconds->push_back(world.allreduce(seconds_since(start), ReduceOp::max));
+    }
+  }
+  if (world.is_root())
+    std::printf("\n| sequences | opened with a scan, s | opened again |\n|--:|--:|--:|\n| %lld | %s | %s |\n",
+                static_cast<long long>(num_sequences), text(scan).c_str(), text(again).c_str());
+}
+
+void run(const Communicator& world, double width, int repeats, std::int64_t num_sequences) {
   const std::string folder = (fs::temp_directory_path() / "multicard-moving-bench").string();
   if (world.is_root()) fs::create_directories(folder);
   world.barrier();
@@ -108,6 +153,7 @@ void run(const Communicator& world, double width, int repeats) {
   measure(movable, world, all, one, (number + " to 1").c_str(), repeats);
   measure(movable, world, one, all, ("1 to " + number).c_str(), repeats);
   if (movable.run()) movable.run()->finish(nullptr);
+  measure_scan(world, folder, num_sequences, repeats);
   world.barrier();
   if (world.is_root()) fs::remove_all(folder);
 }
@@ -116,9 +162,9 @@ void run(const Communicator& world, double width, int repeats) {
 
 int main(int argc, char** argv) {
   Mpi mpi(argc, argv);
-  auto options = bench::read_options({{"width", "1.9"}, {"repeats", "5"}}, argc, argv);
+  auto options = bench::read_options({{"width", "1.9"}, {"repeats", "5"}, {"sequences", "100000"}}, argc, argv);
   try {
-    run(mpi.world(), std::stod(options["width"]), std::stoi(options["repeats"]));
+    run(mpi.world(), std::stod(options["width"]), std::stoi(options["repeats"]), std::stoll(options["sequences"]));
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     abort_job(error.code());

@@ -1,6 +1,7 @@
 #include "base/Log.hpp"
 
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -59,8 +60,14 @@ spdlog::logger& logger() {
   return instance;
 }
 
+/// What LogRank says; a thread for itself, since threads beside it may work for all ranks.
+std::optional<int>& rank_of_thread() {
+  thread_local std::optional<int> rank;
+  return rank;
+}
+
 bool speaks() {
-  return identity().rank == 0;
+  return rank_of_thread().value_or(identity().rank) == 0;
 }
 
 /// Where the text of a line begins that starts with a label and at least two spaces; else 2.
@@ -95,6 +102,12 @@ void set_log_identity(int rank, int size, const std::string& host) {
 
 void set_log_level(LogLevel level) {
   logger().set_level(to_spdlog(level));
+}
+
+LogRank::LogRank(int rank) : before_(std::exchange(rank_of_thread(), rank)) {}
+
+LogRank::~LogRank() {
+  rank_of_thread() = before_;
 }
 
 void log_debug(const std::string& message) {

@@ -1,6 +1,7 @@
 #pragma once
 /// \file Messages to standard error. Uniform code paths speak through rank 0; a path that one rank takes alone says so.
 
+#include <optional>
 #include <string>
 
 namespace multicard {
@@ -11,6 +12,22 @@ enum class LogLevel { debug, info, warning, error, off };
 /// (debug | info | warning | error | off), default info.
 void set_log_identity(int rank, int size, const std::string& host);
 void set_log_level(LogLevel level);
+
+/// For its lifetime this thread counts as another rank, where it works for some ranks of the job whose first is not
+/// rank 0. The innermost counts.
+class LogRank {
+ public:
+  /// A rank that never speaks alone.
+  static constexpr int kSilent = -1;
+
+  explicit LogRank(int rank);
+  ~LogRank();
+  LogRank(const LogRank&) = delete;
+  LogRank& operator=(const LogRank&) = delete;
+
+ private:
+  std::optional<int> before_;
+};
 
 /// \name Rank 0 only: for code that all ranks run alike
 /// @{

@@ -94,12 +94,12 @@ Watchdog* Communicator::watchdog() const {
   return impl_->watchdog.get();
 }
 
-Communicator Communicator::split(int color, int key) const {
+Communicator Communicator::split(int color, int key, Watched watched) const {
   if (is_null()) return *this;
   const Watchdog::Guard guard(watchdog(), "splitting a communicator");
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(impl_->handle, color, key, &part), "MPI_Comm_split");
-  return wrap(part, impl_->watchdog);
+  return wrap(part, watched == Watched::together ? impl_->watchdog : impl_->watchdog->apart());
 }
 
 Communicator Communicator::split_by_node() const {

@@ -16,6 +16,9 @@ class Watchdog;
 
 enum class ReduceOp { sum, min, max };
 
+/// Whether a new group shares limit and step with the group that it comes from (see Watchdog).
+enum class Watched { apart, together };
+
 /// The element types that collectives know.
 enum class Datatype { byte, int32, int64, uint64, float32, float64 };
 
@@ -32,7 +35,7 @@ constexpr Datatype datatype() {
 
 /// A group of ranks. A value: copies share the same group. The null communicator is one rank and never calls MPI, so
 /// that code for one rank needs no branches. All operations marked collective must be called by all ranks of the group
-/// in the same order. Each of them is bounded by the job's time-out (see Watchdog); an MPI failure is a
+/// in the same order. Each of them is bounded by the group's time-out (see Watchdog); an MPI failure is a
 /// CommunicationError.
 class Communicator {
  public:
@@ -44,8 +47,9 @@ class Communicator {
   bool is_root() const { return rank() == 0; }
   bool is_null() const;
 
-  /// Collective. Ranks with equal `color` form a group, ordered by `key`.
-  Communicator split(int color, int key) const;
+  /// Collective. Ranks with equal `color` form a group, ordered by `key`. It is watched apart, as a run on it is one
+  /// of its own, unless it serves the operations of this one.
+  Communicator split(int color, int key, Watched watched = Watched::apart) const;
   /// Collective. The ranks that share this rank's memory, i.e. its node.
   Communicator split_by_node() const;
   /// Collective. The same ranks with a message space of their own (e.g. for another thread).
@@ -95,7 +99,7 @@ class Communicator {
   /// Collective. The texts of all ranks in rank order.
   std::vector<std::string> allgather(const std::string& mine) const;
 
-  /// The guard of this job's collectives; shared by all groups split from one world. Null for the null communicator.
+  /// The guard of this group's collectives and of those of its nodes and duplicates. Null for the null communicator.
   Watchdog* watchdog() const;
 
   struct Impl;

@@ -1,6 +1,8 @@
 #include "comm/Watchdog.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -8,10 +10,39 @@
 
 namespace multicard {
 
-Watchdog::Watchdog(double limit_s, Expiry on_expiry)
-    : limit_s_(limit_s), on_expiry_(std::move(on_expiry)), thread_(start_thread("the watchdog", [this] { watch(); })) {}
+/// A collective that has been entered and not left.
+struct Watchdog::Operation {
+  const Watchdog* watchdog;  ///< which outlives it
+  const char* name;          ///< null: not an operation, but what LongerTimeout holds open
+  TimePoint since;
+  double least_limit_s;
+  std::thread::id thread;
+};
 
-Watchdog::~Watchdog() {
+/// Looks at the operations of all watchdogs made from each other.
+class Watchdog::Thread {
+ public:
+  explicit Thread(Expiry on_expiry)
+      : on_expiry_(std::move(on_expiry)), thread_(start_thread("the watchdog", [this] { watch(); })) {}
+  ~Thread();
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  std::list<Operation>::iterator enter(const Watchdog& watchdog, const char* name, double least_limit_s);
+  void leave(std::list<Operation>::iterator entry);
+
+ private:
+  void watch();
+
+  Expiry on_expiry_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::list<Operation> open_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+Watchdog::Thread::~Thread() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -20,16 +51,31 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::watch() {
+std::list<Watchdog::Operation>::iterator Watchdog::Thread::enter(const Watchdog& watchdog, const char* name,
+                                                                 double least_limit_s) {
+  const std::thread::id here = std::this_thread::get_id();
+  const std::lock_guard lock(mutex_);
+  for (const Operation& outer : open_)
+    if (outer.thread == here && outer.watchdog == &watchdog)
+      least_limit_s = std::max(least_limit_s, outer.least_limit_s);
+  return open_.insert(open_.end(), {&watchdog, name, SteadyClock::now(), least_limit_s, here});
+}
+
+void Watchdog::Thread::leave(std::list<Operation>::iterator entry) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(entry);
+}
+
+void Watchdog::Thread::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     wake_.wait_for(lock, std::chrono::milliseconds(200));
-    for (const OpenOperation& operation : open_) {
+    for (const Operation& operation : open_) {
       if (operation.name == nullptr) continue;
       const double open_s = seconds_since(operation.since);
-      const double limit_s = std::max(limit_s_.load(), operation.least_limit_s);
+      const double limit_s = std::max(operation.watchdog->limit(), operation.least_limit_s);
       if (open_s < limit_s) continue;
-      const std::int64_t step = step_;
+      const std::int64_t step = operation.watchdog->step_;
       const std::string message = fmt::format(
           "{} {} did not finish within {} s (another rank has stopped answering) See the other ranks' last lines; "
           "raise run.timeout_s if they were only slow.",
@@ -41,19 +87,20 @@ void Watchdog::watch() {
   }
 }
 
-Watchdog::Guard::Guard(Watchdog* watchdog, const char* operation, double least_limit_s) : watchdog_(watchdog) {
-  if (!watchdog_) return;
-  const std::thread::id here = std::this_thread::get_id();
-  const std::lock_guard lock(watchdog_->mutex_);
-  for (const OpenOperation& outer : watchdog_->open_)
-    if (outer.thread == here) least_limit_s = std::max(least_limit_s, outer.least_limit_s);
-  entry_ = watchdog_->open_.insert(watchdog_->open_.end(), {operation, SteadyClock::now(), least_limit_s, here});
+Watchdog::Watchdog(double limit_s, Expiry on_expiry)
+    : Watchdog(limit_s, std::make_shared<Thread>(std::move(on_expiry))) {}
+
+std::shared_ptr<Watchdog> Watchdog::apart() const {
+  return std::shared_ptr<Watchdog>(new Watchdog(limit(), thread_));
+}
+
+Watchdog::Guard::Guard(Watchdog* watchdog, const char* operation, double least_limit_s)
+    : thread_(watchdog ? watchdog->thread_.get() : nullptr) {
+  if (thread_) entry_ = thread_->enter(*watchdog, operation, least_limit_s);
 }
 
 Watchdog::Guard::~Guard() {
-  if (!watchdog_) return;
-  const std::lock_guard lock(watchdog_->mutex_);
-  watchdog_->open_.erase(entry_);
+  if (thread_) thread_->leave(entry_);
 }
 
 }  // namespace multicard

@@ -2,11 +2,10 @@
 /// \file Ends the job when a collective does not come back.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -17,42 +16,46 @@ namespace multicard {
 /// A busy file system takes its time without a rank having stopped: so long operations on files may take at least.
 inline constexpr double kDiskTimeoutS = 60;
 
-/// A collective that has been entered and not left.
-struct OpenOperation {
-  const char* name;  ///< null: not an operation, but what LongerTimeout holds open
-  TimePoint since;
-  double least_limit_s;
-  std::thread::id thread;
-};
-
-/// A thread that looks at the open collectives of this rank. One that is open for longer than the limit calls
-/// `on_expiry` with a message that names it and the step. Operations of several threads may be open at once.
+/// Looks at the open collectives of this rank on one group of ranks. One that is open for longer than the limit calls
+/// `on_expiry` with a message that names it and the step. Operations of several threads may be open at once. Groups
+/// that have nothing to do with each other have a watchdog each, with a limit and a step of its own; one thread looks
+/// for all of them.
 class Watchdog {
  public:
   using Expiry = std::function<void(const std::string& message)>;
+  /// Starts the thread.
   Watchdog(double limit_s, Expiry on_expiry);
-  ~Watchdog();
+  /// No operation may be open. The last watchdog of a thread ends it.
+  ~Watchdog() = default;
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Another one, of the same thread: with this limit, before its first step.
+  std::shared_ptr<Watchdog> apart() const;
 
   void set_limit(double seconds) { limit_s_ = seconds; }
   double limit() const { return limit_s_; }
   /// The step that messages name; -1 before the first.
   void set_step(std::int64_t step) { step_ = step; }
 
+ private:
+  class Thread;
+  struct Operation;
+
+ public:
   /// Marks one operation as open for its lifetime. A null watchdog is allowed.
   class Guard {
    public:
     /// \param least_limit_s a longer limit for what may take long without another rank having stopped; it holds for the
-    /// operations inside it too
+    /// operations inside it too, those of this thread and this watchdog
     Guard(Watchdog* watchdog, const char* operation, double least_limit_s = 0);
     ~Guard();
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
    private:
-    Watchdog* watchdog_;
-    std::list<OpenOperation>::iterator entry_;
+    Thread* thread_;
+    std::list<Operation>::iterator entry_;
   };
 
   /// For its lifetime each operation of this thread may take at least `least_limit_s`. It is not an operation itself:
@@ -66,16 +69,11 @@ class Watchdog {
   };
 
  private:
-  void watch();
+  Watchdog(double limit_s, std::shared_ptr<Thread> thread) : limit_s_(limit_s), thread_(std::move(thread)) {}
 
   std::atomic<double> limit_s_;
   std::atomic<std::int64_t> step_{-1};
-  Expiry on_expiry_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::list<OpenOperation> open_;
-  bool ending_ = false;
-  std::thread thread_;
+  std::shared_ptr<Thread> thread_;
 };
 
 }  // namespace multicard

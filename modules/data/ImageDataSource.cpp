@@ -36,8 +36,10 @@ at::MemoryFormat memory_format(ImageLayout layout) {
 }  // namespace
 
 std::unique_ptr<ImageDataSource> ImageDataSource::open(const ImageSourceOptions& options,
-                                                       const Communicator& communicator, at::Device device) {
-  ImageShards shards(options.shards, communicator, options.limit, options.reading);
+                                                       const Communicator& communicator, at::Device device,
+                                                       const std::shared_ptr<const ImageSetScan>& scan) {
+  ImageShards shards = scan ? ImageShards(scan, communicator, options.reading)
+                            : ImageShards(options.shards, communicator, options.limit, options.reading);
   // Shards are closed by all ranks together: what can fail on one rank alone is made before anything owns them.
   Parts parts = agreed(communicator, [&] { return Parts(options, shards.info(), device); });
   return std::unique_ptr<ImageDataSource>(new ImageDataSource(std::move(shards), std::move(parts), device));

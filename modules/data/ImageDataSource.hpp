@@ -26,9 +26,11 @@ struct ImageSourceOptions {
 /// Batches of images [num_rows, 3, size, size] with labels int64 [num_rows].
 class ImageDataSource final : public DataSource {
  public:
-  /// Collective: opens the shards. \throws as ImageShards, Sampler and Preprocessor
+  /// Collective: opens the shards, of which everything is known with a `scan`, that of a source with the same options.
+  /// \throws as ImageShards, Sampler and Preprocessor
   static std::unique_ptr<ImageDataSource> open(const ImageSourceOptions& options, const Communicator& communicator,
-                                               at::Device device);
+                                               at::Device device,
+                                               const std::shared_ptr<const ImageSetScan>& scan = nullptr);
 
   const ImageShards& shards() const { return shards_; }
   /// Per channel, of pixel / 255.

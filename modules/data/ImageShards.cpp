@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "comm/Agreement.hpp"
+#include "data/ScanBroadcast.hpp"
 #include "data/ShardNames.hpp"
 
 namespace multicard {
@@ -40,21 +41,62 @@ void merge_statistics(ImageSetInfo& all, const ImageSetInfo& shard) {
   }
 }
 
+void apply_limit(ImageSetScan& set, std::int64_t limit) {
+  ImageSetInfo& info = set.info;
+  info.num_rows = std::min(info.num_rows, limit);
+  info.num_bytes = info.num_rows * info.height * info.width * info.channels;
+  set.labels.resize(static_cast<std::size_t>(info.num_rows));
+}
+
 }  // namespace
+
+std::shared_ptr<const ImageSetScan> broadcast(const std::shared_ptr<const ImageSetScan>& scan,
+                                              const Communicator& communicator, int root) {
+  const auto whole = scan ? std::make_shared<ImageSetScan>(*scan) : std::make_shared<ImageSetScan>();
+  const ScanBroadcast give(communicator, root);
+  for (std::int64_t* number : {&whole->info.num_rows, &whole->info.height, &whole->info.width, &whole->info.channels,
+                               &whole->info.num_shards, &whole->info.num_bytes})
+    give(*number);
+  give(whole->info.class_names);
+  give(whole->info.mean);
+  give(whole->info.std);
+  give(whole->files);
+  give(whole->rows_of_files);
+  give(whole->labels);
+  return scan ? scan : whole;
+}
 
 ImageShards::ImageShards(const std::string& pattern, const Communicator& communicator,
                          std::optional<std::int64_t> limit, const ShardReading& reading)
     : reading_(reading) {
-  files_ = find_shards(pattern, communicator);
-  for (const std::string& path : files_)
-    open_shard(path, communicator);
-  if (info_.num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();
-  if (limit) apply_limit(*limit);
-  if (reading_.keep == KeepRows::in_memory)
-    cache_ = std::make_unique<RowCache>(info_.num_rows, bytes_per_row(), communicator);
+  const auto found = std::make_shared<ImageSetScan>();
+  scan_ = found;
+  found->files = find_shards(pattern, communicator);
+  for (const std::string& path : found->files)
+    scan_shard(path, communicator, *found);
+  if (info().num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();
+  if (limit) apply_limit(*found, *limit);
+  make_cache(communicator);
 }
 
-void ImageShards::open_shard(const std::string& path, const Communicator& communicator) {
+ImageShards::ImageShards(std::shared_ptr<const ImageSetScan> scan, const Communicator& communicator,
+                         const ShardReading& reading)
+    : reading_(reading), scan_(std::move(scan)) {
+  std::int64_t first_row = 0;
+  for (std::size_t i = 0; i < files().size(); ++i) {
+    const std::int64_t num_rows = scan_->rows_of_files[i];
+    shards_.push_back({ShardFile(files()[i], communicator, reading_.method, num_rows, info()), first_row});
+    first_row += num_rows;
+  }
+  make_cache(communicator);
+}
+
+void ImageShards::make_cache(const Communicator& communicator) {
+  if (reading_.keep == KeepRows::in_memory)
+    cache_ = std::make_unique<RowCache>(info().num_rows, bytes_per_row(), communicator);
+}
+
+void ImageShards::scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set) {
   ShardFile file(path, communicator, reading_.method);
   const ImageSetInfo& found = file.info();
   std::vector<std::int32_t> mine(static_cast<std::size_t>(found.num_rows));
@@ -64,34 +106,29 @@ void ImageShards::open_shard(const std::string& path, const Communicator& commun
     check_labels(path, mine, found.class_names.size());
   });
   communicator.broadcast(std::span(mine));
-  const std::int64_t first_row = info_.num_rows;
+  const std::int64_t first_row = info().num_rows;
   if (shards_.empty()) {
-    info_ = found;
+    set.info = found;
   } else {
-    merge_statistics(info_, found);
-    info_.num_rows += found.num_rows;
-    info_.num_bytes += found.num_bytes;
-    ++info_.num_shards;
+    merge_statistics(set.info, found);
+    set.info.num_rows += found.num_rows;
+    set.info.num_bytes += found.num_bytes;
+    ++set.info.num_shards;
   }
-  labels_.insert(labels_.end(), mine.begin(), mine.end());
+  set.rows_of_files.push_back(found.num_rows);
+  set.labels.insert(set.labels.end(), mine.begin(), mine.end());
   shards_.push_back({std::move(file), first_row});
 }
 
 void ImageShards::check_fits_first(const std::string& path, const ImageSetInfo& found) const {
   if (shards_.empty()) return;
-  if (shape_text(found) != shape_text(info_))
-    throw DataError(fmt::format("{} and {} do not match", files_.front(), path),
-                    fmt::format("their images are {} and {}", shape_text(info_), shape_text(found)),
+  if (shape_text(found) != shape_text(info()))
+    throw DataError(fmt::format("{} and {} do not match", files().front(), path),
+                    fmt::format("their images are {} and {}", shape_text(info()), shape_text(found)),
                     "Prepare them with the same --size.");
-  if (found.class_names != info_.class_names)
-    throw DataError(fmt::format("{} and {} do not match", files_.front(), path), "their class names differ",
+  if (found.class_names != info().class_names)
+    throw DataError(fmt::format("{} and {} do not match", files().front(), path), "their class names differ",
                     "Prepare them together.");
-}
-
-void ImageShards::apply_limit(std::int64_t limit) {
-  info_.num_rows = std::min(info_.num_rows, limit);
-  info_.num_bytes = info_.num_rows * bytes_per_row();
-  labels_.resize(static_cast<std::size_t>(info_.num_rows));
 }
 
 std::size_t ImageShards::shard_of(std::int64_t row) const {
@@ -106,7 +143,7 @@ void ImageShards::read_rows(std::span<const std::int64_t> rows, std::span<std::u
   const auto place = [&](std::size_t position) { return pixels.subspan(position * row_bytes, row_bytes); };
   std::vector<std::size_t> order;
   for (std::size_t position = 0; position < rows.size(); ++position) {
-    if (rows[position] < 0 || rows[position] >= info_.num_rows) throw std::logic_error("read_rows: no such row");
+    if (rows[position] < 0 || rows[position] >= info().num_rows) throw std::logic_error("read_rows: no such row");
     if (!cache_ || !cache_->get(rows[position], place(position))) order.push_back(position);
   }
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });

@@ -15,6 +15,18 @@
 
 namespace multicard {
 
+/// What opening image shards finds. Whoever has it opens the same rows again, on any ranks, without looking for them.
+struct ImageSetScan {
+  ImageSetInfo info;
+  std::vector<std::string> files;
+  std::vector<std::int64_t> rows_of_files;
+  std::vector<std::int32_t> labels;
+};
+
+/// Collective. Root's scan, which is null on ranks that do not have it.
+std::shared_ptr<const ImageSetScan> broadcast(const std::shared_ptr<const ImageSetScan>& scan,
+                                              const Communicator& communicator, int root);
+
 /// The rows of one or more image shards, in the order of the (sorted) files. Labels are held in memory, pixels are read
 /// on demand.
 class ImageShards {
@@ -25,20 +37,25 @@ class ImageShards {
   /// compressed images with ReadMethod::pread. EnvironmentError as RowCache.
   ImageShards(const std::string& pattern, const Communicator& communicator, std::optional<std::int64_t> limit = {},
               const ShardReading& reading = {});
+  /// Collective. Opens shards of which everything is known.
+  /// \throws DataError on all ranks where a file is gone or has other images; EnvironmentError as RowCache.
+  ImageShards(std::shared_ptr<const ImageSetScan> scan, const Communicator& communicator, const ShardReading& reading);
   /// Collective over the ranks that opened the shards, as the shards are closed.
   ~ImageShards() = default;
   ImageShards(ImageShards&&) noexcept = default;
   ImageShards& operator=(ImageShards&&) noexcept = default;
 
-  const ImageSetInfo& info() const { return info_; }
-  const std::vector<std::string>& files() const { return files_; }
-  std::int64_t bytes_per_row() const { return info_.height * info_.width * info_.channels; }
-  std::span<const std::int32_t> labels() const { return labels_; }
+  const ImageSetInfo& info() const { return scan_->info; }
+  const std::vector<std::string>& files() const { return scan_->files; }
+  /// With the limit.
+  const std::shared_ptr<const ImageSetScan>& scan() const { return scan_; }
+  std::int64_t bytes_per_row() const { return info().height * info().width * info().channels; }
+  std::span<const std::int32_t> labels() const { return scan_->labels; }
 
   /// Whether several threads read faster than one.
   bool reads_in_parallel() const { return reading_.method == ReadMethod::pread; }
   /// This rank's part of the memory that kept rows take once all have been read; 0 when they are not kept.
-  std::int64_t kept_bytes() const { return cache_ ? cache_->bytes_of_rank(info_.num_rows) : 0; }
+  std::int64_t kept_bytes() const { return cache_ ? cache_->bytes_of_rank(info().num_rows) : 0; }
 
   /// Reads the pixels of `rows` (any order, repeats allowed), each height x width x channels bytes, in the order given.
   /// Rows that stand near each other are read in one piece. Not collective; any thread.
@@ -52,9 +69,9 @@ class ImageShards {
   };
   using Positions = std::span<const std::size_t>;  ///< places in a list of rows
 
-  void open_shard(const std::string& path, const Communicator& communicator);
+  void scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set);
+  void make_cache(const Communicator& communicator);
   void check_fits_first(const std::string& path, const ImageSetInfo& found) const;
-  void apply_limit(std::int64_t limit);
   std::size_t shard_of(std::int64_t row) const;
   /// Fills the places `order` (by rising row) from the files.
   void read_files(std::span<const std::int64_t> rows, Positions order, std::span<std::uint8_t> pixels) const;
@@ -62,10 +79,8 @@ class ImageShards {
                 std::span<std::uint8_t> pixels) const;
 
   ShardReading reading_;
-  std::vector<std::string> files_;
+  std::shared_ptr<const ImageSetScan> scan_;
   std::vector<Shard> shards_;
-  std::vector<std::int32_t> labels_;
-  ImageSetInfo info_;
   std::unique_ptr<RowCache> cache_;  ///< null: rows are not kept
 };
 

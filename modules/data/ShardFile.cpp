@@ -62,6 +62,22 @@ ShardFile::ShardFile(const std::string& path, const Communicator& communicator, 
   });
 }
 
+ShardFile::ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
+                     std::int64_t num_rows, const ImageSetInfo& set)
+    : file_(open_shard(path, "image", communicator)) {
+  agreed(communicator, [&] {
+    const Hdf5Dataset images = file_.open_dataset(shard_format::kImages);
+    const Extents expected{static_cast<std::uint64_t>(num_rows), static_cast<std::uint64_t>(set.height),
+                           static_cast<std::uint64_t>(set.width), static_cast<std::uint64_t>(set.channels)};
+    require_unchanged(path, images, ElementType::uint8, expected);
+    info_.num_rows = num_rows;
+    info_.height = set.height;
+    info_.width = set.width;
+    info_.channels = set.channels;
+    images_.emplace(path, images, method);
+  });
+}
+
 std::vector<std::int32_t> ShardFile::read_labels() const {
   return labels_->read_all<std::int32_t>();
 }

@@ -28,6 +28,11 @@ class ShardFile {
   /// Collective. \throws DataError on all ranks: not a whole image shard; chunked or compressed images with
   /// ReadMethod::pread.
   ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method);
+  /// Collective. A shard that has been looked at before, of `num_rows` images as in `set`: nothing but the place of its
+  /// images is read. info() has their extents alone, and there are no labels.
+  /// \throws DataError on all ranks where its images have other extents now
+  ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method, std::int64_t num_rows,
+            const ImageSetInfo& set);
   const std::string& path() const { return file_.path(); }
   /// Of this shard alone.
   const ImageSetInfo& info() const { return info_; }

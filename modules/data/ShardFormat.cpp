@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
@@ -47,6 +48,14 @@ void require_format(const Hdf5File& file, const std::string& kind, const std::st
     throw DataError(fmt::format("{} cannot be read", file.path()),
                     fmt::format("its schema_version is {}, this program knows {}", found, version),
                     "Prepare it again with this version.");
+}
+
+void require_unchanged(const std::string& path, const Hdf5Dataset& dataset, ElementType type, const Extents& dims) {
+  if (dataset.type() == type && dataset.dims() == dims) return;
+  throw DataError(fmt::format("{} has changed since the run began", path),
+                  fmt::format("{} was {} [{}] and is {} [{}]", dataset.path(), name_of(type), fmt::join(dims, ", "),
+                              name_of(dataset.type()), fmt::join(dataset.dims(), ", ")),
+                  "Put the file back, or start the run again.");
 }
 
 }  // namespace multicard

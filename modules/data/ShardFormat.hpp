@@ -42,4 +42,7 @@ Hdf5File open_shard(const std::string& path, const std::string& kind, const Comm
 /// it. An earlier version of a format would be read by its module; a newer one cannot. \throws DataError
 void require_format(const Hdf5File& file, const std::string& kind, const std::string& format, std::int64_t version);
 
+/// Of a file that has been looked at before: what was found then still holds of a dataset. \throws DataError
+void require_unchanged(const std::string& path, const Hdf5Dataset& dataset, ElementType type, const Extents& dims);
+
 }  // namespace multicard

@@ -20,34 +20,42 @@ struct TextSourceOptions {
   SamplerOptions order;  ///< num_rows is that of the rows the sequences make
 };
 
+/// What opening a set of sequences finds, with the rows that they make.
+struct TextSetScan {
+  std::shared_ptr<const TokenSetScan> tokens;
+  std::shared_ptr<const TextRows> rows;
+};
+
 /// Batches of token ids and targets, both int64 [num_rows, width] (TextBatch says what they hold).
 class TextDataSource final : public DataSource {
  public:
-  /// Collective: opens the shards. \throws as TokenShards, TextRows and Sampler
+  /// Collective: opens the shards, of which everything is known with a `scan`, that of a source with the same options.
+  /// \throws as TokenShards, TextRows and Sampler
   static std::unique_ptr<TextDataSource> open(const TextSourceOptions& options, const Communicator& communicator,
-                                              at::Device device);
+                                              at::Device device, const std::optional<TextSetScan>& scan = std::nullopt);
 
   const TokenShards& shards() const { return shards_; }
-  const TextRows& rows() const { return rows_; }
+  const TextRows& rows() const { return *rows_; }
+  TextSetScan scan() const { return {shards_.scan(), rows_}; }
 
   Batch allocate(std::int64_t step) const override;
   WorkUnit unit() const override { return {"tokens", "tok"}; }
   std::int64_t work_in(std::int64_t step) const override;
   InputMemory memory(std::int64_t rows, std::int64_t rows_read) const override;
-  std::int64_t largest_row() const override { return rows_.longest_row(); }
+  std::int64_t largest_row() const override { return rows_->longest_row(); }
   /// Rows, tokens and targets.
   std::map<std::string, double> identity() const override;
 
  private:
-  TextDataSource(TokenShards shards, TextRows rows, Sampler sampler, const TextSourceOptions& options,
-                 at::Device device);
+  TextDataSource(TokenShards shards, std::shared_ptr<const TextRows> rows, Sampler sampler,
+                 const TextSourceOptions& options, at::Device device);
 
   void open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) override;
   void close_loader() override { loader_.reset(); }
   Batch read() override;
 
   TokenShards shards_;
-  TextRows rows_;
+  std::shared_ptr<const TextRows> rows_;
   TextLoaderOptions loader_options_;
   std::optional<std::int64_t> limit_;
   std::unique_ptr<TextLoader> loader_;  ///< last, so that it ends before the shards are closed

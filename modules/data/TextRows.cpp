@@ -10,6 +10,7 @@
 #include "comm/Agreement.hpp"
 #include "data/FirstFit.hpp"
 #include "data/LongWork.hpp"
+#include "data/ScanBroadcast.hpp"
 
 namespace multicard {
 
@@ -43,6 +44,19 @@ TextRows::TextRows(const TokenShards& shards, const RowOptions& options, const C
         options.max_length ? "Raise data.max_length." : "Look at the shards' loss_mask.")
         .on_all_ranks();
   make_rows(options);
+}
+
+std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const TextRows>& rows,
+                                                    const Communicator& communicator, int root) {
+  const std::shared_ptr<TextRows> whole(rows ? new TextRows(*rows) : new TextRows());
+  const ScanBroadcast give(communicator, root);
+  give(whole->parts_);
+  give(whole->first_part_);
+  for (std::int64_t* number :
+       {&whole->longest_row_, &whole->longest_sequence_, &whole->num_tokens_, &whole->num_targets_,
+        &whole->num_overlong_, &whole->num_without_target_, &whole->num_cut_})
+    give(*number);
+  return rows ? rows : whole;
 }
 
 void TextRows::take_sequences(const TokenShards& shards, const RowOptions& options) {

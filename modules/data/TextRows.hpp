@@ -2,6 +2,7 @@
 /// \file How sequences of tokens make rows.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,9 @@ class TextRows {
   /// Collective: the ranks look at the masks of overlong sequences in parallel.
   /// \throws UsageError for options without sense, DataError on all ranks when no row is left or for Overlong::error.
   TextRows(const TokenShards& shards, const RowOptions& options, const Communicator& communicator);
+  /// Collective. Root's rows; other ranks may pass null.
+  static std::shared_ptr<const TextRows> broadcast(const std::shared_ptr<const TextRows>& rows,
+                                                   const Communicator& communicator, int root);
 
   std::int64_t num_rows() const { return static_cast<std::int64_t>(first_part_.size()) - 1; }
   RowShape shape(std::int64_t row) const;
@@ -48,6 +52,8 @@ class TextRows {
   std::int64_t num_cut() const { return num_cut_; }
 
  private:
+  TextRows() = default;
+
   /// In place of the targets of a sequence that was cut.
   static constexpr std::int64_t kNotCounted = -1;
 

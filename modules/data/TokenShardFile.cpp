@@ -87,6 +87,21 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
   });
 }
 
+TokenShardFile::TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
+                               TokenPart part, std::int64_t num_tokens)
+    : file_(open_shard(path, "token", communicator)) {
+  agreed(communicator, [&] {
+    const std::string group = group_of(part);
+    const Hdf5Dataset tokens = file_.open_dataset(group + token_format::kTokens);
+    const Hdf5Dataset mask = file_.open_dataset(group + token_format::kLossMask);
+    const Extents expected{static_cast<std::uint64_t>(num_tokens)};
+    require_unchanged(path, tokens, ElementType::uint32, expected);
+    require_unchanged(path, mask, ElementType::uint8, expected);
+    tokens_.emplace(path, tokens, method);
+    mask_.emplace(path, mask, method);
+  });
+}
+
 std::vector<std::uint64_t> TokenShardFile::read_offsets() const {
   std::vector<std::uint64_t> offsets = offsets_->read_all<std::uint64_t>();
   const auto refuse = [&](const std::string& why) {

@@ -43,6 +43,12 @@ class TokenShardFile {
   /// chunked tokens with ReadMethod::pread.
   TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part);
 
+  /// Collective. A shard that has been looked at before, of `num_tokens` tokens: nothing but the places of tokens and
+  /// masks is read. info() is empty, and there are no offsets.
+  /// \throws DataError on all ranks where it has another number of tokens now
+  TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part,
+                 std::int64_t num_tokens);
+
   const std::string& path() const { return file_.path(); }
   /// Of this shard alone; num_trained and longest are left 0.
   const TokenSetInfo& info() const { return info_; }

@@ -8,6 +8,7 @@
 #include "base/Blocks.hpp"
 #include "comm/Agreement.hpp"
 #include "data/LongWork.hpp"
+#include "data/ScanBroadcast.hpp"
 #include "data/ShardNames.hpp"
 
 namespace multicard {
@@ -31,26 +32,65 @@ std::int64_t targets_in(std::span<const std::uint8_t> loss_mask) {
 
 }  // namespace
 
+std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenSetScan>& scan,
+                                              const Communicator& communicator, int root) {
+  const auto whole = scan ? std::make_shared<TokenSetScan>(*scan) : std::make_shared<TokenSetScan>();
+  const ScanBroadcast give(communicator, root);
+  TokenSetInfo& info = whole->info;
+  for (std::int64_t* number : {&info.num_sequences, &info.num_tokens, &info.num_trained, &info.num_bytes,
+                               &info.num_shards, &info.longest, &info.largest_id})
+    give(*number);
+  for (std::string* text :
+       {&info.dataset_type, &info.template_name, &info.template_date, &info.tokenizer_sha256, &info.loss, &info.source})
+    give(*text);
+  give(whole->files);
+  give(whole->sequences_of_files);
+  give(whole->tokens_of_files);
+  give(whole->ends);
+  give(whole->num_targets);
+  auto part = static_cast<std::int64_t>(whole->part);
+  give(part);
+  whole->part = static_cast<TokenPart>(part);
+  return scan ? scan : whole;
+}
+
 TokenShards::TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading,
-                         TokenPart part)
-    : files_(find_shards(pattern, communicator)) {
-  for (const std::string& path : files_)
-    open_shard(path, communicator, reading.method, part);
-  if (ends_.empty()) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
-  count(communicator);
+                         TokenPart part) {
+  const auto found = std::make_shared<TokenSetScan>();
+  scan_ = found;
+  found->part = part;
+  found->files = find_shards(pattern, communicator);
+  for (const std::string& path : found->files)
+    scan_shard(path, communicator, reading.method, *found);
+  if (found->ends.empty()) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
+  count(communicator, *found);
+  if (reading.keep == KeepRows::in_memory) make_cache(communicator);
+}
+
+TokenShards::TokenShards(std::shared_ptr<const TokenSetScan> scan, const Communicator& communicator,
+                         const ShardReading& reading)
+    : scan_(std::move(scan)) {
+  std::int64_t first_sequence = 0, first_token = 0;
+  for (std::size_t i = 0; i < files().size(); ++i) {
+    const std::int64_t num_tokens = scan_->tokens_of_files[i];
+    shards_.push_back({TokenShardFile(files()[i], communicator, reading.method, scan_->part, num_tokens),
+                       first_sequence, first_token});
+    first_sequence += scan_->sequences_of_files[i];
+    first_token += num_tokens;
+  }
   if (reading.keep == KeepRows::in_memory) make_cache(communicator);
 }
 
 void TokenShards::make_cache(const Communicator& communicator) {
   std::vector<std::int64_t> ends;
-  for (const std::int64_t end : ends_)
+  for (const std::int64_t end : scan_->ends)
     ends.push_back(kTokenBytes * end);
   cache_ = std::make_unique<RowCache>(std::move(ends), communicator);
 }
 
-void TokenShards::open_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
-                             TokenPart part) {
-  TokenShardFile file(path, communicator, method, part);
+void TokenShards::scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
+                             TokenSetScan& set) {
+  TokenShardFile file(path, communicator, method, set.part);
   const TokenSetInfo& found = file.info();
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(found.num_sequences) + 1);
   agreed(communicator, [&] {
@@ -58,21 +98,24 @@ void TokenShards::open_shard(const std::string& path, const Communicator& commun
     if (communicator.is_root()) offsets = file.read_offsets();
   });
   communicator.broadcast(std::span(offsets));
-  const std::int64_t first_sequence = info_.num_sequences, first_token = info_.num_tokens;
+  TokenSetInfo& all = set.info;
+  const std::int64_t first_sequence = all.num_sequences, first_token = all.num_tokens;
   if (shards_.empty()) {
-    info_ = found;
+    all = found;
   } else {
-    info_.num_sequences += found.num_sequences;
-    info_.num_tokens += found.num_tokens;
-    info_.num_bytes += found.num_bytes;
-    info_.largest_id =
-        std::min(info_.largest_id, found.largest_id) < 0 ? kUnknownId : std::max(info_.largest_id, found.largest_id);
-    ++info_.num_shards;
+    all.num_sequences += found.num_sequences;
+    all.num_tokens += found.num_tokens;
+    all.num_bytes += found.num_bytes;
+    all.largest_id =
+        std::min(all.largest_id, found.largest_id) < 0 ? kUnknownId : std::max(all.largest_id, found.largest_id);
+    ++all.num_shards;
   }
   for (std::size_t i = 1; i < offsets.size(); ++i) {
-    ends_.push_back(first_token + static_cast<std::int64_t>(offsets[i]));
-    info_.longest = std::max(info_.longest, static_cast<std::int64_t>(offsets[i] - offsets[i - 1]));
+    set.ends.push_back(first_token + static_cast<std::int64_t>(offsets[i]));
+    all.longest = std::max(all.longest, static_cast<std::int64_t>(offsets[i] - offsets[i - 1]));
   }
+  set.sequences_of_files.push_back(found.num_sequences);
+  set.tokens_of_files.push_back(found.num_tokens);
   shards_.push_back({std::move(file), first_sequence, first_token});
 }
 
@@ -81,25 +124,25 @@ void TokenShards::check_fits_first(const std::string& path, const TokenSetInfo& 
   const auto check = [&](const std::string& mine, const std::string& theirs, const char* what) {
     if (mine != theirs)
       throw DataError(
-          fmt::format("{} and {} do not match", files_.front(), path),
+          fmt::format("{} and {} do not match", files().front(), path),
           fmt::format("their {} are {} and {}", what, mine.empty() ? "none" : mine, theirs.empty() ? "none" : theirs),
           "Prepare them alike.");
   };
-  check(info_.tokenizer_sha256, found.tokenizer_sha256, "tokenizers (SHA-256)");
-  check(info_.template_name, found.template_name, "templates");
-  check(info_.template_date, found.template_date, "dates (--date)");
+  check(info().tokenizer_sha256, found.tokenizer_sha256, "tokenizers (SHA-256)");
+  check(info().template_name, found.template_name, "templates");
+  check(info().template_date, found.template_date, "dates (--date)");
 }
 
 /// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest.
-void TokenShards::count(const Communicator& communicator) {
-  const bool reads_tokens = info_.largest_id == kUnknownId;
-  const Block mine = block_of(info_.num_tokens, communicator.rank(), communicator.size());
+void TokenShards::count(const Communicator& communicator, TokenSetScan& set) {
+  const bool reads_tokens = set.info.largest_id == kUnknownId;
+  const Block mine = block_of(set.info.num_tokens, communicator.rank(), communicator.size());
   const auto sequence_at = [&](std::int64_t token) {
-    const auto found = std::upper_bound(ends_.begin(), ends_.end(), token);
-    return static_cast<std::int64_t>(found - ends_.begin());
+    const auto found = std::upper_bound(set.ends.begin(), set.ends.end(), token);
+    return static_cast<std::int64_t>(found - set.ends.begin());
   };
-  num_targets_.assign(ends_.size(), 0);
-  std::int64_t largest_id = info_.largest_id;
+  set.num_targets.assign(set.ends.size(), 0);
+  std::int64_t largest_id = set.info.largest_id;
   agreed_after_long_work(communicator, [&] {
     std::int64_t first = mine.count == 0 ? 0 : sequence_at(mine.first);
     // A sequence belongs to the rank whose part holds its first token.
@@ -107,27 +150,27 @@ void TokenShards::count(const Communicator& communicator) {
     std::int64_t end = mine.count == 0 ? 0 : sequence_at(mine.first + mine.count - 1) + 1;
     while (first < end) {
       const std::int64_t last = end_of_piece(first, end);
-      count_piece(first, last);
+      count_piece(first, last, set);
       if (reads_tokens) largest_id = std::max(largest_id, largest_id_in(first, last));
       first = last;
     }
   });
-  communicator.allreduce(std::span(num_targets_), ReduceOp::sum);
-  info_.largest_id = communicator.allreduce(largest_id, ReduceOp::max);
-  for (const std::int64_t targets : num_targets_)
-    info_.num_trained += targets;
+  communicator.allreduce(std::span(set.num_targets), ReduceOp::sum);
+  set.info.largest_id = communicator.allreduce(largest_id, ReduceOp::max);
+  for (const std::int64_t targets : set.num_targets)
+    set.info.num_trained += targets;
 }
 
 std::int64_t TokenShards::end_of_piece(std::int64_t first, std::int64_t end) const {
   const Shard& shard = shard_of(first);
   const std::int64_t limit = std::min(end, shard.first_sequence + shard.file.info().num_sequences);
   std::int64_t last = first + 1;
-  while (last < limit && ends_[static_cast<std::size_t>(last)] - begin_of(first) <= kPieceTokens)
+  while (last < limit && begin_of(last + 1) - begin_of(first) <= kPieceTokens)
     ++last;
   return last;
 }
 
-void TokenShards::count_piece(std::int64_t first, std::int64_t last) {
+void TokenShards::count_piece(std::int64_t first, std::int64_t last, TokenSetScan& set) const {
   const Shard& shard = shard_of(first);
   const std::int64_t begin = begin_of(first);
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(begin_of(last) - begin));
@@ -139,7 +182,7 @@ void TokenShards::count_piece(std::int64_t first, std::int64_t last) {
     if (wrong != part.end())
       throw DataError(fmt::format("{} has the value {} in its loss mask", name_of(sequence), *wrong),
                       "a token is a target (1) or not (0)");
-    num_targets_[static_cast<std::size_t>(sequence)] = targets_in(part);
+    set.num_targets[static_cast<std::size_t>(sequence)] = targets_in(part);
   }
 }
 
@@ -192,9 +235,9 @@ void TokenShards::read(std::int64_t sequence, std::span<std::uint32_t> tokens,
   else
     read_file(sequence, tokens, loss_mask);
   for (const std::uint32_t token : tokens)
-    if (token > info_.largest_id)
+    if (token > info().largest_id)
       throw DataError(fmt::format("{} holds the token {}", name_of(sequence), token),
-                      fmt::format("the attribute largest_id says that none is above {}", info_.largest_id));
+                      fmt::format("the attribute largest_id says that none is above {}", info().largest_id));
 }
 
 std::int64_t TokenShards::count_targets(std::int64_t sequence, std::int64_t num_tokens) const {

@@ -16,6 +16,21 @@
 
 namespace multicard {
 
+/// What opening token shards finds. Whoever has it opens the same sequences again, on any ranks, without reading all
+/// offsets and masks.
+struct TokenSetScan {
+  TokenSetInfo info;
+  std::vector<std::string> files;
+  std::vector<std::int64_t> sequences_of_files, tokens_of_files;
+  std::vector<std::int64_t> ends;         ///< of the sequences, counted over all shards
+  std::vector<std::int64_t> num_targets;  ///< of the sequences
+  TokenPart part = TokenPart::sequences;
+};
+
+/// Collective. Root's scan, which is null on ranks that do not have it.
+std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenSetScan>& scan,
+                                              const Communicator& communicator, int root);
+
 /// The sequences of one or more token shards, in the order of the (sorted) files. Lengths and numbers of targets are
 /// held in memory, tokens are read on demand.
 class TokenShards {
@@ -27,22 +42,28 @@ class TokenShards {
   /// EnvironmentError as RowCache.
   TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading = {},
               TokenPart part = TokenPart::sequences);
+  /// Collective. Opens shards of which everything is known.
+  /// \throws DataError on all ranks where a file is gone or has another number of tokens; EnvironmentError as RowCache.
+  TokenShards(std::shared_ptr<const TokenSetScan> scan, const Communicator& communicator, const ShardReading& reading);
   /// Collective over the ranks that opened the shards, as the shards are closed.
   ~TokenShards() = default;
   TokenShards(TokenShards&&) noexcept = default;
   TokenShards& operator=(TokenShards&&) noexcept = default;
 
-  const TokenSetInfo& info() const { return info_; }
-  const std::vector<std::string>& files() const { return files_; }
+  const TokenSetInfo& info() const { return scan_->info; }
+  const std::vector<std::string>& files() const { return scan_->files; }
+  const std::shared_ptr<const TokenSetScan>& scan() const { return scan_; }
   /// "sequence 7 of data/train-00000-of-00002.h5"
   std::string name_of(std::int64_t sequence) const;
   std::int64_t length(std::int64_t sequence) const { return begin_of(sequence + 1) - begin_of(sequence); }
   /// Tokens of the sequence that are targets; the first token never is.
-  std::int64_t num_targets(std::int64_t sequence) const { return num_targets_[static_cast<std::size_t>(sequence)]; }
+  std::int64_t num_targets(std::int64_t sequence) const {
+    return scan_->num_targets[static_cast<std::size_t>(sequence)];
+  }
 
   /// This rank's part of the memory that all sequences, or the first `limit`, take once they are kept; 0 when none is.
   std::int64_t kept_bytes(std::optional<std::int64_t> limit = {}) const {
-    return cache_ ? cache_->bytes_of_rank(std::min(limit.value_or(info_.num_sequences), info_.num_sequences)) : 0;
+    return cache_ ? cache_->bytes_of_rank(std::min(limit.value_or(info().num_sequences), info().num_sequences)) : 0;
   }
 
   /// Reads the first tokens.size() tokens of a sequence and as much of its loss mask (0 or 1). Not collective; any
@@ -58,13 +79,13 @@ class TokenShards {
     std::int64_t first_sequence, first_token;
   };
 
-  void open_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenPart part);
+  void scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenSetScan& set);
   void make_cache(const Communicator& communicator);
   void check_fits_first(const std::string& path, const TokenSetInfo& found) const;
-  void count(const Communicator& communicator);
+  void count(const Communicator& communicator, TokenSetScan& set);
   /// The sequences [first, last) stand in one shard and can be read at once.
   std::int64_t end_of_piece(std::int64_t first, std::int64_t end) const;
-  void count_piece(std::int64_t first, std::int64_t last);
+  void count_piece(std::int64_t first, std::int64_t last, TokenSetScan& set) const;
   void read_file(std::int64_t sequence, std::span<std::uint32_t> tokens, std::span<std::uint8_t> loss_mask) const;
   void read_through_cache(std::int64_t sequence, std::span<std::uint32_t> tokens,
                           std::span<std::uint8_t> loss_mask) const;
@@ -72,14 +93,11 @@ class TokenShards {
   const Shard& shard_of(std::int64_t sequence) const;
   /// Where the sequence begins, counted over all shards.
   std::int64_t begin_of(std::int64_t sequence) const {
-    return sequence == 0 ? 0 : ends_[static_cast<std::size_t>(sequence - 1)];
+    return sequence == 0 ? 0 : scan_->ends[static_cast<std::size_t>(sequence - 1)];
   }
 
-  std::vector<std::string> files_;
+  std::shared_ptr<const TokenSetScan> scan_;
   std::vector<Shard> shards_;
-  std::vector<std::int64_t> ends_;  ///< of the sequences, counted over all shards
-  std::vector<std::int64_t> num_targets_;
-  TokenSetInfo info_;
   std::unique_ptr<RowCache> cache_;  ///< of each sequence its tokens, then its loss mask; null: nothing is kept
 };
 

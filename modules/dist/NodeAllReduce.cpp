@@ -58,12 +58,12 @@ NodeAllReduce::NodeAllReduce(const Communicator& all, const Communicator& node)
   if (all.allreduce(works ? 1 : 0, ReduceOp::min) == 0) {
     log_warning("the ranks of a node could not get shared memory (is /dev/shm full?): all-reduces go through MPI");
     channel_.reset();
-    node_ = node.split(node.rank(), 0);
+    node_ = node.split(node.rank(), 0, Watched::together);
   }
   num_slices_ = all.allreduce(node_.size(), ReduceOp::min);
   num_nodes_ = all.allreduce(node_.rank() == 0 ? 1 : 0, ReduceOp::sum);
   node_ranks_ = node_.allgather(all.rank());
-  across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front());
+  across_ = all.split(std::min(node_.rank(), num_slices_), node_ranks_.front(), Watched::together);
   comm_dtype_all_reduce_ = CommDtypeAllReduce(across_);
 }
 

@@ -64,14 +64,22 @@ ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions so
 }  // namespace
 
 ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                     StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model)
+                     StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model, const TaskScan& scan)
     : options_(options), communicator_(communicator) {
   const int num_workers = options.data.workers ? *options.data.workers : automatic_workers(communicator);
   const ImageSourceOptions common = common_options(options, num_workers, communicator.size(), device);
-  train_ = ImageDataSource::open(training_options(options, common), communicator, device);
-  if (options.data.test) test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device);
+  train_ = ImageDataSource::open(training_options(options, common), communicator, device, scan.training_images);
+  if (options.data.test)
+    test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device, scan.test_images);
   model_ = agreed(communicator, [&] { return model ? model : make_model(device); });
   model_->set_statistics_reducer(statistics);
+}
+
+TaskScan ImageTask::scan() const {
+  TaskScan scan;
+  scan.training_images = train_->shards().scan();
+  if (test_) scan.test_images = test_->shards().scan();
+  return scan;
 }
 
 std::shared_ptr<ImageClassifier> ImageTask::make_model(at::Device device) const {

@@ -15,10 +15,11 @@ class ImageTask final : public Task {
  public:
   /// Collective. See make_task().
   ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-            StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model = nullptr);
+            StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model = nullptr, const TaskScan& scan = {});
 
   TaskData data() override { return {*train_, test_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
+  TaskScan scan() const override;
   ImageClassifier& classifier() { return *model_; }
   /// Collective. As the model's evaluate(), class by class if asked. There must be a test set.
   ImageScores score_test_set(Detail detail) { return model_->score(*test_, communicator_, detail); }

@@ -66,6 +66,8 @@ class LanguageModel final : public Model {
   bool runs_on_empty_batch() const override { return false; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
+  /// Tokens that were read, those of them that are targets, and those that were computed, with padding.
+  std::vector<SumKind> sums() const override;
   Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
   std::int64_t frozen_bytes() const override;
   std::int64_t activation_bytes(std::int64_t rows, std::int64_t row_size,

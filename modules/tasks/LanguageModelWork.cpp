@@ -16,6 +16,10 @@ namespace multicard {
 
 namespace {
 
+constexpr const char* kTokens = "tokens";
+constexpr const char* kTrainedTokens = "trained_tokens";
+constexpr const char* kComputedTokens = "computed_tokens";
+
 /// The rows of a batch without the padding that only longer rows need.
 TextInput input_of(const Batch& batch) {
   const std::int64_t width = width_of(batch.shapes);
@@ -39,12 +43,20 @@ void LanguageModel::begin_step(std::int64_t step, int replica) {
 Loss LanguageModel::forward(const Batch& batch) {
   network_->set_dropout_seed(seeds_.next());
   Loss loss{network_->loss_sum(input_of(batch)).div(static_cast<double>(batch.global_targets))};
+  std::int64_t tokens = 0, targets = 0;
   for (const RowShape& row : batch.shapes) {
-    loss.counts.tokens += row.num_tokens();
-    loss.counts.trained += row.num_targets;
+    tokens += row.num_tokens();
+    targets += row.num_targets;
   }
-  loss.counts.computed = batch.num_rows * width_of(batch.shapes);
+  const std::int64_t computed = batch.num_rows * width_of(batch.shapes);
+  loss.sums = {{kTokens, static_cast<double>(tokens)},
+               {kTrainedTokens, static_cast<double>(targets)},
+               {kComputedTokens, static_cast<double>(computed)}};
   return loss;
+}
+
+std::vector<SumKind> LanguageModel::sums() const {
+  return {{kTokens, SumUse::rank_count}, {kTrainedTokens, SumUse::rank_count}, {kComputedTokens, SumUse::rank_count}};
 }
 
 Evaluation LanguageModel::evaluate(DataSource& test_set, const Communicator& communicator) {

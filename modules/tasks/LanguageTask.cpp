@@ -47,11 +47,12 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 }  // namespace
 
 LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-                           std::shared_ptr<LanguageModel> model)
+                           std::shared_ptr<LanguageModel> model, const TaskScan& scan)
     : options_(options), communicator_(communicator) {
   const TextSourceOptions training = training_options(options, communicator.size(), device);
-  train_ = TextDataSource::open(training, communicator, device);
-  if (options.data.test) test_ = TextDataSource::open(test_options(options, training), communicator, device);
+  train_ = TextDataSource::open(training, communicator, device, scan.training_text);
+  if (options.data.test)
+    test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
   agreed(communicator_, [&] {
     const bool is_known = model != nullptr;
     model_ = model ? std::move(model) : std::make_shared<LanguageModel>(options_, device);
@@ -65,6 +66,13 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     generation_evaluation_ =
         std::make_unique<GenerationEvaluation>(options_.evaluate, options_.model.path, info.template_name,
                                                info.template_date, model_->network(), communicator_);
+}
+
+TaskScan LanguageTask::scan() const {
+  TaskScan scan;
+  scan.training_text = train_->scan();
+  if (test_) scan.test_text = test_->scan();
+  return scan;
 }
 
 void LanguageTask::check_vocabulary(const TextDataSource& set) const {

@@ -19,10 +19,11 @@ class LanguageTask final : public Task {
  public:
   /// Collective. See make_task().
   LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
-               std::shared_ptr<LanguageModel> model = nullptr);
+               std::shared_ptr<LanguageModel> model = nullptr, const TaskScan& scan = {});
 
   TaskData data() override { return {*train_, test_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
+  TaskScan scan() const override;
   LanguageModel& language_model() { return *model_; }
   const GenerationEvaluation* generation_evaluation() const override { return generation_evaluation_.get(); }
   /// Collective. There must be a test set.

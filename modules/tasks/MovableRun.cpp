@@ -2,6 +2,7 @@
 
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
 #include "device/Memory.hpp"
 
 namespace multicard {
@@ -33,17 +34,19 @@ void MovableRun::take_state() {
     if (run_) state = run_->collect();
   });
   times_.collect = seconds_since(start);
+  if (run_) scan_ = run_->scan();
   run_.reset();
   all_.barrier();
   const TimePoint sending = SteadyClock::now();
   broadcast(state, all_, root);
+  share(scan_, all_, root);
   times_.broadcast = seconds_since(sending);
   state_ = std::move(state);
 }
 
 void MovableRun::build(const Communicator& next) {
   const void* key = next.is_null() ? nullptr : &next.impl();
-  TrainingParts reused{std::move(model_), collectives_[key]};
+  TrainingParts reused{std::move(model_), collectives_[key], scan_};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
   model_ = run_->model();
@@ -53,6 +56,8 @@ void MovableRun::build(const Communicator& next) {
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
+  // Others wait for what the ranks of the run do together, which may take as long as the run allows.
+  const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();
   agreed_with_others(all_, [&] {

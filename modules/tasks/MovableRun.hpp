@@ -13,14 +13,15 @@ namespace multicard {
 /// Seconds of one move on this rank.
 struct MoveTimes {
   double collect = 0;    ///< the state to the host memory of the old root
-  double broadcast = 0;  ///< to all ranks
+  double broadcast = 0;  ///< to all ranks; the first time with what opening the data has found
   double build = 0;      ///< data sources, strategy and collectives of the new ranks; weights on ranks that join
 };
 
 /// A run among the ranks of `all`, every one of which has one of these, whether it runs at the moment or not. A move
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
 /// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
-/// that joins reads them. Collectives are kept for every communicator that the run has been on.
+/// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives are kept for
+/// every communicator that the run has been on.
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
@@ -51,6 +52,7 @@ class MovableRun {
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
   std::optional<TrainingState> state_;                                     ///< while no rank has the run
+  TaskScan scan_;                                                          ///< empty before the first move
   std::shared_ptr<Model> model_;                                           ///< of the rank, while it runs
   std::map<const void*, std::shared_ptr<TensorCollectives>> collectives_;  ///< by communicator
   std::vector<Communicator> known_;                                        ///< keeps their addresses

@@ -10,7 +10,10 @@
 namespace multicard {
 
 DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communicator, const Topology& topology) {
-  if (Watchdog* watchdog = communicator.watchdog()) watchdog->set_limit(options.run.timeout_s);
+  if (Watchdog* watchdog = communicator.watchdog()) {
+    watchdog->set_limit(options.run.timeout_s);
+    watchdog->set_step(-1);
+  }
   const DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology);
   agreed(communicator, [&] { check_precision(options.precision, choice.device, choice.gpu); });
   return choice;

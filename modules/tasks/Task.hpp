@@ -14,6 +14,7 @@
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
 #include "tasks/RunOptions.hpp"
+#include "tasks/TaskScan.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {
@@ -33,6 +34,8 @@ class Task {
 
   virtual TaskData data() = 0;
   virtual std::shared_ptr<Model> model() const = 0;
+  /// What opening the data has found.
+  virtual TaskScan scan() const = 0;
   /// What the model is asked beside its test set; null for nothing.
   virtual const GenerationEvaluation* generation_evaluation() const { return nullptr; }
 
@@ -55,9 +58,10 @@ class Task {
 };
 
 /// Collective: opens the data that the deck names and builds the model on `device`, or takes `model`, one of the same
-/// deck and device, where a rank has it already. `statistics` (may be null) synchronises batch norm and must outlive
-/// the task.
+/// deck and device, where a rank has it already. The data is not scanned where all ranks have `scan`, one of the same
+/// deck. `statistics` (may be null) synchronises batch norm and must outlive the task.
 std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics, std::shared_ptr<Model> model = nullptr);
+                                StatisticsReducer* statistics, std::shared_ptr<Model> model = nullptr,
+                                const TaskScan& scan = {});
 
 }  // namespace multicard

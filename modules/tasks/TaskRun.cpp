@@ -12,7 +12,7 @@
 namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, TrainingParts reused, Unstarted)
+                 const TaskRunOptions& how, TrainingParts reused, const Unstarted&)
     : setup_(options, communicator, std::move(reused)),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
@@ -24,14 +24,16 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& how, TrainingParts reused)
-    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted{}) {
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+  const LogRank log_rank(communicator.rank());
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
   memory_estimate_ = estimate_memory(setup_);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& how, const TrainingState& state, TrainingParts reused)
-    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted{}) {
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+  const LogRank log_rank(communicator.rank());
   agreed(communicator, [&] {
     check_resumable(state.trainer, setup_, state.source);
     setup_.load(state);
@@ -40,7 +42,13 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
   memory_estimate_ = estimate_memory(setup_);
 }
 
+void TaskRun::describe() const {
+  const LogRank log_rank(setup_.communicator.rank());
+  reporter_.describe(memory_estimate_);
+}
+
 void TaskRun::resume(const TrainingState& state) {
+  if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(state.trainer.step);
   recorder_.resume(state.trainer.step, state.history);
   checkpoints_.resume(state.trainer.origin, state.best, state.history);
   answers_.resume(state.tables);
@@ -50,6 +58,7 @@ void TaskRun::resume(const TrainingState& state) {
 }
 
 void TaskRun::guarded(const std::function<void()>& body) {
+  const LogRank log_rank(setup_.communicator.rank());
   try {
     try {
       body();
@@ -158,6 +167,7 @@ void TaskRun::conclude(StopMonitor* stop) {
 }
 
 RunResult TaskRun::finish(StopMonitor* stop) {
+  const LogRank log_rank(setup_.communicator.rank());
   if (status_ != RunStatus::failed) guarded([&] { conclude(stop); });
   reporter_.pause();
   recorder_.steps().add_step_times(clock_.take_all());

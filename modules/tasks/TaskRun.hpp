@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "comm/StopMonitor.hpp"
 #include "tasks/EvaluationPlan.hpp"
 #include "tasks/MemoryEstimate.hpp"
@@ -38,8 +39,8 @@ struct TaskRunOptions {
 
 /// A training run that can be advanced, asked, checkpointed, moved to other ranks and finished. Construction builds
 /// everything and checks that it fits; nothing is trained before advance(). All calls are collective over the
-/// communicator unless they say otherwise. Errors that all ranks find while training end up in the result; errors of
-/// one rank alone are thrown on that rank.
+/// communicator unless they say otherwise; the communicator's root speaks for it. Errors that all ranks find while
+/// training end up in the result; errors of one rank alone are thrown on that rank.
 ///
 ///     TaskRun run(options, deck, communicator, {});
 ///     while (run.advance(100, &stop) == RunStatus::running) ...
@@ -56,7 +57,7 @@ class TaskRun {
           const TaskRunOptions& how, const TrainingState& state, TrainingParts reused = {});
 
   /// Logs the block that says what will run.
-  void describe() const { reporter_.describe(memory_estimate_); }
+  void describe() const;
 
   /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
   /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
@@ -86,13 +87,18 @@ class TaskRun {
   bool is_root() const { return setup_.communicator.is_root(); }
   /// What may be used again after this run is gone (MovableRun).
   std::shared_ptr<Model> model() const { return setup_.task->model(); }
+  TaskScan scan() const { return setup_.task->scan(); }
   std::shared_ptr<TensorCollectives> collectives() const { return setup_.collectives; }
   /// @}
 
  private:
-  struct Unstarted {};
+  /// Stands for building the run; its lines come from the root too.
+  struct Unstarted {
+    explicit Unstarted(const Communicator& communicator) : log_rank(communicator.rank()) {}
+    LogRank log_rank;
+  };
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, TrainingParts reused, Unstarted);
+          const TaskRunOptions& how, TrainingParts reused, const Unstarted& unstarted);
 
   /// Of a state that the setup has been given.
   void resume(const TrainingState& state);

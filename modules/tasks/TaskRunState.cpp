@@ -64,6 +64,7 @@ History TaskRun::whole_history() {
 
 TrainingState TaskRun::collect() {
   if (status_ != RunStatus::running) throw std::logic_error("a run that has ended cannot be collected");
+  const LogRank log_rank(setup_.communicator.rank());
   TrainingState state;
   state.stop_requested = stop_requested_;
   if (trainer_) settle_steps(state);

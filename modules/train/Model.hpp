@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -15,18 +16,22 @@
 
 namespace multicard {
 
-/// Tokens of text; none of anything else.
-struct TokenCounts {
-  std::int64_t tokens = 0;    ///< read, without padding
-  std::int64_t trained = 0;   ///< of them targets
-  std::int64_t computed = 0;  ///< with padding
+/// What becomes of a sum over the micro-batches of a rank.
+enum class SumUse {
+  metric,     ///< summed over the ranks, in the same small all-reduce as the loss, and recorded as train_<name>
+  rank_count  ///< a whole number that is recorded for each rank by itself; nobody has to hear of it
+};
 
-  TokenCounts& operator+=(const TokenCounts& other) {
-    tokens += other.tokens;
-    trained += other.trained;
-    computed += other.computed;
-    return *this;
-  }
+/// A sum that the losses of a model carry.
+struct SumKind {
+  std::string name;
+  SumUse use = SumUse::metric;
+};
+
+/// What one loss adds to a sum: a scalar on its device, or what the host knows anyway.
+struct NamedSum {
+  std::string name;
+  std::variant<at::Tensor, double> value;
 };
 
 /// The loss of one micro-batch on one rank.
@@ -34,7 +39,8 @@ struct Loss {
   /// Scalar with gradient: sum over its rows / global_rows, or over its targets / global_targets, so that ranks and
   /// micro-batches add up.
   at::Tensor value;
-  TokenCounts counts = {};
+  /// Of those that Model::sums() names. A mean over rows is a sum like the value: over its rows / global_rows.
+  std::vector<NamedSum> sums = {};
 };
 
 /// Metrics over the whole test set, equal on all ranks.
@@ -63,6 +69,8 @@ class Model {
   /// Prepares what depends on the step and the replica (dropout).
   virtual void begin_step(std::int64_t step, int replica) = 0;
   virtual Loss forward(const Batch& batch) = 0;
+  /// The sums that losses carry, the same on all ranks: also those that have no rows take part.
+  virtual std::vector<SumKind> sums() const { return {}; }
 
   /// Collective over `communicator`. Metrics of the whole of `test_set`, with the network as it is.
   virtual Evaluation evaluate(DataSource& test_set, const Communicator& communicator) = 0;

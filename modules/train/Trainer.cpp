@@ -35,6 +35,7 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
     : with_(parts),
       options_(options),
       step_(options.first_step),
+      sums_(parts.model.sums()),
       readback_(make_readback(parts.strategy.gradients().front().device())) {
   with_.recorder.record().first_step = options.first_step;
   with_.strategy.start_reading(options.first_step, options.num_steps);
@@ -43,18 +44,15 @@ Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
 void Trainer::work_on(const Batch& batch) {
   with_.clock.enter(Phase::other);
   with_.strategy.begin_step(step_);
-  status_ = StepStatus(batch.inputs.device());
-  const TokenCounts counts = forward_and_backward(batch);
+  status_ = StepStatus(batch.inputs.device(), sums_.num_metrics());
+  forward_and_backward(batch);
   with_.recorder.add_step_samples(batch.num_rows);
-  if (batch.global_targets > 0)
-    with_.recorder.add_step_counts(
-        {{"tokens", counts.tokens}, {"trained_tokens", counts.trained}, {"computed_tokens", counts.computed}});
+  with_.recorder.add_step_counts(sums_.finish(status_));
 }
 
-TokenCounts Trainer::forward_and_backward(const Batch& batch) {
-  TokenCounts counts;
+void Trainer::forward_and_backward(const Batch& batch) {
   const bool runs_on_empty = with_.model.runs_on_empty_batch();
-  if (batch.num_rows == 0 && !runs_on_empty) return counts;
+  if (batch.num_rows == 0 && !runs_on_empty) return;
   // Where ranks communicate inside forward and backward, all run as many micro-batches as the largest shard has.
   const std::int64_t most = runs_on_empty ? with_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
@@ -64,11 +62,10 @@ TokenCounts Trainer::forward_and_backward(const Batch& batch) {
     with_.clock.enter(Phase::forward);
     const Loss loss = with_.model.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
     status_[StepStatus::kLoss].add_(loss.value.detach());
-    counts += loss.counts;
+    sums_.add(loss, status_);
     with_.clock.enter(Phase::backward);
     with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
   }
-  return counts;
 }
 
 void Trainer::update_and_sum(double learning_rate) {
@@ -114,10 +111,11 @@ void Trainer::read_results(std::int64_t leave) {
     StepResult result = pending_.front();
     pending_.pop_front();
     const std::vector<double> status = readback_->take();
-    const double scale = with_.scaler ? status[StepStatus::kNumFields] : 1;
+    const double scale = with_.scaler ? status.back() : 1;
     result.loss = status[StepStatus::kLoss];
     result.requests = {status[StepStatus::kStop] > 0, status[StepStatus::kCheckpoint] > 0};
     result.gradient_norm = status[StepStatus::kGradientNorm];
+    result.sums = sums_.named(status);
     result.skipped = status[StepStatus::kFoundInf] > 0;
     record(result, scale);
     last_ = result;
@@ -131,6 +129,8 @@ void Trainer::record(const StepResult& result, double scale) {
   with_.recorder.add_metric("train_loss", result.step, result.loss);
   with_.recorder.add_metric("learning_rate", result.step, result.learning_rate);
   with_.recorder.add_metric("grad_norm", result.step, result.gradient_norm);
+  for (const auto& [name, sum] : result.sums)
+    with_.recorder.add_metric("train_" + name, result.step, sum);
   if (!with_.scaler) return;
   with_.recorder.add_metric("loss_scale", result.step, scale);
   with_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);

@@ -11,6 +11,7 @@
 #include "device/StepClock.hpp"
 #include "train/ExponentialMovingAverage.hpp"
 #include "train/LossScaler.hpp"
+#include "train/LossSums.hpp"
 #include "train/Model.hpp"
 #include "train/Recorder.hpp"
 #include "train/Schedule.hpp"
@@ -41,6 +42,7 @@ struct StepResult {
   double gradient_norm = 0;  ///< before clipping
   bool skipped = false;      ///< the update, because of a gradient that float16 could not hold
   Requests requests;         ///< of any rank at that step
+  std::vector<std::pair<std::string, double>> sums = {};  ///< over all ranks, by name (SumUse::metric)
 };
 
 /// What a trainer works with. All must outlive it.
@@ -90,8 +92,7 @@ class Trainer {
   /// Gradients and this rank's part of the loss. Batches must not outlive it: their memory is then free for the upload
   /// after next as soon as the device has passed backward.
   void work_on(const Batch& batch);
-  /// Returns what was computed, over the micro-batches of this rank.
-  TokenCounts forward_and_backward(const Batch& batch);
+  void forward_and_backward(const Batch& batch);
   /// Collective. Updates the parameters and all-reduces the status; the two overlap.
   void update_and_sum(double learning_rate);
   /// Reads the results of all but the newest `leave` steps.
@@ -101,6 +102,7 @@ class Trainer {
   TrainerParts with_;
   TrainerOptions options_;
   std::int64_t step_;
+  LossSums sums_;      ///< of this rank's micro-batches
   StepStatus status_;  ///< of this rank, from update_and_sum() on of all ranks
   std::unique_ptr<Readback> readback_;
   std::deque<StepResult>

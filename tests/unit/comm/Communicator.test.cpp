@@ -7,6 +7,7 @@
 
 #include "base/Clock.hpp"
 #include "comm/Topology.hpp"
+#include "comm/Watchdog.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {
@@ -67,7 +68,18 @@ TEST(Communicator, SplitsIntoGroups) {
 
   EXPECT_EQ(half.allreduce(1, ReduceOp::sum), half.size());
   EXPECT_EQ(half.rank(), world().rank() / 2);
-  EXPECT_EQ(half.watchdog(), world().watchdog());
+}
+
+TEST(Communicator, AGroupIsWatchedByItself) {
+  const double before = world().watchdog()->limit();
+  const Communicator half = world().split(world().rank() % 2, world().rank());
+
+  half.watchdog()->set_limit(before + 5);
+
+  EXPECT_EQ(world().watchdog()->limit(), before);
+  EXPECT_EQ(half.duplicate().watchdog(), half.watchdog());
+  EXPECT_EQ(half.split_by_node().watchdog(), half.watchdog());
+  EXPECT_EQ(half.split(0, 0, Watched::together).watchdog(), half.watchdog());
 }
 
 TEST(Communicator, IdleBarrierWaitsForTheLastRank) {

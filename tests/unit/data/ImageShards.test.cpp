@@ -84,6 +84,58 @@ TEST(ImageShards, TellsWhatTheSetHolds) {
   EXPECT_EQ(shards.files().at(2), scratch / "set-00002-of-00003.h5");
 }
 
+/// What a scan would look at no longer holds; images stay.
+void spoil_what_is_scanned(const PrepareResult& result) {
+  if (world().is_root())
+    for (const std::string& path : result.files) {
+      Hdf5File file = Hdf5File::open_update(path);
+      file.write_attribute("/", "format", std::string("nothing"));
+      file.write_attribute("/", "mean", std::vector<double>{7});
+      const std::vector<std::int32_t> labels(file.dims("/labels")[0], 999);
+      file.write_slab<std::int32_t>("/labels", {0}, {labels.size()}, labels);
+    }
+  world().barrier();
+}
+
+TEST(ImageShards, AreOpenedAgainWithoutAScanOnOtherRanks) {
+  const ScratchFolder scratch;
+  const PrepareResult prepared = prepare(scratch / "set", 20, 3);
+  const Bytes all = read_plainly(prepared);
+  const int last = world().size() - 1;
+  std::shared_ptr<const ImageSetScan> scan;
+  if (world().rank() == last) scan = ImageShards(scratch / "set*.h5", Communicator::null(), 17).scan();
+  scan = broadcast(scan, world(), last);
+  spoil_what_is_scanned(prepared);
+  for (const ShardReading& reading : kAllReadings) {
+    const ImageShards shards(scan, world(), reading);
+
+    EXPECT_EQ(shards.info().num_rows, 17);
+    EXPECT_EQ(shards.info().num_shards, 3);
+    EXPECT_EQ(shards.info().mean.size(), 3u);
+    EXPECT_EQ(shards.info().class_names, (std::vector<std::string>{"0", "1", "2"}));
+    EXPECT_EQ(shards.files(), prepared.files);
+    ASSERT_EQ(shards.labels().size(), 17u);
+    EXPECT_EQ(shards.labels()[16], 1);
+    EXPECT_EQ(read(shards, {16, 3, 11, 4, 0, 12, 13}), rows_of(all, {16, 3, 11, 4, 0, 12, 13}));
+  }
+  expect_data_error([&] { ImageShards(scratch / "set*.h5", world()); }, "is not an image shard");
+}
+
+TEST(ImageShards, ThatHaveChangedAreNotOpenedWithAnOldScan) {
+  const ScratchFolder scratch;
+  prepare(scratch / "set", 20, 2);
+  const std::shared_ptr<const ImageSetScan> scan = ImageShards(scratch / "set*.h5", world()).scan();
+  prepare(scratch / "other", 21, 2);
+  if (world().is_root())
+    std::filesystem::rename(scratch / "other-00000-of-00002.h5", scratch / "set-00000-of-00002.h5");
+  world().barrier();
+
+  expect_data_error([&] { ImageShards(scan, world(), {}); }, "has changed since the run began");
+  if (world().is_root()) std::filesystem::remove(scratch / "set-00000-of-00002.h5");
+  world().barrier();
+  expect_data_error([&] { ImageShards(scan, world(), {}); }, "set-00000-of-00002.h5");
+}
+
 TEST(ImageShards, ReadsRowsInTheOrderAskedFor) {
   const ScratchFolder scratch;
   const Bytes all = read_plainly(prepare(scratch / "set", 20, 3));

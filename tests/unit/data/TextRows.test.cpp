@@ -66,6 +66,32 @@ TEST(FirstFit, IsTheDefinitionOnRandomLengths) {
   }
 }
 
+TEST(TextRows, TravelToOtherRanks) {
+  std::vector<Sequence> sequences;
+  for (std::uint32_t i = 0; i < 30; ++i)
+    sequences.push_back(counting(100 * i, 2 + (i * 7) % 13, i % 4));
+  const Shards shards(sequences);
+  RowOptions options;
+  options.packing = true;
+  options.max_length = 12;
+  const auto rows = std::make_shared<const TextRows>(*shards, options, world());
+  const int last = world().size() - 1;
+
+  const auto copy = TextRows::broadcast(world().rank() == last ? rows : nullptr, world(), last);
+
+  ASSERT_EQ(copy->num_rows(), rows->num_rows());
+  for (std::int64_t row = 0; row < rows->num_rows(); ++row) {
+    EXPECT_EQ(copy->shape(row), rows->shape(row));
+    EXPECT_EQ(sequences_of(*copy, row), sequences_of(*rows, row));
+  }
+  EXPECT_EQ(copy->longest_row(), rows->longest_row());
+  EXPECT_EQ(copy->longest_sequence(), rows->longest_sequence());
+  EXPECT_EQ(copy->num_tokens(), rows->num_tokens());
+  EXPECT_EQ(copy->num_targets(), rows->num_targets());
+  EXPECT_EQ(copy->num_cut(), rows->num_cut());
+  EXPECT_EQ(copy->num_without_target(), rows->num_without_target());
+}
+
 TEST(TextRows, AreSequencesWithoutPacking) {
   const Shards shards({counting(0, 5, 2), counting(10, 3, 1), counting(20, 9, 9)});
   const TextRows rows(*shards, {}, world());

@@ -40,6 +40,54 @@ void write_three(const ScratchFolder& scratch) {
   });
 }
 
+TEST(TokenShards, AreOpenedAgainWithoutAScanOnOtherRanks) {
+  const ScratchFolder scratch;
+  write_three(scratch);
+  const std::vector<Sequence> wanted = some_sequences();
+  const int last = world().size() - 1;
+  std::shared_ptr<const TokenSetScan> scan;
+  if (world().rank() == last) scan = TokenShards(scratch / "set*.h5", Communicator::null()).scan();
+  scan = broadcast(scan, world(), last);
+  on_root([&] {  // what a scan looks at no longer holds; the first sequences stay
+    for (const std::string& path : scan->files) {
+      Hdf5File file = Hdf5File::open_update(path);
+      file.write_attribute("/", "format", std::string("nothing"));
+      file.write_slab<std::uint64_t>("/offsets", {0}, {1}, std::vector<std::uint64_t>{77});
+    }
+    Hdf5File file = Hdf5File::open_update(scan->files.back());
+    file.write_slab<std::uint8_t>("/loss_mask", {file.dims("/loss_mask")[0] - 1}, {1}, std::vector<std::uint8_t>{2});
+  });
+  for (const ShardReading reading : {ShardReading{ReadMethod::hdf5}, {ReadMethod::pread, KeepRows::in_memory}}) {
+    const TokenShards shards(scan, world(), reading);
+
+    ASSERT_EQ(shards.info().num_sequences, 17);
+    EXPECT_EQ(shards.info().largest_id, TokenShards(scan, world(), {}).info().largest_id);
+    EXPECT_EQ(shards.name_of(9), "sequence 0 of " + scan->files[1]);
+    for (std::int64_t s = 0; s < 16; ++s) {
+      const Sequence& want = wanted[static_cast<std::size_t>(s)];
+      const std::size_t length = want.tokens.size();
+      ASSERT_EQ(shards.length(s), static_cast<std::int64_t>(length));
+      Sequence got{std::vector<std::uint32_t>(length), std::vector<std::uint8_t>(length)};
+      shards.read(s, got.tokens, got.loss_mask);
+      EXPECT_EQ(got, want) << s;
+      EXPECT_EQ(shards.num_targets(s), std::count(want.loss_mask.begin() + 1, want.loss_mask.end(), 1)) << s;
+    }
+  }
+  expect_data_error([&] { TokenShards(scratch / "set*.h5", world()); }, "is not a token shard");
+}
+
+TEST(TokenShards, ThatHaveChangedAreNotOpenedWithAnOldScan) {
+  const ScratchFolder scratch;
+  write_three(scratch);
+  const std::shared_ptr<const TokenSetScan> scan = TokenShards(scratch / "set*.h5", world()).scan();
+  on_root([&] {
+    std::filesystem::remove(scan->files[1]);
+    write_shard(scan->files[1], {counting(0, 50, 1)});
+  });
+
+  expect_data_error([&] { TokenShards(scan, world(), {}); }, "has changed since the run began");
+}
+
 TEST(TokenShards, ReadsSequencesAsTheyWereWritten) {
   const ScratchFolder scratch;
   write_three(scratch);

@@ -2,6 +2,7 @@
 #include "train/Trainer.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -19,13 +20,16 @@ using test::world;
 
 /// Everything around a trainer of the linear model.
 struct Training {
-  explicit Training(TrainerOptions options = {}, std::int64_t global_batch = 8, double ema_decay = 0)
+  explicit Training(
+      TrainerOptions options = {}, std::int64_t global_batch = 8, double ema_decay = 0,
+      const std::function<void(LinearModel&)>& prepare = [](LinearModel&) {})
       : data(40, global_batch),
         collectives(make_collectives(Backend::automatic, world(), at::kCPU)),
         strategy(make_strategy({}, {}, {model, data, *collectives})),
         schedule(ScheduleOptions{}, 0.1, 10),
         clock(at::kCPU),
         recorder(clock.name()) {
+    prepare(model);
     if (ema_decay > 0) average.emplace(model.parameters(), ema_decay);
     if (options.num_steps == 0) options.num_steps = 10;
     trainer = std::make_unique<Trainer>(
@@ -109,6 +113,41 @@ TEST(Trainer, MicroBatchesAddUp) {
 
   EXPECT_LT((whole.model.weight() - parts.model.weight()).abs().max().item<double>(), 1e-14);
   EXPECT_GT(parts.model.num_forwards(), whole.model.num_forwards());
+}
+
+TEST(Trainer, NamedSumsOfAllRanksAndMicroBatchesReachTheMetrics) {
+  for (const std::int64_t global_batch : {8, 1}) {  // with one row some ranks have none
+    for (const std::int64_t lag : {0, 1}) {
+      TrainerOptions options;
+      options.micro_batch = 1;
+      options.results_lag = lag;
+      Training training(options, global_batch, 0, [](LinearModel& model) { model.carry_sums(); });
+      training.trainer->step();
+      training.trainer->step();
+      training.trainer->read_all_results();
+
+      const auto& metrics = training.recorder.metrics();
+      EXPECT_EQ(metrics.count("train_rows"), 0u);
+      for (const std::int64_t step : {0, 1}) {
+        const auto place = static_cast<std::size_t>(step);
+        double expected = 0;
+        for (const std::int64_t row : training.data.sampler().rows(step))
+          expected += static_cast<double>(row) / 40 / static_cast<double>(global_batch);
+        EXPECT_NEAR(metrics.at("train_mean_position").values.at(place), expected, 1e-14);
+        EXPECT_NEAR(metrics.at("train_share").values.at(place), 1, 1e-14) << "a step does not begin where one ended";
+        EXPECT_EQ(training.recorder.record().counts.at("rows").at(place), training.recorder.record().samples.at(place));
+      }
+      ASSERT_EQ(training.trainer->last_result()->sums.size(), 2u);
+      EXPECT_EQ(training.trainer->last_result()->sums[0].first, "share");
+    }
+  }
+}
+
+TEST(Trainer, ASumThatTheModelDoesNotNameIsADefect) {
+  Training training;  // asks for the sums before the model has any
+  training.model.carry_sums();
+
+  EXPECT_THROW(training.trainer->step(), std::logic_error);
 }
 
 TEST(Trainer, RanksThatMeetInsideAModelAllRunAsManyForwards) {

@@ -84,7 +84,16 @@ class LinearModel final : public Model {
   Loss forward(const Batch& batch) override {
     ++num_forwards_;
     const at::Tensor error = batch.inputs.matmul(weight_) - batch.targets;
-    return {(error * error).sum() / 2 / static_cast<double>(batch.global_rows) * loss_factor_};
+    Loss loss{(error * error).sum() / 2 / static_cast<double>(batch.global_rows) * loss_factor_};
+    if (carries_sums_)
+      loss.sums = {{"rows", static_cast<double>(batch.num_rows)},
+                   {"mean_position", batch.inputs.select(1, 1).sum() / static_cast<double>(batch.global_rows)},
+                   {"share", static_cast<double>(batch.num_rows) / static_cast<double>(batch.global_rows)}};
+    return loss;
+  }
+  std::vector<SumKind> sums() const override {
+    if (!carries_sums_) return {};
+    return {{"share"}, {"rows", SumUse::rank_count}, {"mean_position"}};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {weight_.sum().item<double>(), 1}; }
   std::int64_t frozen_bytes() const override { return 0; }
@@ -95,6 +104,8 @@ class LinearModel final : public Model {
   at::Tensor& weight() { return weight_; }
   at::Tensor& buffer() { return buffer_; }
   void set_loss_factor(double factor) { loss_factor_ = factor; }
+  /// "rows" counts them, "mean_position" and "share" (which is 1 over all ranks) are a tensor and a number.
+  void carry_sums() { carries_sums_ = true; }
   void run_on_empty_batches() { runs_on_empty_batch_ = true; }
   int num_forwards() const { return num_forwards_; }
   /// Step and replica of every begin_step().
@@ -103,7 +114,7 @@ class LinearModel final : public Model {
  private:
   at::Tensor weight_, buffer_;
   double loss_factor_ = 1;
-  bool runs_on_empty_batch_ = false;
+  bool runs_on_empty_batch_ = false, carries_sums_ = false;
   int num_forwards_ = 0;
   std::vector<std::pair<std::int64_t, int>> begun_;
 };
