@@ -4,6 +4,7 @@
 
 #include "base/Error.hpp"
 #include "base/Terminal.hpp"
+#include "base/Text.hpp"
 #include "tasks/KeyHelp.hpp"
 
 namespace multicard {
@@ -11,6 +12,9 @@ namespace multicard {
 namespace {
 
 constexpr std::size_t kIndent = 4;
+constexpr const char* kUsage =
+    "multicard help keys shows all keys of decks, multicard help keys batch those about batches, --markdown all as "
+    "tables.\n";
 
 std::string marked_tables() {
   std::string out;
@@ -26,11 +30,11 @@ bool asks_for_keys(const std::vector<std::string>& words) {
 }
 
 std::string help_on_keys(const std::vector<std::string>& words) {
-  const std::string about = words.size() > 2 ? words[2] : "";
-  if (about == "--markdown" && words.size() == 3) return marked_tables();
-  if (words.size() > 3 || about.starts_with("-"))
-    throw UsageError("'multicard help keys' takes one word, or --markdown", "",
-                     "multicard help keys shows all keys, multicard help keys batch those about batches.");
+  const std::string about = join({words.begin() + 2, words.end()}, " ");
+  if (about == "--markdown") return marked_tables();
+  if (about == "--help" || about == "-h") return kUsage;
+  if (about.starts_with("-"))
+    throw UsageError(fmt::format("unknown option '{}' of multicard help keys", about), "", kUsage);
   const std::string help = key_help(about);
   if (help.empty())
     throw UsageError(fmt::format("no key of decks is about '{}'", about), "", "multicard help keys shows all of them.");

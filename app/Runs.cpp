@@ -13,7 +13,7 @@
 #include "comm/Topology.hpp"
 #include "device/Gpu.hpp"
 #include "results/MeasuredSteps.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/SettingKeys.hpp"
 
 namespace multicard {
 
@@ -32,8 +32,7 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   for (const GpuInfo& gpu : visible_gpus())
     mine += fmt::format("{}{} {}", mine.empty() ? "" : "; ", gpu.name, gpu.bus_id);
   provenance.gpus = world.allgather(mine);
-  for (const DeckKey& key : run_keys())
-    provenance.keys.push_back({std::string(key.path), std::string(key.label), std::string(text_of(key.effect))});
+  provenance.keys = known_setting_keys();
   return provenance;
 }
 

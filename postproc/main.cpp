@@ -19,6 +19,7 @@
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Collection.hpp"
+#include "tasks/SettingKeys.hpp"
 
 namespace multicard::post {
 namespace {
@@ -47,7 +48,7 @@ HeatAxes heat_axes(const std::string& text) {
 }
 
 void run(const Options& options) {
-  const Collection collection = read_results(options.files);
+  const Collection collection = read_results(options.files, known_setting_keys());
   for (const std::string& notice : collection.notices)
     log_warning(notice);
   if (options.csv == "runs") return print(runs_csv(collection));

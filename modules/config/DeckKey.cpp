@@ -30,11 +30,6 @@ std::string_view foreign_part(std::span<const DeckKey> keys, std::string_view pa
   return path;
 }
 
-bool is_set(const Deck& deck, std::string_view path) {
-  const Value* value = deck.root().find_path(path);
-  return value != nullptr && !value->is_null();
-}
-
 }  // namespace
 
 bool DeckKey::is_fixed() const {
@@ -61,9 +56,9 @@ void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const
   for (const DeckKey& key : keys) {
     if (key.belongs_to(task)) continue;
     const std::string_view foreign = foreign_part(keys, key.path, task);
-    if (!is_set(deck, foreign)) continue;
+    if (deck.root().find_path(foreign) == nullptr) continue;
     at_home(root, foreign, [&](Section& home, const std::string& name) {
-      if (home.has(name))
+      if (home.has(name))  // a null is no value, and becomes known here
         home.reject(name, fmt::format("belongs to task {}", text_of(key.tasks)),
                     fmt::format("this deck's is {}", text_of(task)));
     });

@@ -13,21 +13,21 @@ namespace multicard {
 /// Which decks may have a key.
 enum class KeyTasks { any, image, llm };
 
-/// What another value of a key changes, the strongest that applies. Runs resume only with the same identity, work and
-/// learning. Reports compare rates across speed; across identity and work they do not compare, across learning they do
-/// not decide.
+/// What another value of a key means for those who compare or resume runs. Runs resume only with the same identity,
+/// work and learning. Reports compare rates across speed, do not compare them across identity and work, and do not let
+/// them decide across learning; runs that differ in bookkeeping alone are repeats.
 enum class KeyEffect {
-  identity,    ///< what is trained, and on what data
-  work,        ///< what a step computes
-  learning,    ///< what is learnt, by the same work
-  speed,       ///< how fast the same is computed
-  bookkeeping  ///< how long a run is, what it writes and where
+  identity,    ///< another model or other data
+  work,        ///< a step computes something else
+  learning,    ///< the same work learns something else
+  speed,       ///< the training is done another way, at another speed
+  bookkeeping  ///< another length, output or record of the run
 };
 
 /// Whether a run may resume with another value.
 enum class OnResume {
   by_effect,  ///< speed and bookkeeping may change
-  same        ///< the numbers that a run computes depend on it, whatever its effect on rates
+  same        ///< a resumed run would not be the same training, whatever the effect on rates
 };
 
 /// What few keys have.

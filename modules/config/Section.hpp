@@ -23,7 +23,7 @@ inline constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() /
 
 /// How the reader of a key reads it.
 struct KeyReading {
-  std::string type;      ///< "number, > 0", "whole, 1 to 4096", "`host` or `device`"
+  std::string type;      ///< "number, > 0", "whole, 1 ≤ x ≤ 4096", "`host`, `device`"
   std::string fallback;  ///< the default as decks write it; "needed", or "none" where leaving the key out has a meaning
 };
 
@@ -65,6 +65,7 @@ class Section {
   /// A list; a single value counts as a list of one.
   template <class T>
   std::vector<T> list(const std::string& key, std::vector<T> fallback);
+  /// The same; none when the key is absent.
   template <class T>
   std::optional<std::vector<T>> optional_list(const std::string& key);
 

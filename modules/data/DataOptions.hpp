@@ -50,7 +50,7 @@ DataOptions read_image_data_options(Section& data);
 /// \param data the section data
 DataOptions read_text_data_options(Section& data);
 
-/// The keys that this module owns.
+/// The rows of the keys whose values this module defines.
 DeckKeys data_keys();
 
 }  // namespace multicard

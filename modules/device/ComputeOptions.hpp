@@ -31,7 +31,7 @@ struct ComputeOptions {
 /// \param run the section run
 ComputeOptions read_compute_options(Section& run);
 
-/// The keys that this module owns.
+/// The rows of the keys whose values this module defines.
 DeckKeys compute_keys();
 
 }  // namespace multicard

@@ -28,7 +28,7 @@ struct ExchangeOptions {
 /// \param parallel the section parallel
 ExchangeOptions read_exchange_options(Section& parallel);
 
-/// The keys that this module owns.
+/// The rows of the keys whose values this module defines.
 DeckKeys exchange_keys();
 
 }  // namespace multicard

@@ -44,7 +44,7 @@ DeckKeys language_model_keys() {
        "type of the weights that are not trained",
        {.on_resume = OnResume::same}},
       {"model.random_weights", llm, identity, "random weights",
-       "initialise the weights randomly from `run.seed`: `model.path` needs config.json alone, to measure a shape"},
+       "initialise the weights randomly from `run.seed` instead of reading them: `path` needs config.json alone"},
       {"model.trainable_dtype",
        llm,
        speed,
@@ -72,7 +72,8 @@ DeckKeys method_keys() {
       {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
       {"method.rslora", llm, learning, "rslora", "see `alpha`"},
       {"method.targets", llm, work, "targets",
-       "layers with adapters, in PEFT's meaning: ends of names, one pattern for whole names, or `all-linear`"},
+       "layers with adapters, in PEFT's meaning: ends of names, a pattern for whole names, or `all-linear`: all but "
+       "lm_head"},
   };
 }
 

@@ -54,7 +54,7 @@ ModelOptions read_language_model_options(Section& model);
 /// \param method the section method
 MethodOptions read_method_options(Section& method, const ModelOptions& model);
 
-/// The keys that this module owns.
+/// The rows of the keys whose values this module defines.
 DeckKeys model_keys();
 
 }  // namespace multicard

@@ -6,17 +6,9 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "results/SettingKey.hpp"
 
 namespace multicard {
-
-/// What a reader should know of a setting of runs: a deck key of the program that wrote the file.
-struct SettingKey {
-  std::string key;     ///< data.image_size
-  std::string label;   ///< "image size"
-  std::string effect;  ///< identity | work | learning | speed | bookkeeping (docs/decks.md)
-
-  bool operator==(const SettingKey&) const = default;
-};
 
 /// The attributes of /provenance; what does not apply is empty.
 struct Provenance {

@@ -13,9 +13,8 @@ namespace {
 constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPrompts = 20;
 
-}  // namespace
-
-void read_generation_options(Section& evaluate, EvaluateOptions& options) {
+/// The questions and prompts that a language model is to answer.
+void read_generation(Section& evaluate, EvaluateOptions& options) {
   if (evaluate.has("questions")) {
     Section section = evaluate.section("questions");
     QuestionOptions& questions = options.questions.emplace();
@@ -31,12 +30,16 @@ void read_generation_options(Section& evaluate, EvaluateOptions& options) {
     evaluate.reject("prompts", "holds an empty text", "there is nothing to answer");
 }
 
-void read_evaluate_options(Section& section, HasTestData data, EvaluateOptions& evaluate) {
+}  // namespace
+
+EvaluateOptions read_evaluate_options(Section& section, HasTestData data, GeneratesText generates) {
+  EvaluateOptions evaluate;
+  if (generates == GeneratesText::yes) read_generation(section, evaluate);
   evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, kMany);
   evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kMany);
   evaluate.at_start = section.get("at_start", evaluate.at_start);
   evaluate.limit = section.optional_in_range<std::int64_t>("limit", 1, kMany);
-  if (data == HasTestData::yes) return;
+  if (data == HasTestData::yes) return evaluate;
   const std::pair<const char*, bool> moments[] = {{"every_epochs", evaluate.every_epochs > 0},
                                                   {"every_steps", evaluate.every_steps > 0},
                                                   {"at_start", evaluate.at_start && !evaluate.questions}};
@@ -45,6 +48,7 @@ void read_evaluate_options(Section& section, HasTestData data, EvaluateOptions& 
       section.reject(key, "there is nothing to evaluate on", "data.test is not set", "Name the test shards.");
   evaluate.every_epochs = evaluate.every_steps = 0;
   evaluate.at_start = evaluate.at_start && evaluate.questions;
+  return evaluate;
 }
 
 DeckKeys evaluate_keys() {
@@ -53,15 +57,24 @@ DeckKeys evaluate_keys() {
   return {
       {"evaluate.every_epochs", any, bookkeeping, "every epochs", "epochs between evaluations; 0: not by epochs"},
       {"evaluate.every_steps", any, bookkeeping, "every steps", "steps between evaluations; 0: not by steps"},
-      {"evaluate.at_start", any, bookkeeping, "at start", "also before the first step"},
-      {"evaluate.limit", any, bookkeeping, "evaluation limit", "evaluate the first samples only"},
-      {"evaluate.questions.file", llm, bookkeeping, "questions",
-       "JSON lines with `question` and `answer`; the answer ends with `####` and a number, as in GSM8K"},
-      {"evaluate.questions.limit", llm, bookkeeping, "number of questions", "ask the first so many only"},
-      {"evaluate.questions.max_new", llm, bookkeeping, "longest answer", "maximum number of tokens of an answer"},
-      {"evaluate.prompts", llm, bookkeeping, "prompts",
+      {"evaluate.at_start", any, speed, "at start", "also before the first step"},
+      {"evaluate.limit", any, speed, "evaluation limit", "evaluate the first samples only"},
+      {"evaluate.questions.file",
+       llm,
+       speed,
+       "questions",
+       "JSON lines with `question` and `answer`; the answer ends with `####` and a number, as in GSM8K",
+       {.fallback = "needed with `questions`"}},
+      {"evaluate.questions.limit",
+       llm,
+       speed,
+       "number of questions",
+       "ask the first so many only",
+       {.fallback = "all"}},
+      {"evaluate.questions.max_new", llm, speed, "longest answer", "maximum number of tokens of an answer"},
+      {"evaluate.prompts", llm, speed, "prompts",
        "at most 20 prompts whose answers before the first step and at the end are logged and kept"},
-      {"evaluate.max_new", llm, bookkeeping, "max new", "maximum number of tokens of an answer to a prompt"},
+      {"evaluate.max_new", llm, speed, "max new", "maximum number of tokens of an answer to a prompt"},
   };
 }
 

@@ -34,12 +34,12 @@ struct EvaluateOptions {
 /// Whether there are test shards to evaluate on.
 enum class HasTestData { no, yes };
 
-/// When; without test data never, but for questions. Call read_generation_options() before.
+/// Whether the model can answer.
+enum class GeneratesText { no, yes };
+
+/// Without test data nothing is evaluated, but questions and prompts are answered all the same.
 /// \param evaluate the section evaluate
-void read_evaluate_options(Section& evaluate, HasTestData data, EvaluateOptions& options);
-/// The questions and prompts that a language model is to answer.
-/// \param evaluate the section evaluate
-void read_generation_options(Section& evaluate, EvaluateOptions& options);
+EvaluateOptions read_evaluate_options(Section& evaluate, HasTestData data, GeneratesText generates);
 
 /// The keys of evaluate.
 DeckKeys evaluate_keys();

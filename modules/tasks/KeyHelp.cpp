@@ -1,5 +1,7 @@
 #include "tasks/KeyHelp.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -23,9 +25,14 @@ std::string plain(std::string text) {
   return text;
 }
 
-bool is_about(const DescribedKey& described, const std::string& about) {
-  return described.key.path.find(about) != std::string_view::npos ||
-         plain(std::string(described.key.help)).find(about) != std::string::npos;
+std::string in_lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool is_about(const DeckKey& key, const std::string& words) {
+  const std::string text = plain(fmt::format("{} {} {}", key.path, key.label, key.help));
+  return in_lower_case(text).find(in_lower_case(words)) != std::string::npos;
 }
 
 /// "speed", or "speed, fixed" where a run resumes only with the same value all the same.
@@ -54,7 +61,7 @@ std::string cell(std::string_view text) {
 std::string key_help(const std::string& about) {
   std::string out;
   for (const DescribedKey& described : describe_run_keys()) {
-    if (!is_about(described, about)) continue;
+    if (!is_about(described.key, about)) continue;
     const auto& [key, reading] = described;
     const std::string task = key.tasks == KeyTasks::any ? "" : fmt::format(", task {} only", text_of(key.tasks));
     const std::string how = fmt::format("{}; default {}", reading.type, reading.fallback);

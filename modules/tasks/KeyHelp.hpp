@@ -7,7 +7,7 @@
 namespace multicard {
 
 /// Lines for a terminal: of each key its effect and task, type and default, and what it does. `about` chooses the keys
-/// whose path or help contains it; empty: all. Empty when there is none.
+/// whose path, label or help contains it, in whichever case; empty: all. Empty when there is none.
 std::string key_help(const std::string& about);
 
 /// The Markdown tables of docs/decks.md by section; keys without a section are under "top".

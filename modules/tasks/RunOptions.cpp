@@ -73,14 +73,14 @@ void read_task(Section& root, RunOptions& options) {
     options.parallel = read_parallel_options(parallel, HasBatchNorm::no);
     options.optimizer = read_optimizer_options(optimizer, HasClasses::no);
     options.precision = precision_of(options.model.dtype);
-    read_generation_options(evaluate, options.evaluate);
   } else {
     options.model = read_image_model_options(model);
     options.data = read_image_data_options(data);
     options.parallel = read_parallel_options(parallel, HasBatchNorm::yes);
     options.optimizer = read_optimizer_options(optimizer, HasClasses::yes);
   }
-  read_evaluate_options(evaluate, options.data.test ? HasTestData::yes : HasTestData::no, options.evaluate);
+  options.evaluate = read_evaluate_options(evaluate, options.data.test ? HasTestData::yes : HasTestData::no,
+                                           options.is_language() ? GeneratesText::yes : GeneratesText::no);
 }
 
 /// Reads everything and throws nothing.
@@ -94,7 +94,7 @@ RunOptions read(Section& root, const Deck& deck) {
   Section schedule = root.section("schedule"), run = root.section("run"), profile = root.section("profile");
   options.schedule = read_schedule_options(schedule);
   options.run = read_run_settings(run);
-  options.skip_steps = read_skip_steps(profile);
+  options.skip_steps = read_skip_steps(profile, options.skip_steps);
   check_together(root, options);
   return options;
 }
@@ -111,6 +111,16 @@ std::size_t place_of(const DeckKey& key) {
   const std::string_view section = key.path.substr(0, key.path.find('.'));
   const bool is_top = section == key.path;
   return is_top ? 0 : 1 + (std::find(std::begin(kSections), std::end(kSections), section) - std::begin(kSections));
+}
+
+/// The same values in the order of the documents, whatever the order in which they were read.
+Deck in_order_of_keys(const Deck& deck) {
+  Deck ordered = Deck::parse("", deck.name());
+  Deck::Assignments values;
+  for (const DeckKey& key : run_keys())
+    if (const Value* value = deck.root().find_path(key.path)) values.emplace_back(key.path, *value);
+  ordered.apply(values);
+  return ordered;
 }
 
 /// Decks that have a value wherever a key is read under a condition only.
@@ -131,7 +141,7 @@ Deck with_defaults(const Deck& deck) {
   Section root(deck);
   read(root, deck);
   root.finish();
-  return root.resolved();
+  return in_order_of_keys(root.resolved());
 }
 
 const DeckKeys& run_keys() {
@@ -155,6 +165,8 @@ std::vector<DescribedKey> describe_run_keys() {
     read(root, deck);
     readings.insert(root.readings().begin(), root.readings().end());
   }
+  for (const auto& [path, reading] : readings)
+    if (!find_key(run_keys(), path)) throw std::logic_error(fmt::format("the key {} has no row", path));
   std::vector<DescribedKey> described;
   for (const DeckKey& key : run_keys()) {
     const auto found = readings.find(std::string(key.path));

@@ -70,9 +70,9 @@ DeckKeys record_keys() {
       {"run.keep_best", any, bookkeeping, "keep best",
        "the checkpoint with the best test accuracy stays, whatever `keep_checkpoints` says"},
       {"run.resume", any, bookkeeping, "resume",
-       "`auto`: from the newest complete checkpoint of `output`; `never`; or the path of a checkpoint"},
+       "from the newest complete checkpoint of `output` (`auto`), `never`, or from the checkpoint of this path"},
       {"run.tensorboard", any, bookkeeping, "tensorboard", "write TensorBoard event files to `OUTPUT/tensorboard`"},
-      {"run.json_lines", any, bookkeeping, "json lines", "write every metric as a line of `OUTPUT/metrics.jsonl`"},
+      {"run.json_lines", any, speed, "json lines", "write every metric as a line of `OUTPUT/metrics.jsonl`"},
       {"run.cuda_graph",
        any,
        speed,
@@ -119,11 +119,11 @@ RunSettings read_run_settings(Section& section) {
   return run;
 }
 
-std::int64_t read_skip_steps(Section& profile) {
+std::int64_t read_skip_steps(Section& profile, std::int64_t fallback) {
   profile.get("enabled", false);
   profile.get("trace", false);
   profile.get_in_range<std::int64_t>("steps", 10, 1, kMany);
-  return profile.get_in_range<std::int64_t>("skip_steps", 5, 0, kMany);
+  return profile.get_in_range<std::int64_t>("skip_steps", fallback, 0, kMany);
 }
 
 DeckKeys run_settings_keys() {

@@ -36,8 +36,9 @@ struct RunSettings : ComputeOptions {
 /// \param run the section run
 RunSettings read_run_settings(Section& run);
 
-/// First steps that statistics leave out: the one key of the section profile that counts without a profile.
-std::int64_t read_skip_steps(Section& profile);
+/// First steps that statistics leave out, `fallback` by default: the one key of the section profile that counts without
+/// a profile.
+std::int64_t read_skip_steps(Section& profile, std::int64_t fallback);
 
 /// The keys of run and profile that no other module owns.
 DeckKeys run_settings_keys();

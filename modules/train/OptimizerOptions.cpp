@@ -27,9 +27,13 @@ DeckKeys schedule_keys() {
        {.fallback = "steps of the run"}},
       {"schedule.min_factor", any, learning, "min factor",
        "`linear` and `cosine` end at this part of the learning rate, `step` does not fall below it"},
-      {"schedule.step_size", any, learning, "step size",
-       "`step` only, and needed there: steps between two decays, counted from the end of the warm-up"},
-      {"schedule.gamma", any, learning, "gamma", "`step` only: factor of a decay", {.fallback = "`0.1`"}},
+      {"schedule.step_size",
+       any,
+       learning,
+       "step size",
+       "steps between two decays, counted from the end of the warm-up",
+       {.fallback = "needed with `step`, only there"}},
+      {"schedule.gamma", any, learning, "gamma", "factor of a decay", {.fallback = "`0.1`, with `step` only"}},
   };
 }
 
@@ -107,8 +111,12 @@ DeckKeys optimizer_keys() {
        "part of each target that is spread evenly over all classes, in training"},
       {"optimizer.decay_norms", any, learning, "decay norms",
        "`false`: no weight decay for normalisation layers and biases"},
-      {"optimizer.clip_norm", any, learning, "clip norm",
-       "scale the whole gradient down to this L2 norm, as torch's `clip_grad_norm_`"},
+      {"optimizer.clip_norm",
+       any,
+       speed,
+       "clip norm",
+       "scale the whole gradient down to this L2 norm, as torch's `clip_grad_norm_`",
+       {.on_resume = OnResume::same}},
   };
   const DeckKeys more = schedule_keys();
   keys.insert(keys.end(), more.begin(), more.end());

@@ -16,7 +16,7 @@ ParallelOptions read_parallel_options(Section& section, HasBatchNorm batch_norm)
   section.choice("shard", Sharding::none, kShardingWords);
   if (batch_norm == HasBatchNorm::yes)
     parallel.sync_batch_norm = section.get("sync_batch_norm", parallel.sync_batch_norm);
-  parallel.share_gpu = section.get("share_gpu", false) ? ShareGpu::yes : ShareGpu::no;
+  parallel.share_gpu = section.get("share_gpu", parallel.share_gpu == ShareGpu::yes) ? ShareGpu::yes : ShareGpu::no;
   return parallel;
 }
 
@@ -24,7 +24,7 @@ DeckKeys parallel_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"parallel.strategy", any, speed, "strategy", "who reads, reduces gradients and updates: see Strategies"},
+      {"parallel.strategy", any, speed, "strategy", "data parallelism: who reads, reduces gradients and updates"},
       {"parallel.shard",
        any,
        speed,

@@ -25,7 +25,7 @@ enum class HasBatchNorm { no, yes };
 /// \param parallel the section parallel
 ParallelOptions read_parallel_options(Section& parallel, HasBatchNorm batch_norm);
 
-/// The keys that this module owns.
+/// The rows of the keys whose values this module defines.
 DeckKeys parallel_keys();
 
 }  // namespace multicard

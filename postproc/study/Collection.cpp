@@ -34,6 +34,7 @@ std::set<std::string> varied(const std::vector<RunReport>& runs, const KeyTable&
 
 /// One study for each set of varied settings, in the order of the files.
 std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<RunReport> runs) {
+  const KeyTable table(sources);  // of all files, so that those of two versions make one study
   struct Group {
     std::set<std::string> keys;
     std::vector<Source> sources;
@@ -45,7 +46,7 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<Ru
     std::copy_if(runs.begin(), runs.end(), std::back_inserter(of_file),
                  [&](const RunReport& run) { return run.source == source; });
     if (of_file.empty()) continue;
-    const std::set<std::string> keys = varied(of_file, KeyTable({sources[source]}));
+    const std::set<std::string> keys = varied(of_file, table);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.keys == keys; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{keys, {}, {}});
     for (RunReport& run : of_file) {
@@ -56,7 +57,7 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<Ru
   }
   std::vector<Study> studies;
   for (Group& group : groups) {
-    studies.push_back(make_study(std::move(group.sources), std::move(group.runs)));
+    studies.push_back(make_study(std::move(group.sources), std::move(group.runs), table));
     if (groups.size() > 1) studies.back().id = fmt::format("study-{}", studies.size());
   }
   return studies;
@@ -64,8 +65,10 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<Ru
 
 }  // namespace
 
-Collection read_results(const std::vector<std::string>& paths) {
+Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys) {
   RunsOfFiles read = read_runs(paths);
+  for (Source& source : read.sources)
+    if (source.keys.empty()) source.keys = keys;
   std::vector<Study> studies = studies_of(read.sources, std::move(read.timed));
   return {std::move(read.sources), std::move(studies), std::move(read.evaluated), std::move(read.notices)};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "postproc/study/Labels.hpp"
@@ -20,7 +21,6 @@ const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
                              SettingKey{"top5", "top5", "bookkeeping"},
                              SettingKey{"loss", "loss", "bookkeeping"},
                              SettingKey{"samples", "samples", "bookkeeping"},
-                             SettingKey{"weights", "weights", "bookkeeping"},
                              SettingKey{"machine", "machine", "work"},
                              SettingKey{"device", "device", "work"},
                              SettingKey{"scaling", "scaling", "work"},
@@ -39,31 +39,31 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 KeyTable::KeyTable(const std::vector<Source>& sources) {
   for (const Source& source : sources)
-    for (const SettingKey& key : source.keys) {
-      const auto is_it = [&](const SettingKey& other) { return other.key == key.key; };
-      if (std::none_of(keys_.begin(), keys_.end(), is_it)) keys_.push_back(key);
-    }
+    for (const SettingKey& key : source.keys)
+      if (by_path_.emplace(key.key, key).second) paths_.emplace(short_key(key.key), key.key);
 }
 
+/// Attributes of a run and deck paths that end like one (run.device says again where a run was) come first.
 const SettingKey* KeyTable::find(const std::string& key) const {
-  const auto in = [&](const auto& keys, const auto& is_it) -> const SettingKey* {
-    const auto found = std::find_if(keys.begin(), keys.end(), is_it);
-    return found == keys.end() ? nullptr : &*found;
-  };
   const std::string name = short_key(key);
-  const auto is_key = [&](const SettingKey& one) { return one.key == key; };
-  const auto is_attribute = [&](const SettingKey& one) { return one.key == name; };
-  if (is_path(key)) {
-    const SettingKey* known = in(keys_, is_key);
-    return known ? known : in(kAttributes, is_attribute);
-  }
-  if (const SettingKey* attribute = in(kAttributes, is_attribute)) return attribute;
-  return in(keys_, [&](const SettingKey& one) { return short_key(one.key) == name; });
+  const auto attribute =
+      std::find_if(kAttributes.begin(), kAttributes.end(), [&](const SettingKey& one) { return one.key == name; });
+  if (attribute != kAttributes.end()) return &*attribute;
+  const auto path = paths_.find(key);
+  const auto found = by_path_.find(is_path(key) || path == paths_.end() ? key : path->second);
+  return found == by_path_.end() ? nullptr : &found->second;
 }
 
+/// Of a section the strongest effect of its keys.
 std::string KeyTable::effect(const std::string& key) const {
-  const SettingKey* found = find(key);
-  return found ? found->effect : "speed";
+  if (const SettingKey* found = find(key)) return found->effect;
+  const std::string section = key + ".";
+  std::set<std::string> effects;
+  for (auto one = by_path_.lower_bound(section); one != by_path_.end() && one->first.starts_with(section); ++one)
+    effects.insert(one->second.effect);
+  for (const char* effect : {"identity", "work", "learning", "speed", "bookkeeping"})
+    if (effects.contains(effect)) return effect;
+  return "speed";
 }
 
 bool KeyTable::changes_work(const std::string& key) const {
@@ -80,7 +80,7 @@ bool KeyTable::is_bookkeeping(const std::string& key) const {
 
 std::string KeyTable::label(const std::string& key) const {
   const SettingKey* found = find(key);
-  return found ? found->label : with_blanks(short_key(key));
+  return found && !found->label.empty() ? found->label : with_blanks(short_key(key));
 }
 
 std::string KeyTable::label(const std::string& key, const std::string& value) const {

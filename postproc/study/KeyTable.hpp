@@ -9,10 +9,10 @@
 
 namespace multicard::post {
 
-/// What the results files say of their settings. A setting is a key of decks (parallel.strategy), or an attribute that
-/// a run writes itself (strategy, dataset): that one is the key with the same short_key(), or one of the few that no
-/// deck has. Settings of which no file says anything, those of older files, have their names as labels and count as
-/// options that change speed alone.
+/// What the results files say of their settings. A setting is a key of decks (parallel.strategy) or a section of them,
+/// or an attribute that a run writes itself (strategy, dataset): that one is the key with the same short_key(), or one
+/// of the few that no deck has. Settings of which no file says anything have their names as labels and count as options
+/// that change speed alone.
 class KeyTable {
  public:
   KeyTable() = default;
@@ -36,7 +36,8 @@ class KeyTable {
   const SettingKey* find(const std::string& key) const;
   std::string effect(const std::string& key) const;
 
-  std::vector<SettingKey> keys_;
+  std::map<std::string, SettingKey> by_path_;
+  std::map<std::string, std::string> paths_;  ///< of the first key with a short_key()
 };
 
 }  // namespace multicard::post

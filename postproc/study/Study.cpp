@@ -227,12 +227,12 @@ std::string Study::title() const {
   return capitalised(join(names, " × ")) + " on " + on;
 }
 
-Study make_study(std::vector<Source> sources, std::vector<RunReport> runs) {
+Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTable keys) {
   Study study;
   study.sources = std::move(sources);
   study.runs = std::move(runs);
   add_machine_where_it_differs(study);
-  study.keys = KeyTable(study.sources);
+  study.keys = std::move(keys);
   study.axes = find_axes(study.runs, study.keys);
   study.scaling = find_scaling(study.runs);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {

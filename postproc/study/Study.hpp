@@ -79,9 +79,10 @@ struct Study {
   std::string title() const;
 };
 
-/// Groups the runs. Axes are the settings that differ between runs and do not follow from the number of ranks alone;
-/// speedup and efficiency are against the smallest number of ranks of the same configuration that completed.
-Study make_study(std::vector<Source> sources, std::vector<RunReport> runs);
+/// Groups the runs of `sources`, whose settings mean what `keys` say. Axes are the settings that differ between runs
+/// and do not follow from the number of ranks alone; speedup and efficiency are against the smallest number of ranks of
+/// the same configuration that completed.
+Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTable keys);
 
 const char* text_of(Scaling scaling);
 const char* text_of(CellStatus status);

@@ -175,7 +175,9 @@ class Words(CommandTest):
         self.assertLessEqual(max(map(len, out.splitlines())), 80)
         self.assertNotIn("optimizer.eps", self.expect(0, run(1, "help", "keys", "batch"))[1])
         self.expect(2, run(1, "help", "keys", "zzz"), "no key of decks is about 'zzz'")
-        self.expect(2, run(1, "help", "keys", "--mark"), "takes one word, or --markdown")
+        self.expect(2, run(1, "help", "keys", "--mark"), "unknown option '--mark' of multicard help keys")
+        self.assertIn("optimizer.learning_rate", self.expect(0, run(1, "help", "keys", "Learning", "rate"))[1])
+        self.assertIn("--markdown", self.expect(0, run(1, "help", "keys", "--help"))[1])
 
     def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
         for words, texts in (

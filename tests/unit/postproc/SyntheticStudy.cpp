@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tasks/RunOptions.hpp"
+#include "tasks/SettingKeys.hpp"
 
 namespace multicard::test {
 
@@ -219,13 +219,6 @@ RankRows rows_of(const SyntheticRun& run) {
   return rows;
 }
 
-std::vector<SettingKey> known_keys() {
-  std::vector<SettingKey> keys;
-  for (const DeckKey& key : run_keys())
-    keys.push_back({std::string(key.path), std::string(key.label), std::string(text_of(key.effect))});
-  return keys;
-}
-
 Provenance synthetic_provenance(int ranks) {
   Provenance provenance;
   provenance.command_line = "multicard sweep inputs/sweeps/strategies.yaml";
@@ -237,7 +230,7 @@ Provenance synthetic_provenance(int ranks) {
   provenance.torch = "2.11.0";
   provenance.kernel = "Linux 6.1.0-37-amd64";
   provenance.environment = {{"OMP_NUM_THREADS", "1"}, {"SLURM_JOB_ID", "4711"}};
-  provenance.keys = known_keys();
+  provenance.keys = known_setting_keys();
   return provenance;
 }
 

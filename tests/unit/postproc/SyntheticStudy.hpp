@@ -37,9 +37,6 @@ RunSummary summary_of(const SyntheticRun& run);
 /// The rows of all ranks. The same run gives the same numbers.
 RankRows rows_of(const SyntheticRun& run);
 
-/// The keys of decks as files say them.
-std::vector<SettingKey> known_keys();
-
 Provenance synthetic_provenance(int ranks);
 
 /// A results file with this run alone.

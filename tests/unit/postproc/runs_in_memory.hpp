@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "SyntheticStudy.hpp"
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/Study.hpp"
+#include "tasks/SettingKeys.hpp"
 
 namespace multicard::post {
 
@@ -34,7 +34,8 @@ inline RunReport run_of(std::map<std::string, std::string> settings, int ranks, 
 
 /// One file that holds `runs`.
 inline Study study_of(std::vector<RunReport> runs) {
-  return make_study({Source{"results.h5", {}, {}, {}, test::known_keys()}}, std::move(runs));
+  const std::vector<Source> sources{{"results.h5", {}, {}, {}, known_setting_keys()}};
+  return make_study(sources, std::move(runs), KeyTable(sources));
 }
 
 /// One file of nothing but `study`.

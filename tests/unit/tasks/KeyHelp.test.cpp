@@ -19,6 +19,10 @@ TEST(KeyHelp, TablesAreThoseOfTheDocuments) {
     EXPECT_NE(document.find(block), std::string::npos)
         << "docs/decks.md differs in the keys of " << section << ": run scripts/update_docs.py";
   }
+  std::size_t num_blocks = 0;
+  for (std::size_t at = document.find("<!-- keys of "); at != std::string::npos; ++num_blocks)
+    at = document.find("<!-- keys of ", at + 1);
+  EXPECT_EQ(num_blocks, key_tables().size());
 }
 
 TEST(KeyHelp, SaysTypeDefaultEffectAndTask) {
@@ -36,6 +40,7 @@ TEST(KeyHelp, FindsKeysByWhatTheyDo) {
   EXPECT_NE(about_batches.find("run.global_batch "), std::string::npos);
   EXPECT_NE(about_batches.find("data.prefetch "), std::string::npos);
   EXPECT_EQ(about_batches.find("optimizer.eps "), std::string::npos);
+  EXPECT_NE(key_help("lora rank").find("method.rank "), std::string::npos);
   EXPECT_EQ(key_help("no such thing"), "");
 }
 

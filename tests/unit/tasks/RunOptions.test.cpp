@@ -1,5 +1,7 @@
 #include "tasks/RunOptions.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -202,6 +204,21 @@ TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
             "deck x.yaml, optimizer.label_smoothing: belongs to task image (this deck's is llm)");
 }
 
+TEST(RunOptions, TakesNullsForAbsentWhicheverTaskHasTheKey) {
+  const std::string needed[] = {"task", "model.path", "data.train"};
+  for (const DeckKey& key : run_keys()) {
+    const std::string path(key.path);
+    if (std::count(path.begin(), path.end(), '.') > 1) continue;  // a section that is there needs what is in it
+    Deck image = Deck::parse("", "x.yaml"), language = Deck::parse(kTextDeck, "x.yaml");
+    image.set(path, "null");
+    EXPECT_NO_THROW(read_run_options(image)) << path;
+    if (std::find(std::begin(needed), std::end(needed), path) != std::end(needed)) continue;
+    language.set(path, "null");
+    EXPECT_NO_THROW(read_run_options(language)) << path;
+  }
+  EXPECT_NO_THROW(options_of("method: null\nevaluate: {questions: null}\n"));
+}
+
 TEST(RunOptions, ReadsALanguageDeck) {
   const RunOptions options = options_of(
       "task: llm\nmodel: {path: m, dtype: fp32, activation_checkpointing: true}\n"
@@ -312,6 +329,13 @@ TEST(RunOptions, HasARowForEveryKeyThatDecksHave) {
       EXPECT_TRUE(key->belongs_to(task)) << path;
     }
   }
+}
+
+TEST(RunOptions, WritesDecksInTheOrderOfTheDocuments) {
+  const std::vector<std::string> sections = with_defaults(Deck::parse("", "x.yaml")).root().keys;
+
+  EXPECT_EQ(sections, (std::vector<std::string>{"task", "precision", "model", "data", "parallel", "optimizer",
+                                                "schedule", "run", "evaluate", "profile"}));
 }
 
 TEST(RunOptions, DescribesEveryRowAsItIsRead) {

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "SyntheticStudy.hpp"
+#include "tasks/SettingKeys.hpp"
 
 namespace multicard::post {
 namespace {
 
 KeyTable known() {
-  return KeyTable({Source{"a.h5", {}, {}, {}, test::known_keys()}});
+  return KeyTable({Source{"a.h5", {}, {}, {}, known_setting_keys()}});
 }
 
 TEST(KeyTable, CallsSettingsAsTheFileDoes) {
@@ -43,6 +43,23 @@ TEST(KeyTable, TakesKeysOfAnotherProgramFromItsFile) {
   EXPECT_EQ(table.label("data.token_dropout", "0.1"), "dropped tokens 0.1");
   EXPECT_TRUE(table.changes_learning("data.token_dropout"));
   EXPECT_TRUE(table.changes_work("x.size"));
+}
+
+TEST(KeyTable, TakesTheStrongestEffectOfASection) {
+  EXPECT_TRUE(known().changes_learning("data.normalize"));
+  EXPECT_FALSE(known().is_bookkeeping("evaluate.questions"));
+  EXPECT_TRUE(known().is_bookkeeping("profile"));
+}
+
+TEST(KeyTable, CountsTheDeviceAsWorkWhoeverNamesIt) {
+  EXPECT_TRUE(known().changes_work("device"));
+  EXPECT_TRUE(known().changes_work("run.device"));
+}
+
+TEST(KeyTable, TakesNamesForLabelsThatAreMissing) {
+  const KeyTable table({Source{"a.h5", {}, {}, {}, {{"data.token_dropout", "", "learning"}}}});
+
+  EXPECT_EQ(table.label("data.token_dropout"), "token dropout");
 }
 
 TEST(KeyTable, TakesWhatNoFileKnowsForAnOptionThatChangesSpeed) {

@@ -170,8 +170,9 @@ TEST(Study, MachinesThatDifferAreAnAxis) {
   std::vector<RunReport> runs{run_of({}, 1, 100), run_of({}, 1, 900)};
   runs[1].source = 1;
 
-  const Study study = make_study(
-      {Source{"a.h5", {}, {{"cpu", "A"}}, {}, {}}, Source{"b.h5", {}, {{"gpus", "B"}}, {}, {}}}, std::move(runs));
+  const Study study =
+      make_study({Source{"a.h5", {}, {{"cpu", "A"}}, {}, {}}, Source{"b.h5", {}, {{"gpus", "B"}}, {}, {}}},
+                 std::move(runs), KeyTable());
 
   ASSERT_EQ(study.axes.size(), 1u);
   EXPECT_EQ(study.axes[0].key, "machine");
