@@ -79,7 +79,7 @@ class Sources:
         self.flags = {}
         for entry in json.loads(commands.read_text(encoding="utf-8")):
             path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-            if path.is_relative_to(self.tree.root):
+            if path.suffix == ".cpp" and path.is_relative_to(self.tree.root):
                 self.flags.setdefault(path.relative_to(self.tree.root), clang_flags(entry))
         self.compiled = [path for path in self.tree.cpp(*SOURCE_FOLDERS) if path in self.flags]
         self._known = set(self.tree.files)
