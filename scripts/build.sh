@@ -2,7 +2,7 @@
 # Configures and builds multicard and multicard-post into build/PRESET, and says how long it took.
 #
 # usage: scripts/build.sh [PRESET] [--target NAME ...] [-DNAME=VALUE ...]
-#   PRESET   release (default), debug, asan, tsan or fuzz; see CMakePresets.json
+#   PRESET   release (default), cuda, debug, audit, asan, tsan or fuzz; see CMakePresets.json
 #   --target builds these instead of the two programs, e.g. --target tests or --target all tests benches
 #   -D...    CMake options, see INSTALL.md
 set -euo pipefail

@@ -3,7 +3,7 @@
 #
 # usage: scripts/setup.sh [--demo] [--test] [--gpu | --no-gpu] [--help]
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
-#   --test   also what scripts/test.sh can use: Slurm, clang-format, shellcheck, Fashion-MNIST
+#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
 #            they come by themselves; --no-gpu leaves them out, for a CUDA toolkit that has them all
 #

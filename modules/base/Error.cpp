@@ -23,7 +23,7 @@ std::optional<ExitCode> exit_code_of(std::int64_t number) {
   return static_cast<ExitCode>(number);
 }
 
-Error::Error(ExitCode code, std::string problem, std::string why, std::string suggestion)
+Error::Error(ExitCode code, const std::string& problem, const std::string& why, const std::string& suggestion)
     : std::runtime_error(compose(shown(problem), shown(why), shown(suggestion))),
       code_(code),
       problem_(shown(problem)),

@@ -30,7 +30,7 @@ enum class Scope { one_rank, all_ranks };
 /// An error with the message grammar `PROBLEM (WHY) SUGGESTION`; why and suggestion may be empty.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, std::string problem, std::string why = {}, std::string suggestion = {});
+  Error(ExitCode code, const std::string& problem, const std::string& why = {}, const std::string& suggestion = {});
 
   ExitCode code() const { return code_; }
   const std::string& problem() const { return problem_; }
@@ -50,24 +50,25 @@ class Error : public std::runtime_error {
 /// \name One type per exit code, so that a throw reads as a sentence
 /// @{
 struct UsageError : Error {
-  explicit UsageError(std::string problem, std::string why = {}, std::string suggestion = {})
-      : Error(ExitCode::usage, std::move(problem), std::move(why), std::move(suggestion)) {}
+  explicit UsageError(const std::string& problem, const std::string& why = {}, const std::string& suggestion = {})
+      : Error(ExitCode::usage, problem, why, suggestion) {}
 };
 struct EnvironmentError : Error {
-  explicit EnvironmentError(std::string problem, std::string why = {}, std::string suggestion = {})
-      : Error(ExitCode::environment, std::move(problem), std::move(why), std::move(suggestion)) {}
+  explicit EnvironmentError(const std::string& problem, const std::string& why = {}, const std::string& suggestion = {})
+      : Error(ExitCode::environment, problem, why, suggestion) {}
 };
 struct DataError : Error {
-  explicit DataError(std::string problem, std::string why = {}, std::string suggestion = {})
-      : Error(ExitCode::data, std::move(problem), std::move(why), std::move(suggestion)) {}
+  explicit DataError(const std::string& problem, const std::string& why = {}, const std::string& suggestion = {})
+      : Error(ExitCode::data, problem, why, suggestion) {}
 };
 struct CommunicationError : Error {
-  explicit CommunicationError(std::string problem, std::string why = {}, std::string suggestion = {})
-      : Error(ExitCode::communication, std::move(problem), std::move(why), std::move(suggestion)) {}
+  explicit CommunicationError(const std::string& problem, const std::string& why = {},
+                              const std::string& suggestion = {})
+      : Error(ExitCode::communication, problem, why, suggestion) {}
 };
 struct NumericalError : Error {
-  explicit NumericalError(std::string problem, std::string why = {}, std::string suggestion = {})
-      : Error(ExitCode::numerical, std::move(problem), std::move(why), std::move(suggestion)) {}
+  explicit NumericalError(const std::string& problem, const std::string& why = {}, const std::string& suggestion = {})
+      : Error(ExitCode::numerical, problem, why, suggestion) {}
 };
 /// @}
 

@@ -75,7 +75,7 @@ std::size_t indent_of(const std::string& message) {
   constexpr std::size_t kLongestLabel = 18, kUsual = 2;
   const std::size_t label = message.find_first_not_of(' ');
   const std::size_t gap = message.find("  ", label);
-  if (gap == std::string::npos || gap > kLongestLabel) return kUsual;
+  if (gap > kLongestLabel) return kUsual;  // npos, too
   const std::size_t text = message.find_first_not_of(' ', gap);
   return text == std::string::npos ? kUsual : text;
 }
@@ -84,7 +84,7 @@ std::size_t indent_of(const std::string& message) {
 std::string laid_out(const std::string& given) {
   static const Terminal terminal;
   constexpr std::size_t kLongest = 20'000;
-  const std::string message = shown(given, kLongest);
+  std::string message = shown(given, kLongest);
   const std::optional<std::size_t> columns = terminal.is_there() ? terminal.columns() : std::nullopt;
   constexpr std::size_t kNarrowest = 40;  // below that broken lines are harder to read than long ones
   if (!columns || *columns < kNarrowest) return message;

@@ -45,7 +45,7 @@ std::size_t character_begin(std::string_view text, std::size_t end) {
 std::string shown(std::string_view text, std::size_t longest) {
   // What is left out needs no escaping: a message may hold a whole file.
   const bool is_huge = text.size() > 2 * longest;
-  const std::string whole = is_huge ? std::string() : escaped(text);
+  std::string whole = is_huge ? std::string() : escaped(text);
   if (!is_huge && whole.size() <= longest) return whole;
   const std::string note = fmt::format("...({} bytes)...", grouped(static_cast<std::int64_t>(text.size())));
   const std::size_t room = longest > note.size() ? longest - note.size() : 0, tail_room = room / 4;

@@ -16,8 +16,6 @@
 #include "base/Clock.hpp"
 #include "base/MemoryLimit.hpp"
 
-extern char** environ;
-
 namespace multicard {
 
 std::string host_name() {

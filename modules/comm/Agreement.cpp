@@ -8,7 +8,7 @@
 namespace multicard {
 
 Error outcome_of(const std::exception& error) {
-  const Error found = as_error(error);
+  Error found = as_error(error);
   if (found.code() == ExitCode::defect) throw;
   return found;
 }

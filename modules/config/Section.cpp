@@ -35,7 +35,7 @@ std::string did_you_mean(const std::optional<std::string>& word) {
 }
 
 std::string quoted_word(const std::string& word) {
-  return "`" + word + "`";
+  return fmt::format("`{}`", word);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ std::optional<T> Section::automatic(const std::string& key, T low, T high) {
 template <class T>
 std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   std::vector<std::string> texts;
-  for (const T& item : fallback)
+  for (const auto& item : fallback)
     texts.push_back(Scalar<T>::text(item));
   note(key, fmt::format("list of {}s", Scalar<T>::type), quoted_word(fmt::format("[{}]", join(texts, ", "))));
   std::vector<T> result = std::move(fallback);
@@ -194,7 +194,7 @@ std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   }
   Value kept;
   kept.kind = Value::Kind::list;
-  for (const T& item : result)
+  for (const auto& item : result)
     kept.items.push_back(to_value<T>(item));
   record_->resolved.set_path(full(key), kept);
   return result;
@@ -211,7 +211,7 @@ std::string Section::one_of(const std::string& key, const std::string& fallback,
   std::vector<std::string> quoted;
   std::transform(allowed.begin(), allowed.end(), std::back_inserter(quoted), quoted_word);
   note(key, join(quoted, ", "), quoted_word(fallback));
-  const std::string word = get(key, fallback);
+  std::string word = get(key, fallback);
   const auto is_allowed = [&](const std::string& one) {
     return std::find(allowed.begin(), allowed.end(), one) != allowed.end();
   };

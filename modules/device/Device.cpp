@@ -96,6 +96,7 @@ int settle_sharing(ShareGpu share, const Communicator& communicator, const Topol
   }
   const auto first = static_cast<std::size_t>(together.front());
   std::vector<std::string> ranks;
+  ranks.reserve(together.size());
   for (const int r : together)
     ranks.push_back(std::to_string(r));
   throw EnvironmentError(
@@ -151,7 +152,7 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
 int ranks_with_my_processors(const Communicator& node) {
   const std::string mine = cpu_set_text();
   const auto all = node.allgather(mine);
-  return static_cast<int>(std::count(all.begin(), all.end(), mine));
+  return std::max(1, static_cast<int>(std::count(all.begin(), all.end(), mine)));  // itself at least
 }
 
 int set_compute_threads(std::optional<int> request, const Topology& topology) {

@@ -82,6 +82,7 @@ std::vector<std::string> read_variable_texts(const Stored& stored, const Hdf5Ope
   std::vector<char*> pointers(stored.length(), nullptr);
   if (!pointers.empty()) checked(H5Aread(stored.attribute, stored.type, pointers.data()), operation);
   std::vector<std::string> texts;
+  texts.reserve(pointers.size());
   for (const char* pointer : pointers)
     texts.emplace_back(pointer ? pointer : "");
   H5Dvlen_reclaim(stored.type, stored.space, H5P_DEFAULT, pointers.data());
