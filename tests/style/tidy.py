@@ -119,6 +119,8 @@ def base_commit(root):
         base = git(root, "merge-base", "HEAD", upstream)
         if base.returncode == 0 and base.stdout != head.stdout:
             return base.stdout.strip()
+    if git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+        raise Skip("a shallow clone does not say what changed")
     before = git(root, "rev-parse", "--verify", "--quiet", "HEAD~1")
     return before.stdout.strip() if before.returncode == 0 else EMPTY_TREE
 
