@@ -199,7 +199,13 @@ class RunReader {
 /// Files that know nothing of keys have none.
 std::vector<SettingKey> read_keys(const Hdf5File& file) {
   if (!file.exists(schema::kKeys)) return {};
-  const auto column = [&](const char* name) { return file.read_texts(fmt::format("{}/{}", schema::kKeys, name)); };
+  const auto column = [&](const char* name) {
+    try {
+      return file.read_texts(fmt::format("{}/{}", schema::kKeys, name));
+    } catch (const Error&) {
+      throw DataError(fmt::format("{}: {} is damaged", file.path(), schema::kKeys), fmt::format("it has no {}", name));
+    }
+  };
   const std::vector<std::string> keys = column("key"), labels = column("label"), effects = column("effect");
   if (labels.size() != keys.size() || effects.size() != keys.size())
     throw DataError(fmt::format("{}: {} is damaged", file.path(), schema::kKeys), "its columns have different lengths");

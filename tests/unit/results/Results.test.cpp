@@ -122,6 +122,25 @@ TEST(Results, KeepTheirProvenance) {
   EXPECT_EQ(found.environment, example_provenance().environment);
 }
 
+TEST(Results, KeepWhatTheirKeysMean) {
+  const ScratchFolder scratch;
+  Provenance provenance = example_provenance();
+  provenance.keys = {{"data.image_size", "image size", "work"}, {"run.seed", "seed", "bookkeeping"}};
+  write_results(scratch / "keys.h5", world(), provenance, example_summary(), example_record(world().rank()));
+  const std::string without = write_example(scratch);
+  if (!world().is_root()) return;
+  std::filesystem::copy_file(without, scratch / "torn.h5");
+  Hdf5File torn = Hdf5File::open_update(scratch / "torn.h5");
+  torn.create_group("/keys");
+  torn.write_texts("/keys/key", {"run.seed"});
+  torn.close();
+
+  EXPECT_EQ(ResultsFile::open(scratch / "keys.h5").provenance().keys, provenance.keys);
+  EXPECT_TRUE(ResultsFile::open(without).provenance().keys.empty());
+  EXPECT_TRUE(contains(error_of([&] { ResultsFile::open(scratch / "torn.h5").provenance(); }),
+                       "torn.h5: /keys is damaged (it has no label)"));
+}
+
 TEST(Results, AreLaidOutAsDocumented) {
   const ScratchFolder scratch;
   const Hdf5File file = Hdf5File::open_read(write_example(scratch));
