@@ -37,6 +37,13 @@ bool DeckKey::is_fixed() const {
          effect == KeyEffect::learning;
 }
 
+DeckKeys concatenated(std::initializer_list<DeckKeys> parts) {
+  DeckKeys all;
+  for (const DeckKeys& part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 std::string_view text_of(KeyTasks tasks) {
   constexpr std::string_view kTexts[] = {"any", "image", "llm"};
   return kTexts[static_cast<std::size_t>(tasks)];
@@ -58,7 +65,7 @@ void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const
     const std::string_view foreign = foreign_part(keys, key.path, task);
     if (deck.root().find_path(foreign) == nullptr) continue;
     at_home(root, foreign, [&](Section& home, const std::string& name) {
-      if (home.has(name))  // a null is no value, and becomes known here
+      if (home.has(name))  // asking also marks a key that is set to null as known
         home.reject(name, fmt::format("belongs to task {}", text_of(key.tasks)),
                     fmt::format("this deck's is {}", text_of(task)));
     });

@@ -1,6 +1,7 @@
 #pragma once
 /// \file What is known of a key of run decks, besides how it is read.
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,9 @@ struct DeckKey {
 };
 
 using DeckKeys = std::vector<DeckKey>;
+
+/// The rows of all parts, in their order.
+DeckKeys concatenated(std::initializer_list<DeckKeys> parts);
 
 /// "image", "llm", "any"
 std::string_view text_of(KeyTasks tasks);

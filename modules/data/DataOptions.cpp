@@ -184,10 +184,7 @@ DataOptions read_text_data_options(Section& section) {
 }
 
 DeckKeys data_keys() {
-  DeckKeys keys;
-  for (const DeckKeys& part : {row_keys(), input_keys(), change_keys()})
-    keys.insert(keys.end(), part.begin(), part.end());
-  return keys;
+  return concatenated({row_keys(), input_keys(), change_keys()});
 }
 
 }  // namespace multicard

@@ -134,10 +134,7 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
 }
 
 DeckKeys model_keys() {
-  DeckKeys keys = image_model_keys();
-  for (const DeckKeys& more : {language_model_keys(), method_keys()})
-    keys.insert(keys.end(), more.begin(), more.end());
-  return keys;
+  return concatenated({image_model_keys(), language_model_keys(), method_keys()});
 }
 
 }  // namespace multicard

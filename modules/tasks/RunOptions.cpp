@@ -146,10 +146,8 @@ Deck with_defaults(const Deck& deck) {
 
 const DeckKeys& run_keys() {
   static const DeckKeys keys = [] {
-    DeckKeys all;
-    for (const DeckKeys& part : {top_keys(), model_keys(), data_keys(), parallel_keys(), exchange_keys(),
-                                 compute_keys(), optimizer_keys(), run_settings_keys(), evaluate_keys()})
-      all.insert(all.end(), part.begin(), part.end());
+    DeckKeys all = concatenated({top_keys(), model_keys(), data_keys(), parallel_keys(), exchange_keys(),
+                                 compute_keys(), optimizer_keys(), run_settings_keys(), evaluate_keys()});
     std::stable_sort(all.begin(), all.end(),
                      [](const DeckKey& a, const DeckKey& b) { return place_of(a) < place_of(b); });
     return all;

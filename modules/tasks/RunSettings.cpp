@@ -127,10 +127,7 @@ std::int64_t read_skip_steps(Section& profile, std::int64_t fallback) {
 }
 
 DeckKeys run_settings_keys() {
-  DeckKeys keys = length_keys();
-  const DeckKeys more = record_keys();
-  keys.insert(keys.end(), more.begin(), more.end());
-  return keys;
+  return concatenated({length_keys(), record_keys()});
 }
 
 }  // namespace multicard

@@ -13,6 +13,36 @@ namespace {
 constexpr std::int64_t kManySteps = std::numeric_limits<std::int64_t>::max();
 constexpr double kAnyNumber = std::numeric_limits<double>::max();
 
+DeckKeys update_keys() {
+  using enum KeyTasks;
+  using enum KeyEffect;
+  return {
+      {"optimizer.name",
+       any,
+       speed,
+       "optimizer",
+       "torch's SGD without dampening, or torch's AdamW",
+       {.on_resume = OnResume::same}},
+      {"optimizer.learning_rate", any, learning, "learning rate", "the peak; the schedule multiplies it"},
+      {"optimizer.momentum", any, learning, "momentum", "`sgd`"},
+      {"optimizer.nesterov", any, learning, "nesterov", "`sgd` with momentum"},
+      {"optimizer.weight_decay", any, learning, "weight decay",
+       "`sgd` adds it to the gradient, `adamw` shrinks the weights by learning rate × it"},
+      {"optimizer.betas", any, learning, "betas", "`adamw`: two numbers, 0 ≤ x < 1"},
+      {"optimizer.eps", any, learning, "eps", "`adamw`"},
+      {"optimizer.label_smoothing", image, learning, "label smoothing",
+       "part of each target that is spread evenly over all classes, in training"},
+      {"optimizer.decay_norms", any, learning, "decay norms",
+       "`false`: no weight decay for normalisation layers and biases"},
+      {"optimizer.clip_norm",
+       any,
+       speed,
+       "clip norm",
+       "scale the whole gradient down to this L2 norm, as torch's `clip_grad_norm_`",
+       {.on_resume = OnResume::same}},
+  };
+}
+
 DeckKeys schedule_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
@@ -91,36 +121,7 @@ ScheduleOptions read_schedule_options(Section& section) {
 }
 
 DeckKeys optimizer_keys() {
-  using enum KeyTasks;
-  using enum KeyEffect;
-  DeckKeys keys{
-      {"optimizer.name",
-       any,
-       speed,
-       "optimizer",
-       "torch's SGD without dampening, or torch's AdamW",
-       {.on_resume = OnResume::same}},
-      {"optimizer.learning_rate", any, learning, "learning rate", "the peak; the schedule multiplies it"},
-      {"optimizer.momentum", any, learning, "momentum", "`sgd`"},
-      {"optimizer.nesterov", any, learning, "nesterov", "`sgd` with momentum"},
-      {"optimizer.weight_decay", any, learning, "weight decay",
-       "`sgd` adds it to the gradient, `adamw` shrinks the weights by learning rate × it"},
-      {"optimizer.betas", any, learning, "betas", "`adamw`: two numbers, 0 ≤ x < 1"},
-      {"optimizer.eps", any, learning, "eps", "`adamw`"},
-      {"optimizer.label_smoothing", image, learning, "label smoothing",
-       "part of each target that is spread evenly over all classes, in training"},
-      {"optimizer.decay_norms", any, learning, "decay norms",
-       "`false`: no weight decay for normalisation layers and biases"},
-      {"optimizer.clip_norm",
-       any,
-       speed,
-       "clip norm",
-       "scale the whole gradient down to this L2 norm, as torch's `clip_grad_norm_`",
-       {.on_resume = OnResume::same}},
-  };
-  const DeckKeys more = schedule_keys();
-  keys.insert(keys.end(), more.begin(), more.end());
-  return keys;
+  return concatenated({update_keys(), schedule_keys()});
 }
 
 }  // namespace multicard
