@@ -79,6 +79,7 @@ std::vector<std::string> aligned_heads(const std::vector<Variant>& variants) {
 
 std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variants) {
   std::vector<const Variant*> order;
+  order.reserve(variants.size());
   for (const Variant& variant : variants)
     order.push_back(&variant);
   std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->execution < b->execution; });

@@ -96,7 +96,7 @@ std::shared_ptr<Watchdog> Watchdog::apart() const {
 
 Watchdog::Guard::Guard(Watchdog* watchdog, const char* operation, double least_limit_s)
     : thread_(watchdog ? watchdog->thread_.get() : nullptr) {
-  if (thread_) entry_ = thread_->enter(*watchdog, operation, least_limit_s);
+  if (watchdog) entry_ = thread_->enter(*watchdog, operation, least_limit_s);
 }
 
 Watchdog::Guard::~Guard() {

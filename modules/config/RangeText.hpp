@@ -27,7 +27,7 @@ template <class T>
 std::string range_text(T low, T high) {
   const bool above_zero = static_cast<double>(low) == kAboveZero;
   const bool below_one = static_cast<double>(high) == kBelowOne;
-  const std::string from = above_zero ? "more than 0" : fmt::format("at least {}", low);
+  std::string from = above_zero ? "more than 0" : fmt::format("at least {}", low);
   if (high == std::numeric_limits<T>::max()) return from;
   if (above_zero || below_one) return from + (below_one ? " and below 1" : fmt::format(" and at most {}", high));
   return fmt::format("{} to {}", low, high);

@@ -179,6 +179,7 @@ std::optional<T> Section::automatic(const std::string& key, T low, T high) {
 template <class T>
 std::vector<T> Section::list(const std::string& key, std::vector<T> fallback) {
   std::vector<std::string> texts;
+  texts.reserve(fallback.size());
   for (const auto& item : fallback)
     texts.push_back(Scalar<T>::text(item));
   note(key, fmt::format("list of {}s", Scalar<T>::type), quoted_word(fmt::format("[{}]", join(texts, ", "))));
@@ -274,6 +275,7 @@ Deck Section::resolved() const {
   return deck;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define MULTICARD_SECTION_TYPE(T)                                            \
   template T Section::get(const std::string&, T);                            \
   template T Section::require(const std::string&);                           \
@@ -285,6 +287,7 @@ Deck Section::resolved() const {
   template T Section::get_in_range(const std::string&, T, T, T);                  \
   template std::optional<T> Section::optional_in_range(const std::string&, T, T); \
   template std::optional<T> Section::automatic(const std::string&, T, T);
+// NOLINTEND(bugprone-macro-parentheses)
 MULTICARD_SECTION_TYPE(bool)
 MULTICARD_SECTION_TYPE(std::string)
 MULTICARD_SECTION_NUMBER(int)

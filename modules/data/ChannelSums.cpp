@@ -20,7 +20,7 @@ void ChannelSums::add(std::span<const std::uint8_t> pixels) {
     sums_[channel] += sum;
     squares_[channel] += squares;
   }
-  num_pixels_ += pixels.size() / channels;
+  if (channels > 0) num_pixels_ += pixels.size() / channels;
 }
 
 void ChannelSums::reduce(const Communicator& communicator) {

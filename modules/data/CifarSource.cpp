@@ -123,7 +123,7 @@ std::vector<SourceFile> CifarSource::files(const std::vector<std::int64_t>&) con
 
 std::vector<std::string> cifar_files(const std::string& folder, const std::string& pattern) {
   if (!pattern.empty()) return expand_glob(pattern);
-  const std::vector<std::string> files = expand_glob(folder + "/*.bin");
+  std::vector<std::string> files = expand_glob(folder + "/*.bin");
   const auto is_test = [](const std::string& path) { return fs::path(path).filename().string().starts_with("test"); };
   const auto num_test = std::count_if(files.begin(), files.end(), is_test);
   if (num_test > 0 && static_cast<std::size_t>(num_test) < files.size())

@@ -46,7 +46,8 @@ std::string content_of(const json& value, const std::string& what) {
 }
 
 bool is_given(const json* value) {
-  return value && !value->empty() && *value != "";
+  if (!value || value->empty()) return false;
+  return !value->is_string() || !value->get_ref<const std::string&>().empty();
 }
 
 void refuse_functions(const json& object, const std::string& what) {
@@ -61,8 +62,9 @@ bool is_weighted(const json& message, const std::string& what) {
   for (const char* key : kWeights) {
     const json* weight = optional_member(message, key);
     if (!weight) continue;
-    const bool is_one = *weight == 1 || *weight == true;
-    if (!is_one && *weight != 0 && *weight != false)
+    const bool is_flag = weight->is_boolean();
+    const bool is_one = is_flag ? weight->get<bool>() : *weight == 1;
+    if (!is_flag && !is_one && *weight != 0)
       throw DataError(fmt::format("\"{}\" of a message of {} is {}", key, what, weight->dump()),
                       "an answer is trained on (1, true) or not (0, false)");
     if (is_trained.value_or(is_one) != is_one)

@@ -115,6 +115,7 @@ std::string FolderSource::description() const {
 
 std::vector<SourceFile> FolderSource::files(const std::vector<std::int64_t>& indices) const {
   std::vector<SourceFile> found;
+  found.reserve(indices.size());
   for (const std::int64_t index : indices)
     found.push_back({name_of(index), files_[static_cast<std::size_t>(index)]});
   return found;

@@ -1,5 +1,7 @@
 #include "data/Split.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -13,7 +15,7 @@ std::vector<bool> choose_test_part(std::int64_t count, double fraction, std::uin
   order.num_rows = order.global_batch = count;
   order.seed = seed;
   const std::vector<std::int64_t> shuffled = Sampler(order).rows(0);
-  const auto num_test = static_cast<std::size_t>(fraction * static_cast<double>(count) + 0.5);
+  const auto num_test = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(count) + 0.5));
   const double least = 1 / static_cast<double>(count);
   if (num_test == 0 || num_test >= shuffled.size())
     throw UsageError(fmt::format("--split {} of {} leaves no record {}", fraction, count,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -51,7 +52,7 @@ std::string length_summary(const std::vector<std::int64_t>& lengths, bool can_pa
   std::vector<std::int64_t> sorted = lengths;
   std::sort(sorted.begin(), sorted.end());
   const auto at = [&](double share) {
-    return grouped(sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)]);
+    return grouped(sorted[static_cast<std::size_t>(std::floor(share * static_cast<double>(sorted.size() - 1) + 0.5))]);
   };
   const double mean = static_cast<double>(std::accumulate(sorted.begin(), sorted.end(), std::int64_t{0})) /
                       static_cast<double>(sorted.size());

@@ -154,6 +154,7 @@ std::vector<GpuInfo> visible_gpus() {
   const int number = count_devices().number;
   if (number == 0 || !load_torch_kernels().empty()) return {};
   std::vector<GpuInfo> gpus;
+  gpus.reserve(static_cast<std::size_t>(number));
   for (int index = 0; index < number; ++index)
     gpus.push_back(describe(index));
   return gpus;

@@ -24,7 +24,7 @@ StagedCopies::~StagedCopies() {
   }
 }
 
-void StagedCopies::copy(at::Tensor to, const at::Tensor& from) {
+void StagedCopies::copy(const at::Tensor& to, const at::Tensor& from) {
   const at::NoGradGuard no_grad;
   const bool is_staged = to.is_cuda() && from.is_cpu() && to.is_non_overlapping_and_dense();
   const auto bytes = static_cast<std::int64_t>(to.nbytes());
@@ -41,7 +41,7 @@ void StagedCopies::copy(at::Tensor to, const at::Tensor& from) {
   }
 }
 
-void StagedCopies::copy_part(at::Tensor to, const at::Tensor& from) {
+void StagedCopies::copy_part(const at::Tensor& to, const at::Tensor& from) {
   if (to.numel() == 0) return;
   void* const place = place_for(static_cast<std::int64_t>(to.nbytes()), to.device());
   const at::Tensor staged = at::from_blob(place, to.sizes(), to.strides(), to.options().device(at::kCPU));

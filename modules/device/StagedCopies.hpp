@@ -20,7 +20,7 @@ namespace multicard {
 class StagedCopies {
  public:
   /// Elements are converted to the type of `to`, which must have the sizes of `from`; its strides may differ.
-  void copy(at::Tensor to, const at::Tensor& from);
+  void copy(const at::Tensor& to, const at::Tensor& from);
   /// Waits until everything has arrived. A destructor without it gives up the memory only when the copies are done too.
   void finish();
 
@@ -37,7 +37,7 @@ class StagedCopies {
 
   /// `bytes` of the piece in use, or of the other one when it is full.
   void* place_for(std::int64_t bytes, at::Device device);
-  void copy_part(at::Tensor to, const at::Tensor& from);
+  void copy_part(const at::Tensor& to, const at::Tensor& from);
 
   std::array<Piece, 2> pieces_;
   at::Device device_ = at::kCPU;  ///< of the newest copy; all go to one

@@ -10,6 +10,7 @@ namespace {
 /// The bytes of host tensors as one tensor on `device`.
 at::Tensor packed(const std::vector<at::Tensor>& tensors, at::Device device) {
   std::vector<at::Tensor> bytes;
+  bytes.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors)
     bytes.push_back(tensor.contiguous().view({-1}).view(at::kByte));
   return at::cat(bytes).to(device);

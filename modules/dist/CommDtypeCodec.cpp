@@ -5,6 +5,8 @@
 #include <c10/util/Half.h>
 #include <immintrin.h>
 
+#include "base/CpuFeatures.hpp"
+
 namespace multicard {
 
 namespace {
@@ -106,7 +108,7 @@ constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 }  // namespace
 
 CommDtypeCodec codec_of(CommDtype comm_dtype) {
-  static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static const bool fast = __builtin_cpu_supports("avx2") && cpu_has_f16c();
   if (!fast) return portable_codec_of(comm_dtype);
   return comm_dtype == CommDtype::bf16 ? CommDtypeCodec{pack_bf16_avx2, unpack_bf16_avx2, round_bf16_avx2}
                                        : CommDtypeCodec{pack_fp16_f16c, unpack_fp16_f16c, round_fp16_f16c};

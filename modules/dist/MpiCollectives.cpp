@@ -118,6 +118,7 @@ void MpiCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine,
                                   int root) {
   check_scatter(all, mine, rows, rank(), root);
   std::vector<std::size_t> counts;
+  counts.reserve(rows.size());
   for (const std::int64_t num_rows : rows)
     counts.push_back(static_cast<std::size_t>(num_rows * row_bytes(mine)));
   const TimePoint start = SteadyClock::now();

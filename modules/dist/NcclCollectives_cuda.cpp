@@ -99,7 +99,7 @@ class DeviceWork : public Work {
   DeviceCommStats::Entry entry_;
 };
 
-class NcclCollectives : public TensorCollectives {
+class NcclCollectives final : public TensorCollectives {
  public:
   NcclCollectives(const Communicator& communicator, at::Device device)
       : communicator_(communicator.duplicate()),

@@ -86,6 +86,7 @@ void NodeAllReduce::reduce_piece(const ReduceOperand& operand, std::size_t first
   const bool staged = !operand.memory;
   const std::size_t offset = staged ? 0 : static_cast<std::size_t>(mine - operand.memory->part(node_.rank()));
   std::vector<std::byte*> arrays;
+  arrays.reserve(static_cast<std::size_t>(node_.size()));
   for (int r = 0; r < node_.size(); ++r)
     arrays.push_back(staged ? channel_->buffer(r) : operand.memory->part(r) + offset);
   if (staged) std::memcpy(channel_->buffer(node_.rank()), mine, count * width);
@@ -139,6 +140,7 @@ void SmallAllReduce::all_reduce(std::byte* data, std::size_t count, at::ScalarTy
   // A buffer is filled again two sums later, when all ranks have come to the sum between and thus left this one.
   const std::size_t offset = turn_++ % 2 * kMaxBytes, bytes = count * c10::elementSize(type);
   std::vector<std::byte*> arrays;
+  arrays.reserve(static_cast<std::size_t>(channel_->size()));
   for (int r = 0; r < channel_->size(); ++r)
     arrays.push_back(channel_->buffer(r) + offset);
   std::memcpy(arrays[static_cast<std::size_t>(channel_->rank())], data, bytes);

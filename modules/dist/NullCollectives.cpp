@@ -37,8 +37,7 @@ void NullCollectives::broadcast(const std::vector<at::Tensor>& tensors, int) {
 void NullCollectives::scatter_rows(const at::Tensor& all, const at::Tensor& mine, const std::vector<std::int64_t>& rows,
                                    int root) {
   check_scatter(all, mine, rows, 0, root);
-  at::Tensor target = mine;
-  target.copy_(all);
+  mine.copy_(all);
   stats_.add(CollectiveKind::scatter, bytes_of({all}), 0, 0);
 }
 

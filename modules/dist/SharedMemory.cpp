@@ -60,7 +60,7 @@ void remove_leftovers() {
 std::string make_object(std::size_t bytes) {
   remove_leftovers();
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    const std::string name = fmt::format("/multicard-{}-{}", getpid(), attempt);
+    std::string name = fmt::format("/multicard-{}-{}", getpid(), attempt);
     const FileHandle file(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
     if (!file.is_open() && errno == EEXIST) continue;
     if (!file.is_open()) return {};

@@ -167,10 +167,10 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
 
 void SafetensorsFile::give_back(std::span<const std::byte> bytes) {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / page * page;
-  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size());
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
+  auto* const begin = const_cast<std::byte*>(bytes.data()) - before;
   // Whole pages, those shared with a neighbour too: they are read again from the file when they are needed.
-  if (!bytes.empty()) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (!bytes.empty()) madvise(begin, before + bytes.size(), MADV_DONTNEED);
 }
 
 const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {

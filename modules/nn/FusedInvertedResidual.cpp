@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/SavedPointer.hpp"
 #include "kernels/cpu/DepthwiseRows.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
 #include "kernels/cpu/NormRows.hpp"
@@ -250,7 +251,7 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
     context->save_for_backward(saved.tensors());
     context->saved_data["stride"] = block->depthwise.convolution.stride;
     context->saved_data["adds_input"] = block->adds_input();
-    context->saved_data["reducer"] = reinterpret_cast<std::int64_t>(norm_context->reducer);
+    context->saved_data["reducer"] = saved_value(norm_context->reducer);
     return y;
   }
 
@@ -259,7 +260,7 @@ class FusedInvertedResidual : public torch::autograd::Function<FusedInvertedResi
     const std::int64_t stride = context->saved_data["stride"].toInt();
     const bool adds_input = context->saved_data["adds_input"].toBool();
     // Autograd keeps numbers, not pointers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-    auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
+    auto* reducer = saved_pointer<StatisticsReducer>(context->saved_data["reducer"]);
     const auto layout = static_cast<at::MemoryFormat>(context->saved_data["layout"].toInt());
     const at::Tensor dy = in_layout(gradients[0], at::MemoryFormat::ChannelsLast);
     const BlockNeeds needs = BlockNeeds::of(*context, saved.expands());

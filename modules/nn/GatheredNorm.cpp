@@ -14,6 +14,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/SavedPointer.hpp"
+
 namespace multicard {
 namespace {
 
@@ -63,7 +65,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
         all.mean, all.mean, all.inverse_deviation, tracks ? norm.running_mean : at::Tensor(),
         tracks ? norm.running_var : at::Tensor(), kNormMomentum, kNormEpsilon, all.count);
     context->save_for_backward({x, weight, mean, inverse_deviation, all.count.to(at::kInt)});
-    context->saved_data["reducer"] = reinterpret_cast<std::int64_t>(reducer);
+    context->saved_data["reducer"] = saved_value(reducer);
     if (count == 0) return at::empty_like(x);
     return at::batch_norm_elemt(x, weight, bias, mean, inverse_deviation, kNormEpsilon);
   }
@@ -71,7 +73,7 @@ class GatheredNorm : public torch::autograd::Function<GatheredNorm> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &inverse_deviation = saved[3];
-    auto& reducer = *reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
+    auto& reducer = *saved_pointer<StatisticsReducer>(context->saved_data["reducer"]);
     const std::int64_t channels = weight.numel();
     if (x.numel() == 0) {
       at::Tensor nothing = at::zeros({2 * channels}, mean.options());

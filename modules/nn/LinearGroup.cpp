@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/Matmul.hpp"
+#include "kernels/SavedPointer.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -50,7 +51,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     }
     const bool needs_x = adapts || group->trains_weights();
     context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
-    context->saved_data["group"] = reinterpret_cast<std::int64_t>(group);
+    context->saved_data["group"] = saved_value(group);
     context->saved_data["adapts"] = adapts;
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
     context->saved_data["dropout"] = pass->dropout;
@@ -59,7 +60,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& group = *reinterpret_cast<const LinearGroup*>(context->saved_data["group"].toInt());
+    const auto& group = *saved_pointer<const LinearGroup>(context->saved_data["group"]);
     LinearPass pass;
     pass.uses_adapters = context->saved_data["adapts"].toBool();
     pass.dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/SavedPointer.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/SwiGlu.hpp"
@@ -110,12 +111,12 @@ class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
     auto holder = c10::make_intrusive<PassHolder>();
     holder->pass = *pass;
     context->saved_data["pass"] = c10::IValue::make_capsule(holder);
-    context->saved_data["block"] = reinterpret_cast<std::int64_t>(block);
+    context->saved_data["block"] = saved_value(block);
     return {out.x, out.delta};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto* block = reinterpret_cast<const LlamaBlock*>(context->saved_data["block"].toInt());
+    const auto* block = saved_pointer<const LlamaBlock>(context->saved_data["block"]);
     const auto holder = c10::static_intrusive_pointer_cast<PassHolder>(context->saved_data["pass"].toCapsule());
     variable_list saved = context->get_saved_variables();
     variable_list inputs;

@@ -72,7 +72,7 @@ at::Tensor dropout_factors(at::IntArrayRef sizes, const at::TensorOptions& optio
 
 at::Tensor dropped_by_kernel(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor) {
   constexpr std::int64_t kFewest = 1 << 14;
-  const at::Tensor y = at::empty_like(x);
+  at::Tensor y = at::empty_like(x);
   with_storage(x.scalar_type(), [&]<typename S>() {
     at::parallel_for(0, x.numel(), kFewest, [&](std::int64_t first, std::int64_t end) {
       token_kernels<S>().drop(values_of<S>(x) + first, end - first, static_cast<std::uint64_t>(first), key, threshold,

@@ -68,7 +68,8 @@ struct NormGradients {
 
   at::Tensor by_rows() const {
     const at::Tensor wide_weight = weight.to(wide_dtype(stream)).contiguous();
-    const at::Tensor dx = at::empty_like(stream), dy = dnormed.contiguous();
+    const at::Tensor dy = dnormed.contiguous();
+    at::Tensor dx = at::empty_like(stream);
     const at::Tensor added = dstream.defined() ? dstream.contiguous() : dstream;
     with_storage(stream.scalar_type(), [&]<typename S>() {
       using C = Compute<S>;

@@ -31,7 +31,7 @@ at::Tensor gated_by_aten(const at::Tensor& both) {
 
 at::Tensor gated_by_rows(const at::Tensor& both) {
   const std::int64_t size = both.size(1) / 2;
-  const at::Tensor y = at::empty({both.size(0), size}, both.options());
+  at::Tensor y = at::empty({both.size(0), size}, both.options());
   with_storage(both.scalar_type(), [&]<typename S>() {
     for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
       token_kernels<S>().swiglu(values_of<S>(both) + first * 2 * size, rows, size,
@@ -43,7 +43,8 @@ at::Tensor gated_by_rows(const at::Tensor& both) {
 
 at::Tensor gradient_by_aten(const at::Tensor& dy, const at::Tensor& both) {
   const Halves x(both);
-  const at::Tensor g = dy.to(wide_dtype(both)), open = x.gate.sigmoid(), result = at::empty_like(both);
+  const at::Tensor g = dy.to(wide_dtype(both)), open = x.gate.sigmoid();
+  at::Tensor result = at::empty_like(both);
   const std::int64_t size = both.size(1) / 2;
   result.narrow(1, 0, size).copy_(g * x.up * open * (1 + x.gate * (1 - open)));
   result.narrow(1, size, size).copy_(g * x.gate * open);
@@ -52,7 +53,7 @@ at::Tensor gradient_by_aten(const at::Tensor& dy, const at::Tensor& both) {
 
 at::Tensor gradient_by_rows(const at::Tensor& dy, const at::Tensor& both) {
   const std::int64_t size = both.size(1) / 2;
-  const at::Tensor result = at::empty_like(both);
+  at::Tensor result = at::empty_like(both);
   with_storage(both.scalar_type(), [&]<typename S>() {
     for_token_rows(both.size(0), [&](std::int64_t first, std::int64_t rows) {
       token_kernels<S>().swiglu_gradient(values_of<S>(dy) + first * size, values_of<S>(both) + first * 2 * size, rows,

@@ -6,6 +6,8 @@
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/SavedPointer.hpp"
+
 namespace multicard {
 namespace {
 
@@ -31,8 +33,8 @@ struct BatchMoments {
 BatchMoments reduced_moments(const at::Tensor& x, StatisticsReducer& reducer) {
   const std::int64_t num_channels = x.size(1);
   const at::Tensor wide = x.to(at::kDouble);
-  const at::Tensor count =
-      at::full({1}, static_cast<double>(x.numel() / std::max<std::int64_t>(1, num_channels)), wide.options());
+  const std::int64_t values_per_channel = x.numel() / std::max<std::int64_t>(1, num_channels);
+  const at::Tensor count = at::full({1}, static_cast<double>(values_per_channel), wide.options());
   at::Tensor flat = at::cat({count, sum_over_rows(wide), sum_over_rows(wide * wide)});
   reducer.all_reduce(flat);
   const at::Tensor total = flat.narrow(0, 0, 1).clamp_min(1.0).squeeze(0);
@@ -76,7 +78,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
     const Normalised result = normalised(x, moments.mean, inverse_deviation, weight, bias);
     context->save_for_backward({x, weight, bias, moments.count, moments.mean, inverse_deviation});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    context->saved_data["reducer"] = reinterpret_cast<std::int64_t>(reducer);
+    context->saved_data["reducer"] = saved_value(reducer);
     const at::Tensor y = activation == Activation::relu6 ? result.z.clamp(0.0, 6.0) : result.z;
     return y.to(x.scalar_type());
   }
@@ -92,7 +94,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
 
     const at::Tensor dbias = sum_over_rows(dz), dweight = sum_over_rows(dz * result.xhat);
     at::Tensor flat = at::cat({dbias, dweight});
-    reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt())->all_reduce(flat);
+    saved_pointer<StatisticsReducer>(context->saved_data["reducer"])->all_reduce(flat);
     const at::Tensor means = flat / count.clamp_min(1.0);
     const at::Tensor centred = dz - per_channel(means.narrow(0, 0, weight.numel()), dtype) -
                                result.xhat * per_channel(means.narrow(0, weight.numel(), weight.numel()), dtype);

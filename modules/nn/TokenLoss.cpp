@@ -36,7 +36,7 @@ void for_rows_of(const at::Tensor& logits, const Body& body) {
 /// log(sum(exp)) of each row, [rows, 1].
 at::Tensor log_sum_exp(const at::Tensor& logits) {
   if (!logits.is_cpu()) return logits.logsumexp({1}, /*keepdim=*/true);
-  const at::Tensor result = at::empty({logits.size(0), 1}, logits.options());
+  at::Tensor result = at::empty({logits.size(0), 1}, logits.options());
   with_storage(logits.scalar_type(), [&]<typename S>() {
     if constexpr (std::is_same_v<S, Compute<S>>)
       for_rows_of(logits, [&](std::int64_t row) {
@@ -92,7 +92,7 @@ void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
 }
 
 /// target += a b.
-void add_matmul(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+void add_matmul(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b) {
   if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
     target.addmm_(a, b);
   else
@@ -105,7 +105,7 @@ at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t size = weight.size(0), room = (size + kPack - 1) / kPack * kPack;
   if (room == size || token_path(rows, Kernels::automatic) != TokenPath::cuda) return fast_matmul(rows, weight.t());
-  const at::Tensor all = at::empty({rows.size(0), room}, rows.options());
+  at::Tensor all = at::empty({rows.size(0), room}, rows.options());
   all.narrow(1, size, room - size).fill_(-std::numeric_limits<double>::infinity());
   at::Tensor logits = all.narrow(1, 0, size);
   at::mm_out(logits, rows, weight.t());
@@ -186,7 +186,7 @@ class TokenLoss : public torch::autograd::Function<TokenLoss> {
   /// A tensor that forward saved, which from now on lives as long as its user wants; the context would hold it until
   /// the whole graph goes.
   static at::Tensor taken(AutogradContext& context, const char* name) {
-    const at::Tensor tensor = context.saved_data[name].toTensor();
+    at::Tensor tensor = context.saved_data[name].toTensor();
     context.saved_data.erase(name);
     return tensor;
   }
@@ -216,7 +216,7 @@ at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const 
 at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets) {
   const at::NoGradGuard no_grad;
   const ChunkedLoss chunks(hidden, weight, targets, automatic_chunk(weight));
-  const at::Tensor losses = at::empty({targets.tokens.size(0)}, hidden.options().dtype(chunks.wide()));
+  at::Tensor losses = at::empty({targets.tokens.size(0)}, hidden.options().dtype(chunks.wide()));
   chunks.for_each(LogitGradient::none, [&](std::int64_t first, std::int64_t count, const ChunkLoss& chunk) {
     losses.narrow(0, first, count).copy_(chunk.losses);
   });

@@ -121,7 +121,7 @@ auto with_state(const std::string& checkpoint, Body&& body) {
 
 /// In what a file differs from what trainer.json says of it.
 std::optional<std::string> difference(const std::string& path, const JsonReader& expected) {
-  if (const auto why = why_unreadable(path)) return why;
+  if (auto why = why_unreadable(path)) return why;
   const std::uint64_t bytes = RegularFile(path).size();
   const std::int64_t written = expected.whole("bytes", 0, INT64_MAX);
   if (bytes != static_cast<std::uint64_t>(written)) return fmt::format("it has {} bytes instead of {}", bytes, written);

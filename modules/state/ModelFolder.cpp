@@ -259,7 +259,7 @@ void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) con
 std::string ModelFolder::sha256() const {
   std::string lines;
   for (const auto& [name, file] : files_) {
-    const std::string hash = sha256_of_file(file->path());
+    std::string hash = sha256_of_file(file->path());
     if (files_.size() == 1) return hash;
     lines += fmt::format("{}  {}\n", hash, name);
   }

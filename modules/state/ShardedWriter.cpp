@@ -89,7 +89,7 @@ std::vector<std::string> files_beside_weights(const std::string& folder) {
   for (const char* name : {kConfigFile, "generation_config.json", "tokenizer.json", "tokenizer_config.json",
                            "special_tokens_map.json", "tokenizer.model", "added_tokens.json", "vocab.json",
                            "merges.txt", "chat_template.jinja", "chat_template.json"})
-    if (fs::is_regular_file(fs::path(folder) / name)) names.push_back(name);
+    if (fs::is_regular_file(fs::path(folder) / name)) names.emplace_back(name);
   return names;
 }
 

@@ -53,7 +53,7 @@ ImageScores ImageClassifier::score(DataSource& test_set, const Communicator& com
   const auto classify = [&](const Batch& batch) -> Classified {
     return {logits_in_parts(batch.inputs), batch.targets};
   };
-  const ImageScores scores = evaluate_images(test_set, classify, communicator, detail);
+  ImageScores scores = evaluate_images(test_set, classify, communicator, detail);
   network_->set_training(Mode::train);
   return scores;
 }

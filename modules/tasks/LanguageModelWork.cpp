@@ -68,7 +68,7 @@ TextTotals LanguageModel::score(DataSource& test_set, const Communicator& commun
   network_->set_training(Mode::evaluate);
   BatchSums losses(device_, 1);
   std::array<std::int64_t, 3> counts{};
-  auto& [sequences, tokens, targets] = counts;
+  std::int64_t &sequences = counts[0], &tokens = counts[1], &targets = counts[2];
   for_each_batch(test_set, communicator, [&](const Batch& batch) {
     const std::int64_t rows = std::max<std::int64_t>(1, micro_batch_.value_or(batch.num_rows));
     for (std::int64_t first = 0; first < batch.num_rows; first += rows) {

@@ -80,7 +80,7 @@ std::optional<std::string> marked_number(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> final_number(std::string_view text) {
-  if (const auto marked = marked_number(text)) return marked;
+  if (auto marked = marked_number(text)) return marked;
   const std::vector<std::string> all = numbers_in(text);
   return all.empty() ? std::nullopt : std::optional(all.back());
 }

@@ -14,7 +14,7 @@ DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communic
     watchdog->set_limit(options.run.timeout_s);
     watchdog->set_step(-1);
   }
-  const DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology);
+  DeviceChoice choice = choose_device(options.run.device, options.parallel.share_gpu, communicator, topology);
   agreed(communicator, [&] { check_precision(options.precision, choice.device, choice.gpu); });
   return choice;
 }

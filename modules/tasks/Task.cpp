@@ -6,7 +6,8 @@
 namespace multicard {
 
 std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics, std::shared_ptr<Model> model, const TaskScan& scan) {
+                                StatisticsReducer* statistics, const std::shared_ptr<Model>& model,
+                                const TaskScan& scan) {
   if (options.is_language())
     return std::make_unique<LanguageTask>(options, communicator, device,
                                           std::dynamic_pointer_cast<LanguageModel>(model), scan);

@@ -61,7 +61,7 @@ class Task {
 /// deck and device, where a rank has it already. The data is not scanned where all ranks have `scan`, one of the same
 /// deck. `statistics` (may be null) synchronises batch norm and must outlive the task.
 std::unique_ptr<Task> make_task(const RunOptions& options, const Communicator& communicator, at::Device device,
-                                StatisticsReducer* statistics, std::shared_ptr<Model> model = nullptr,
+                                StatisticsReducer* statistics, const std::shared_ptr<Model>& model = nullptr,
                                 const TaskScan& scan = {});
 
 }  // namespace multicard

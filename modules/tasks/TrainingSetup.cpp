@@ -88,7 +88,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
   // What data and weights give rise to say has been said where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
-  task = make_task(options, communicator, device.device, statistics.get(), std::move(reused.model), reused.scan);
+  task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});

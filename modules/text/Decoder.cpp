@@ -98,14 +98,14 @@ auto suffix_to_space(const std::string& suffix) {
   };
 }
 
-Tokens from_bytes(Tokens tokens) {
+Tokens from_bytes(const Tokens& tokens) {
   std::string bytes;
   for (const std::string& token : tokens)
     bytes += bytes_of_token(token);
   return {repaired_utf8(bytes)};
 }
 
-Tokens fused(Tokens tokens) {
+Tokens fused(const Tokens& tokens) {
   return {join(tokens, "")};
 }
 
@@ -116,7 +116,7 @@ Decoder::Decoder(const nlohmann::json& description) {
     add(description);
     is_byte_level_ = is_byte_level_ && steps_.size() == 1;
   } else {
-    steps_.push_back([](Tokens tokens) { return Tokens{join(tokens, " ")}; });
+    steps_.emplace_back([](const Tokens& tokens) { return Tokens{join(tokens, " ")}; });
   }
 }
 

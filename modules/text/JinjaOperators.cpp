@@ -166,7 +166,7 @@ JinjaValue JinjaRuntime::binary(const Expression& expression) {
   JinjaValue left = value_of(*expression.operands[0]);
   if (operation == JinjaOperator::both && !left.is_true()) return left;
   if (operation == JinjaOperator::either && left.is_true()) return left;
-  const JinjaValue right = value_of(*expression.operands[1]);
+  JinjaValue right = value_of(*expression.operands[1]);
   switch (operation) {
     case JinjaOperator::both:
     case JinjaOperator::either:

@@ -66,6 +66,7 @@ JinjaValue sort_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jin
     return is_reverse ? jinja_order(b.first, a.first) < 0 : jinja_order(a.first, b.first) < 0;
   });
   std::vector<JinjaValue> sorted;
+  sorted.reserve(keyed.size());
   for (auto& [key, item] : keyed)
     sorted.push_back(std::move(item));
   return make_jinja_list(std::move(sorted));

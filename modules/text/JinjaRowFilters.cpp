@@ -93,7 +93,8 @@ JinjaValue map_filter(JinjaRuntime& runtime, const JinjaValue& value, const Jinj
     if (!bound[0]) throw JinjaError("map needs a filter or an attribute");
     for (const JinjaValue& item : items->items) {
       JinjaValue member = jinja_member(runtime, item, *bound[0]);
-      mapped.push_back(member.is_undefined() && bound[1] ? *bound[1] : std::move(member));
+      if (member.is_undefined() && bound[1]) member = *bound[1];
+      mapped.push_back(std::move(member));
     }
     return generator(std::move(mapped));
   }

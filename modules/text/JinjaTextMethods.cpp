@@ -131,7 +131,7 @@ Value find(JinjaRuntime& runtime, const Value& self, const Arguments& arguments)
 }
 
 Value index(JinjaRuntime& runtime, const Value& self, const Arguments& arguments) {
-  const Value at = find<PythonEnds::left>(runtime, self, arguments);
+  Value at = find<PythonEnds::left>(runtime, self, arguments);
   if (at.integer() < 0) throw JinjaError("the string is not there");
   return at;
 }

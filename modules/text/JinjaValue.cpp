@@ -154,14 +154,14 @@ JinjaValue make_jinja_dict(std::vector<std::pair<JinjaValue, JinjaValue>> items)
   auto dict = std::make_shared<JinjaDict>();
   dict->weight = kWeightOfValue;
   dict->items.reserve(items.size());
-  for (auto& [key, value] : items) {
-    require_jinja_key(key);
-    dict->weight += key.weight() + value.weight();
-    dict->depth = std::max({dict->depth, key.depth(), value.depth()});
-    if (auto* old = const_cast<JinjaValue*>(dict->find(key))) {
-      *old = std::move(value);
+  for (auto& item : items) {
+    require_jinja_key(item.first);
+    dict->weight += item.first.weight() + item.second.weight();
+    dict->depth = std::max({dict->depth, item.first.depth(), item.second.depth()});
+    if (auto* old = const_cast<JinjaValue*>(dict->find(item.first))) {
+      *old = std::move(item.second);
     } else {
-      dict->items.emplace_back(std::move(key), std::move(value));
+      dict->items.push_back(std::move(item));
     }
   }
   check(dict->weight, ++dict->depth);

@@ -37,17 +37,18 @@ Step make_step(const nlohmann::json& description, const std::string& type) {
       {"NFC", NormalForm::nfc}, {"NFD", NormalForm::nfd}, {"NFKC", NormalForm::nfkc}, {"NFKD", NormalForm::nfkd}};
   const std::string what = "the normalizer " + type;
   if (const auto form = forms.find(type); form != forms.end())
-    return [form = form->second](std::string text) { return normalized(text, form); };
-  if (type == "Lowercase") return [](std::string text) { return lower_case(text); };
-  if (type == "StripAccents") return [](std::string text) { return without_marks(text); };
-  if (type == "Replace") return [replace = Replacement(description, what)](std::string text) { return replace(text); };
+    return [form = form->second](const std::string& text) { return normalized(text, form); };
+  if (type == "Lowercase") return [](const std::string& text) { return lower_case(text); };
+  if (type == "StripAccents") return [](const std::string& text) { return without_marks(text); };
+  if (type == "Replace")
+    return [replace = Replacement(description, what)](const std::string& text) { return replace(text); };
   if (type == "Prepend")
-    return [prefix = text_member(description, "prepend", what)](std::string text) {
+    return [prefix = text_member(description, "prepend", what)](const std::string& text) {
       return text.empty() ? text : prefix + text;
     };
   if (type == "Strip")
     return [left = flag_member(description, "strip_left", true, what),
-            right = flag_member(description, "strip_right", true, what)](std::string text) {
+            right = flag_member(description, "strip_right", true, what)](const std::string& text) {
       return stripped(text, left, right);
     };
   throw DataError(fmt::format("the normalizer {} is not supported", type));

@@ -21,7 +21,7 @@ std::string StreamDecoder::finish() {
   return rest;
 }
 
-std::string StreamDecoder::take(std::string text) {
+std::string StreamDecoder::take(const std::string& text) {
   const std::string given = tokenizer_->decode(std::span(window_).first(num_given_), special_);
   if (text.size() <= given.size()) return "";
   window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(num_given_));

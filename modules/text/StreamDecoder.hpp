@@ -21,7 +21,7 @@ class StreamDecoder {
   std::string finish();
 
  private:
-  std::string take(std::string text);
+  std::string take(const std::string& text);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   DecodeSpecial special_;

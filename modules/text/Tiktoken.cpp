@@ -130,15 +130,15 @@ std::unique_ptr<TokenizerParts> parts_of_tiktoken(std::string_view bytes, const 
     added = llama3_specials(first_special);
     around.before = {first_special};
   }
-  auto parts = std::unique_ptr<TokenizerParts>(new TokenizerParts{path,
-                                                                  "",
-                                                                  std::move(added),
-                                                                  {},
-                                                                  Bpe(std::move(tokens), std::move(merges), options),
-                                                                  Normalizer(nullptr),
-                                                                  PreTokenizer::of_pattern(kLlama3Pattern),
-                                                                  Decoder(nlohmann::json{{"type", "ByteLevel"}}),
-                                                                  around});
+  auto parts = std::make_unique<TokenizerParts>(TokenizerParts{path,
+                                                               "",
+                                                               std::move(added),
+                                                               {},
+                                                               Bpe(std::move(tokens), std::move(merges), options),
+                                                               Normalizer(nullptr),
+                                                               PreTokenizer::of_pattern(kLlama3Pattern),
+                                                               Decoder(nlohmann::json{{"type", "ByteLevel"}}),
+                                                               around});
   if (specials == TiktokenSpecials::llama3) parts->eos = first_special + 1;
   return parts;
 }

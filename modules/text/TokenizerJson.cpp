@@ -32,7 +32,8 @@ void require_supported(const json& model) {
   if (const json* dropout = optional_member(model, "dropout"); dropout && *dropout != 0)
     throw DataError("a model with dropout is not supported", "it would encode the same text differently every time");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const json* value = optional_member(model, key); value && *value != "")
+    if (const json* value = optional_member(model, key);
+        value && (!value->is_string() || !value->get_ref<const std::string&>().empty()))
       throw DataError(fmt::format("\"{}\" {} is not supported", key, value->dump()));
 }
 
@@ -204,11 +205,11 @@ std::unique_ptr<TokenizerParts> parts_of_json(std::string_view bytes, const std:
   std::vector<AddedToken> added = read_added_tokens(file, texts);
   warn_of_other_ids(added, texts, model["vocab"].size());
   Bpe bpe = read_model(model, texts, pre_tokenizer.unit());
-  return std::unique_ptr<TokenizerParts>(
-      new TokenizerParts{path, "", std::move(added), std::move(texts), std::move(bpe),
-                         Normalizer(or_null(optional_member(file, "normalizer"))), std::move(pre_tokenizer),
-                         Decoder(or_null(optional_member(file, "decoder"))),
-                         read_post_processor(or_null(optional_member(file, "post_processor")))});
+  return std::make_unique<TokenizerParts>(
+      TokenizerParts{path, "", std::move(added), std::move(texts), std::move(bpe),
+                     Normalizer(or_null(optional_member(file, "normalizer"))), std::move(pre_tokenizer),
+                     Decoder(or_null(optional_member(file, "decoder"))),
+                     read_post_processor(or_null(optional_member(file, "post_processor")))});
 }
 
 }  // namespace multicard

@@ -118,7 +118,7 @@ std::string plain(std::string_view name) {
 }  // namespace
 
 CodePointSet word_set(ClassPlace place) {
-  const CodePointSet words = flagged("alphabetic") | category("m") | category("nd") | category("pc");
+  CodePointSet words = flagged("alphabetic") | category("m") | category("nd") | category("pc");
   if (place == ClassPlace::inside_set) return words;
   return words | CodePointSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}});
 }

@@ -47,7 +47,7 @@ std::string CheckpointWriter::Job::write_records() const {
     rows.merge(continue_rows(before[rank], records[rank], static_cast<int>(rank)));
   RunSummary summary = content.summary;
   summary.metrics = metrics;
-  const std::string path = records_file(output, content.state.step);
+  std::string path = records_file(output, content.state.step);
   write_results(path, Communicator::null(), Provenance{}, summary, rows);
   return path;
 }

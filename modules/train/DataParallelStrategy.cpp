@@ -44,6 +44,7 @@ Batch DataParallelStrategy::next(StepClock& clock) {
   clock.enter(Phase::transfer);
   if (is_root_) whole = data.to_device(std::move(whole));
   std::vector<std::int64_t> rows;
+  rows.reserve(static_cast<std::size_t>(collectives.size()));
   for (int rank = 0; rank < collectives.size(); ++rank)
     rows.push_back(block_of(data.rows_in(step), rank, collectives.size()).count);
   Batch mine = data.allocate(step);

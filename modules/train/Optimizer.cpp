@@ -31,7 +31,7 @@ void scale_by(const at::Tensor& factor, const std::vector<at::Tensor>& gradients
   if (type != at::kBFloat16) return at::_foreach_mul_(gradients, factor.to(type));
   // A 0-dim factor would be rounded to their type first; one with dimensions makes the products float32.
   const at::Tensor exact = factor.to(at::kFloat);
-  for (at::Tensor gradient : gradients)
+  for (const at::Tensor& gradient : gradients)
     gradient.mul_(exact.view(std::vector<std::int64_t>(static_cast<std::size_t>(gradient.dim()), 1)));
 }
 
@@ -77,7 +77,7 @@ at::Tensor Optimizer::gradient_norm_tensor() const {
 
 at::Tensor Optimizer::clip_tensor(double max_norm) {
   const at::NoGradGuard no_grad;
-  const at::Tensor norm = gradient_norm_tensor();
+  at::Tensor norm = gradient_norm_tensor();
   scale_by(norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1), gradients_);
   return norm;
 }

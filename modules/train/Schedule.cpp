@@ -18,8 +18,8 @@ double Schedule::factor(std::int64_t step) const {
   if (step < warmup) return static_cast<double>(step) / static_cast<double>(warmup);
   if (options_.name == ScheduleName::constant) return 1;
   if (options_.name == ScheduleName::step) {
-    const auto decays = static_cast<double>((step - warmup) / options_.step_size);
-    return std::max(std::pow(options_.gamma, decays), options_.min_factor);
+    const std::int64_t decays = (step - warmup) / options_.step_size;
+    return std::max(std::pow(options_.gamma, static_cast<double>(decays)), options_.min_factor);
   }
   if (step >= total_steps_) return options_.min_factor;
   const double progress = static_cast<double>(step - warmup) / static_cast<double>(total_steps_ - warmup);

@@ -35,7 +35,6 @@ void each_point(const LineChart& chart, Visit visit) {
 }
 
 Range x_range(const LineChart& chart) {
-  Range range;
   if (chart.horizontal == Horizontal::log2_counts) {
     const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
     return {*least / kSpread, *most * kSpread, 1};
@@ -112,9 +111,10 @@ std::size_t style_of(const Series& series) {
 
 std::vector<double> y_ticks(const Range& y) {
   std::vector<double> ticks;
-  const double first = std::ceil(y.low / y.step - 1e-9), last = std::floor(y.high / y.step + 1e-9);
-  for (double i = first; i <= last; ++i)
-    ticks.push_back(i == 0 ? 0 : i * y.step);
+  const auto first = static_cast<std::int64_t>(std::ceil(y.low / y.step - 1e-9));
+  const auto last = static_cast<std::int64_t>(std::floor(y.high / y.step + 1e-9));
+  for (std::int64_t i = first; i <= last; ++i)
+    ticks.push_back(static_cast<double>(i) * y.step);
   return ticks;
 }
 

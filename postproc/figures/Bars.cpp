@@ -20,7 +20,7 @@ std::string numbered(const std::string& id, int number) {
 
 std::string bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& label = study.configurations[cell.configuration].label;
-  const std::string ranks = counted(cell.ranks, "rank");
+  std::string ranks = counted(cell.ranks, "rank");
   const auto same = [&](auto member) {
     return std::all_of(cells.begin(), cells.end(), [&](const Cell* other) { return other->*member == cell.*member; });
   };

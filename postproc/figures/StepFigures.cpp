@@ -58,6 +58,7 @@ std::vector<std::vector<const Cell*>> cells_in_figures(const Study& study) {
 
 std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells) {
   std::vector<std::size_t> out;
+  out.reserve(cells.size());
   for (const Cell* cell : cells)
     out.push_back(cell->configuration);
   return out;
@@ -65,7 +66,7 @@ std::vector<std::size_t> configurations_of(const std::vector<const Cell*>& cells
 
 std::string full_bar_label(const Study& study, const Cell& cell, const std::vector<const Cell*>& cells) {
   const std::string& work = study.configurations[cell.configuration].work_label;
-  const std::string label = bar_label(study, cell, cells);
+  std::string label = bar_label(study, cell, cells);
   const bool same_work = std::all_of(cells.begin(), cells.end(), [&](const Cell* other) {
     return study.configurations[other->configuration].work_label == work;
   });

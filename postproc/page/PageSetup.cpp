@@ -52,6 +52,7 @@ std::string steps_text(const Study& study) {
   for (const RunReport& run : study.runs)
     if (run.num_steps) kinds.emplace(run.num_steps, run.num_measured);
   std::vector<std::string> parts;
+  parts.reserve(kinds.size());
   for (const auto& [steps, measured] : kinds)
     parts.push_back(fmt::format("{}, {} of them measured", counted(steps, "step"), grouped(measured)));
   if (parts.size() > 3) {

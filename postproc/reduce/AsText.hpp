@@ -21,6 +21,7 @@ inline std::string as_text(const std::string& value) {
 template <class T>
 std::string as_text(const std::vector<T>& values) {
   std::vector<std::string> parts;
+  parts.reserve(values.size());
   for (const T& value : values)
     parts.push_back(as_text(value));
   return join(parts, ", ");

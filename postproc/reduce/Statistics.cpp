@@ -52,13 +52,17 @@ struct Spread {
   int num_values = 0;
 };
 
+std::vector<double> logarithms_of(const std::vector<double>& values) {
+  std::vector<double> logarithms(values.size());
+  std::transform(values.begin(), values.end(), logarithms.begin(), [](double value) { return std::log(value); });
+  return logarithms;
+}
+
 Spread spread_of(const std::vector<std::vector<double>>& ratios) {
   Spread spread;
   for (const auto& cell : ratios) {
     if (cell.empty()) continue;
-    std::vector<double> logarithms;
-    for (const double value : cell)
-      logarithms.push_back(std::log(value));
+    const std::vector<double> logarithms = logarithms_of(cell);
     spread.centres.push_back(mean(logarithms));
     spread.squares += squares_around(spread.centres.back(), logarithms);
     spread.shares += 1 / static_cast<double>(cell.size());
@@ -85,9 +89,7 @@ std::optional<Interval> student_interval(const std::vector<double>& values) {
   const std::size_t n = values.size();
   const bool all_positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
   if (n < 2 || n > kStudent.size() + 1 || !all_positive) return std::nullopt;
-  std::vector<double> logarithms;
-  for (const double value : values)
-    logarithms.push_back(std::log(value));
+  const std::vector<double> logarithms = logarithms_of(values);
   const double centre = mean(logarithms);
   const double deviation = std::sqrt(squares_around(centre, logarithms) / static_cast<double>(n - 1));
   const double half = kStudent[n - 2] * deviation / std::sqrt(static_cast<double>(n));
@@ -107,6 +109,7 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
   if (repeats.empty()) return {};
   if (repeats.size() == 1) return repeats[0];
   std::vector<double> values;
+  values.reserve(repeats.size());
   for (const Estimate& repeat : repeats)
     values.push_back(repeat.value);
   Estimate estimate;

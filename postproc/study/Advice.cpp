@@ -89,6 +89,7 @@ bool hardly_matters(const OptionEffect& effect) {
 
 std::string each(const std::vector<OptionEffect>& effects) {
   std::vector<std::string> parts;
+  parts.reserve(effects.size());
   for (const OptionEffect& effect : effects)
     parts.push_back(effect.ratio.known()
                         ? fmt::format("{}: {}{}", effect.value_label, alike(effect.ratio.value, effect.ratio.value, 3),

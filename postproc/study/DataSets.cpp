@@ -25,7 +25,7 @@ bool is_complete(const Cell& cell) {
 
 /// The share of the differences between `values` that vanishes when each is divided by its size.
 double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
-  const auto squares = [](std::vector<double> logarithms) {
+  const auto squares = [](const std::vector<double>& logarithms) {
     const double centre = mean(logarithms);
     double sum = 0;
     for (const double value : logarithms)
@@ -44,6 +44,7 @@ double share_explained(const std::vector<double>& values, const std::vector<doub
 /// the share changes by, upwards and downwards, is added in squares.
 Estimate share_with_interval(const std::vector<Estimate>& times, const std::vector<double>& sizes) {
   std::vector<double> values;
+  values.reserve(times.size());
   for (const Estimate& time : times)
     values.push_back(time.value);
   Estimate share;
@@ -163,6 +164,7 @@ std::optional<TextReport> text_of_cell(const Study& study, const Cell& cell) {
   for (double TextReport::*member :
        {&TextReport::rows, &TextReport::tokens, &TextReport::trained, &TextReport::computed, &TextReport::imbalance}) {
     std::vector<double> values;
+    values.reserve(texts.size());
     for (const TextReport* text : texts)
       values.push_back(text->*member);
     out.*member = mean(values);

@@ -50,6 +50,7 @@ std::string advice_of(const Study& study, const Axis& axis) {
   if (wins.empty()) return lead + none_measured("choose") + ".";
   int num_kinds = 0;
   std::vector<std::string> parts;
+  parts.reserve(wins.size());
   for (const auto& [value, number] : wins)
     num_kinds += number;
   for (const auto& [value, number] : wins)

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/SavedPointer.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
 #include "kernels/cpu/NormPlanes.hpp"
 #include "kernels/cpu/NormRows.hpp"
@@ -98,7 +99,7 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
     });
     context->save_for_backward({x, weight, bias, statistics});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    context->saved_data["reducer"] = reinterpret_cast<std::int64_t>(norm_context->reducer);
+    context->saved_data["reducer"] = saved_value(norm_context->reducer);
     context->saved_data["adds"] = residual.has_value();
     return y;
   }
@@ -107,7 +108,7 @@ class CpuNorm : public torch::autograd::Function<CpuNorm> {
     const variable_list saved = context->get_saved_variables();
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     // Autograd keeps numbers, not pointers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-    auto* reducer = reinterpret_cast<StatisticsReducer*>(context->saved_data["reducer"].toInt());
+    auto* reducer = saved_pointer<StatisticsReducer>(context->saved_data["reducer"]);
     const at::Tensor dy = in_layout(gradients[0], layout_of(saved[0]));
     const Needs needs{context->needs_input_grad(0), context->needs_input_grad(1), context->needs_input_grad(2)};
     variable_list result;

@@ -1,3 +1,4 @@
+#include "base/CpuFeatures.hpp"
 #include "kernels/cpu/InstructionSets.hpp"
 
 namespace multicard {
@@ -7,10 +8,10 @@ template <typename S>
 CpuKernels<S> chosen() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c"))
+      cpu_has_f16c())
     return InstructionSet<S>::avx512();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-      __builtin_cpu_supports("f16c"))
+      cpu_has_f16c())
     return InstructionSet<S>::avx2();
   return InstructionSet<S>::baseline();
 }

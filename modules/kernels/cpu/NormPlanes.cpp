@@ -39,8 +39,8 @@ ChannelMoments plane_moments(const S* x, const PlaneShape& shape) {
   for_planes(shape, [&](std::int64_t channel, std::int64_t offset) {
     double mean = 0, squares = 0;
     plane_kernels<S>().moments(x + offset, shape.size, &mean, &squares);
-    join_plane(moments, channel, static_cast<double>(offset / image_size), static_cast<double>(shape.size), mean,
-               squares);
+    const std::int64_t image = offset / image_size;
+    join_plane(moments, channel, static_cast<double>(image), static_cast<double>(shape.size), mean, squares);
   });
   moments.count = static_cast<double>(shape.images * shape.size);
   return moments;

@@ -7,7 +7,7 @@
 namespace multicard {
 
 int compute_major_of(c10::Device device) {
-  const int index = device.has_index() ? device.index() : c10::cuda::current_device();
+  const int index = device.has_index() ? static_cast<int>(device.index()) : c10::cuda::current_device();
   int major = 0;
   C10_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index));
   return major;

@@ -80,7 +80,7 @@ CudaNormed cuda_add_norm(const at::Tensor& x, const at::Tensor& delta, const at:
 at::Tensor cuda_norm_gradient(const at::Tensor& dnormed, const at::Tensor& dstream, const at::Tensor& stream,
                               const at::Tensor& weight, const at::Tensor& scale) {
   const at::Tensor factors = kernel_weight(weight, stream);
-  const at::Tensor dx = at::empty_like(stream);
+  at::Tensor dx = at::empty_like(stream);
   with_type(stream, [&]<typename S>(cudaStream_t queue) {
     return with_weight<S>(factors, [&]<typename P>() {
       const rows::NormGradientRow<S, P> first{
@@ -103,7 +103,7 @@ at::Tensor cuda_norm_weight_gradient(const at::Tensor& dnormed, const at::Tensor
 
 at::Tensor cuda_swiglu(const at::Tensor& gate_and_up) {
   const std::int64_t size = gate_and_up.size(1) / 2;
-  const at::Tensor y = at::empty({gate_and_up.size(0), size}, gate_and_up.options());
+  at::Tensor y = at::empty({gate_and_up.size(0), size}, gate_and_up.options());
   with_type(gate_and_up, [&]<typename S>(cudaStream_t stream) {
     return rows::launch_swiglu(read<S>(gate_and_up), y.size(0), size, write<S>(y), stream);
   });
@@ -111,7 +111,7 @@ at::Tensor cuda_swiglu(const at::Tensor& gate_and_up) {
 }
 
 at::Tensor cuda_swiglu_gradient(const at::Tensor& dy, const at::Tensor& gate_and_up) {
-  const at::Tensor result = at::empty_like(gate_and_up);
+  at::Tensor result = at::empty_like(gate_and_up);
   with_type(gate_and_up, [&]<typename S>(cudaStream_t stream) {
     return rows::launch_swiglu_gradient(read<S>(dy), read<S>(gate_and_up), dy.size(0), dy.size(1), write<S>(result),
                                         stream);
@@ -127,7 +127,7 @@ void cuda_rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin
 }
 
 at::Tensor cuda_softmax_loss(const at::Tensor& logits, const at::Tensor& tokens, LogitGradient gradient) {
-  const at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
+  at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
   const auto softmax = gradient == LogitGradient::in_place ? rows::Softmax::gradient : rows::Softmax::loss;
   with_type(logits, [&]<typename S>(cudaStream_t stream) {
     return rows::launch_softmax_loss(write<S>(logits), read<std::int64_t>(tokens), logits.size(0), logits.size(1),
@@ -138,7 +138,7 @@ at::Tensor cuda_softmax_loss(const at::Tensor& logits, const at::Tensor& tokens,
 
 at::Tensor cuda_dropout(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor) {
   const rows::Dropout dropout{key, threshold, static_cast<float>(factor)};
-  const at::Tensor y = at::empty_like(x);
+  at::Tensor y = at::empty_like(x);
   with_type(x, [&]<typename S>(cudaStream_t stream) {
     return rows::launch_dropout(dropout, read<S>(x), x.numel(), write<S>(y), stream);
   });

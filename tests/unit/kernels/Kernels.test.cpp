@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "base/CpuFeatures.hpp"
 #include "kernels/cpu/Gemm.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
 #include "kernels/cpu/InstructionSets.hpp"
@@ -129,7 +130,7 @@ class Probe {
 template <typename S>
 std::vector<CpuKernels<S>> available_kernels() {
   std::vector<CpuKernels<S>> list{InstructionSet<S>::baseline()};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c())
     list.push_back(InstructionSet<S>::avx2());
   if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
     list.push_back(InstructionSet<S>::avx512());
