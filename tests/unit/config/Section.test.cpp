@@ -175,7 +175,7 @@ TEST(Section, NotesHowKeysAreRead) {
   EXPECT_EQ(reading_of("layout"), "`nhwc`, `nchw` = `nhwc`");
   EXPECT_EQ(reading_of("place"), "path = `here`");
   EXPECT_EQ(reading_of("name"), "string = required");
-  EXPECT_EQ(reading_of("one.b"), "flag = `false`");
+  EXPECT_EQ(reading_of("one.b"), "boolean = `false`");
 }
 
 TEST(Section, ReadsListsAndSingleValuesAlike) {
