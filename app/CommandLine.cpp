@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -64,12 +65,18 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
   });
 }
 
+/// A set of words in help texts, as CLI::IsMember shows it. The reader of the option checks the word, because it can
+/// suggest another.
+std::string one_of(std::initializer_list<std::string> words) {
+  return fmt::format("TEXT:{{{}}}", join(std::vector<std::string>(words), ","));
+}
+
 void add_prepare_text(CLI::App& prepare, Command& command) {
   auto options = std::make_shared<TextPrepareOptions>();
   CLI::App* text =
       prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
-  text->add_option("--type", options->type,
-                   "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
+  text->add_option("--type", options->type, "Dataset type")
+      ->type_name(one_of({"alpaca", "chat", "prompt-completion", "text", "question-answer", "preference", "tokens"}))
       ->required();
   text->add_option("--in", options->inputs,
                    "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")
@@ -78,15 +85,17 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
                    "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, e.g. instruction=prompt")
       ->allow_extra_args(false);
   text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
-  text->add_option(
-      "--template", options->prompt_template,
-      "alpaca, llama3, chatml, mistral, plain, ...; else the tokenizer folder's chat template, else alpaca");
+  text->add_option("--template", options->prompt_template,
+                   "alpaca, llama3, chatml, mistral, plain, ...; default: the tokenizer folder's "
+                   "chat template, else alpaca")
+      ->type_name("NAME");
   text->add_option("--date", options->date, "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
   text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
                    "Maximum tokens per sequence: longer ones are truncated, plain texts are split");
-  text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too");
+  text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too")
+      ->type_name(one_of({"completion", "all"}));
   text->add_option("--split", options->split,
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
   text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
@@ -101,17 +110,19 @@ void add_prepare(CLI::App& app, Command& command) {
   auto options = std::make_shared<PrepareOptions>();
   CLI::App* images =
       prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic images");
-  images->add_option("--format", options->format, "idx | folder | cifar | synthetic")->required();
+  images->add_option("--format", options->format, "Format of the images")
+      ->type_name(one_of({"idx", "folder", "cifar", "synthetic"}))
+      ->required();
   images->add_option("--images", options->images,
                      "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
   images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
   images->add_option("--dir", options->dir, "folder: one sub-folder per class; cifar: the folder of *.bin");
   images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   images->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
-  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: the size to generate");
-  images->add_option("--limit", options->limit, "Only the first N images; synthetic: the number to generate");
+  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: which size to generate");
+  images->add_option("--limit", options->limit, "Only the first N images; synthetic: how many images to generate");
   images->add_option("--classes", options->classes,
-                     "Number of classes (labels are checked); synthetic: the number to generate");
+                     "Number of classes (labels are checked); synthetic: how many classes to generate");
   images->add_option("--class-names", options->class_names, "Names of the classes, in label order")->delimiter(',');
   images->add_option("--split", options->split,
                      "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
@@ -170,7 +181,8 @@ void add_generate(CLI::App& app, Command& command) {
                    "echo does)")
       ->required();
   generate->add_option("--adapter", arguments->adapter, "PEFT folder");
-  generate->add_option("--dtype", arguments->dtype, "fp32 | bf16 | fp16 | fp64; default: that of the model folder");
+  generate->add_option("--dtype", arguments->dtype, "Of the computation; default: that of the model folder")
+      ->type_name(one_of({"fp64", "fp32", "fp16", "bf16"}));
   CLI::Option* greedy = generate->add_flag("--greedy", arguments->greedy, "Always take the most probable token");
   generate
       ->add_option("--temperature", arguments->temperature,

@@ -2,15 +2,15 @@
 #   [PUBLIC lib ...] [PRIVATE lib ...])
 # One library multicard_NAME (alias multicard::NAME) with include root modules/. Sources are relative to the module's
 # folder. A dependency multicard::X must exist already: modules are added bottom-up, so a wrong direction stops here.
-# PLAIN_SOURCES of a module that uses LibTorch do not: they are compiled without its include folder, which keeps them so,
-# and several times faster. OPTION_SOURCES read what decks say of the module, with base and config alone: those of all
+# PLAIN_SOURCES are those of a module with LibTorch that do not use it: they are compiled without its include folder,
+# several times faster. OPTION_SOURCES read what decks say of the module, with base and config alone: those of all
 # modules together are multicard::deck_options, for programs that read decks without LibTorch.
 function(multicard_add_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PLAIN_SOURCES;OPTION_SOURCES;PUBLIC;PRIVATE")
   foreach(dependency IN LISTS arg_PUBLIC arg_PRIVATE)
     if(dependency MATCHES "^multicard::" AND NOT TARGET ${dependency})
       message(FATAL_ERROR "Module ${name} depends on ${dependency}, which does not exist below it "
-        "(modules are added bottom-up in CMakeLists.txt): move the code or turn the dependency round.")
+        "(modules are added bottom-up in CMakeLists.txt): move the code or reverse the dependency.")
     endif()
   endforeach()
   add_library(multicard_${name} STATIC ${arg_SOURCES})
@@ -50,8 +50,8 @@ function(multicard_add_deck_options)
   target_link_libraries(multicard_deck_options PUBLIC multicard::config)
 endfunction()
 
-# multicard_hot_sources(SOURCE ...): files whose loops do the work; they are compiled with -O3. Not under sanitizers: g++ 12
-# crashes at -O3 where the precompiled header was made at -O1.
+# multicard_hot_sources(SOURCE ...): files whose loops do the work; they are compiled with -O3. Not under sanitizers:
+# g++ 12 crashes at -O3 where the precompiled header was made at -O1.
 function(multicard_hot_sources)
   if(MULTICARD_SANITIZE)
     return()

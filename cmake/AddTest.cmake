@@ -1,8 +1,8 @@
 # multicard_add_test(FILE [RANKS n ...] [GPU] [PROGRAM name] [TIMEOUT s] [LIBRARIES lib ...])
-# FILE is NAME.test.cpp in tests/unit/MODULE or a folder in it; each number of ranks is a test MODULE/NAME:npN that fails
-# when it is started on another number. The files of a module share one program, test_MODULE, which runs the tests of
-# the files named on its command line. Those of a PROGRAM of their own are linked into that one; so are GPU tests, which
-# carry the label gpu and are serialised.
+# FILE is NAME.test.cpp in tests/unit/MODULE or a folder in it; each number of ranks is a test MODULE/NAME:npN that
+# fails when it is started on another number. The files of a module share one program, test_MODULE, which runs the
+# tests of the files named on its command line. Those of a PROGRAM of their own are linked into that one; so are GPU
+# tests, which carry the label gpu and are serialised.
 function(multicard_add_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "TIMEOUT;PROGRAM" "RANKS;LIBRARIES")
   if(NOT arg_RANKS)

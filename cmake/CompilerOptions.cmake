@@ -21,10 +21,11 @@ endif()
 
 add_library(multicard_options INTERFACE)
 set(_host_language $<COMPILE_LANGUAGE:C,CXX>)
+set(_gnu "$<COMPILE_LANG_AND_ID:C,GNU>,$<COMPILE_LANG_AND_ID:CXX,GNU>")
 target_compile_options(multicard_options INTERFACE
   "$<${_host_language}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wundef>"
   # g++ 12 reports copies inside std::string (GCC bugs 105329, 105651).
-  "$<$<OR:$<COMPILE_LANG_AND_ID:C,GNU>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>"
+  "$<$<OR:${_gnu}>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>"
   $<$<AND:${_host_language},$<BOOL:${MULTICARD_WERROR}>>:-Werror>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>  # ccache needs it to see a precompiled header
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>

@@ -1,6 +1,7 @@
 # The compiler of the project's own GPU kernels. A CUDA build without nvcc leaves their work to ATen's.
 #   CMAKE_CUDA_ARCHITECTURES   GPUs to make machine code for; the driver translates for others. By default those of the
-#   data centre that the toolkit knows: A100, H100 and H200, B200 (a later minor version runs the code of its major one).
+#   data centre that the toolkit knows: A100, H100 and H200, B200 (a later minor version runs the code of its major
+#   one).
 #   The driver translates the oldest PTX for Turing and the newest for GPUs that come after.
 set(MULTICARD_WITH_NVCC 0)
 if(MULTICARD_WITH_CUDA AND CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)

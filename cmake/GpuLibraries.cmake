@@ -1,6 +1,6 @@
-# Finds the CUDA toolkit and the NCCL that fit a LibTorch, and stops with the cure where what is there does not fit: one
-# process must not load two CUDA runtimes, nor an NCCL older than the one that LibTorch calls.
-#   multicard_torch_cuda_major(TORCH_ROOT RESULT)        the CUDA major version LibTorch is built with; empty: without CUDA
+# Finds the CUDA toolkit and the NCCL that fit a LibTorch; where what is there does not fit, stops and says how to fix
+# it: one process must not load two CUDA runtimes, nor an NCCL older than the one that LibTorch calls.
+#   multicard_torch_cuda_major(TORCH_ROOT RESULT)        the CUDA major version of LibTorch; empty: without CUDA
 #   multicard_find_cuda(TORCH_ROOT RESULT_PREFIX)        _FOUND, _VERSION, _INCLUDE_DIRS, _LIBRARY_DIR, _SOURCE
 #   multicard_find_nccl(RESULT_PREFIX FOLDER...)         _FOUND, _FOLDER, _VERSION, _INCLUDE_DIR, _LIBRARY
 #   multicard_check_cuda_major(TOOLKIT_VERSION TOOLKIT TORCH_MAJOR TORCH_ROOT)
@@ -71,8 +71,8 @@ function(_multicard_find_cuda_beside_torch torch_root prefix)
   endif()
 endfunction()
 
-# Header and library from one place: the first of the folders (each with include/ and lib/ or lib64/) that has both, else
-# where the system keeps its own.
+# Header and library from one place: the first of the folders (each with include/ and lib/ or lib64/) that has both,
+# else where the system keeps its own.
 function(multicard_find_nccl prefix)
   set(${prefix}_FOUND FALSE PARENT_SCOPE)
   set(suffixes lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE})
@@ -105,9 +105,9 @@ function(multicard_check_cuda_major toolkit_version toolkit torch_major torch_ro
   if(toolkit_major STREQUAL torch_major)
     return()
   endif()
-  message(FATAL_ERROR "The CUDA toolkit is ${toolkit_version} (${toolkit}), but LibTorch in ${torch_root} is built with "
-    "CUDA ${torch_major}: one process would load two CUDA runtimes. Load a CUDA ${torch_major} toolkit or name it with "
-    "-DCUDAToolkit_ROOT=..., or set TORCH_ROOT to a LibTorch for CUDA ${toolkit_major}, or configure with "
+  message(FATAL_ERROR "The CUDA toolkit is ${toolkit_version} (${toolkit}), but LibTorch in ${torch_root} is built "
+    "with CUDA ${torch_major}: one process would load two CUDA runtimes. Load a CUDA ${torch_major} toolkit or name it "
+    "with -DCUDAToolkit_ROOT=..., or set TORCH_ROOT to a LibTorch for CUDA ${toolkit_major}, or configure with "
     "-DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()
 
@@ -116,6 +116,6 @@ function(multicard_check_nccl_version version header)
     return()
   endif()
   message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch calls functions of NCCL ${_multicard_nccl_needed}. "
-    "Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder that holds one in "
-    "include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
+    "Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder that holds one "
+    "in include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()

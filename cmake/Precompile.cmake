@@ -1,6 +1,6 @@
 # Precompiled headers: one with the standard library and fmt, and one with ATen's tensor on top, which alone takes a
 # compiler 8 s to read. The libraries of the project share the two.
-#   MULTICARD_PRECOMPILE=OFF   compiles every file from its own includes alone, which is also what clang-tidy needs
+#   MULTICARD_PRECOMPILE=OFF   compiles every file from its own includes alone: checks that it includes what it uses
 option(MULTICARD_PRECOMPILE "Use precompiled headers" ON)
 set(MULTICARD_HEADER_FOLDER ${CMAKE_CURRENT_LIST_DIR}/precompile)
 

@@ -1,30 +1,43 @@
-# LibTorch from the PyPI wheel (or a libtorch zip), without find_package(Torch): no FindCUDA, no nvcc, no import of torch.
-#   TORCH_ROOT       the folder that holds include/ and lib/
+# LibTorch from the PyPI wheel (or a libtorch zip), without find_package(Torch), which asks for nvcc and imports torch.
+#   TORCH_ROOT       the folder that holds include/ and lib/: -DTORCH_ROOT, else the environment where it has changed
+#                    since the last configuration, else that of the last configuration
 #   MULTICARD_CUDA   AUTO | ON | OFF
 #   NCCL_ROOT        looked at first, then the NCCL beside LibTorch, the CUDA toolkit's and the system's
-# Gives multicard_torch (tensors, autograd, CPU kernels) and, with CUDA, multicard_torch_cuda; MULTICARD_WITH_CUDA is 0 or 1.
+# Gives multicard_torch (tensors, autograd, CPU kernels) and, with CUDA, multicard_torch_cuda. MULTICARD_WITH_CUDA is 0
+# or 1.
 if(DEFINED ENV{MULTICARD_CACHE})
   set(_multicard_cache $ENV{MULTICARD_CACHE})
 else()
   set(_multicard_cache $ENV{HOME}/.cache/multicard)
 endif()
-if(NOT TORCH_ROOT AND DEFINED ENV{TORCH_ROOT})
+get_property(_help CACHE TORCH_ROOT PROPERTY HELPSTRING)
+set(_torch_root_help "LibTorch folder (holds include/ and lib/)")
+# CMake gives an entry of the command line a help text of its own; the one below takes its place in the cache.
+if(DEFINED ENV{TORCH_ROOT} AND (NOT TORCH_ROOT OR _help STREQUAL _torch_root_help)
+    AND NOT "$ENV{TORCH_ROOT}" STREQUAL "${MULTICARD_ENVIRONMENT_TORCH_ROOT}")
+  if(TORCH_ROOT AND NOT TORCH_ROOT STREQUAL "$ENV{TORCH_ROOT}")
+    message(STATUS "TORCH_ROOT of the environment, $ENV{TORCH_ROOT}, replaces ${TORCH_ROOT}")
+  endif()
   set(TORCH_ROOT $ENV{TORCH_ROOT})
 endif()
+set(MULTICARD_ENVIRONMENT_TORCH_ROOT "$ENV{TORCH_ROOT}" CACHE INTERNAL "TORCH_ROOT of the environment when configured")
 if(NOT TORCH_ROOT)
   set(TORCH_ROOT ${_multicard_cache}/libtorch-2.11.0/torch)
 endif()
-set(TORCH_ROOT ${TORCH_ROOT} CACHE PATH "LibTorch folder (holds include/ and lib/)")
+set(TORCH_ROOT ${TORCH_ROOT} CACHE PATH ${_torch_root_help} FORCE)
 set(_torch_version_header ${TORCH_ROOT}/include/torch/headeronly/version.h)
 if(NOT EXISTS ${_torch_version_header})
-  message(FATAL_ERROR "No LibTorch at TORCH_ROOT=${TORCH_ROOT}: run scripts/setup.sh, or set TORCH_ROOT to a LibTorch 2.11 folder.")
+  message(FATAL_ERROR "No LibTorch at TORCH_ROOT=${TORCH_ROOT}: run scripts/setup.sh, or set TORCH_ROOT to a LibTorch "
+    "2.11 folder.")
 endif()
 file(STRINGS ${_torch_version_header} _version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX REPLACE "[^0-9;]" "" _version "${_version}")
 list(JOIN _version "." MULTICARD_TORCH_VERSION)
 
+# Not cached: the next TORCH_ROOT has libraries of its own.
 function(_multicard_torch_library name)
-  find_library(MULTICARD_LIB_${name} ${name} PATHS ${TORCH_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
+  unset(MULTICARD_LIB_${name} CACHE)  # of build folders configured by earlier versions
+  find_library(MULTICARD_LIB_${name} ${name} PATHS ${TORCH_ROOT}/lib NO_DEFAULT_PATH NO_CACHE REQUIRED)
   set(MULTICARD_LIB_${name} ${MULTICARD_LIB_${name}} PARENT_SCOPE)
 endfunction()
 foreach(library c10 torch_cpu)
@@ -41,15 +54,26 @@ target_include_directories(multicard_torch_fmt SYSTEM PRIVATE ${TORCH_ROOT}/incl
 target_link_options(multicard_torch INTERFACE LINKER:--allow-shlib-undefined LINKER:--disable-new-dtags
   LINKER:--undefined=mkl_serv_intel_cpu_true)
 add_library(multicard_mkl_vendor STATIC ${CMAKE_CURRENT_LIST_DIR}/mkl_vendor.cpp)
-# libtorch_cpu exports parts of libstdc++ (std::filesystem) that must not be used: libstdc++ comes first in the search order.
+# libtorch_cpu exports parts of libstdc++ (std::filesystem) that must not be used: libstdc++ comes first in the search
+# order.
 target_link_libraries(multicard_torch INTERFACE
-  -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state multicard_mkl_vendor ${MULTICARD_LIB_torch_cpu} ${MULTICARD_LIB_c10}
-  multicard_torch_fmt)
+  -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state multicard_mkl_vendor ${MULTICARD_LIB_torch_cpu}
+  ${MULTICARD_LIB_c10} multicard_torch_fmt)
 
 include(GpuLibraries)
 get_filename_component(_multicard_wheels ${TORCH_ROOT}/../nvidia ABSOLUTE)  # the CUDA libraries beside LibTorch
 set(MULTICARD_WITH_CUDA 0)
-if(NOT MULTICARD_CUDA STREQUAL OFF)
+string(TOUPPER "${MULTICARD_CUDA}" _gpu_path)
+if(_gpu_path MATCHES "^(1|TRUE|YES|Y)$")
+  set(_gpu_path ON)
+elseif(_gpu_path MATCHES "^(0|FALSE|NO|N)$")
+  set(_gpu_path OFF)
+elseif(_gpu_path STREQUAL "")
+  set(_gpu_path AUTO)
+elseif(NOT _gpu_path MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "MULTICARD_CUDA=${MULTICARD_CUDA} is not one of AUTO, ON and OFF.")
+endif()
+if(NOT _gpu_path STREQUAL OFF)
   multicard_torch_cuda_major(${TORCH_ROOT} _torch_cuda_major)
   set(_nccl_root ${NCCL_ROOT})
   if(NOT _nccl_root)
@@ -67,17 +91,19 @@ if(NOT MULTICARD_CUDA STREQUAL OFF)
   if(NOT _torch_cuda_major)
     set(_no_gpu_path "LibTorch in ${TORCH_ROOT} is built without CUDA: set TORCH_ROOT to one with it")
   elseif(NOT MULTICARD_TOOLKIT_FOUND)
-    set(_no_gpu_path "no CUDA ${_torch_cuda_major} toolkit was found: set CUDAToolkit_ROOT, or run scripts/setup.sh --gpu")
+    string(CONCAT _no_gpu_path "no CUDA ${_torch_cuda_major} toolkit was found: set CUDAToolkit_ROOT, or run "
+      "scripts/setup.sh --gpu")
   elseif(NOT MULTICARD_NCCL_FOUND)
     set(_no_gpu_path "no NCCL (nccl.h, libnccl.so.2) was found: set NCCL_ROOT, or run scripts/setup.sh --gpu")
   else()
-    multicard_check_cuda_major(${MULTICARD_TOOLKIT_VERSION} ${MULTICARD_TOOLKIT_SOURCE} ${_torch_cuda_major} ${TORCH_ROOT})
+    multicard_check_cuda_major(
+      ${MULTICARD_TOOLKIT_VERSION} ${MULTICARD_TOOLKIT_SOURCE} ${_torch_cuda_major} ${TORCH_ROOT})
     multicard_check_nccl_version("${MULTICARD_NCCL_VERSION}" ${MULTICARD_NCCL_INCLUDE_DIR}/nccl.h)
     message(STATUS "CUDA ${MULTICARD_TOOLKIT_VERSION} (${MULTICARD_TOOLKIT_SOURCE}), "
       "NCCL ${MULTICARD_NCCL_VERSION} (${MULTICARD_NCCL_LIBRARY})")
     set(MULTICARD_WITH_CUDA 1)
   endif()
-  if(NOT MULTICARD_WITH_CUDA AND MULTICARD_CUDA STREQUAL ON)
+  if(NOT MULTICARD_WITH_CUDA AND _gpu_path STREQUAL ON)
     message(FATAL_ERROR "MULTICARD_CUDA=ON, but ${_no_gpu_path}.")
   elseif(NOT MULTICARD_WITH_CUDA)
     message(STATUS "No GPU path: ${_no_gpu_path}")

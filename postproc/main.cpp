@@ -67,22 +67,21 @@ void run(const Options& options) {
 std::optional<int> parse(int argc, char** argv, Options& options) {
   CLI::App app("Tables, figures (SVG) and report.html from results files of multicard.", "multicard-post");
   app.get_formatter()->column_width(kHelpColumn);
-  app.add_option("RESULTS.h5", options.files, "results files; runs of one configuration are grouped")->required();
+  app.add_option("RESULTS.h5", options.files, "Results files; runs of one configuration are grouped")->required();
   app.add_option(
          "-o", options.folder,
-         "folder for what is written (default: beside the first file; of a file not called results.h5 the folder "
-         "NAME_report there, eval_report for eval.h5)")
+         "Output folder (default: that of the first file; if it is not named results.h5, NAME_report inside it)")
       ->type_name("DIR");
   auto* csv =
       app.add_flag("--csv{runs}", options.csv,
-                   "print one line per run to standard output, write nothing; --csv=cells: one per configuration "
+                   "Print one line per run to standard output, write nothing; --csv=cells: one per configuration "
                    "and number of ranks; --csv=options: the effect of each option")
           ->check(CLI::IsMember({"runs", "cells", "options"}));
-  app.add_flag("--json", options.json, "print the summary to standard output, write nothing")->excludes(csv);
-  app.add_option("--heat", options.heat, "the two axes of the heat map, across and down, e.g. image_size,precision")
+  app.add_flag("--json", options.json, "Print the summary to standard output, write nothing")->excludes(csv);
+  app.add_option("--heat", options.heat, "The two axes of the heat map, across and down, e.g. image_size,precision")
       ->type_name("AXIS,AXIS");
-  app.add_flag("--pdf", options.pdf, "write every figure as PDF too");
-  app.set_version_flag("--version", "multicard-post " + build_info().version);
+  app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
+  app.set_version_flag("-V,--version", "multicard-post " + build_info().version);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,6 +18,7 @@ output=$root/build/multicard-linux-$(uname -m).tar.gz
 build=$root/build/release
 while [ $# -gt 0 ]; do
   case $1 in
+    -o | --build) [ $# -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; } ;;&
     -o) output=$(realpath -m "$2"); shift ;;
     --build) build=$(realpath -m "$2"); shift ;;
     -h | --help) usage "$0"; exit 0 ;;
@@ -28,8 +29,8 @@ done
 for needed in multicard multicard-post; do
   [ -x "$build/bin/$needed" ] || die "$build/bin/$needed is missing: scripts/build.sh"
 done
-if ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null | grep -q 'Total Tests: [1-9]' &&
-  [ ! -x "$build/tests/test_device_gpu" ]; then
+gpu_tests=$(ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null) || gpu_tests=''
+if [[ $gpu_tests == *"Total Tests: "[1-9]* ]] && [ ! -x "$build/tests/test_device_gpu" ]; then
   die "$build has no tests, which a bundle with the GPU path holds: scripts/build.sh release --target all tests"
 fi
 ompi_info --version 2>/dev/null | grep 'Open MPI' >/dev/null || die "the MPI here is not Open MPI (no ompi_info)"
@@ -122,7 +123,8 @@ copy_libraries() {
   find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' -o -name 'test_*' \) -exec ldd {} + 2>/dev/null |
     awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
     while IFS= read -r library; do
-      belongs_to_target "$(basename "$library")" || cp -nL "$library" "$bundle/lib/"
+      if belongs_to_target "$(basename "$library")"; then continue; fi
+      [ -e "$bundle/lib/$(basename "$library")" ] || cp -L "$library" "$bundle/lib/"
     done
 }
 

@@ -6,7 +6,10 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-case ${1:-} in "" | -h | --help) usage "$0"; exit 2 ;; esac
+case ${1:-} in
+  -h | --help) usage "$0"; exit 0 ;;
+  "") usage "$0" >&2; exit 2 ;;
+esac
 
 bundle=$(realpath "$1")
 work=${MULTICARD_CHECK_FOLDER:-$(mktemp -d)}

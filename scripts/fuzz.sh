@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gives the readers of decks, shards, tokenizers, templates and the like inputs that libFuzzer makes up, under the
+# Gives the readers of decks, shards, tokenizers, templates and the like inputs that libFuzzer generates, under the
 # address and undefined-behaviour sanitizers: every input has to be read, or refused with a message and the documented
 # exit code, within 10 s and 1 GB. Prints a table; ends with 1 if anything was found, 3 without clang's libFuzzer.
 # docs/reliability.md has the figures.
@@ -57,7 +57,7 @@ else
 fi
 seconds=$((minutes * 60 * jobs / ${#targets[@]}))
 if [ ${#targets[@]} -lt "$jobs" ]; then seconds=$((minutes * 60)); fi
-if [ "$seconds" -lt 1 ]; then seconds=1; fi  # to libFuzzer 0 means for ever
+if [ "$seconds" -lt 1 ]; then seconds=1; fi  # to libFuzzer 0 means no limit
 say "fuzzing ${#targets[@]} targets for $seconds s each, $jobs at once"
 printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c "run_target {} $seconds"
 

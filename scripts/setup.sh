@@ -5,10 +5,10 @@
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
 #   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
-#            they come by themselves; --no-gpu leaves them out, for a CUDA toolkit that has them all
+#            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all
 #
-# Debian and Ubuntu: missing packages come through apt-get, as root or with a sudo that asks no password; otherwise the
-# line to run is printed. Elsewhere every need is looked for and the missing ones are listed with the names they have.
+# Debian and Ubuntu: missing packages are installed with apt-get, as root or with passwordless sudo; otherwise the line
+# to run is printed. Elsewhere every dependency is checked and missing ones are listed with their package names.
 # LibTorch goes to $MULTICARD_CACHE/libtorch-2.11.0 (default ~/.cache/multicard); with TORCH_ROOT set that one is used.
 # May be run any number of times, also by two at once.
 set -euo pipefail
@@ -70,30 +70,30 @@ stop_with_apt_line() {
   exit 3
 }
 
-stop_with_unmet() {
+stop_with_missing() {
   say "Not found on this system:"
-  describe_unmet <<<"$1" >&2
+  describe_missing <<<"$1" >&2
   say "Install or load them (module load, spack load; CMAKE_PREFIX_PATH and HDF5_ROOT are looked at) and start again;"
   say "INSTALL.md has a section for each kind of system."
   exit 3
 }
 
-require_packages() {  # the build's own needs: other sources than apt count as well
-  local missing unmet
+require_packages() {  # the build's own dependencies: other sources than apt count as well
+  local missing not_found
   mapfile -t missing < <(missing_debian_packages "$@")
   if [ ${#missing[@]} -eq 0 ]; then return; fi
   if apt_install "${missing[@]}"; then return; fi
-  unmet=$(unmet_needs)
-  if [ -n "$unmet" ]; then stop_with_apt_line "${missing[@]}"; fi
+  not_found=$(missing_dependencies)
+  if [ -n "$not_found" ]; then stop_with_apt_line "${missing[@]}"; fi
   say "      not from packages, but found: ${missing[*]}"
 }
 
 system_packages() {
-  local missing unmet
+  local missing
   if [ "$distribution" = other ]; then
     step 1 3 "System: looking for compilers and libraries"
-    unmet=$(unmet_needs)
-    if [ -n "$unmet" ]; then stop_with_unmet "$unmet"; fi
+    missing=$(missing_dependencies)
+    if [ -n "$missing" ]; then stop_with_missing "$missing"; fi
     return
   fi
   # shellcheck disable=SC2046  # names without spaces
@@ -109,7 +109,7 @@ system_packages() {
     # shellcheck disable=SC2046
     mapfile -t missing < <(missing_debian_packages $(debian_test_packages))
     [ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}" ||
-      say "      WARNING: tests that need ${missing[*]} will be skipped (no right to install them)"
+      say "      WARNING: tests that need ${missing[*]} will be skipped (no permission to install them)"
   fi
 }
 
@@ -135,8 +135,8 @@ if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch-gpu-requir
 
 wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}"; }
 
-# whole: everything wanted is stamped as verified and all files still have their sizes.
-libtorch_is_whole() {
+# complete: everything wanted is stamped as verified and all files still have their sizes.
+libtorch_is_complete() {
   [ -s "$stamp" ] && ! wanted_packages | grep -vxFf "$stamp" >/dev/null &&
     python3 "$root/scripts/wheel_records.py" "$folder" >/dev/null
 }
@@ -197,10 +197,10 @@ install_libtorch() {
     say "      another setup is installing LibTorch: waiting for it"
     flock 9
   fi
-  if libtorch_is_whole; then return; fi
+  if libtorch_is_complete; then return; fi
   find "$cache" -maxdepth 1 -name '.libtorch.*' -exec rm -rf {} +  # left over by an interrupted setup; we hold the lock
   if [ -e "$folder" ] && ! wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash); then
-    say "      $folder is not whole (${wrong%%$'\n'*}): it is fetched again"
+    say "      $folder is incomplete (${wrong%%$'\n'*}): it is fetched again"
     rm -rf "$folder"
   fi
   missing=$(missing_wheels)
@@ -238,8 +238,8 @@ libtorch() {
   fi
   [ "$(uname -m)" = x86_64 ] ||
     die "The LibTorch wheel is for x86-64 only: set TORCH_ROOT to a LibTorch $torch_version for $(uname -m)."
-  if libtorch_is_whole; then
-    step 2 3 "LibTorch: there already ($folder)"
+  if libtorch_is_complete; then
+    step 2 3 "LibTorch: already installed ($folder)"
     return
   fi
   step 2 3 "LibTorch: installing into $folder"

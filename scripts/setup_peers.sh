@@ -16,9 +16,11 @@ stamp=$peers_folder/.multicard-complete
 
 unavailable() { say "$program: $*"; exit 77; }
 
-is_whole() { cmp -s <(cat "$requirements" && echo "$version") "$stamp"; }
+is_complete() { cmp -s <(cat "$requirements" && echo "$version") "$stamp"; }
 
 install_peers() {
+  with_peers "$python" -c 'import torch' >&2 ||  # before anything is fetched
+    unavailable "torch cannot be imported: without a CUDA toolkit, scripts/setup.sh --gpu fetches what it loads"
   find "$cache" -maxdepth 1 -name '.llm-peers.??????' -exec rm -rf {} +  # of an interrupted setup; we hold the lock
   staging=$(mktemp -d "$cache/.llm-peers.XXXXXX")
   trap 'rm -rf "$staging"' EXIT
@@ -28,8 +30,7 @@ install_peers() {
     unavailable "pip could not fetch transformers and PEFT (its message is above)"
   rm -rf "$peers_folder"
   mv "$staging/part" "$peers_folder"
-  with_peers "$python" -c 'import torch, transformers, peft' >&2 ||
-    unavailable "torch cannot be imported: without a CUDA toolkit, scripts/setup.sh --gpu fetches what it loads"
+  with_peers "$python" -c 'import transformers, peft' >&2 || unavailable "transformers and PEFT cannot be imported"
   { cat "$requirements" && echo "$version"; } >"$stamp"
 }
 
@@ -41,8 +42,8 @@ if ! flock -n 9; then
   say "another setup is installing $peers_folder: waiting for it"
   flock 9
 fi
-if is_whole; then
-  say "transformers and PEFT: there already ($peers_folder)"
+if is_complete; then
+  say "transformers and PEFT: already installed ($peers_folder)"
 else
   say "transformers and PEFT: installing into $peers_folder"
   install_peers

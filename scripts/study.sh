@@ -28,9 +28,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#parts[@]} -gt 0 ] || parts=(scaling image_size precision input exchange)
-if [ -z "$ranks" ]; then
-  ranks=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU') || ranks=2
-fi
+[ -n "$ranks" ] || ranks=$(num_gpus)
+[ "$ranks" -gt 0 ] || ranks=2
 
 cd "$root"
 # shellcheck source=scripts/env.sh

@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU') || gpus=0
+gpus=$(num_gpus)
 [ -n "$ranks" ] || ranks=$((gpus > 0 ? gpus : 2))
 
 cd "$root"
@@ -152,7 +152,7 @@ settle_padded() {
 }
 
 # settle_packed NAME TARGET ROWS LEAST: the same with packs of at least LEAST tokens. As sequences fill packs in jumps,
-# the length is halved in; where that does not do, other seeds and fewer rows are tried.
+# the length is found by bisection; where that is not enough, other seeds and fewer rows are tried.
 settle_packed() {
   local best=1 found="" got=0 seed rows low high length
   for ((rows = $3; rows >= ranks && rows > $3 - 4; rows--)); do

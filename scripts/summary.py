@@ -3,7 +3,7 @@
 
 usage: summary.py NAME=REPORT ...     NAME stands before the tests of a report, unless it is empty
 
-Ends with 1 if a test failed or none ran; a report that is not there is a failure.
+Ends with 1 if a test failed or none ran; a report that is missing or incomplete is a failure.
 """
 import pathlib
 import sys
@@ -15,8 +15,12 @@ def read_report(name, path):
     if not path.is_file():
         print(f"FAILED: {name}no tests ran")
         return 1, 0, 1
+    try:
+        cases = tree.parse(path).getroot().findall("testcase")
+    except tree.ParseError as reason:  # ctest was ended while it wrote
+        print(f"FAILED: {name}{path} cannot be read: {reason}")
+        return 1, 0, 1
     skipped = failed = 0
-    cases = tree.parse(path).getroot().findall("testcase")
     for case in cases:
         reason = case.find("skipped")
         if reason is not None and reason.get("message", "").startswith("SKIP_"):  # the test itself asked for it

@@ -5,6 +5,7 @@ usage: scripts/update_docs.py [MULTICARD]
 
 MULTICARD is the program, by default that of the release build.
 """
+import argparse
 import pathlib
 import re
 import subprocess
@@ -15,7 +16,10 @@ BLOCK = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end of keys -->\n", re.DOTA
 
 
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build/release/bin/multicard")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = ROOT / "build/release/bin/multicard"
+    parser.add_argument("program", nargs="?", metavar="MULTICARD", default=str(default), help="the program")
+    program = parser.parse_args().program
     printed = subprocess.run([program, "help", "keys", "--markdown"], check=True, capture_output=True, text=True).stdout
     tables = {match[1]: match[0] for match in BLOCK.finditer(printed)}
     document = ROOT / "docs/decks.md"

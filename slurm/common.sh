@@ -16,6 +16,10 @@ multicard_setup() {
   if [ "$cpus" -lt 1 ]; then cpus=1; fi
   export OMP_NUM_THREADS="$cpus"  # sbatch hands over what the submitting shell has, 1 after scripts/env.sh
   if [ -n "$MULTICARD_ENV_FILE" ]; then
+    if ! [ -r "$MULTICARD_ENV_FILE" ]; then
+      echo "MULTICARD_ENV_FILE=$MULTICARD_ENV_FILE cannot be read: name your site's file; empty means none" >&2
+      exit 3
+    fi
     # shellcheck disable=SC1090
     . "$MULTICARD_ENV_FILE"
   fi

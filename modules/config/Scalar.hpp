@@ -31,7 +31,7 @@ struct Scalar;
 template <>
 struct Scalar<bool> {
   static constexpr const char* name = "true or false";
-  static constexpr const char* type = "flag";
+  static constexpr const char* type = "boolean";
   static std::optional<bool> parse(const Value& value) {
     if (value.quoting == Value::Quoting::quoted) return std::nullopt;
     if (value.text == "true") return true;
@@ -43,7 +43,7 @@ struct Scalar<bool> {
 template <class T>
 struct WholeNumber {
   static constexpr const char* name = "a whole number";
-  static constexpr const char* type = "whole";
+  static constexpr const char* type = "integer";
   static std::optional<T> parse(const Value& value) { return parse_number<T>(value.text); }
   static std::string text(T value) { return std::to_string(value); }
 };
@@ -66,7 +66,7 @@ struct Scalar<double> {
 template <>
 struct Scalar<std::string> {
   static constexpr const char* name = "text";
-  static constexpr const char* type = "text";
+  static constexpr const char* type = "string";
   static std::optional<std::string> parse(const Value& value) { return value.text; }
   static std::string text(const std::string& value) { return value; }
 };

@@ -146,7 +146,7 @@ T Section::get_in_range(const std::string& key, T fallback, T low, T high) {
 
 template <class T>
 T Section::require(const std::string& key) {
-  note(key, Scalar<T>::type, "needed");
+  note(key, Scalar<T>::type, "required");
   if (!has(key)) reject(key, "is missing");
   return keep(key, read<T>(key).value_or(T{}));
 }
@@ -225,7 +225,7 @@ std::string Section::one_of(const std::string& key, const std::string& fallback,
 }
 
 std::string Section::path(const std::string& key, const std::string& fallback) {
-  note(key, "path", fallback.empty() ? "needed" : quoted_word(fallback));
+  note(key, "path", fallback.empty() ? "required" : quoted_word(fallback));
   return expand(key, get(key, fallback));
 }
 

@@ -23,7 +23,7 @@ inline constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() /
 
 /// How the reader of a key reads it.
 struct KeyReading {
-  std::string type;      ///< "number, > 0", "whole, 1 ≤ x ≤ 4096", "`host`, `device`"
+  std::string type;      ///< "number, > 0", "integer, 1 ≤ x ≤ 4096", "`host`, `device`"
   std::string fallback;  ///< the default as decks write it; "needed", or "none" where leaving the key out has a meaning
 };
 

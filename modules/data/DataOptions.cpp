@@ -71,7 +71,7 @@ DeckKeys row_keys() {
        identity,
        "training data",
        "training shards, a path or a glob, as `multicard prepare` writes them",
-       {.fallback = "`data/fashion/train*.h5`; with task llm needed"}},
+       {.fallback = "`data/fashion/train*.h5`; required with task llm"}},
       {"data.test",
        any,
        speed,
@@ -80,7 +80,7 @@ DeckKeys row_keys() {
        {.fallback = "`data/fashion/test*.h5`; none where `data.train` is set"}},
       {"data.image_size", image, work, "image size", "height and width that images are resized to"},
       {"data.packing", llm, work, "packing", "rows are packs of whole sequences, which see only themselves"},
-      {"data.max_length", llm, work, "max length", "most tokens of a row; needed for packing"},
+      {"data.max_length", llm, work, "max length", "most tokens of a row; required for packing"},
       {"data.overlong", llm, work, "overlong",
        "sequences above `max_length`: `cut` them, `drop` them, or end with an `error`"},
   };

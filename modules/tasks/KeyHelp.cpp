@@ -64,7 +64,8 @@ std::string key_help(const std::string& about) {
     if (!is_about(described.key, about)) continue;
     const auto& [key, reading] = described;
     const std::string task = key.tasks == KeyTasks::any ? "" : fmt::format(", task {} only", text_of(key.tasks));
-    const std::string how = fmt::format("{}; default {}", reading.type, reading.fallback);
+    const bool is_required = reading.fallback.starts_with("required");
+    const std::string how = fmt::format("{}; {}{}", reading.type, is_required ? "" : "default ", reading.fallback);
     out += fmt::format("{} ({}{})\n", key.path, effect_text(key), task);
     for (const std::string& line : {how, help_text(key)})
       out += std::string(kHelpIndent, ' ') + plain(line) + "\n";

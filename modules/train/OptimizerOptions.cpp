@@ -62,7 +62,7 @@ DeckKeys schedule_keys() {
        learning,
        "step size",
        "steps between two decays, counted from the end of the warm-up",
-       {.fallback = "needed with `step`, only there"}},
+       {.fallback = "required with `step`, not allowed otherwise"}},
       {"schedule.gamma", any, learning, "gamma", "factor of a decay", {.fallback = "`0.1`, with `step` only"}},
   };
 }

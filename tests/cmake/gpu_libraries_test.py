@@ -5,6 +5,7 @@ usage: gpu_libraries_test.py [unittest arguments]   CMAKE_COMMAND and MULTICARD_
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -20,7 +21,7 @@ set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
 list(APPEND CMAKE_MODULE_PATH {source}/cmake)
 include(TorchWheel)
 foreach(name IN ITEMS MULTICARD_WITH_CUDA MULTICARD_TOOLKIT_VERSION MULTICARD_NCCL_VERSION MULTICARD_NCCL_INCLUDE_DIR
-    MULTICARD_NCCL_LIBRARY CMAKE_INSTALL_RPATH)
+    MULTICARD_NCCL_LIBRARY CMAKE_INSTALL_RPATH TORCH_ROOT MULTICARD_LIB_c10)
   file(APPEND ${{CMAKE_BINARY_DIR}}/found.txt "${{name}}=${{${{name}}}}\\n")
 endforeach()
 """
@@ -83,12 +84,12 @@ class GpuLibraries(unittest.TestCase):
         write(self.wheels / "cu13/include/cuda.h", "#define CUDA_VERSION 13000\n")
         write(self.wheels / "cu13/lib/libcudart.so.13")
 
-    def configure(self, *options, environment=None):
+    def configure(self, *options, environment=None, names_torch=True):
         """Exit status, what was found, and all that CMake said, in one line."""
         build = self.folder / "build"
         build.mkdir(exist_ok=True)
-        command = [CMAKE, "-S", str(self.folder / "project"), "-B", str(build), f"-DTORCH_ROOT={self.torch}",
-                   "-DCMAKE_C_COMPILER_WORKS=1", "-DCMAKE_CXX_COMPILER_WORKS=1", *options]
+        command = [CMAKE, "-S", str(self.folder / "project"), "-B", str(build), "-DCMAKE_C_COMPILER_WORKS=1",
+                   "-DCMAKE_CXX_COMPILER_WORKS=1", *([f"-DTORCH_ROOT={self.torch}"] if names_torch else []), *options]
         if (self.toolkit / "bin/nvcc").exists():
             command.append(f"-DCUDAToolkit_ROOT={self.toolkit}")
         else:
@@ -168,8 +169,34 @@ class GpuLibraries(unittest.TestCase):
 
     def test_switched_off_nothing_is_checked(self):
         self.add_toolkit("12.4")
-        status, found, said = self.configure("-DMULTICARD_CUDA=OFF")
-        self.assertEqual((status, found["MULTICARD_WITH_CUDA"]), (0, "0"), said)
+        for word in ("OFF", "off", "0", "False"):
+            status, found, said = self.configure(f"-DMULTICARD_CUDA={word}")
+            self.assertEqual((status, found["MULTICARD_WITH_CUDA"]), (0, "0"), said)
+
+    def test_switched_on_in_other_words_or_wrongly(self):
+        self.expect_stop("MULTICARD_CUDA=ON, but", options=["-DMULTICARD_CUDA=on"])
+        self.expect_stop("MULTICARD_CUDA=maybe is not one of AUTO, ON and OFF", options=["-DMULTICARD_CUDA=maybe"])
+
+    def torch_taken(self, *options, environment=None):
+        """The LibTorch that a configuration without -DTORCH_ROOT takes, and all that CMake said."""
+        status, found, said = self.configure(*options, environment=environment, names_torch=False)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(found["MULTICARD_LIB_c10"], f"{found['TORCH_ROOT']}/lib/libc10.so")
+        return found["TORCH_ROOT"], said
+
+    def test_another_libtorch_is_taken_in_an_existing_build_folder(self):
+        first, second = str(self.torch), str(self.folder / "wheels/second")
+        shutil.copytree(first, second)
+        self.assertEqual(self.torch_taken(environment={"TORCH_ROOT": first})[0], first)
+        taken, said = self.torch_taken(environment={"TORCH_ROOT": second})
+        self.assertEqual(taken, second)
+        self.assertIn(f"{second}, replaces {first}", said)
+        self.assertEqual(self.torch_taken()[0], second)
+        # The command line goes before the environment, then and until the environment changes.
+        named = [f"-DTORCH_ROOT={first}"]
+        self.assertEqual(self.torch_taken(*named, environment={"TORCH_ROOT": second})[0], first)
+        self.assertEqual(self.torch_taken(environment={"TORCH_ROOT": second})[0], first)
+        self.assertEqual(self.torch_taken()[0], first)
 
     def test_libtorch_without_cuda(self):
         self.add_toolkit()

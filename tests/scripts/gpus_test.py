@@ -144,6 +144,31 @@ class Binding(Machine):
         self.assertIn("2 ranks and 4 GPUs", said)
 
 
+class BatchEnvironment(Machine):
+    def setup_job(self, file, status=0):
+        script = "set +e; . slurm/common.sh; multicard_setup deck.yaml; echo ${SITE:-none}"
+        return self.bash(f"{{ {script}; }} 2>&1", status=status, **Binding.JOB, MULTICARD_ENV_FILE=file,
+                         MULTICARD_ROOT=str(SOURCE), SLURM_JOB_ID="1", SLURM_JOB_NODELIST="a")
+
+    def test_the_file_of_the_site_is_loaded(self):
+        self.write("site.sh", "SITE=loaded\nfalse\n")
+        self.assertTrue(self.setup_job(f"{self.folder}/site.sh").endswith("loaded"))
+        self.assertIn("deck deck.yaml", self.setup_job(""))
+
+    def test_a_missing_file_ends_the_job(self):
+        self.assertIn(f"{self.folder}/none.sh cannot be read", self.setup_job(f"{self.folder}/none.sh", status=3))
+
+
+class Help(Machine):
+    def test_is_printed_without_an_error(self):
+        for command in ("scripts/check_bundle.sh --help", "scripts/bundle.sh --help", "scripts/update_docs.py --help"):
+            self.assertIn("usage: ", self.bash(command))
+
+    def test_an_option_without_its_value_is_a_wrong_usage(self):
+        for option in ("-o", "--build"):
+            self.assertIn(f"{option} needs a value", self.bash(f"scripts/bundle.sh {option}", status=2))
+
+
 @unittest.skipUnless(os.environ.get("MULTICARD_BUILD"), "MULTICARD_BUILD is not set")
 class GpuDay(Machine):
     def day(self, *options, status=0):

@@ -49,6 +49,13 @@ class Summary(unittest.TestCase):
         self.assertEqual(self.summary(f"={one}", f"asan={self.folder}/none.xml", status=1),
                          "FAILED: asan no tests ran\n1 passed, 1 failed\n")
 
+    def test_a_truncated_report_is_a_failure(self):
+        one, two = self.report("one.xml", PASSED), self.report("two.xml", PASSED)
+        two.write_text("<testsuite><testcase name=", encoding="utf-8")
+        said = self.summary(f"={one}", f"asan={two}", status=1)
+        self.assertIn("FAILED: asan ", said)
+        self.assertIn("1 passed, 1 failed", said)
+
     def test_fails_where_nothing_ran(self):
         self.assertEqual(self.summary(f"={self.report('one.xml')}", status=1), "0 passed, 0 failed\n")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the source tree against the rules of CONTRIBUTING.md that a compiler does not check.
+"""Checks the source tree against the rules of CONTRIBUTING.md that a compiler does not check.
 
 usage: check_style.py [RULE ...] [--root FOLDER]
 
@@ -140,7 +140,9 @@ def check_module_include(modules, where, own, other, in_header):
 
 
 def is_gpu_backend(tree, path):
-    """A .cpp file that only builds with CUDA compile: NAME_cuda.cpp, or one with a twin NAME_disabled.cpp."""
+    """A source that only builds with CUDA compile: NAME.cu, NAME_cuda.cpp, or a .cpp with a twin NAME_disabled.cpp."""
+    if path.suffix == ".cu":
+        return True
     twin = path.with_name(f"{path.stem}_disabled.cpp")
     return path.suffix == ".cpp" and (path.stem.endswith("_cuda") or twin in tree.files)
 
@@ -289,7 +291,7 @@ def check_words(tree):
                 yield f"{path}:{number}: {QUAINT.search(line)[0]}: say it in plain technical English"
             if unfinished.search(line):
                 yield f"{path}:{number}: {unfinished.search(line)[0]}: finish it or document the limit"
-            if path.suffix in (".cpp", ".hpp", ".cu") or path.name == "CMakeLists.txt":
+            if path.suffix in (".cpp", ".hpp", ".cu", ".cmake") or path.name == "CMakeLists.txt":
                 for word, term in HOME_MADE.items():
                     if found := re.search(rf"\b(?:{word})\b", line):
                         yield f"{path}:{number}: {found[0]}: the field says {term}"

@@ -67,6 +67,7 @@ class CheckStyle(unittest.TestCase):
                            ('#include "dist/NodeSum.hpp"', "AllReduce"), ("check_same_run(a, b);", "Resume")):
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, "the field says")
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, term)
+            self.finds("words", "cmake/Other.cmake", f"\n{word}\n", 2, "the field says")
         fine = "int wire_type = 3;\nbool is_lawful = wired();\nint patience = 2;\nvoid sum_rows();\n"
         self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine, "docs/a.md": "A Survey of Laws.\n"}), [])
 
@@ -137,6 +138,14 @@ class CheckStyle(unittest.TestCase):
         self.finds("length", "tests/unit/nn/Other.test.cpp", "\n" * 401, 1, "401 lines")
         self.assertEqual(violations("length", {"tests/unit/nn/Other.test.cpp": "\n" * 400,
                                                "modules/text/UnicodeClassTable.cpp": "\n" * 301}), [])
+
+    def test_long_lines_are_found(self):
+        for name in ("cmake/Other.cmake", "modules/nn/CMakeLists.txt", "scripts/other.py", "slurm/other.sbatch"):
+            self.finds("length", name, "\n#" + "a" * 120 + "\n", 2, "121 columns")
+
+    def test_cuda_sources_are_checked_like_cpp(self):
+        self.finds("functions", "modules/nn/Other.cu", "void f() {\n" + "  g();\n" * 50 + "}\n", 1, "52 lines")
+        self.finds("modules", "modules/base/Error.cu", '\n#include "nn/Net.hpp"\n', 2, "stands after")
 
     def test_long_functions_are_found(self):
         before = "namespace a {\n\nconst std::map<int, int> kAll{{f(1), 2},\n" + "{3, 4},\n" * 60 + "};\n\n"

@@ -36,7 +36,7 @@ class Tree:
         return self._texts[path]
 
     def cpp(self, *folders):
-        return [path for path in self.files if path.suffix in (".cpp", ".hpp") and path.parts[0] in folders]
+        return [path for path in self.files if path.suffix in (".cpp", ".hpp", ".cu") and path.parts[0] in folders]
 
     def includes(self, path):
         for number, line in enumerate(self.lines(path), 1):

@@ -14,6 +14,7 @@ project's headers it includes, so that a second run costs nothing. Other headers
 """
 import argparse
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 import time
 
 from source_tree import INCLUDE, SOURCE_FOLDERS, Tree, run_tool
@@ -36,6 +38,7 @@ EXTRA = ["-Xclang", "-analyzer-config", "-Xclang", ANALYZER, "-Wno-unknown-warni
 # What g++ alone understands: its precompiled header, warnings that clang lacks, and warnings as errors.
 DROPPED = {"-Winvalid-pch", "-fpch-preprocess", "-Wno-restrict", "-Wno-stringop-overflow", "-Werror", "-c"}
 DROPPED_WITH_VALUE = {"-include", "-o"}
+COMPILE_ERROR = "[clang-diagnostic-error"
 FINDING = re.compile(r"^\S.*:\d+:\d+: (?:error|warning): ")
 
 
@@ -110,6 +113,14 @@ def git(root, *arguments):
     return run_tool(["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments], root)
 
 
+def names_from_git(root, *arguments):
+    """The files that git lists, as paths in the tree."""
+    listed = git(root, *arguments, "-z")
+    if listed.returncode:
+        raise Skip(f"git {arguments[0]} failed: {listed.stderr.strip()}")
+    return {pathlib.Path(name) for name in listed.stdout.split("\0") if name}
+
+
 def base_commit(root):
     """What the tree is compared with: where it left its upstream branch, else the commit before, else nothing."""
     head = git(root, "rev-parse", "HEAD")
@@ -128,9 +139,8 @@ def base_commit(root):
 def changed_sources(sources):
     """Changed sources, then those that include changed headers."""
     root = sources.tree.root
-    changed = git(root, "diff", "--name-only", "-z", base_commit(root)).stdout
-    changed += git(root, "ls-files", "-o", "--exclude-standard", "-z").stdout
-    paths = sorted(pathlib.Path(name) for name in changed.split("\0") if name)
+    paths = sorted(names_from_git(root, "diff", "--name-only", base_commit(root)) |
+                   names_from_git(root, "ls-files", "-o", "--exclude-standard"))
     own = [path for path in paths if path in sources.compiled]
     others = {path for header in paths if header.suffix == ".hpp" for path in sources.including(header)}
     return own, sorted(others - set(own))
@@ -149,6 +159,7 @@ def choose(sources, options):
         return sources.compiled, 0
     if options.files:
         files = [pathlib.Path(file).resolve().relative_to(sources.tree.root) for file in options.files]
+        files = list(dict.fromkeys(files))
         unknown = [str(file) for file in files if file not in sources.flags]
         if unknown:
             sys.exit(f"not compiled in this configuration: {', '.join(unknown)}")
@@ -172,8 +183,9 @@ class Tidy:
         self.cache = pathlib.Path(os.environ.get("MULTICARD_CACHE", default), "tidy")
         self.cache.mkdir(parents=True, exist_ok=True)
         for entry in self.cache.iterdir():
-            if time.time() - entry.stat().st_mtime > KEPT_DAYS * 24 * 3600:
-                entry.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another run cleans up or renames its file
+                if time.time() - entry.stat().st_mtime > KEPT_DAYS * 24 * 3600:
+                    entry.unlink()
 
     def _key(self, file):
         flags = [word.replace(str(self.root), ".") for word in self.sources.flags[file]]
@@ -185,20 +197,26 @@ class Tidy:
     def check(self, file):
         """(output, seconds; None where it was known) of a file. Paths in the output are those of the tree."""
         known = self.cache / self._key(file)
-        if known.is_file():
+        with contextlib.suppress(FileNotFoundError):
+            text = known.read_text(encoding="utf-8")
             known.touch()
-            return known.read_text(encoding="utf-8"), None
+            return text, None
         start = time.monotonic()
         command = [self.program, "--quiet", str(self.root / file), "--", *self.sources.flags[file], *EXTRA]
         run = run_tool(command, self.root)
         text = run.stdout.replace(f"{self.root}/", "")
-        if run.returncode and not any(map(FINDING.match, text.splitlines())):
-            text = f"{file}:1:1: error: clang-tidy ended with {run.returncode}: {run.stderr[-2000:]}\n"
-        else:
-            temporary = known.with_name(f"{known.name}.{os.getpid()}")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(known)
+        has_findings = any(map(FINDING.match, text.splitlines()))
+        if run.returncode < 0 or (run.returncode and not has_findings):
+            text += f"{file}:1:1: error: clang-tidy ended with {run.returncode}: {run.stderr[-2000:]}\n"
+        elif COMPILE_ERROR not in text:  # a header outside the project may be there the next time
+            self._keep(known, text)
         return text, time.monotonic() - start
+
+    def _keep(self, known, text):
+        """Written elsewhere and renamed, so that runs beside this one never read half of it."""
+        with tempfile.NamedTemporaryFile("w", dir=self.cache, delete=False, encoding="utf-8") as temporary:
+            temporary.write(text)
+        os.replace(temporary.name, known)
 
 
 def findings_in(text):
@@ -233,7 +251,7 @@ def main():
     parser.add_argument("files", nargs="*", metavar="FILE", help="sources to check (default: what changed)")
     parser.add_argument("--all", action="store_true", help="every source")
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="files at once")
-    parser.add_argument("--limit", type=int, default=10, metavar="N", help="at most so many changed files; 0: all")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="at most N changed files; 0: all")
     root = pathlib.Path(__file__).resolve().parents[2]
     parser.add_argument("--root", type=pathlib.Path, default=root, help="folder of the source tree")
     parser.add_argument("--build", type=pathlib.Path, help="build folder with compile_commands.json")

@@ -165,17 +165,17 @@ TEST(Section, NotesHowKeysAreRead) {
   root.require<std::string>("name");
   one.get("b", false);
 
-  EXPECT_EQ(reading_of("a"), "whole, 1 ≤ x ≤ 4096 = `5`");
+  EXPECT_EQ(reading_of("a"), "integer, 1 ≤ x ≤ 4096 = `5`");
   EXPECT_EQ(reading_of("rate"), "number, > 0 = `0.5`");
   EXPECT_EQ(reading_of("share"), "number, 0 ≤ x < 1 = `0`");
-  EXPECT_EQ(reading_of("limit"), "whole, ≥ 1 = none");
-  EXPECT_EQ(reading_of("threads"), "whole, 0 ≤ x ≤ 8, or `auto` = `auto`");
+  EXPECT_EQ(reading_of("limit"), "integer, ≥ 1 = none");
+  EXPECT_EQ(reading_of("threads"), "integer, 0 ≤ x ≤ 8, or `auto` = `auto`");
   EXPECT_EQ(reading_of("mean"), "list of numbers = `[0.5, 1]`");
-  EXPECT_EQ(reading_of("names"), "list of texts = none");
+  EXPECT_EQ(reading_of("names"), "list of strings = none");
   EXPECT_EQ(reading_of("layout"), "`nhwc`, `nchw` = `nhwc`");
   EXPECT_EQ(reading_of("place"), "path = `here`");
-  EXPECT_EQ(reading_of("name"), "text = needed");
-  EXPECT_EQ(reading_of("one.b"), "flag = `false`");
+  EXPECT_EQ(reading_of("name"), "string = required");
+  EXPECT_EQ(reading_of("one.b"), "boolean = `false`");
 }
 
 TEST(Section, ReadsListsAndSingleValuesAlike) {

@@ -93,6 +93,7 @@ TEST_F(Program, TellsByItsExitCodeWhatIsWrong) {
   EXPECT_EQ(run(test::source_path("LICENSE").string()).exit_code, 4);
   EXPECT_EQ(run("--help").exit_code, 0);
   EXPECT_EQ(run("--version").output.substr(0, 15), "multicard-post ");
+  EXPECT_EQ(run("-V").output, run("--version").output);
 }
 
 /// All that a report writes, by the name of the file.

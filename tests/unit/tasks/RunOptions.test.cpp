@@ -349,7 +349,7 @@ TEST(RunOptions, DescribesEveryRowAsItIsRead) {
   EXPECT_EQ(described.at("model.width").reading.type, "number, 0.05 ≤ x ≤ 10");
   EXPECT_EQ(described.at("model.width").reading.fallback, "`1`");
   EXPECT_EQ(described.at("parallel.strategy").reading.type, "`dp`, `ddp`, `ddp-ds`");
-  EXPECT_EQ(described.at("model.path").reading.fallback, "needed");
+  EXPECT_EQ(described.at("model.path").reading.fallback, "required");
   EXPECT_EQ(described.at("data.normalize.std").reading.fallback, "from the shards");
 }
 
