@@ -71,8 +71,8 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
     check_base(read_provenance(checkpoint), hash, checkpoint, subject.options.model.path);
   });
   std::optional<QuestionScore> questions;
-  if (task.generation_evaluation() != nullptr && task.generation_evaluation()->has_questions())
-    questions = task.generation_evaluation()->score_questions();
+  const GenerationEvaluation* asked = task.data().questions;
+  if (asked != nullptr && asked->has_questions()) questions = asked->score_questions();
   write_results(results, world, full_provenance(world, arguments.command_line),
                 summarise(subject, task, world, device, totals, questions), RankRows{});
   log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",

@@ -161,8 +161,9 @@ class Sweep {
         const CommunicationError error(
             fmt::format("run {} did not end within {} s", variant.name, *identity_.timeout_s), "limits.timeout_s",
             "Start the sweep again: it resumes with the other runs.");
-        folder_.record_failure(variant, {error.code(), error.what()});
         log_local_error(error.what());
+        if (const auto unwritten = error_of([&] { folder_.record_failure(variant, {error.code(), error.what()}); }))
+          log_local_error(unwritten->what());
         abort_job(error.code());
       });
     const Watchdog::Guard guard(watchdog ? &*watchdog : nullptr, "a run of the sweep");

@@ -62,6 +62,8 @@ Communicator initialise(int& argc, char**& argv) {
   return Communicator(std::move(impl));
 }
 
+int local_rank_of_job = 0;
+
 struct Removals {
   std::mutex mutex;
   std::map<int, std::string> paths;
@@ -75,11 +77,17 @@ Removals& removals() {
 
 }  // namespace
 
-Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv)) {}
+Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv)) {
+  local_rank_of_job = world_.split_by_node().rank();
+}
 
 Mpi::~Mpi() {
   world_ = Communicator::null();
   MPI_Finalize();
+}
+
+int job_local_rank() {
+  return local_rank_of_job;
 }
 
 std::string mpi_version() {

@@ -24,6 +24,9 @@ class Mpi {
   Communicator world_;
 };
 
+/// The number of this process among those of the job on its node, whatever communicator it works on; 0 without MPI.
+int job_local_rank();
+
 /// "Open MPI v4.1.4, ..."
 std::string mpi_version();
 

@@ -1,11 +1,12 @@
 #include "comm/Topology.hpp"
 
 #include "base/System.hpp"
+#include "comm/Mpi.hpp"
 
 namespace multicard {
 
 Topology find_topology(const Communicator& communicator) {
-  Topology found{communicator.split_by_node(), 0, 1, 1, {}, {}};
+  Topology found{communicator.split_by_node(), 0, job_local_rank(), 1, 1, {}, {}};
   found.local_rank = found.node.rank();
   found.local_size = found.node.size();
   found.num_nodes = communicator.allreduce(found.local_rank == 0 ? 1 : 0, ReduceOp::sum);

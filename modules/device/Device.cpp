@@ -142,7 +142,7 @@ DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communic
     return {at::kCPU, cpu_description(), std::nullopt};
   }
   require_gpus(communicator, !gpus.empty());
-  const GpuInfo& mine = gpus[static_cast<std::size_t>(topology.local_rank) % gpus.size()];
+  const GpuInfo& mine = gpus[static_cast<std::size_t>(topology.job_local_rank) % gpus.size()];
   const int num_sharing = settle_sharing(share, communicator, topology, mine);
   use_gpu(mine.index);
   return {at::Device(at::kCUDA, static_cast<at::DeviceIndex>(mine.index)),

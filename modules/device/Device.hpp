@@ -22,10 +22,11 @@ struct DeviceChoice {
 };
 
 /// Collective over `communicator`; `topology` is its own. All ranks get the same kind of device: `automatic` is CUDA
-/// when every rank sees a GPU. The GPU of a rank is local_rank modulo the number of visible ones (so a launcher that
-/// shows each rank its own GPU works too). Throws EnvironmentError, on all ranks, when CUDA is asked for and missing,
-/// or when two ranks would meet on one GPU and `share` is no. With `share` yes the NCCL settings that several ranks on
-/// one GPU need are put into the environment: call before the first NCCL call.
+/// when every rank sees a GPU. The GPU of a rank is job_local_rank modulo the number of visible ones, so that runs on
+/// different ranks of one job have different GPUs (and a launcher that shows each rank its own GPU works too). Throws
+/// EnvironmentError, on all ranks, when CUDA is asked for and missing, or when two ranks would meet on one GPU and
+/// `share` is no. With `share` yes the NCCL settings that several ranks on one GPU need are put into the environment:
+/// call before the first NCCL call.
 DeviceChoice choose_device(DeviceRequest request, ShareGpu share, const Communicator& communicator,
                            const Topology& topology);
 

@@ -17,7 +17,7 @@ class ImageTask final : public Task {
   ImageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
             StatisticsReducer* statistics, std::shared_ptr<ImageClassifier> model = nullptr, const TaskScan& scan = {});
 
-  TaskData data() override { return {*train_, test_.get()}; }
+  TaskData data() override { return {*train_, test_.get(), nullptr}; }
   std::shared_ptr<Model> model() const override { return model_; }
   TaskScan scan() const override;
   ImageClassifier& classifier() { return *model_; }

@@ -21,11 +21,10 @@ class LanguageTask final : public Task {
   LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
                std::shared_ptr<LanguageModel> model = nullptr, const TaskScan& scan = {});
 
-  TaskData data() override { return {*train_, test_.get()}; }
+  TaskData data() override { return {*train_, test_.get(), generation_evaluation_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
   TaskScan scan() const override;
   LanguageModel& language_model() { return *model_; }
-  const GenerationEvaluation* generation_evaluation() const override { return generation_evaluation_.get(); }
   /// Collective. There must be a test set.
   TextTotals score_test_set() { return model_->score(*test_, communicator_); }
 

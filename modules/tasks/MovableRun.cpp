@@ -9,16 +9,19 @@ namespace multicard {
 
 namespace {
 
-/// Runs `body`, in which some ranks of `all` meet; an error that they find together becomes one of all ranks.
+/// Runs `body`, in which the ranks of `group` (null where this rank is not among them) meet; an error that they find
+/// together becomes one of all ranks. On the null communicator every error is one that the whole group finds. The other
+/// ranks wait for as long as `body` takes.
 template <class Body>
-void agreed_with_others(const Communicator& all, const Body& body) {
+void agreed_with_others(const Communicator& all, const Communicator* group, const Body& body) {
   std::optional<Error> failure;
   try {
-    body();
+    if (group) body();
   } catch (const Error& error) {
-    if (error.scope() != Scope::all_ranks) throw;
+    if (error.scope() != Scope::all_ranks && !group->is_null()) throw;
     failure = error;
   }
+  all.idle_barrier();
   agree_on(all, failure);
 }
 
@@ -30,9 +33,7 @@ void MovableRun::take_state() {
   if (root < 0) return;
   const TimePoint start = SteadyClock::now();
   TrainingState state;
-  agreed_with_others(all_, [&] {
-    if (run_) state = run_->collect();
-  });
+  agreed_with_others(all_, run_ ? &*group_ : nullptr, [&] { state = run_->collect(); });
   times_.collect = seconds_since(start);
   if (run_) scan_ = run_->scan();
   run_.reset();
@@ -49,6 +50,7 @@ void MovableRun::build(const Communicator& next) {
   TrainingParts reused{std::move(model_), collectives_[key], scan_};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
+  group_ = next;
   model_ = run_->model();
   if (!collectives_[key]) known_.push_back(next);
   collectives_[key] = run_->collectives();
@@ -56,13 +58,11 @@ void MovableRun::build(const Communicator& next) {
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
-  // Others wait for what the ranks of the run do together, which may take as long as the run allows.
+  // The state travels among all, as large as the run has it.
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();
-  agreed_with_others(all_, [&] {
-    if (next) build(*next);
-  });
+  agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
   if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
   if (!next && model_) {
     const at::Device device = model_->parameters().front().tensor.device();

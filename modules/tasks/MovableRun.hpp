@@ -51,6 +51,7 @@ class MovableRun {
   Communicator all_;
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
+  std::optional<Communicator> group_;                                      ///< of the newest run here
   std::optional<TrainingState> state_;                                     ///< while no rank has the run
   TaskScan scan_;                                                          ///< empty before the first move
   std::shared_ptr<Model> model_;                                           ///< of the rank, while it runs

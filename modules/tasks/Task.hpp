@@ -24,7 +24,8 @@ class GenerationEvaluation;
 /// The data of a task.
 struct TaskData {
   DataSource& training;
-  DataSource* test;  ///< null where the deck names none
+  DataSource* test;                                 ///< null where the deck names none
+  const GenerationEvaluation* questions = nullptr;  ///< what the model is asked beside its test set; null for nothing
 };
 
 /// What a run asks of its kind of work beyond what the trainer asks of its model.
@@ -36,8 +37,6 @@ class Task {
   virtual std::shared_ptr<Model> model() const = 0;
   /// What opening the data has found.
   virtual TaskScan scan() const = 0;
-  /// What the model is asked beside its test set; null for nothing.
-  virtual const GenerationEvaluation* generation_evaluation() const { return nullptr; }
 
   /// Lines of the block that says what will run: a label and a text each.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;

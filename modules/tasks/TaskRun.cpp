@@ -19,7 +19,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       reporter_(setup_, how.verbosity),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
-      answers_(setup_.task->generation_evaluation(), options.evaluate.at_start),
+      answers_(setup_.task->data().questions, options.evaluate.at_start),
       checkpoint_on_stop_(how.checkpoint_on_stop) {}
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,

@@ -38,7 +38,7 @@ void TaskRun::settle_steps(TrainingState& state) {
   trainer_->read_all_results();
   recorder_.steps().add_step_times(clock_.take_all());
   const Requests requests = take_requests();
-  state.stop_requested = requests.stop;
+  state.stop_requested = state.stop_requested || requests.stop;
   if (requests.checkpoint) save_checkpoint();
   const TimePoint start = SteadyClock::now();
   checkpoints_.wait();
@@ -78,6 +78,7 @@ TrainingState TaskRun::collect() {
   state.best = checkpoints_.best();
   state.has_begun = has_begun_;
   state.saved_step = checkpoints_.has_failed() ? -1 : last_saved_;
+  reporter_.pause();  // what the files that others watch have to say is said by this run's root
   return state;
 }
 

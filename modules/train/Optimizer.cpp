@@ -84,9 +84,13 @@ at::Tensor Optimizer::clip_tensor(double max_norm) {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                           std::vector<at::Tensor> gradients) {
-  if (options.name == OptimizerName::adamw)
-    return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
-  return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
+  switch (options.name) {
+    case OptimizerName::adamw:
+      return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
+    case OptimizerName::sgd:
+      return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
+  }
+  throw std::logic_error("an optimizer without a class");
 }
 
 }  // namespace multicard

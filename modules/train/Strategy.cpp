@@ -1,5 +1,7 @@
 #include "train/Strategy.hpp"
 
+#include <stdexcept>
+
 #include <ATen/core/grad_mode.h>
 
 #include "train/DataParallelStrategy.hpp"
@@ -78,9 +80,15 @@ void Strategy::share_buffers() {
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts) {
   const GradientReducer::Options reduction = reduction_options(options);
-  if (options.strategy == StrategyName::dp) return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);
-  const Reading reading = options.strategy == StrategyName::ddp ? Reading::replicated : Reading::sharded;
-  return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, reading);
+  switch (options.strategy) {
+    case StrategyName::dp:
+      return std::make_unique<DataParallelStrategy>(parts, reduction, optimizer);
+    case StrategyName::ddp:
+      return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::replicated);
+    case StrategyName::ddp_ds:
+      return std::make_unique<ReplicatedStrategy>(parts, reduction, optimizer, Reading::sharded);
+  }
+  throw std::logic_error("a strategy without a class");
 }
 
 }  // namespace multicard

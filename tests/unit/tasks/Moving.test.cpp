@@ -117,6 +117,38 @@ TEST(Moving, WhatTheRanksOfARunFindIsAnErrorOfAll) {
   }
 }
 
+TEST(Moving, WhatARankAloneFindsIsAnErrorOfAll) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.run.batch_per_rank = 4;
+  const Group two(2), alone(std::set<int>{1});
+  MovableRun movable(options, "", world(), kQuiet);
+  movable.move_to(two.mine());
+  if (movable.run()) movable.run()->advance(1, nullptr);
+
+  EXPECT_THROW(movable.move_to(alone.mine()), Error) << "the batch would change";
+  movable.move_to(two.mine());
+  if (movable.run()) {
+    EXPECT_EQ(movable.run()->num_completed(), 1);
+  }
+}
+
+TEST(Moving, ARequestToStopIsKeptUntilAStepHeedsIt) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  if (!world().is_root()) return;
+  const RunOptions options = image_options(scratch);
+  TaskRun before(options, "", Communicator::null(), kQuiet);
+  before.advance(1, nullptr);
+  TrainingState state = before.collect();
+  state.stop_requested = true;
+
+  TaskRun after(options, "", Communicator::null(), kQuiet, state);
+  after.advance(0, nullptr);
+  EXPECT_TRUE(after.collect().stop_requested);
+}
+
 TEST(Moving, TakesTheMovingAverageAndTheLossScaleAlong) {
   const ScratchFolder scratch;
   write_shards(scratch);
