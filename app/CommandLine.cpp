@@ -65,8 +65,8 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
   });
 }
 
-/// A set of words in help texts, as CLI::IsMember shows it. The reader of the option checks the word, because it can
-/// suggest another.
+/// A short set of words in help texts, as CLI::IsMember shows it. The reader of the option checks the word, because it
+/// can suggest another.
 std::string one_of(std::initializer_list<std::string> words) {
   return fmt::format("TEXT:{{{}}}", join(std::vector<std::string>(words), ","));
 }
@@ -75,8 +75,9 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   auto options = std::make_shared<TextPrepareOptions>();
   CLI::App* text =
       prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
-  text->add_option("--type", options->type, "Dataset type")
-      ->type_name(one_of({"alpaca", "chat", "prompt-completion", "text", "question-answer", "preference", "tokens"}))
+  text->add_option("--type", options->type,
+                   "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
+      ->type_name("TYPE")
       ->required();
   text->add_option("--in", options->inputs,
                    "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")

@@ -24,9 +24,8 @@ class DescribeCommit(unittest.TestCase):
         self.template.write_text('"@MULTICARD_GIT@"\n', encoding="utf-8")
 
     def git(self, *arguments):
-        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-        run = subprocess.run(["git", *who, "-C", str(self.tree), *arguments], check=True, capture_output=True, text=True)
-        return run.stdout.strip()
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(self.tree), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def commit(self, text):
         (self.tree / "file").write_text(text, encoding="utf-8")
