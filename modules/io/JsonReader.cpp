@@ -76,13 +76,14 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 
 template <class Json>
 Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
+  Json object;
   try {
-    Json object = Json::parse(text);
-    if (!object.is_object()) throw DataError(problem, "it is not a JSON object", suggestion);
-    return object;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(problem, reason_of(error), suggestion);
+    object = parse<Json>(text, "it");
+  } catch (const DataError& error) {
+    throw DataError(problem, error.why().empty() ? error.problem() : error.why(), suggestion);
   }
+  if (!object.is_object()) throw DataError(problem, "it is not a JSON object", suggestion);
+  return object;
 }
 
 template <class Json>

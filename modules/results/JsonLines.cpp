@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/RegularFile.hpp"
+#include "comm/Agreement.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 
@@ -27,8 +29,8 @@ std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
   std::uintmax_t bytes = 0;
   std::string line;
   while (std::getline(file, line) && !file.eof()) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!is_before(json, first_step)) break;
+    bool is_kept = false;
+    if (error_of([&] { is_kept = is_before(parse_json(line, path), first_step); }) || !is_kept) break;
     bytes += line.size() + 1;
   }
   return bytes;

@@ -14,6 +14,7 @@
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
 #include "state/CheckpointFolder.hpp"
 #include "state/CheckpointParts.hpp"
@@ -204,11 +205,12 @@ std::optional<std::string> CheckpointStore::newest_from(const std::string& named
 std::optional<BestCheckpoint> CheckpointStore::best() const {
   const fs::path file = folder_ / kBestFile;
   if (!fs::exists(file)) return std::nullopt;
-  const auto json = nlohmann::json::parse(read_file(file.string()), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() || !json.contains("score") ||
+  const std::string problem = fmt::format("{} is damaged", file.string());
+  const char* const cure = "Remove it: the next evaluation then counts as the best.";
+  const auto json = parse_json_object<nlohmann::json>(read_file(file.string()), problem, cure);
+  if (!json.contains("step") || !json["step"].is_number_integer() || !json.contains("score") ||
       !json["score"].is_number())
-    throw DataError(fmt::format("{} is damaged", file.string()), "it does not name a step and its score",
-                    "Remove it: the next evaluation then counts as the best.");
+    throw DataError(problem, "it does not name a step and its score", cure);
   const BestCheckpoint found{json["step"].get<std::int64_t>(), json["score"].get<double>()};
   if (!fs::exists(folder_ / named(found.step) / kMarker)) return std::nullopt;
   return found;

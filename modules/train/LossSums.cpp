@@ -1,13 +1,17 @@
 #include "train/LossSums.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 namespace multicard {
 
 LossSums::LossSums(const std::vector<SumKind>& kinds) {
+  std::set<std::string> names{"loss", "samples"};  // which every run records itself
   for (const SumKind& kind : kinds)
-    if (kind.use == SumUse::metric)
+    if (!names.insert(kind.name).second)
+      throw std::logic_error("a model names the sum " + kind.name + ", which is recorded already");
+    else if (kind.use == SumUse::metric)
       metrics_.push_back(kind.name);
     else
       counts_[kind.name] = 0;

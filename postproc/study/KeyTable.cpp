@@ -43,9 +43,12 @@ KeyTable::KeyTable(const std::vector<Source>& sources) {
       if (by_path_.emplace(key.key, key).second) paths_.emplace(short_key(key.key), key.key);
 }
 
-/// Attributes of a run and deck paths that end like one (run.device says again where a run was) come first.
+/// A path that a deck has is itself, but for run.device, which says again where a run was; then attributes of runs, by
+/// their names or at the end of a path.
 const SettingKey* KeyTable::find(const std::string& key) const {
   const std::string name = short_key(key);
+  if (const auto known = by_path_.find(key); is_path(key) && known != by_path_.end() && name != "device")
+    return &known->second;
   const auto attribute =
       std::find_if(kAttributes.begin(), kAttributes.end(), [&](const SettingKey& one) { return one.key == name; });
   if (attribute != kAttributes.end()) return &*attribute;

@@ -49,6 +49,9 @@ TEST(JsonReader, ParsesObjectsAlone) {
             "x is not a configuration (it is not a JSON object)");
   EXPECT_EQ(
       refusal([] { parse_json_object<json>("{", "x is not a configuration"); }).find("x is not a configuration ("), 0U);
+  const std::string deep = R"({"a": )" + std::string(200, '[') + std::string(200, ']') + "}";
+  EXPECT_EQ(refusal([&] { parse_json_object<json>(deep, "x is not a configuration"); }),
+            "x is not a configuration (it is nested more than 100 deep)");
 }
 
 TEST(JsonReader, FetchesMembersOfOneType) {

@@ -56,6 +56,12 @@ TEST(KeyTable, CountsTheDeviceAsWorkWhoeverNamesIt) {
   EXPECT_TRUE(known().changes_work("run.device"));
 }
 
+TEST(KeyTable, APathOfADeckIsNotTheAttributeOfItsLastName) {
+  const KeyTable table({Source{"a.h5", {}, {}, {}, {{"method.loss", "objective", "learning"}}}});
+  EXPECT_TRUE(table.changes_learning("method.loss"));
+  EXPECT_TRUE(table.is_bookkeeping("loss"));
+}
+
 TEST(KeyTable, TakesNamesForLabelsThatAreMissing) {
   const KeyTable table({Source{"a.h5", {}, {}, {}, {{"data.token_dropout", "", "learning"}}}});
 
