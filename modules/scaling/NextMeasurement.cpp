@@ -21,6 +21,7 @@ bool is_measured(const RateTable& table, int gpus) {
 RateTable filled(const RateTable& table, const Machine& machine) {
   const std::vector<Choice> usable = table.usable(machine);
   std::vector<RateRow> rows;
+  rows.reserve(static_cast<std::size_t>(machine.gpus()));
   for (const Choice& choice : usable)
     rows.push_back({choice.gpus, 0, choice.rate, 0});
   for (std::size_t i = 0; i < usable.size(); ++i) {

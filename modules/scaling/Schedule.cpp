@@ -90,18 +90,12 @@ double value_of(const AllocationProblem& problem, const Schedule& schedule) {
 }
 
 std::optional<double> sequential_value(const AllocationProblem& problem) {
+  if (!is_about_time(problem.objective)) return std::nullopt;
   std::vector<std::size_t> order(problem.tasks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::optional<std::vector<Phase>> phases = one_after_another(problem, order);
   if (!phases) return std::nullopt;
-  if (is_about_time(problem.objective)) return value_of(problem, schedule_of(problem, *phases));
-  double total = 0;
-  for (const Phase& phase : *phases)
-    total += phase.seconds;
-  Split average(problem.tasks.size());
-  for (std::size_t task = 0; task < average.size(); ++task)
-    average[task].rate = problem.tasks[task].work / total;
-  return value_of(problem, average);
+  return value_of(problem, schedule_of(problem, *phases));
 }
 
 }  // namespace multicard

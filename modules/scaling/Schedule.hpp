@@ -42,8 +42,8 @@ std::optional<std::vector<Phase>> one_after_another(const AllocationProblem& pro
 /// The objective's value of a schedule, for objectives about time; all tasks end in it.
 double value_of(const AllocationProblem& problem, const Schedule& schedule);
 
-/// The objective's value of one task after another in deck order. For objectives about rates, a task's rate is its work
-/// divided by the time that all tasks take together.
+/// The objective's value of one task after another in deck order; nullopt where one_after_another() has none, and for
+/// objectives about rates, which are those of tasks that run together.
 std::optional<double> sequential_value(const AllocationProblem& problem);
 
 }  // namespace multicard
