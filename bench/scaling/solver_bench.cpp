@@ -69,7 +69,7 @@ void measure_times() {
   fmt::print("  {:>5} {:>5}  {:<8} {:<20} {:>9} {:>11} {:>7}\n", "tasks", "GPUs", "table", "objective", "split",
              "schedule", "gap %");
   for (const auto& [tasks, gpus] : {std::pair(16, 64), std::pair(16, 1024), std::pair(64, 4096)})
-    for (const auto& [name, table] : {std::pair("dented", dense_table), std::pair("rising", rising_table)})
+    for (const auto& [name, table] : {std::pair("dented", &dense_table), std::pair("rising", &rising_table)})
       for (const Word<Objective>& objective : kObjectiveWords) {
         const AllocationProblem problem = large_problem(tasks, gpus, objective.value, table);
         const double split = milliseconds([&] { best_static_split(problem); });

@@ -45,7 +45,7 @@ std::vector<Machine> read_machines(Section section) {
   const std::optional<int> nodes = section.optional_in_range("nodes", 1, kMostGpus),
                            per_node = section.optional_in_range("gpus_per_node", 1, kMostGpus);
   if (gpus && (nodes || per_node))
-    section.reject("gpus", "stands beside nodes or gpus_per_node", "gpus is a machine of one node",
+    section.reject("gpus", "cannot be combined with nodes or gpus_per_node", "gpus is a machine of one node",
                    "Write {nodes: N, gpus_per_node: G} or {gpus: G}.");
   if (!gpus && !(nodes && per_node))
     section.reject(nodes      ? "gpus_per_node"
@@ -75,7 +75,7 @@ PlanTaskOptions read_task(Section section, Objective objective, const Deck& deck
   task.table = found_path(section.optional_path("table").value_or(""), deck);
   task.results = found_path(section.optional_path("results").value_or(""), deck);
   if (task.table.empty() == task.results.empty())
-    section.reject("table", task.table.empty() ? "is missing" : "stands beside results", "",
+    section.reject("table", task.table.empty() ? "is missing" : "cannot be combined with results", "",
                    "Name a table of rates or a sweep's results file.");
   task.layout = section.choice<TableLayout>("layout", TableLayout::multicard, kTableLayoutWords);
   if (section.has("layout") && task.table.empty()) section.reject("layout", "is for tables");

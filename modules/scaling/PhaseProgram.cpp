@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "scaling/HullSplit.hpp"
 #include "scaling/PlacedSplit.hpp"
 #include "scaling/SumSplit.hpp"
 
@@ -13,12 +14,19 @@ namespace multicard {
 
 namespace {
 
-constexpr double kTolerance = 1e-11;  ///< of savings, relative
+constexpr double kTolerance = 1e-11;           ///< of savings, relative
+constexpr std::int64_t kSmallTable = 200'000;  ///< additions for which SumSplit is as fast as HullSplit
 
 /// A split in a stage, by the positions of the tasks in the order of their ends.
 struct Column {
   std::size_t stage = 0;
   Split split;
+};
+
+/// A column, what it is worth at the prices, and a limit of what any is worth, both divided by the cost of the stage.
+struct Priced {
+  Column column;
+  double ratio = 0, bound = 0;
 };
 
 /// The inverse of the basis matrix, row by row.
@@ -57,15 +65,28 @@ class Inverse {
   std::vector<double> values_;
 };
 
+std::vector<std::vector<Choice>> by_position(const std::vector<std::vector<Choice>>& choices,
+                                             const std::vector<std::size_t>& order) {
+  std::vector<std::vector<Choice>> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t task : order)
+    sorted.push_back(choices[task]);
+  return sorted;
+}
+
 class Program {
  public:
   Program(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices, const PhaseInput& input)
-      : problem_(problem), input_(input), size_(input.order.size()), inverse_(size_) {
+      : problem_(problem),
+        input_(input),
+        size_(input.order.size()),
+        choices_(by_position(choices, input.order)),
+        hulls_(choices_),
+        inverse_(size_) {
     for (std::size_t position = 0; position < size_; ++position) {
       const std::size_t task = input.order[position];
-      choices_.push_back(choices[task]);
       works_.push_back(problem.tasks[task].work);
-      const Choice best = *std::max_element(choices_.back().begin(), choices_.back().end(),
+      const Choice best = *std::max_element(choices_[position].begin(), choices_[position].end(),
                                             [](const Choice& a, const Choice& b) { return a.rate < b.rate; });
       Column column{std::min(position, input.stage_costs.size() - 1), Split(size_)};
       column.split[position] = best;
@@ -73,6 +94,7 @@ class Program {
       inverse_.at(position, position) = 1 / best.rate;
     }
     is_bound_ = is_bound_to_nodes(choices_);
+    table_operations_ = SumSplit::num_operations(offers_at(std::vector<double>(size_, 1.0)), problem.machine.gpus());
     choices_with_none_ = choices_;
     for (std::vector<Choice>& one : choices_with_none_)
       one.insert(one.begin(), Choice{});
@@ -81,7 +103,7 @@ class Program {
   PhaseOutput run(std::int64_t most_operations) {
     const std::size_t most_steps = 100 + 40 * size_;
     for (std::size_t step = 0; step < most_steps && num_operations_ < most_operations; ++step)
-      if (!improve()) break;
+      if (!improve(most_operations)) break;
     return output();
   }
 
@@ -96,13 +118,26 @@ class Program {
   }
 
   /// One step of the simplex method; false when there is nothing to gain.
-  bool improve() {
+  bool improve(std::int64_t most_operations) {
     const std::vector<double> y = prices();
-    Column entering;
-    const double ratio = price(y, entering);
-    bound_ = std::max(bound_, std::inner_product(y.begin(), y.end(), works_.begin(), 0.0) / ratio);
-    if (!(ratio > 1 + kTolerance)) return false;
+    const std::int64_t overhead = static_cast<std::int64_t>(size_ * (size_ + input_.stage_costs.size())) * 4;
+    num_operations_ += overhead;
+    Priced priced;
+    if (is_bound_) {
+      priced = price_on_nodes(y);
+    } else {
+      const bool is_small = table_operations_ <= kSmallTable;
+      if (!is_small) priced = price_by_hulls(y);
+      const bool is_open = !(priced.ratio > 1 + kTolerance) && !(priced.bound > 0 && priced.bound <= 1 + kTolerance);
+      if (is_small || (is_open && num_operations_ + table_operations_ <= most_operations)) priced = price_exactly(y);
+    }
+    bound_ = std::max(bound_, std::inner_product(y.begin(), y.end(), works_.begin(), 0.0) / priced.bound);
+    return priced.ratio > 1 + kTolerance && enter(std::move(priced.column));
+  }
+
+  bool enter(Column entering) {
     std::vector<double> rates;
+    rates.reserve(size_);
     for (const Choice& choice : entering.split)
       rates.push_back(choice.rate);
     const std::vector<double> direction = inverse_.times(rates), seconds = inverse_.times(works_);
@@ -122,37 +157,57 @@ class Program {
     return true;
   }
 
-  /// The column that saves most at prices y, and its worth divided by its cost.
-  double price(const std::vector<double>& y, Column& entering) {
-    return is_bound_ ? price_on_nodes(y, entering) : price_anywhere(y, entering);
-  }
-
-  double price_anywhere(const std::vector<double>& y, Column& entering) {
+  std::vector<std::vector<Offer>> offers_at(const std::vector<double>& y) const {
     std::vector<std::vector<Offer>> offers;
     for (std::size_t position = 0; position < size_; ++position) {
       offers.push_back({Offer{}});
       for (const Choice& choice : choices_[position])
         if (y[position] > 0) offers.back().push_back({choice.gpus, y[position] * choice.rate});
     }
-    const int gpus = problem_.machine.gpus();
-    num_operations_ += SumSplit::num_operations(offers, gpus);
-    const SumSplit sums(std::move(offers), gpus);
-    double largest = 0;
-    for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage) {
-      const double ratio = sums.best(stage, gpus) / input_.stage_costs[stage];
-      if (!(ratio > largest)) continue;
-      largest = ratio;
-      entering.stage = stage;
-    }
-    entering.split = Split(size_);
-    const std::vector<std::size_t> indices = sums.chosen(entering.stage, gpus);
-    for (std::size_t position = entering.stage; position < size_; ++position)
-      entering.split[position] = choices_with_none_[position][indices[position]];
-    return largest;
+    return offers;
   }
 
-  double price_on_nodes(const std::vector<double>& y, Column& entering) {
-    double largest = 0;
+  Priced price_exactly(const std::vector<double>& y) {
+    const int gpus = problem_.machine.gpus();
+    num_operations_ += table_operations_;
+    const SumSplit sums(offers_at(y), gpus);
+    Priced priced;
+    for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage) {
+      const double ratio = sums.best(stage, gpus) / input_.stage_costs[stage];
+      if (!(ratio > priced.ratio)) continue;
+      priced.ratio = ratio;
+      priced.column.stage = stage;
+    }
+    priced.bound = priced.ratio;
+    priced.column.split = Split(size_);
+    const std::vector<std::size_t> indices = sums.chosen(priced.column.stage, gpus);
+    for (std::size_t position = priced.column.stage; position < size_; ++position)
+      priced.column.split[position] = choices_with_none_[position][indices[position]];
+    return priced;
+  }
+
+  Priced price_by_hulls(const std::vector<double>& y) {
+    const int gpus = problem_.machine.gpus();
+    hulls_.set_prices(y);
+    num_operations_ += static_cast<std::int64_t>(hulls_.num_steps() * (40 + 2 * input_.stage_costs.size()));
+    Priced priced;
+    HullSplit::Found best;
+    for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage) {
+      HullSplit::Found found = hulls_.best(stage, gpus);
+      priced.bound = std::max(priced.bound, found.bound / input_.stage_costs[stage]);
+      if (!(found.worth / input_.stage_costs[stage] > priced.ratio)) continue;
+      priced.ratio = found.worth / input_.stage_costs[stage];
+      priced.column.stage = stage;
+      best = std::move(found);
+    }
+    hulls_.use_rest(priced.column.stage, gpus, best);
+    priced.ratio = best.worth / input_.stage_costs[priced.column.stage];
+    priced.column.split = std::move(best.split);
+    return priced;
+  }
+
+  Priced price_on_nodes(const std::vector<double>& y) {
+    Priced priced;
     for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage) {
       std::vector<std::vector<Choice>> choices(choices_with_none_);
       std::vector<std::vector<double>> costs;
@@ -170,11 +225,12 @@ class Program {
         split[position] = choices[position][(*indices)[position]];
         worth -= costs[position][(*indices)[position]];
       }
-      if (!(worth / input_.stage_costs[stage] > largest)) continue;
-      largest = worth / input_.stage_costs[stage];
-      entering = {stage, std::move(split)};
+      if (!(worth / input_.stage_costs[stage] > priced.ratio)) continue;
+      priced.ratio = worth / input_.stage_costs[stage];
+      priced.column = {stage, std::move(split)};
     }
-    return largest;
+    priced.bound = priced.ratio;
+    return priced;
   }
 
   PhaseOutput output() const {
@@ -198,7 +254,9 @@ class Program {
   const PhaseInput& input_;
   std::size_t size_;
   bool is_bound_ = false;
+  std::int64_t table_operations_ = 0;                             ///< of one SumSplit of all tasks
   std::vector<std::vector<Choice>> choices_, choices_with_none_;  ///< by position; with {0, 0, 0} in front
+  HullSplit hulls_;
   std::vector<double> works_;
   std::vector<Column> basis_;
   Inverse inverse_;

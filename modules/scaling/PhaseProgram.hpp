@@ -21,7 +21,7 @@ struct PhaseOutput {
   std::vector<Phase> phases;        ///< by stage
   std::vector<std::size_t> stages;  ///< of each phase
   double bound = 0;                 ///< no schedule with these stages costs less
-  std::int64_t num_operations = 0;  ///< of SumSplit, in total
+  std::int64_t num_operations = 0;  ///< additions, about
 };
 
 /// Minimises Σ_s c_s t_s over the times t_s of all splits s in all stages, such that every task does its work:
@@ -30,13 +30,13 @@ struct PhaseOutput {
 ///
 /// There are very many splits, so they are generated (Gilmore and Gomory, 1961): with the prices y of the tasks' work,
 /// the split that saves most in stage k is the one with the largest Σ_j y_j r_j(s), which is a SumSplit; one table has
-/// the answers for all stages. The simplex method starts from one task after another and has as many splits in its
-/// basis as there are tasks, so that many phases are enough. With ρ = max_k max_s Σ_j y_j r_j(s) / c_k, y / ρ satisfies
-/// the dual program's constraints, so Σ_j y_j W_j / ρ is a lower bound (Farley, 1990); it meets the value when no split
-/// saves anything.
+/// the answers for all stages; for large machines HullSplit looks first, and SumSplit only where that finds nothing.
+/// The simplex method starts from one task after another and has as many splits in its basis as there are tasks, so
+/// that many phases are enough. With ρ = max_k max_s Σ_j y_j r_j(s) / c_k, y / ρ satisfies the dual program's
+/// constraints, so Σ_j y_j W_j / ρ is a lower bound (Farley, 1990); it meets the value when no split saves anything.
 ///
 /// \param choices useful_choices() of the problem, none empty; works are above 0
-/// \param most_operations of SumSplit after which the best phases so far are the answer
+/// \param most_operations additions, after which the best phases so far are the answer
 PhaseOutput best_phases(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices,
                         const PhaseInput& input, std::int64_t most_operations);
 

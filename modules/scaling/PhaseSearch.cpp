@@ -13,7 +13,7 @@ namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kMostOperations = 600'000'000;
+constexpr std::int64_t kMostOperations = 8'000'000;  ///< additions beside one exact table: some milliseconds
 constexpr std::size_t kMostTasksForAllOrders = 4;
 
 using Order = std::vector<std::size_t>;
@@ -22,6 +22,15 @@ using Choices = std::vector<std::vector<Choice>>;
 double total_weight(const AllocationProblem& problem) {
   return std::accumulate(problem.tasks.begin(), problem.tasks.end(), 0.0,
                          [](double sum, const AllocationTask& task) { return sum + task.weight; });
+}
+
+/// What may be spent on a problem; tables of very large machines are left to HullSplit.
+std::int64_t budget_of(const Choices& choices, const Machine& machine) {
+  std::int64_t table = 0;
+  for (const std::vector<Choice>& one : choices)
+    for (const Choice& choice : one)
+      table += machine.gpus() + 1 - choice.gpus;
+  return kMostOperations + std::min(table, 6 * kMostOperations);
 }
 
 /// The order in which a smaller key comes first.
@@ -42,7 +51,8 @@ double area_of(const AllocationTask& task, const std::vector<Choice>& choices) {
 
 class CompletionOrders {
  public:
-  CompletionOrders(const AllocationProblem& problem, const Choices& choices) : problem_(problem), choices_(choices) {
+  CompletionOrders(const AllocationProblem& problem, const Choices& choices)
+      : problem_(problem), choices_(choices), left_(budget_of(choices, problem.machine)) {
     for (std::size_t task = 0; task < choices.size(); ++task) {
       areas_.push_back(area_of(problem.tasks[task], choices[task]));
       shortest_.push_back(problem.tasks[task].work / problem.tasks[task].table.best(problem.machine).rate);
@@ -75,8 +85,8 @@ class CompletionOrders {
       input.stage_costs.push_back(std::max(left, problem_.tasks[task].weight) / total);
       left -= problem_.tasks[task].weight;
     }
-    PhaseOutput output = best_phases(problem_, choices_, input, kMostOperations - num_operations_);
-    num_operations_ += std::max<std::int64_t>(output.num_operations, 1);
+    PhaseOutput output = best_phases(problem_, choices_, input, left_);
+    left_ -= std::max<std::int64_t>(output.num_operations, 1);
     order_phases(output.phases, output.stages);
     const double value = value_of(problem_, schedule_of(problem_, output.phases));
     if (value < smallest_) {
@@ -99,7 +109,7 @@ class CompletionOrders {
   }
 
   void exchange_neighbours() {
-    for (std::size_t since = 0, at = 0; since + 1 < areas_.size() && num_operations_ < kMostOperations; ++since) {
+    for (std::size_t since = 0, at = 0; since + 1 < areas_.size() && left_ > 0; ++since) {
       const double before = smallest_;
       Order order = best_order_;
       std::swap(order[at], order[at + 1]);
@@ -132,13 +142,13 @@ class CompletionOrders {
   PhasedResult best_;
   Order best_order_;
   double smallest_ = std::numeric_limits<double>::infinity();
-  std::int64_t num_operations_ = 0;
+  std::int64_t left_;
 };
 
 PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& choices) {
   PhaseInput input{Order(choices.size()), {1.0}};
   std::iota(input.order.begin(), input.order.end(), std::size_t{0});
-  PhaseOutput output = best_phases(problem, choices, input, kMostOperations);
+  PhaseOutput output = best_phases(problem, choices, input, budget_of(choices, problem.machine));
   order_phases(output.phases, output.stages);
   double bound = output.bound, area = 0;
   for (std::size_t task = 0; task < choices.size(); ++task) {

@@ -122,13 +122,14 @@ class Plan(PlanTest):
 class PlanErrors(PlanTest):
     def test_deck(self):
         for override, words in (("objetive=makespan", "objective"), ("objective=makespam", "makespan"),
-                                ("machine={gpus: 4, nodes: 2}", "machine.gpus"), ("machine={nodes: 2}", "gpus_per_node"),
+                                ("machine={gpus: 4, nodes: 2}", "machine.gpus"),
+                                ("machine={nodes: 2}", "gpus_per_node"),
                                 ("machine={gpus: 0}", "gpus"), ("machine={gpu: 4}", "gpus"), ("tasks=[]", "tasks"),
                                 ("tasks={name: a}", "tasks"), ("tasks=[{name: a, work: 1}]", "table"),
                                 ("tasks=[{table: x.csv, work: 1}]", "name"), ("tasks=[{name: a, table: x.csv}]", "work"),
                                 ("tasks=[{name: a, table: x.csv, work: -1}]", "work"),
                                 ("tasks=[{name: a, tabel: x.csv, work: 1}]", "table"),
-                                ("tasks=[{name: a, table: x, work: 1}, {name: a, table: y, work: 1}]", "two tasks"),
+                                ("tasks=[{name: a, table: x, work: 1}, {name: a, table: y, work: 1}]", "two"),
                                 ("tasks=[{name: a, table: x, work: 1, batch: 64}]", "elasticflow"),
                                 ("tasks=[{name: a, table: x, results: y, work: 1}]", "results"),
                                 ("tasks=[{name: a, table: x, work: 1, layout: rubik}]", "rubick")):

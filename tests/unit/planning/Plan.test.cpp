@@ -1,5 +1,7 @@
 #include "planning/Plan.hpp"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "base/Text.hpp"
@@ -32,7 +34,10 @@ TEST(Plan, IsNoWorseOnALargerMachine) {
 
 TEST(Plan, ReportsAMachineThatIsTooSmallBesideOneThatIsNot) {
   PlanOptions options = options_of({1, 64});
-  options.tasks[1].table = test::allocation_data("rubick/gpt2.csv");  // not measured on 1 GPU
+  const test::ScratchFolder folder;
+  options.tasks[1].table = folder / "table.csv";
+  options.tasks[1].layout = TableLayout::multicard;
+  std::ofstream(options.tasks[1].table) << "gpus,rate\n4,1\n";
 
   const std::vector<Plan> plans = make_plans(options);
 
