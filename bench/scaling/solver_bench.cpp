@@ -83,10 +83,15 @@ void measure_times() {
       }
 }
 
-/// Random mixes of 2 to 8 tasks, each with work for 100 to 1000 s at its best rate on the machine.
-AllocationProblem random_mix(std::mt19937& random, const std::vector<RateTable>& tables, int gpus) {
+/// How many tasks mixes have.
+struct MixSize {
+  int fewest, most;
+};
+
+/// Each task with work for 100 to 1000 s at its best rate on the machine.
+AllocationProblem random_mix(std::mt19937& random, const std::vector<RateTable>& tables, int gpus, MixSize size) {
   AllocationProblem problem{Objective::makespan, {1, gpus}, {}};
-  for (int left = std::uniform_int_distribution<int>(2, 8)(random); left > 0; --left) {
+  for (int left = std::uniform_int_distribution<int>(size.fewest, size.most)(random); left > 0; --left) {
     const RateTable& table = tables[std::uniform_int_distribution<std::size_t>(0, tables.size() - 1)(random)];
     const double seconds = std::uniform_real_distribution<double>(100, 1000)(random);
     problem.tasks.push_back({"", table, table.best(problem.machine).rate * seconds, 1});
@@ -106,11 +111,12 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
 }
 
-void measure_gains(const char* name, const std::vector<RateTable>& tables, int gpus, int num_mixes) {
+void measure_gains(const char* name, const std::vector<RateTable>& tables, int gpus, MixSize size) {
+  constexpr int num_mixes = 500;
   std::mt19937 random(1);
   Gains gains;
   for (int mix = 0; mix < num_mixes; ++mix) {
-    const AllocationProblem problem = random_mix(random, tables, gpus);
+    const AllocationProblem problem = random_mix(random, tables, gpus, size);
     const std::optional<Allocation> split = allocate(problem, ScheduleKind::static_split),
                                     any = allocate(problem, ScheduleKind::any);
     if (!split || !any) continue;
@@ -119,7 +125,8 @@ void measure_gains(const char* name, const std::vector<RateTable>& tables, int g
     gains.split_to_sequential.push_back(change(split->value, *split->sequential));
     gains.schedule_to_best.push_back(change(any->value, std::min(split->value, *split->sequential)));
   }
-  fmt::print("  {:<12} {:>5} {:>6} {:>16.1f} {:>16.1f} {:>22.1f} {:>24.1f}\n", name, gpus, gains.split_to_equal.size(),
+  fmt::print("  {:<12} {:>5} {:>5} {:>6} {:>16.1f} {:>16.1f} {:>22.1f} {:>24.1f}\n", name,
+             fmt::format("{}-{}", size.fewest, size.most), gpus, gains.split_to_equal.size(),
              mean(gains.split_to_equal), median(gains.split_to_equal), mean(gains.split_to_sequential),
              mean(gains.schedule_to_best));
 }
@@ -138,12 +145,14 @@ void measure_all_gains(const std::string& folder) {
   fmt::print(
       "change of the makespan in %: best split against an equal one and against one after another, best schedule "
       "against the better of split and sequence\n");
-  fmt::print("  {:<12} {:>5} {:>6} {:>16} {:>16} {:>22} {:>24}\n", "tables", "GPUs", "mixes", "split/equal mean",
-             "median", "split/sequential mean", "schedule/better mean");
-  for (const int gpus : {16, 32, 64})
-    measure_gains("rubick", rubick, gpus, 200);
-  for (const int gpus : {16, 32, 64, 128})
-    measure_gains("elasticflow", elasticflow, gpus, 500);
+  fmt::print("  {:<12} {:>5} {:>5} {:>6} {:>16} {:>16} {:>22} {:>24}\n", "tables", "tasks", "GPUs", "mixes",
+             "split/equal mean", "median", "split/sequential mean", "schedule/better mean");
+  for (const MixSize size : {MixSize{4, 4}, MixSize{2, 8}}) {
+    for (const int gpus : {16, 32, 64})
+      measure_gains("rubick", rubick, gpus, size);
+    for (const int gpus : {16, 32, 64, 128})
+      measure_gains("elasticflow", elasticflow, gpus, size);
+  }
 }
 
 }  // namespace

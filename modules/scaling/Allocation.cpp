@@ -63,6 +63,13 @@ std::optional<Allocation> allocate_in_time(const AllocationProblem& problem, con
   return best;
 }
 
+/// The first unless the second is better, which it can only be where the search for placements was cut short.
+std::optional<Split> better_of(const AllocationProblem& problem, const std::optional<Split>& split,
+                               const std::optional<Split>& equal) {
+  if (!split || !equal) return split ? split : equal;
+  return is_better(problem.objective, value_of(problem, *equal), value_of(problem, *split)) ? equal : split;
+}
+
 }  // namespace
 
 std::optional<Allocation> allocate(const AllocationProblem& problem, ScheduleKind kind) {
@@ -70,9 +77,9 @@ std::optional<Allocation> allocate(const AllocationProblem& problem, ScheduleKin
   std::optional<Allocation> best;
   if (kind == ScheduleKind::any && is_about_time(problem.objective)) {
     best = allocate_in_time(problem, split, equal);
-  } else if (split) {
-    const double value = value_of(problem, *split);
-    best = Allocation{schedule_of(problem, *split), value, value, {}, {}};
+  } else if (const std::optional<Split> better = better_of(problem, split, equal)) {
+    const double value = value_of(problem, *better);
+    best = Allocation{schedule_of(problem, *better), value, value, {}, {}};
   }
   if (!best) return std::nullopt;
   if (equal) best->equal = value_of(problem, *equal);

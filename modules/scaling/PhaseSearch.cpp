@@ -13,7 +13,7 @@ namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kMostOperations = 8'000'000;  ///< additions beside one exact table: some milliseconds
+constexpr std::int64_t kMostOperations = 4'000'000;  ///< additions beside one exact table: some milliseconds
 constexpr std::size_t kMostTasksForAllOrders = 4;
 
 using Order = std::vector<std::size_t>;
@@ -30,7 +30,7 @@ std::int64_t budget_of(const Choices& choices, const Machine& machine) {
   for (const std::vector<Choice>& one : choices)
     for (const Choice& choice : one)
       table += machine.gpus() + 1 - choice.gpus;
-  return kMostOperations + std::min(table, 6 * kMostOperations);
+  return kMostOperations + std::min(table, 12 * kMostOperations);
 }
 
 /// The order in which a smaller key comes first.

@@ -126,10 +126,12 @@ class PlanErrors(PlanTest):
                                 ("machine={nodes: 2}", "gpus_per_node"),
                                 ("machine={gpus: 0}", "gpus"), ("machine={gpu: 4}", "gpus"), ("tasks=[]", "tasks"),
                                 ("tasks={name: a}", "tasks"), ("tasks=[{name: a, work: 1}]", "table"),
-                                ("tasks=[{table: x.csv, work: 1}]", "name"), ("tasks=[{name: a, table: x.csv}]", "work"),
+                                ("tasks=[{table: x.csv, work: 1}]", "name"),
+                                ("tasks=[{name: a, table: x.csv}]", "work"),
                                 ("tasks=[{name: a, table: x.csv, work: -1}]", "work"),
                                 ("tasks=[{name: a, tabel: x.csv, work: 1}]", "table"),
-                                ("tasks=[{name: a, table: x, work: 1}, {name: a, table: y, work: 1}]", "two"),
+                                ("tasks=[{name: a, table: x, work: 1}, {name: a, table: y, work: 1}]",
+                                 "two tasks"),
                                 ("tasks=[{name: a, table: x, work: 1, batch: 64}]", "elasticflow"),
                                 ("tasks=[{name: a, table: x, results: y, work: 1}]", "results"),
                                 ("tasks=[{name: a, table: x, work: 1, layout: rubik}]", "rubick")):
@@ -153,7 +155,8 @@ class PlanErrors(PlanTest):
                 self.assertEqual(out, "")
 
     def test_missing_files(self):
-        self.expect(4, run(1, "plan", self.plan_deck, "tasks=[{name: a, table: %s, work: 1}]" % self.path("vison.csv")),
+        self.expect(4, run(1, "plan", self.plan_deck, "tasks=[{name: a, table: %s, work: 1}]" %
+                            self.path("vison.csv")),
                     "vision.csv")
         self.expect(4, run(1, "plan", self.plan_deck, "tasks=[{name: a, results: none.h5, work: 1}]"), "none.h5")
         self.expect(2, run(1, "plan", self.path("none.yaml")), "none.yaml")

@@ -141,6 +141,31 @@ TEST(Allocation, OfManyTasksIsPossibleAndWithinItsBound) {
     }
 }
 
+TEST(Allocation, OfLargeMachinesIsPossibleAndNearItsBound) {
+  std::mt19937 random(15);
+  for (int mix = 0; mix < 10; ++mix)
+    for (const Objective objective : kTimes) {
+      AllocationProblem problem{objective, {1, 300}, {}};
+      for (int task = 0; task < 8; ++task) {
+        std::vector<RateRow> rows;
+        double rate = 0;
+        for (int gpus = 1; gpus <= 300; ++gpus) {
+          rate += std::uniform_real_distribution<double>(0, 1)(random) / std::sqrt(gpus);
+          rows.push_back({gpus, 0, rate, 0});
+        }
+        problem.tasks.push_back({"", RateTable(rows), std::uniform_real_distribution<double>(10, 100)(random), 1});
+      }
+      const std::optional<Allocation> found = allocate(problem, ScheduleKind::any);
+      ASSERT_TRUE(found);
+      expect_possible(problem, found->schedule);
+      EXPECT_GE(found->value, found->bound);
+      EXPECT_LE(found->value, *found->sequential * (1 + 1e-9));
+      if (objective == Objective::makespan) {
+        EXPECT_LE(found->value, found->bound * 1.01);
+      }
+    }
+}
+
 TEST(Allocation, PlacesEveryPhaseOnNodes) {
   std::mt19937 random(13);
   const MixShape shape{.most_tasks = 4, .most_rows = 4, .machine = {3, 2}, .has_nodes = true};
