@@ -148,7 +148,7 @@ class CompletionOrders {
 PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& choices) {
   PhaseInput input{Order(choices.size()), {1.0}};
   std::iota(input.order.begin(), input.order.end(), std::size_t{0});
-  PhaseOutput output = best_phases(problem, choices, input, budget_of(choices, problem.machine));
+  PhaseOutput output = best_phases(problem, choices, input, kMostOperations + budget_of(choices, problem.machine));
   order_phases(output.phases, output.stages);
   double bound = output.bound, area = 0;
   for (std::size_t task = 0; task < choices.size(); ++task) {
