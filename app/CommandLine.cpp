@@ -71,6 +71,18 @@ std::string one_of(std::initializer_list<std::string> words) {
   return fmt::format("TEXT:{{{}}}", join(std::vector<std::string>(words), ","));
 }
 
+void add_plan(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App* plan =
+      app.add_subcommand("plan", "Compute from measured rates which task gets how many GPUs, and when; needs no GPU");
+  plan->add_option("deck", arguments->deck, "Plan deck (YAML)")->required();
+  plan->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
+  plan->add_flag("--json", arguments->json, "Print a line of JSON for each machine to standard output");
+  plan->callback([&command, arguments] {
+    command = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
+  });
+}
+
 void add_prepare_text(CLI::App& prepare, Command& command) {
   auto options = std::make_shared<TextPrepareOptions>();
   CLI::App* text =
@@ -256,6 +268,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
                                           "Run a matrix of variants into one results file", sweep_command);
   app.get_subcommand("sweep")->add_flag("--quick", sweep.quick,
                                         "Run the smaller sweep defined by the deck's section quick");
+  add_plan(app, command);
   add_prepare(app, command);
   add_eval(app, command, command_line);
   add_export(app, command);

@@ -44,6 +44,12 @@ struct GenerateArguments {
   bool greedy = false, ignore_eos = false, raw = false, json = false;
 };
 
+struct PlanArguments {
+  std::string deck;
+  std::vector<std::string> overrides;  ///< key.path=value
+  bool json = false;
+};
+
 struct InfoArguments {
   bool selftest = false;
   bool json = false;
@@ -65,6 +71,7 @@ struct TokenizeArguments {
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world);
+ExitCode plan_command(const PlanArguments& arguments, const Communicator& world);
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world);
 ExitCode prepare_text_command(const TextPrepareOptions& options, const Communicator& world);
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world);

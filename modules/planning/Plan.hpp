@@ -1,0 +1,35 @@
+#pragma once
+/// \file `multicard plan`: a deck becomes an allocation for each of its machines.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planning/PlanOptions.hpp"
+#include "scaling/NextMeasurement.hpp"
+
+namespace multicard {
+
+/// The answer for one machine.
+struct Plan {
+  AllocationProblem problem;
+  std::optional<Allocation> allocation;  ///< none where the machine cannot hold the tasks
+  std::string obstacle;                  ///< why not
+  double solve_ms = 0;
+};
+
+/// Reads the tables that the deck names and solves it for each machine. \throws DataError for tables, and where no
+/// machine can run a task; UsageError where there are plans, but no static split, for no machine
+std::vector<Plan> make_plans(const PlanOptions& options);
+
+/// The plan on one line as `plan --json` prints it: objective, gpus, value, schedule, baselines, solve_ms. Numbers have
+/// all their digits; what does not exist is null, ends of tasks whose work is not known too.
+std::string plan_json(const Plan& plan);
+
+/// Lines for people: the schedule, its value beside the baselines and the lower bound, and what to measure next.
+std::vector<std::string> plan_report(const Plan& plan);
+
+/// One line for each machine, where there are several: its value and baselines.
+std::vector<std::string> compare_plans(const std::vector<Plan>& plans);
+
+}  // namespace multicard

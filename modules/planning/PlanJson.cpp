@@ -1,0 +1,48 @@
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "base/JsonText.hpp"
+#include "planning/Plan.hpp"
+
+namespace multicard {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// null for what does not exist.
+ordered_json number(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
+ordered_json number(const std::optional<double>& value) {
+  return value ? number(*value) : ordered_json();
+}
+
+ordered_json schedule_json(const Plan& plan) {
+  ordered_json list = ordered_json::array();
+  if (!plan.allocation) return list;
+  for (const ScheduleEntry& entry : plan.allocation->schedule)
+    list.push_back({{"task", plan.problem.tasks[entry.task].name},
+                    {"gpus", entry.gpus},
+                    {"nodes", entry.nodes},
+                    {"start_s", entry.start_s},
+                    {"end_s", number(entry.end_s)}});
+  return list;
+}
+
+}  // namespace
+
+std::string plan_json(const Plan& plan) {
+  const Allocation none, &found = plan.allocation ? *plan.allocation : none;
+  return json_text(
+      ordered_json{{"objective", std::string(word_of<Objective>(plan.problem.objective, kObjectiveWords))},
+                   {"gpus", plan.problem.machine.gpus()},
+                   {"value", plan.allocation ? number(found.value) : ordered_json()},
+                   {"schedule", schedule_json(plan)},
+                   {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
+                   {"solve_ms", plan.solve_ms}});
+}
+
+}  // namespace multicard

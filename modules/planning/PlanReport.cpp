@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "planning/Plan.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::string objective_text(Objective objective) {
+  return std::string(word_of<Objective>(objective, kObjectiveWords));
+}
+
+std::string value_text(Objective objective, double value) {
+  return is_about_time(objective) ? fmt::format("{} s", significant(value, 6)) : significant(value, 6);
+}
+
+/// "-12.5 %": the value against a baseline.
+std::string change_text(double value, double baseline) {
+  return fmt::format("{:+.1f} %", 100 * (value / baseline - 1));
+}
+
+std::string baseline_text(const Plan& plan, const std::optional<double>& baseline) {
+  if (!baseline) return "-";
+  const std::string text = value_text(plan.problem.objective, *baseline);
+  return *baseline > 0 ? fmt::format("{} (plan: {})", text, change_text(plan.allocation->value, *baseline)) : text;
+}
+
+std::string time_text(double seconds) {
+  return std::isfinite(seconds) ? fmt::format("{:.1f}", seconds) : "-";
+}
+
+std::vector<std::string> schedule_lines(const Plan& plan) {
+  std::size_t width = 4;
+  for (const AllocationTask& task : plan.problem.tasks)
+    width = std::max(width, task.name.size());
+  std::vector<std::string> lines{
+      fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}", "task", width, "GPUs", "nodes", "from (s)", "to (s)")};
+  std::vector<char> runs(plan.problem.tasks.size(), 0);
+  for (const ScheduleEntry& entry : plan.allocation->schedule) {
+    runs[entry.task] = 1;
+    lines.push_back(fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}", plan.problem.tasks[entry.task].name, width,
+                                entry.gpus, entry.nodes, time_text(entry.start_s), time_text(entry.end_s)));
+  }
+  for (std::size_t task = 0; task < runs.size(); ++task)
+    if (runs[task] == 0) lines.push_back(fmt::format("  {:<{}}  {:>6}", plan.problem.tasks[task].name, width, 0));
+  return lines;
+}
+
+std::string bound_text(const Plan& plan) {
+  const Allocation& found = *plan.allocation;
+  const double gap = found.bound != 0 ? std::abs(found.value - found.bound) / std::abs(found.bound) : 0;
+  constexpr double kNoGap = 1e-6;
+  if (gap < kNoGap) return "optimal";
+  return fmt::format("lower bound {}, gap {} %", value_text(plan.problem.objective, found.bound),
+                     significant(100 * gap, 2));
+}
+
+void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
+  const std::optional<NextMeasurement> next = next_measurement(plan.problem);
+  if (!next) return;
+  lines.push_back(fmt::format("{:<10}{} on {} next: its table's gaps matter most (a static split could reach {})",
+                              "measure", plan.problem.tasks[next->task].name, counted(next->gpus, "GPU"),
+                              value_text(plan.problem.objective, next->value)));
+}
+
+}  // namespace
+
+std::vector<std::string> plan_report(const Plan& plan) {
+  const Machine& machine = plan.problem.machine;
+  std::vector<std::string> lines{
+      fmt::format("{:<10}{} on {}{}", "plan", objective_text(plan.problem.objective), counted(machine.gpus(), "GPU"),
+                  machine.nodes > 1 ? fmt::format(" ({})", counted(machine.nodes, "node")) : "")};
+  if (!plan.allocation) {
+    lines.push_back(fmt::format("{:<10}none: {}", "schedule", plan.obstacle));
+    return lines;
+  }
+  const std::vector<std::string> schedule = schedule_lines(plan);
+  lines.insert(lines.end(), schedule.begin(), schedule.end());
+  lines.push_back(fmt::format("{:<10}{} ({}; {} ms)", "value",
+                              value_text(plan.problem.objective, plan.allocation->value), bound_text(plan),
+                              significant(plan.solve_ms, 3)));
+  lines.push_back(fmt::format("{:<10}equal split {}; one after another {}", "baselines",
+                              baseline_text(plan, plan.allocation->equal),
+                              baseline_text(plan, plan.allocation->sequential)));
+  add_next_measurement(plan, lines);
+  return lines;
+}
+
+std::vector<std::string> compare_plans(const std::vector<Plan>& plans) {
+  std::vector<std::string> lines{
+      fmt::format("  {:>6}  {:>14}  {:>14}  {:>17}", "GPUs", "plan", "equal split", "one after another")};
+  const auto cell = [](const Plan& plan, const std::optional<double>& value) {
+    return value ? value_text(plan.problem.objective, *value) : std::string("-");
+  };
+  for (const Plan& plan : plans) {
+    const Allocation none, &found = plan.allocation ? *plan.allocation : none;
+    const std::optional<double> value = plan.allocation ? std::optional(found.value) : std::nullopt;
+    lines.push_back(fmt::format("  {:>6}  {:>14}  {:>14}  {:>17}", plan.problem.machine.gpus(), cell(plan, value),
+                                cell(plan, found.equal), cell(plan, found.sequential)));
+  }
+  return lines;
+}
+
+}  // namespace multicard

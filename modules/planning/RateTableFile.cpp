@@ -1,0 +1,126 @@
+#include "planning/RateTableFile.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/CsvTable.hpp"
+#include "base/Log.hpp"
+#include "base/NearPath.hpp"
+#include "base/RegularFile.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::int64_t kMostGpus = 1'000'000;
+constexpr double kLargest = 1e300;
+
+/// A column that looks like one of the layout and is not read would change the plan unnoticed.
+void warn_of_unknown_columns(const CsvTable& csv) {
+  for (const std::string& column : csv.columns())
+    if (column != "gpus" && column != "nodes" && column != "rate" && column != "memory_gb")
+      log_warning(fmt::format("{}: column {} is not used (columns of a table of rates: gpus, nodes, rate, memory_gb)",
+                              csv.path(), column));
+}
+
+std::vector<RateRow> own_rows(const CsvTable& csv) {
+  warn_of_unknown_columns(csv);
+  std::vector<RateRow> rows;
+  for (std::size_t i = 0; i < csv.num_rows(); ++i) {
+    RateRow row;
+    row.gpus = static_cast<int>(csv.whole(i, "gpus", 1, kMostGpus));
+    row.rate = csv.number(i, "rate", 0, kLargest);
+    if (csv.has("nodes")) row.nodes = static_cast<int>(csv.whole(i, "nodes", 1, kMostGpus));
+    if (csv.has("memory_gb")) row.memory_gb = csv.number(i, "memory_gb", 0, kLargest);
+    if (row.nodes > row.gpus) throw csv.wrong(i, "nodes", "more than GPUs");
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// GPUs of a placement: a digit for each node.
+int gpus_of_placement(const CsvTable& csv, std::size_t row) {
+  const std::string& digits = csv.text(row, "placement");
+  int gpus = 0;
+  for (const char digit : digits) {
+    if (digit < '1' || digit > '9') throw csv.wrong(row, "placement", "a digit from 1 to 9 for each node is expected");
+    gpus += digit - '0';
+  }
+  if (gpus == 0) throw csv.wrong(row, "placement", "it is empty");
+  return gpus;
+}
+
+std::vector<RateRow> rubick_rows(const CsvTable& csv) {
+  std::vector<RateRow> rows;
+  for (std::size_t i = 0; i < csv.num_rows(); ++i) {
+    const double seconds = csv.number(i, "iter_time", 0, kLargest);
+    rows.push_back({gpus_of_placement(csv, i), 0, seconds > 0 ? 1 / seconds : 0, 0});
+  }
+  return rows;
+}
+
+std::vector<RateRow> elasticflow_rows(const CsvTable& csv, std::optional<int> batch) {
+  std::size_t row = 0;
+  while (batch && row < csv.num_rows() && csv.whole(row, "global_batch_size", 1, kMostGpus) != *batch)
+    ++row;
+  if (row == csv.num_rows())
+    throw DataError(fmt::format("{} has no row of global batch {}", csv.path(), batch.value_or(0)), "",
+                    "Set batch to one of the column global_batch_size.");
+  std::vector<RateRow> rows;
+  for (const std::string& column : csv.columns()) {
+    if (column == "global_batch_size") continue;
+    int gpus = 0;
+    const char* end = column.data() + column.size();
+    if (const auto [stop, error] = std::from_chars(column.data(), end, gpus);
+        error != std::errc() || stop != end || gpus < 1 || gpus > kMostGpus)
+      throw DataError(fmt::format("{}: column {} is not a number of GPUs", csv.path(), column));
+    rows.push_back({gpus, 0, csv.number(row, column, 0, kLargest), 0});
+  }
+  return rows;
+}
+
+std::vector<RateRow> pollux_rows(const CsvTable& csv) {
+  std::vector<RateRow> rows;
+  for (std::size_t i = 0; i < csv.num_rows(); ++i) {
+    const int gpus =
+        csv.has("placement") ? gpus_of_placement(csv, i) : static_cast<int>(csv.whole(i, "num_replicas", 1, kMostGpus));
+    const double seconds = csv.number(i, "step_time", 0, kLargest);
+    const auto batch = static_cast<double>(csv.whole(i, "local_bsz", 1, 1'000'000'000));
+    rows.push_back({gpus, 0, seconds > 0 ? gpus * batch / seconds : 0, 0});
+  }
+  return rows;
+}
+
+std::vector<RateRow> rows_of(const std::string& path, TableLayout layout, std::optional<int> batch) {
+  if (layout == TableLayout::pollux && is_folder(path)) {
+    std::vector<RateRow> rows = pollux_rows(CsvTable(path + "/placements.csv"));
+    const std::vector<RateRow> more = pollux_rows(CsvTable(path + "/scalability.csv"));
+    rows.insert(rows.end(), more.begin(), more.end());
+    return rows;
+  }
+  const CsvTable csv(path);
+  if (csv.num_rows() == 0) throw DataError(fmt::format("{} has no rows", path));
+  switch (layout) {
+    case TableLayout::multicard:
+      return own_rows(csv);
+    case TableLayout::rubick:
+      return rubick_rows(csv);
+    case TableLayout::elasticflow:
+      return elasticflow_rows(csv, batch);
+    case TableLayout::pollux:
+      break;
+  }
+  return pollux_rows(csv);
+}
+
+}  // namespace
+
+RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch) {
+  if (!is_there(path)) throw DataError(fmt::format("{} does not exist", path), "", did_you_mean(path, ""));
+  return RateTable(rows_of(path, layout, batch));
+}
+
+}  // namespace multicard

@@ -1,0 +1,26 @@
+#pragma once
+/// \file Files of measured rates.
+
+#include <optional>
+#include <string>
+
+#include "planning/PlanOptions.hpp"
+
+namespace multicard {
+
+/// Reads a table of rates.
+///
+/// - multicard: columns gpus, rate (units of work per second; 0: does not run), and, if there, nodes and memory_gb;
+/// - rubick (the placements.csv of AlibabaPAI/reconfigurable-dl-scheduler): iterations per second, 1 / iter_time, where
+/// 0
+///   means that it does not run; the GPUs of a placement are the sum of its digits, of the plans and placements of
+///   equally many GPUs the fastest counts;
+/// - elasticflow (the throughputs of pkusys/ElasticFlow): iterations per second at a fixed global batch, which selects
+///   the row (without it the first);
+/// - pollux (placements.csv and scalability.csv of petuum/adaptdl, or the folder of both): samples per second,
+///   replicas × local_bsz / step_time, at the local batch where that is largest: the global batch grows with the GPUs.
+///
+/// \throws DataError that names file and line
+RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch = std::nullopt);
+
+}  // namespace multicard

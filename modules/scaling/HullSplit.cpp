@@ -1,0 +1,87 @@
+#include "scaling/HullSplit.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace multicard {
+
+namespace {
+
+double slope(const Choice& from, const Choice& to) {
+  return (to.rate - from.rate) / (to.gpus - from.gpus);
+}
+
+std::vector<Choice> corners_of(const std::vector<Choice>& choices) {
+  std::vector<Choice> corners{Choice{}};
+  for (const Choice& choice : choices) {
+    while (corners.size() > 1 && slope(corners[corners.size() - 2], corners.back()) <= slope(corners.back(), choice))
+      corners.pop_back();
+    corners.push_back(choice);
+  }
+  return corners;
+}
+
+}  // namespace
+
+HullSplit::HullSplit(const std::vector<std::vector<Choice>>& choices) : choices_(choices) {
+  for (const std::vector<Choice>& one : choices)
+    corners_.push_back(corners_of(one));
+}
+
+void HullSplit::set_prices(const std::vector<double>& prices) {
+  prices_ = prices;
+  steps_.clear();
+  for (std::size_t task = 0; task < corners_.size(); ++task)
+    for (std::size_t corner = 1; prices[task] > 0 && corner < corners_[task].size(); ++corner)
+      steps_.push_back({prices[task] * slope(corners_[task][corner - 1], corners_[task][corner]), task, corner});
+  std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+    return std::tie(b.worth_per_gpu, a.task, a.corner) < std::tie(a.worth_per_gpu, b.task, b.corner);
+  });
+}
+
+HullSplit::Found HullSplit::best(std::size_t first, int gpus) const {
+  Found found{Split(corners_.size()), 0, -1};
+  std::vector<char> is_full(corners_.size(), 0);
+  int left = gpus;
+  for (const Step& step : steps_) {
+    if (step.task < first || is_full[step.task] != 0 || left == 0) continue;
+    const Choice &from = corners_[step.task][step.corner - 1], &to = corners_[step.task][step.corner];
+    if (to.gpus - from.gpus > left) {
+      if (found.bound < 0) found.bound = found.worth + step.worth_per_gpu * left;
+      is_full[step.task] = 1;
+      continue;
+    }
+    left -= to.gpus - from.gpus;
+    found.split[step.task] = to;
+    found.worth += prices_[step.task] * (to.rate - from.rate);
+  }
+  if (found.bound < 0) found.bound = found.worth;
+  return found;
+}
+
+void HullSplit::use_rest(std::size_t first, int gpus, Found& found) const {
+  int left = gpus;
+  for (const Choice& choice : found.split)
+    left -= choice.gpus;
+  double most = 0;
+  std::size_t receiver = 0;
+  Choice given;
+  for (std::size_t task = first; task < choices_.size(); ++task) {
+    const std::vector<Choice>& own = choices_[task];
+    const int limit = found.split[task].gpus + left;
+    const auto after =
+        std::partition_point(own.begin(), own.end(), [&](const Choice& one) { return one.gpus <= limit; });
+    if (after == own.begin()) continue;
+    const Choice& largest = *(after - 1);  // the fastest, too
+    const double gain = prices_[task] * (largest.rate - found.split[task].rate);
+    if (!(gain > most)) continue;
+    most = gain;
+    receiver = task;
+    given = largest;
+  }
+  if (!(most > 0)) return;
+  found.split[receiver] = given;
+  found.worth += most;
+}
+
+}  // namespace multicard

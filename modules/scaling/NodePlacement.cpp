@@ -1,0 +1,118 @@
+#include "scaling/NodePlacement.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace multicard {
+
+namespace {
+
+constexpr int kMostSteps = 50'000;
+
+class Search {
+ public:
+  Search(const Split& split, const Machine& machine)
+      : split_(split), free_(static_cast<std::size_t>(machine.nodes), machine.gpus_per_node), placement_(split.size()) {
+    for (std::size_t task = 0; task < split.size(); ++task)
+      if (split[task].nodes > 0) bound_.push_back(task);
+    std::stable_sort(bound_.begin(), bound_.end(), [&](std::size_t a, std::size_t b) {
+      return split[a].gpus * split[b].nodes > split[b].gpus * split[a].nodes;
+    });
+  }
+
+  std::optional<Placement> run() {
+    if (!place_bound(0)) return std::nullopt;
+    for (std::size_t task = 0; task < split_.size(); ++task)
+      if (split_[task].nodes == 0) place_anywhere(task);
+    for (std::vector<NodeShare>& shares : placement_)
+      std::sort(shares.begin(), shares.end(), [](const NodeShare& a, const NodeShare& b) { return a.node < b.node; });
+    return placement_;
+  }
+
+ private:
+  bool place_bound(std::size_t number) {
+    if (number == bound_.size()) return true;
+    std::vector<int> order(free_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return free_of(a) > free_of(b); });
+    const Choice& choice = split_[bound_[number]];
+    return share_out(number, order, 0, choice.gpus, choice.nodes, {});
+  }
+
+  /// The part of the node before this one, if that had equally many free GPUs: this one gets no more.
+  struct Before {
+    int free = -1;
+    int part = 0;
+  };
+
+  /// Gives the task's last `gpus` GPUs on `nodes` nodes of order[at...], which have less and less free.
+  bool share_out(std::size_t number, const std::vector<int>& order, std::size_t at, int gpus, int nodes,
+                 Before before) {
+    if (++steps_ > kMostSteps) return false;
+    if (nodes == 0) return gpus == 0 && place_bound(number + 1);
+    if (order.size() - at < static_cast<std::size_t>(nodes)) return false;
+    const int node = order[at], room = free_of(node);
+    if (room == 0 || gpus > nodes * room) return false;
+    int most = std::min(room, gpus - (nodes - 1));
+    if (before.free == room) most = std::min(most, before.part);
+    const int even = (gpus + nodes - 1) / nodes;
+    if (try_part(number, order, at, gpus, nodes, std::min(even, most))) return true;
+    for (int part = most; part > 0; --part)
+      if (part != std::min(even, most) && try_part(number, order, at, gpus, nodes, part)) return true;
+    // Not this node: then none with as much room either.
+    std::size_t next = at + 1;
+    while (next < order.size() && free_of(order[next]) == room)
+      ++next;
+    return share_out(number, order, next, gpus, nodes, {});
+  }
+
+  bool try_part(std::size_t number, const std::vector<int>& order, std::size_t at, int gpus, int nodes, int part) {
+    const int node = order[at], room = free_of(node);
+    std::vector<NodeShare>& shares = placement_[bound_[number]];
+    free_of(node) -= part;
+    shares.push_back({node, part});
+    if (share_out(number, order, at + 1, gpus - part, nodes - 1, {room, part})) return true;
+    shares.pop_back();
+    free_of(node) += part;
+    return false;
+  }
+
+  /// Into the node where it fits most closely, else over those with the most free GPUs.
+  void place_anywhere(std::size_t task) {
+    for (int gpus = split_[task].gpus; gpus > 0;) {
+      int chosen = -1;
+      for (int node = 0; node < static_cast<int>(free_.size()); ++node) {
+        if (free_of(node) == 0) continue;
+        const bool closer =
+            chosen < 0 || (free_of(node) >= gpus ? free_of(chosen) < gpus || free_of(node) < free_of(chosen)
+                                                 : free_of(node) > free_of(chosen));
+        if (closer) chosen = node;
+      }
+      const int part = std::min(gpus, free_of(chosen));
+      free_of(chosen) -= part;
+      gpus -= part;
+      placement_[task].push_back({chosen, part});
+    }
+  }
+
+  int& free_of(int node) { return free_[static_cast<std::size_t>(node)]; }
+
+  const Split& split_;
+  std::vector<int> free_;
+  std::vector<std::size_t> bound_;
+  Placement placement_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+std::optional<Placement> place(const Split& split, const Machine& machine) {
+  int gpus = 0;
+  for (const Choice& choice : split)
+    gpus += choice.gpus;
+  if (gpus > machine.gpus()) return std::nullopt;
+  return Search(split, machine).run();
+}
+
+}  // namespace multicard

@@ -1,0 +1,28 @@
+#pragma once
+/// \file Which GPUs of which nodes.
+
+#include <optional>
+#include <vector>
+
+#include "scaling/SplitProblem.hpp"
+
+namespace multicard {
+
+/// GPUs of one node.
+struct NodeShare {
+  int node = 0;
+  int gpus = 0;
+};
+
+/// The shares of each task, by node; none where it does not run.
+using Placement = std::vector<std::vector<NodeShare>>;
+
+/// Puts a split on the nodes: tasks that are bound to a number of nodes on exactly so many, others on as few as are
+/// left. Finds a placement wherever there is one, as long as the search for it ends within some ten thousand steps;
+/// nullopt where there is none, or the search did not end.
+///
+/// Bound tasks are placed by depth-first search, those with the most GPUs a node first, as even as possible first; of
+/// nodes with equally many free GPUs only the first is tried. What then remains is enough for the others in any order.
+std::optional<Placement> place(const Split& split, const Machine& machine);
+
+}  // namespace multicard

@@ -1,0 +1,58 @@
+#pragma once
+/// \file How fast a task runs on how many GPUs, as measured.
+
+#include <limits>
+#include <vector>
+
+namespace multicard {
+
+/// Equal nodes with equal GPUs.
+struct Machine {
+  int nodes = 1;
+  int gpus_per_node = 1;
+  double memory_gb = std::numeric_limits<double>::infinity();  ///< of a GPU
+
+  int gpus() const { return nodes * gpus_per_node; }
+};
+
+/// One measurement.
+struct RateRow {
+  int gpus = 0;
+  int nodes = 0;         ///< that the GPUs were spread over; 0: the rate holds for any placement
+  double rate = 0;       ///< units of work per second; 0: does not run
+  double memory_gb = 0;  ///< of the fullest GPU; 0: not known
+};
+
+/// A way to run a task: a row that a machine allows.
+struct Choice {
+  int gpus = 0;
+  int nodes = 0;  ///< exactly so many; 0: any
+  double rate = 0;
+
+  bool operator==(const Choice&) const = default;
+};
+
+/// The measurements of one task. Several rows may have the same numbers of GPUs and nodes, for example measured with
+/// different strategies: the fastest usable one counts.
+class RateTable {
+ public:
+  RateTable() = default;
+  explicit RateTable(std::vector<RateRow> rows);
+
+  /// By GPUs, then nodes.
+  const std::vector<RateRow>& rows() const { return rows_; }
+
+  /// What can be used on `machine`, by GPUs, then nodes: rows with a rate above 0, that fit into the memory of its
+  /// GPUs, and whose placement exists there (nodes ≤ gpus ≤ nodes × GPUs of a node). One for each pair of GPUs and
+  /// nodes.
+  std::vector<Choice> usable(const Machine& machine) const;
+
+  /// The fastest usable choice, of equal ones that with the fewest GPUs; one with gpus 0 and rate 0 where there is
+  /// none.
+  Choice best(const Machine& machine) const;
+
+ private:
+  std::vector<RateRow> rows_;
+};
+
+}  // namespace multicard

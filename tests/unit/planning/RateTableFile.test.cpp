@@ -1,0 +1,99 @@
+#include "planning/RateTableFile.hpp"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.hpp"
+#include "support/test_world.hpp"
+#include "unit/planning/PublishedTables.hpp"
+
+namespace multicard {
+namespace {
+
+/// A table in a folder of its own.
+class TableFile {
+ public:
+  explicit TableFile(const std::string& text) { std::ofstream(path()) << text; }
+  std::string path() const { return folder_ / "table.csv"; }
+
+ private:
+  test::ScratchFolder folder_;
+};
+
+double rate_at(const RateTable& table, int gpus) {
+  for (const Choice& choice : table.usable({1, 1000}))
+    if (choice.gpus == gpus) return choice.rate;
+  return 0;
+}
+
+TEST(RateTableFile, ReadsItsOwnLayout) {
+  const TableFile file("gpus,nodes,rate,memory_gb\n4,1,2.5,40\n8,2,4,20.5\n");
+
+  const RateTable table = read_rate_table(file.path(), TableLayout::multicard);
+
+  ASSERT_EQ(table.rows().size(), 2U);
+  EXPECT_EQ(table.rows()[1].gpus, 8);
+  EXPECT_EQ(table.rows()[1].nodes, 2);
+  EXPECT_EQ(table.rows()[1].rate, 4);
+  EXPECT_EQ(table.rows()[1].memory_gb, 20.5);
+}
+
+TEST(RateTableFile, TakesTheFastestOfRubicksPlansAndPlacements) {
+  const RateTable table = read_rate_table(test::allocation_data("rubick/llama7.csv"), TableLayout::rubick);
+
+  EXPECT_DOUBLE_EQ(rate_at(table, 8), 1 / 9.400914431);
+  EXPECT_DOUBLE_EQ(rate_at(table, 16), 1 / 1.130784211);
+  EXPECT_DOUBLE_EQ(rate_at(table, 64), 1 / 0.672942105);
+  EXPECT_EQ(rate_at(table, 12), 0);
+}
+
+TEST(RateTableFile, TakesIterationTimesOfZeroForRunsThatFailed) {
+  const TableFile file("exec_plan,placement,iter_time\nga,8,0\nga,44,0.5\nga,4,0\n");
+
+  const RateTable table = read_rate_table(file.path(), TableLayout::rubick);
+
+  EXPECT_DOUBLE_EQ(rate_at(table, 8), 2);
+  EXPECT_EQ(rate_at(table, 4), 0);
+}
+
+TEST(RateTableFile, ReadsTheBatchOfElasticFlow) {
+  const std::string path = test::allocation_data("elasticflow/resnet50.csv");
+
+  EXPECT_DOUBLE_EQ(rate_at(read_rate_table(path, TableLayout::elasticflow), 1), 6.8429775823889685);
+  EXPECT_DOUBLE_EQ(rate_at(read_rate_table(path, TableLayout::elasticflow, 256), 64), 18.845304488737906);
+  EXPECT_NE(test::message_of<DataError>([&] { read_rate_table(path, TableLayout::elasticflow, 96); }).find("96"),
+            std::string::npos);
+}
+
+TEST(RateTableFile, TakesTheBestLocalBatchOfPollux) {
+  const TableFile file("placement,local_bsz,step_time,sync_time\n1,4,0.5,0\n1,8,0.8,0\n11,4,0.5,0.1\n");
+
+  const RateTable table = read_rate_table(file.path(), TableLayout::pollux);
+
+  EXPECT_DOUBLE_EQ(rate_at(table, 1), 10);
+  EXPECT_DOUBLE_EQ(rate_at(table, 2), 16);
+}
+
+TEST(RateTableFile, ReadsBothFilesOfAPolluxFolder) {
+  const RateTable table = read_rate_table(test::allocation_data("pollux"), TableLayout::pollux);
+
+  EXPECT_GT(rate_at(table, 1), 0);  // of placements.csv
+  EXPECT_GT(rate_at(table, 16), 0);
+}
+
+TEST(RateTableFile, NamesTheLineThatIsWrong) {
+  for (const auto& [text, layout] : {std::pair{"exec_plan,placement,iter_time\nga,8,1\nga,80,1\n", TableLayout::rubick},
+                                     {"placement,local_bsz,step_time\n1,1,1\n1,0,1\n", TableLayout::pollux},
+                                     {"gpus,rate\n1,1\n2,inf\n", TableLayout::multicard}}) {
+    const TableFile file(text);
+    const auto read = [&, kind = layout] { read_rate_table(file.path(), kind); };
+    EXPECT_NE(test::message_of<DataError>(read).find("line 3"), std::string::npos) << text;
+  }
+  const TableFile file("global_batch_size,1,x\n64,1,2\n");
+  const auto read = [&] { read_rate_table(file.path(), TableLayout::elasticflow); };
+  EXPECT_NE(test::message_of<DataError>(read).find("column x"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace multicard
