@@ -11,6 +11,7 @@
 #include "replay/FifoPolicy.hpp"
 #include "replay/MaxMinPolicy.hpp"
 #include "replay/OptimusPolicy.hpp"
+#include "replay/PolluxPolicy.hpp"
 #include "replay/TiresiasPolicy.hpp"
 #include "replay/Workload.hpp"
 
@@ -18,13 +19,14 @@ namespace multicard {
 
 namespace {
 
-/// Rigid policies leave everything to the user; of the elastic ones only `multicard` adapts batches.
+/// Rigid policies leave everything to the user; of the elastic ones only two adapt batches.
 JobFreedom freedom_under(ReplayPolicy policy) {
   switch (policy) {
     case ReplayPolicy::fifo:
     case ReplayPolicy::fifo_backfill:
     case ReplayPolicy::tiresias:
       return JobFreedom::none;
+    case ReplayPolicy::pollux:
     case ReplayPolicy::multicard:
       return JobFreedom::plan_and_batch;
     default:
@@ -43,6 +45,8 @@ std::unique_ptr<SchedulingPolicy> make_policy(ReplayPolicy policy, const Cluster
       return std::make_unique<TiresiasPolicy>(cluster, times.round_s);
     case ReplayPolicy::optimus:
       return std::make_unique<OptimusPolicy>(cluster);
+    case ReplayPolicy::pollux:
+      return std::make_unique<PolluxPolicy>(cluster, times.restart_s);
     case ReplayPolicy::max_min:
       return std::make_unique<MaxMinPolicy>(cluster);
     default:

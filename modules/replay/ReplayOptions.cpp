@@ -18,6 +18,10 @@ std::string path_or_reject(Section& replay, const std::string& key) {
   return path.value_or("");
 }
 
+bool needs_pollux(ReplayPolicy policy) {
+  return policy == ReplayPolicy::optimus || policy == ReplayPolicy::pollux;
+}
+
 std::vector<ReplayPolicy> read_policies(Section& replay, ReplayLayout layout) {
   std::vector<ReplayPolicy> policies;
   for (const std::string& word : replay.list<std::string>("policy", {"multicard"})) {
@@ -27,8 +31,9 @@ std::vector<ReplayPolicy> read_policies(Section& replay, ReplayLayout layout) {
       const std::optional<std::string> meant = nearest(word, words);
       replay.reject("policy", fmt::format("expected one of {}, got {}", join(words, ", "), word), "",
                     meant ? fmt::format("Did you mean {}?", *meant) : "");
-    } else if (*policy == ReplayPolicy::optimus && layout != ReplayLayout::pollux) {
-      replay.reject("policy", "optimus needs layout: pollux", "it adds GPUs one by one, and the tables have gaps");
+    } else if (layout != ReplayLayout::pollux && needs_pollux(*policy)) {
+      replay.reject("policy", fmt::format("{} needs layout: pollux", word),
+                    "it doubles GPUs or adds them one by one, and the tables of the other layouts have gaps");
     } else {
       policies.push_back(*policy);
     }

@@ -15,12 +15,13 @@ enum class ReplayLayout { pollux, rubick, multicard };
 inline constexpr std::array<Word<ReplayLayout>, 3> kReplayLayoutWords{
     {{"pollux", ReplayLayout::pollux}, {"rubick", ReplayLayout::rubick}, {"multicard", ReplayLayout::multicard}}};
 
-enum class ReplayPolicy { fifo, fifo_backfill, tiresias, optimus, max_min, multicard, multicard_fixed };
-inline constexpr std::array<Word<ReplayPolicy>, 7> kReplayPolicyWords{
+enum class ReplayPolicy { fifo, fifo_backfill, tiresias, optimus, pollux, max_min, multicard, multicard_fixed };
+inline constexpr std::array<Word<ReplayPolicy>, 8> kReplayPolicyWords{
     {{"fifo", ReplayPolicy::fifo},
      {"fifo-backfill", ReplayPolicy::fifo_backfill},
      {"tiresias", ReplayPolicy::tiresias},
      {"optimus", ReplayPolicy::optimus},
+     {"pollux", ReplayPolicy::pollux},
      {"max-min", ReplayPolicy::max_min},
      {"multicard", ReplayPolicy::multicard},
      {"multicard-fixed", ReplayPolicy::multicard_fixed}}};
