@@ -41,6 +41,7 @@ std::vector<Allocation> PolluxPolicy::decide(double now, const ActiveJobs& jobs)
     return jobs[a]->attained_service() < jobs[b]->attained_service();
   });
   std::vector<UtilityCurve> curves;
+  curves.reserve(jobs.size());
   for (const std::size_t job : order)
     curves.push_back(curve(*jobs[job], now, equal_share));
   const std::vector<int> divided = divide_gpus(curves, cluster_.num_gpus());

@@ -22,9 +22,11 @@ constexpr double kMostWork = 1e12;  // units
 constexpr double kLeastTime = 1e-9;
 constexpr double kRubickRestart = 260;  // seconds, as published
 
-/// GPUs of the user; at most those of the cluster, or the job could never run.
-int read_gpus(const CsvTable& table, std::size_t row, const char* column, const ClusterShape& cluster) {
-  return static_cast<int>(table.whole(row, column, 1, cluster.num_gpus()));
+/// GPUs of the user; where the system may not choose others at most those of the cluster, or the job could never run.
+int read_gpus(const CsvTable& table, std::size_t row, const char* column, const ClusterShape& cluster,
+              JobFreedom freedom) {
+  constexpr int most = std::numeric_limits<int>::max();
+  return static_cast<int>(table.whole(row, column, 1, freedom == JobFreedom::none ? cluster.num_gpus() : most));
 }
 
 /// Jobs of applications with measured convergence. Those with the same application and batch share a model.
@@ -38,7 +40,7 @@ class PolluxReader {
     if (!application) application = std::make_shared<const Application>(options_.traces + "/" + name);
     const BatchLimits& limits = application->limits();
     const int batch = static_cast<int>(table.whole(row, "batch_size", limits.first, limits.largest));
-    const int gpus = read_gpus(table, row, "num_replicas", options_.cluster);
+    const int gpus = read_gpus(table, row, "num_replicas", options_.cluster, freedom_);
     return {table.text(row, "name"), table.number(row, "time", 0, kLatest), gpus, model_of(application, batch)};
   }
 
@@ -68,7 +70,7 @@ class RubickReader {
   bool knows(const CsvTable& table, std::size_t row) const { return is_there(path_of(table.text(row, "application"))); }
 
   JobRequest read(const CsvTable& table, std::size_t row) {
-    const int gpus = read_gpus(table, row, "num_gpus", options_.cluster);
+    const int gpus = read_gpus(table, row, "num_gpus", options_.cluster, freedom_);
     const std::string& plan = table.text(row, "exec_plan");
     std::map<int, double> seconds = seconds_of(table.text(row, "application"), plan);
     if (freedom_ == JobFreedom::none && !seconds.contains(gpus))
@@ -128,14 +130,15 @@ class RubickReader {
 /// Rates by GPUs.
 class TableReader {
  public:
-  explicit TableReader(const ReplayOptions& options) : options_(options) {}
+  TableReader(const ReplayOptions& options, JobFreedom freedom) : options_(options), freedom_(freedom) {}
 
   JobRequest read(const CsvTable& table, std::size_t row) {
     const std::string& name = table.text(row, "table");
     std::map<int, double>& seconds = seconds_[name];
     if (seconds.empty()) seconds = read_rates(options_.traces + "/" + name + ".csv");
-    const int gpus = read_gpus(table, row, "gpus", options_.cluster);
-    if (!seconds.contains(gpus)) throw table.wrong(row, "gpus", fmt::format("{} has no rate for it", name));
+    const int gpus = read_gpus(table, row, "gpus", options_.cluster, freedom_);
+    if (freedom_ == JobFreedom::none && !seconds.contains(gpus))
+      throw table.wrong(row, "gpus", fmt::format("{} has no rate for it", name));
     auto model = std::make_shared<TableModel>(seconds, table.number(row, "work", kLeastTime, kMostWork));
     return {table.text(row, "name"), table.number(row, "submission_s", 0, kLatest), gpus, std::move(model)};
   }
@@ -154,6 +157,7 @@ class TableReader {
   }
 
   const ReplayOptions& options_;
+  JobFreedom freedom_;
   std::map<std::string, std::map<int, double>> seconds_;
 };
 
@@ -172,7 +176,7 @@ Workload read_workload(const ReplayOptions& options, JobFreedom freedom) {
   const CsvTable table(options.workload);
   PolluxReader pollux(options, freedom);
   RubickReader rubick(options, freedom);
-  TableReader tables(options);
+  TableReader tables(options, freedom);
   Workload workload;
   std::map<std::string, int> left_out;
   for (std::size_t row = 0; row < table.num_rows(); ++row) {

@@ -56,7 +56,7 @@ TEST(Workload, OfOurOwnLayoutHasRates) {
 
 class WrongWorkload : public ::testing::Test {
  protected:
-  std::string message(const std::string& rows) {
+  ReplayOptions with_rows(const std::string& rows) {
     std::ofstream(folder_ / "w.csv") << "name,submission_s,table,gpus,work\n" << rows;
     std::ofstream(folder_ / "t.csv") << "gpus,rate\n1,10\n2,0\n";
     ReplayOptions options;
@@ -64,6 +64,10 @@ class WrongWorkload : public ::testing::Test {
     options.workload = folder_ / "w.csv";
     options.traces = folder_.path().string();
     options.cluster = {1, 4};
+    return options;
+  }
+  std::string message(const std::string& rows) {
+    const ReplayOptions options = with_rows(rows);
     return test::message_of<DataError>([&] { static_cast<void>(read_workload(options, JobFreedom::none)); });
   }
   test::ScratchFolder folder_;
@@ -78,6 +82,10 @@ TEST_F(WrongWorkload, IsNamedWithItsLine) {
   EXPECT_EQ(message("a,0,t,1,1\na,0,t,1,1\n"), "two jobs of " + (folder_ / "w.csv") + " are named a");
   EXPECT_NE(message("a,0,none,1,1\n").find("none.csv cannot be read"), std::string::npos);
   EXPECT_NE(message("").find("has no job"), std::string::npos);
+}
+
+TEST_F(WrongWorkload, MayAskForTooManyGpusWhereTheSystemChoosesThem) {
+  EXPECT_EQ(read_workload(with_rows("a,0,t,5,1\nb,0,t,2,1\n"), JobFreedom::plan).jobs.size(), 2U);
 }
 
 }  // namespace
