@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -12,6 +11,8 @@
 
 #include "Commands.hpp"
 #include "HelpKeys.hpp"
+#include "OptionWords.hpp"
+#include "PrepareLine.hpp"
 #include "WrongWords.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
@@ -65,12 +66,6 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
   });
 }
 
-/// A short set of words in help texts, as CLI::IsMember shows it. The reader of the option checks the word, because it
-/// can suggest another.
-std::string one_of(std::initializer_list<std::string> words) {
-  return fmt::format("TEXT:{{{}}}", join(std::vector<std::string>(words), ","));
-}
-
 void add_plan(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* plan =
@@ -81,69 +76,6 @@ void add_plan(CLI::App& app, Command& command) {
   plan->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
   });
-}
-
-void add_prepare_text(CLI::App& prepare, Command& command) {
-  auto options = std::make_shared<TextPrepareOptions>();
-  CLI::App* text =
-      prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
-  text->add_option("--type", options->type,
-                   "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
-      ->type_name("TYPE")
-      ->required();
-  text->add_option("--in", options->inputs,
-                   "JSON arrays, JSON lines or tables (.csv, .tsv); text also takes plain files; .gz or plain")
-      ->required();
-  text->add_option("--map", options->map,
-                   "Names in the data: FIELD=THEIRS, message:FIELD=THEIRS or role:ROLE=THEIRS, e.g. instruction=prompt")
-      ->allow_extra_args(false);
-  text->add_option("--tokenizer", options->tokenizer, "Model folder, or a tokenizer.json or tiktoken file");
-  text->add_option("--template", options->prompt_template,
-                   "alpaca, llama3, chatml, mistral, plain, ...; default: the tokenizer folder's "
-                   "chat template, else alpaca")
-      ->type_name("NAME");
-  text->add_option("--date", options->date, "Date that the chat template writes, YYYY-MM-DD (default: 2024-07-26)");
-  text->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
-  text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
-  text->add_option("--max-length", options->max_length,
-                   "Maximum tokens per sequence: longer ones are truncated, plain texts are split");
-  text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too")
-      ->type_name(one_of({"completion", "all"}));
-  text->add_option("--split", options->split,
-                   "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
-  text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
-  text->callback([&command, options] {
-    command = [options](const Communicator& world) { return prepare_text_command(*options, world); };
-  });
-}
-
-void add_prepare(CLI::App& app, Command& command) {
-  CLI::App* prepare = app.add_subcommand("prepare", "Write input shards, all ranks together");
-  prepare->require_subcommand(1);
-  auto options = std::make_shared<PrepareOptions>();
-  CLI::App* images =
-      prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic images");
-  images->add_option("--format", options->format, "Format of the images")
-      ->type_name(one_of({"idx", "folder", "cifar", "synthetic"}))
-      ->required();
-  images->add_option("--images", options->images,
-                     "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
-  images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
-  images->add_option("--dir", options->dir, "folder: one sub-folder per class; cifar: the folder of *.bin");
-  images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
-  images->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
-  images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: which size to generate");
-  images->add_option("--limit", options->limit, "Only the first N images; synthetic: how many images to generate");
-  images->add_option("--classes", options->classes,
-                     "Number of classes (labels are checked); synthetic: how many classes to generate");
-  images->add_option("--class-names", options->class_names, "Names of the classes, in label order")->delimiter(',');
-  images->add_option("--split", options->split,
-                     "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
-  images->add_flag("--skip-bad", options->skip_bad, "Skip unreadable images, count and list them");
-  images->callback([&command, options] {
-    command = [options](const Communicator& world) { return prepare_images_command(*options, world); };
-  });
-  add_prepare_text(*prepare, command);
 }
 
 void add_export(CLI::App& app, Command& command) {

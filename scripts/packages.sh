@@ -5,8 +5,8 @@ debian_packages() {  # DISTRIBUTION
   local jpeg=libjpeg62-turbo-dev
   if [ "$1" = ubuntu ]; then jpeg=libjpeg-turbo8-dev; fi
   echo g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmpi-dev hdf5-tools libyaml-cpp-dev \
-    nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev libssl-dev libpcre2-dev libutf8proc-dev "$jpeg" \
-    libpng-dev zlib1g-dev gnuplot-nox libgtest-dev git ca-certificates python3 python3-pip
+    nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev libssl-dev libpcre2-dev libutf8proc-dev libqhull-dev \
+    "$jpeg" libpng-dev zlib1g-dev gnuplot-nox libgtest-dev git ca-certificates python3 python3-pip
 }
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
@@ -43,6 +43,7 @@ h fmt/format.h|fmt|libfmt-dev|fmt-devel|fmt
 h openssl/sha.h|OpenSSL (sha256)|libssl-dev|openssl-devel|openssl
 h pcre2posix.h|PCRE2|libpcre2-dev|pcre2-devel|pcre2+jit
 h utf8proc.h|utf8proc|libutf8proc-dev|utf8proc-devel|utf8proc
+h libqhull_r/qhull_ra.h|Qhull (Delaunay triangulation)|libqhull-dev|qhull-devel|qhull
 h jpeglib.h|libjpeg-turbo|libjpeg-dev|libjpeg-turbo-devel|libjpeg-turbo
 h png.h|libpng|libpng-dev|libpng-devel|libpng
 h zlib.h|zlib|zlib1g-dev|zlib-devel|zlib-ng+compat

@@ -104,6 +104,16 @@ std::vector<PlanTaskOptions> read_tasks(Section section, const Deck& deck, Objec
 
 }  // namespace
 
+std::optional<ReplayOptions> read_replay_deck(const Deck& deck) {
+  if (const Value* replay = deck.root().find("replay"); replay == nullptr || replay->is_null()) return std::nullopt;
+  Section root(deck), section = root.section("replay");
+  ReplayOptions options = read_replay_options(section);
+  root.finish();
+  options.workload = found_path(options.workload, deck);
+  options.traces = found_path(options.traces, deck);
+  return options;
+}
+
 PlanOptions read_plan_options(const Deck& deck) {
   Section root(with_numbered_tasks(deck));
   PlanOptions options;

@@ -7,6 +7,7 @@
 
 #include "config/Deck.hpp"
 #include "config/Words.hpp"
+#include "replay/ReplayOptions.hpp"
 #include "scaling/Allocation.hpp"
 
 namespace multicard {
@@ -44,5 +45,9 @@ struct PlanOptions {
 /// Paths are relative to the working directory; those that do not exist there, to the deck's folder if they exist
 /// there. \throws UsageError
 PlanOptions read_plan_options(const Deck& deck);
+
+/// The replay that a deck with a section `replay` asks for; nothing for another deck. Paths as above. \throws
+/// UsageError
+std::optional<ReplayOptions> read_replay_deck(const Deck& deck);
 
 }  // namespace multicard

@@ -1,0 +1,101 @@
+#include "replay/Replay.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "replay/ElasticPolicy.hpp"
+#include "replay/FifoPolicy.hpp"
+#include "replay/MaxMinPolicy.hpp"
+#include "replay/OptimusPolicy.hpp"
+#include "replay/PolluxPolicy.hpp"
+#include "replay/TiresiasPolicy.hpp"
+#include "replay/Workload.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Rigid policies leave everything to the user; of the elastic ones only two adapt batches.
+JobFreedom freedom_under(ReplayPolicy policy) {
+  switch (policy) {
+    case ReplayPolicy::fifo:
+    case ReplayPolicy::fifo_backfill:
+    case ReplayPolicy::tiresias:
+      return JobFreedom::none;
+    case ReplayPolicy::pollux:
+    case ReplayPolicy::multicard:
+      return JobFreedom::plan_and_batch;
+    default:
+      return JobFreedom::plan;
+  }
+}
+
+std::unique_ptr<SchedulingPolicy> make_policy(ReplayPolicy policy, const ClusterShape& cluster,
+                                              const RoundTimes& times) {
+  switch (policy) {
+    case ReplayPolicy::fifo:
+      return std::make_unique<FifoPolicy>(cluster, Backfill::no);
+    case ReplayPolicy::fifo_backfill:
+      return std::make_unique<FifoPolicy>(cluster, Backfill::yes);
+    case ReplayPolicy::tiresias:
+      return std::make_unique<TiresiasPolicy>(cluster, times.round_s);
+    case ReplayPolicy::optimus:
+      return std::make_unique<OptimusPolicy>(cluster);
+    case ReplayPolicy::pollux:
+      return std::make_unique<PolluxPolicy>(cluster, times.restart_s);
+    case ReplayPolicy::max_min:
+      return std::make_unique<MaxMinPolicy>(cluster);
+    default:
+      return std::make_unique<ElasticPolicy>(cluster, times.restart_s);
+  }
+}
+
+}  // namespace
+
+std::vector<JobOutcome> replay_jobs(const ReplayOptions& options, ReplayPolicy policy) {
+  Workload workload = read_workload(options, freedom_under(policy));
+  const std::unique_ptr<SchedulingPolicy> scheduler = make_policy(policy, options.cluster, workload.times);
+  return simulate(std::move(workload.jobs), *scheduler, workload.times);
+}
+
+std::vector<ReplaySummary> replay(const ReplayOptions& options) {
+  for (const auto& [application, count] : read_workload(options, JobFreedom::plan).left_out)
+    log_warning(fmt::format("{} of {} left out (nothing was measured of {})", counted(count, "job"), options.workload,
+                            application));
+  std::vector<ReplaySummary> summaries;
+  for (const ReplayPolicy policy : options.policies)
+    summaries.push_back(summary_of(policy, replay_jobs(options, policy)));
+  return summaries;
+}
+
+ReplaySummary summary_of(ReplayPolicy policy, const std::vector<JobOutcome>& outcomes) {
+  ReplaySummary summary;
+  summary.policy = policy;
+  summary.jobs = static_cast<int>(outcomes.size());
+  std::vector<double> seconds;
+  double first = outcomes.at(0).submission_s, last = 0, sum = 0;
+  for (const JobOutcome& outcome : outcomes) {
+    seconds.push_back(outcome.seconds());
+    sum += outcome.seconds();
+    first = std::min(first, outcome.submission_s);
+    last = std::max(last, outcome.completion_s);
+  }
+  const std::size_t rank = (99 * seconds.size() + 99) / 100;  // rounded up, counted from 1
+  std::sort(seconds.begin(), seconds.end());
+  summary.average_jct_s = sum / static_cast<double>(outcomes.size());
+  summary.p99_jct_s = seconds[rank - 1];
+  summary.makespan_s = last - first;
+  return summary;
+}
+
+std::string json_line(const ReplaySummary& summary) {
+  return fmt::format(R"({{"policy":"{}","jobs":{},"average_jct_s":{},"p99_jct_s":{},"makespan_s":{}}})",
+                     word_of<ReplayPolicy>(summary.policy, kReplayPolicyWords), summary.jobs, summary.average_jct_s,
+                     summary.p99_jct_s, summary.makespan_s);
+}
+
+}  // namespace multicard

@@ -1,0 +1,29 @@
+#pragma once
+/// \file Rounds of a replay.
+
+#include <vector>
+
+#include "replay/SchedulingPolicy.hpp"
+
+namespace multicard {
+
+/// How time passes.
+struct RoundTimes {
+  double round_s = 60;    ///< from one decision to the next
+  double restart_s = 30;  ///< that a job waits after its GPUs have changed, also at its first start
+};
+
+/// What became of one job.
+struct JobOutcome {
+  std::string name;
+  double submission_s = 0, completion_s = 0;
+  int num_restarts = 0;
+  double seconds() const { return completion_s - submission_s; }
+};
+
+/// Plays all jobs to their ends. Every round first all jobs advance, then the policy decides for those that were
+/// submitted and are not complete. \param requests in the order of their submission.
+/// \throws DataError where a job never gets GPUs.
+std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy, const RoundTimes& times);
+
+}  // namespace multicard
