@@ -4,7 +4,7 @@
 # usage: scripts/sanitize.sh asan|tsan [--quick] [CTEST ARGUMENT ...]      e.g. scripts/sanitize.sh asan -R '^io/'
 #   asan      addresses and undefined behaviour: unit tests, commands and the fake GPU
 #   tsan      threads: the tests of what has threads (the filter of the test preset)
-#   --quick   only modules that link no LibTorch, which compile fast: base, config, comm, io and results
+#   --quick   only modules that link no LibTorch, which compile fast: base, config, replay, comm, io, results
 #
 # LibTorch, MPI and HDF5 are not instrumented. What the last two never free would be reported as leaks: those are not
 # looked for.
@@ -20,8 +20,8 @@ esac
 targets=() choice=()
 if [ "${1:-}" = --quick ]; then
   shift
-  targets=(--target test_base test_config test_comm test_io test_slow_disk test_results)
-  choice=(-R '^(base|config|comm|io|results)/')
+  targets=(--target test_base test_config test_replay test_comm test_io test_slow_disk test_results)
+  choice=(-R '^(base|config|replay|comm|io|results)/')
 fi
 
 # Whatever ends the script early is one failure.
