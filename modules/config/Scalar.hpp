@@ -1,7 +1,6 @@
 #pragma once
 /// \file Between the scalars of decks and C++ types; for Section.cpp.
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -9,20 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "base/Number.hpp"
 #include "base/Text.hpp"
 #include "config/Value.hpp"
 
 namespace multicard {
-
-template <class T>
-std::optional<T> parse_number(const std::string& text) {
-  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
-  T number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + (plus ? 1 : 0), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
 
 /// Value to T and back to text, and what T is called in a message and in the documents.
 template <class T>

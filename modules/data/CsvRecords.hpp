@@ -44,12 +44,6 @@ class CsvScanner {
   std::string head_ = {};  ///< what came until it was known whether a byte order mark is there
 };
 
-/// The fields of one row. `what` names it in errors. \throws DataError
-std::vector<std::string> csv_fields(std::string_view row, char separator, const std::string& what);
-
-/// The names of a table's columns; none may be empty or occur twice. \throws DataError
-std::vector<std::string> csv_header(std::string_view row, char separator, const std::string& what);
-
 /// A row as a JSON object of strings. \throws DataError where the row has another number of fields than the header.
 std::string csv_record(const std::vector<std::string>& header, std::string_view row, char separator,
                        const std::string& what);

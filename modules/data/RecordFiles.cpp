@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/CsvFields.hpp"
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
