@@ -29,6 +29,7 @@ THIRD_PARTY = {
     r"spdlog/": {"base"},
     r"openssl/|zlib\.h$": {"base", "io", "data"},
     r"(pcre2|utf8proc)\.h$": {"text"},
+    r"Eigen/": {"scaling"},
     r"(png|jpeglib|turbojpeg)\.h$": {"data"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
