@@ -1,6 +1,6 @@
 #include "scaling/model/MeasuredTables.hpp"
 
-#include <algorithm>
+#include <cstdlib>
 
 #include "base/CsvTable.hpp"
 
@@ -68,6 +68,25 @@ std::map<std::string, std::vector<StepObservation>> read_rubick_table(const std:
     }
     if (plan.starts_with("zero")) at.optimizer_shards = at.gpus;
     result[plan].push_back({at, seconds});
+  }
+  return result;
+}
+
+std::vector<StepObservation> read_elasticflow_table(const std::string& path) {
+  constexpr std::int64_t kGpusOfNode = 8;
+  const CsvTable table(path);
+  std::vector<StepObservation> result;
+  for (std::size_t row = 0; row < table.num_rows(); ++row) {
+    const double rows = table.number(row, "global_batch_size", 1, kMostRows);
+    for (const std::string& column : table.columns()) {
+      if (column == "global_batch_size" || table.text(row, column).empty()) continue;
+      const double rate = table.number(row, column, 0, 1 / kLeastSeconds);
+      const int gpus = std::atoi(column.c_str());
+      if (gpus < 1 || gpus > kMostGpus) throw DataError(table.path() + ": column " + column + " is no number of GPUs");
+      if (rate <= 0) continue;
+      const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
+      result.push_back({placed(spread(gpus, nodes), rows / gpus), 1 / rate});
+    }
   }
   return result;
 }

@@ -19,6 +19,11 @@ std::vector<StepObservation> read_pollux_table(const std::string& path);
 std::map<std::string, std::vector<StepObservation>> read_rubick_table(const std::string& path,
                                                                       double global_batch = 64);
 
+/// A table of ElasticFlow's artifact: steps per second at `global_batch_size` and as many GPUs as the other columns are
+/// called, on nodes of 8. Fields that are empty or 0 were not measured. Throws DataError where the file is no such
+/// table.
+std::vector<StepObservation> read_elasticflow_table(const std::string& path);
+
 /// Measured steps of a sweep: `ranks,global_batch,step_s` and optionally `nodes` and `accumulation`. Ranks are spread
 /// evenly over nodes. Throws DataError where the file is no such table.
 std::vector<StepObservation> read_sweep_table(const std::string& path);

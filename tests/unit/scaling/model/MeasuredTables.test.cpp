@@ -64,6 +64,17 @@ TEST_F(MeasuredTables, SeparateStrategiesAndLeaveOutWhatCannotRun) {
   EXPECT_EQ(curves.at("zero-dp")[0].at.optimizer_shards, 4);
 }
 
+TEST_F(MeasuredTables, OfRatesHaveAColumnForEachNumberOfGpus) {
+  const auto steps = read_elasticflow_table(written("global_batch_size,1,16\n64,4,0\n128,,8\n"));
+
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].at.rows_per_gpu, 64);
+  EXPECT_EQ(steps[0].seconds, 0.25);
+  EXPECT_EQ(steps[1].at.nodes, 2);
+  EXPECT_EQ(steps[1].at.rows_per_gpu, 8);
+  EXPECT_THROW(read_elasticflow_table(written("global_batch_size,many\n64,4\n")), DataError);
+}
+
 TEST_F(MeasuredTables, OfASweepHaveRanksAndGlobalBatch) {
   const auto steps = read_sweep_table(written("ranks,global_batch,step_s,nodes,accumulation\n4,64,0.25,2,1\n"));
 
