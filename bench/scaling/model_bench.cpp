@@ -2,7 +2,8 @@
 // percent: fitted to all rows of a data set (in-sample), to rows of other sets of GPUs (5-fold cross-validation by
 // set), and to at most 8 GPUs, tested on 16 and more. Beside it the published form of Pollux. `interval`: share of the
 // rows of 9 to 16 GPUs within the 95 % interval of the model that was fitted to at most 8.
-//   model_bench DIR      with DIR/pollux/traces/*/{placements,scalability}.csv and DIR/rubick/*.csv
+// For ElasticFlow, whose tables are small, the fit is to at most 16 GPUs, and 32 and 64 are predicted.
+//   model_bench DIR      with DIR/pollux/traces/*/{placements,scalability}.csv and DIR/{rubick,elasticflow}/*.csv
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -102,6 +103,23 @@ void rubick_row(const std::string& path, const std::string& name) {
               100 * in_sample / num_rows, 100 * theirs / num_rows, 100 * validated / num_rows, seconds_since(start));
 }
 
+/// Few rows of other machines, which had no say in the formula.
+void elasticflow_row(const std::string& path, const std::string& name) {
+  const Observations all = read_elasticflow_table(path);
+  const Observations small = only(all, [](const StepPoint& at) { return at.gpus <= 16; });
+  const Observations large = only(all, [](const StepPoint& at) { return at.gpus > 16; });
+  const auto ours = std::make_shared<StepTimeModel>();
+  const PolluxForm published;
+  const TimePoint start = SteadyClock::now();
+  const double in_sample = error_of(*ours, all, all);
+  const double seconds = seconds_since(start);
+  const FittedModel model(ours, small);
+  std::printf("| elasticflow %s | %zu | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.2f |\n", name.c_str(), all.size(),
+              100 * in_sample, 100 * error_of(published, all, all), 100 * cross_validated(*ours, all),
+              100 * mean_absolute_error(*ours, model.fitted().values, large), 100 * error_of(published, small, large),
+              100 * share_within(model, large), seconds);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,6 +136,8 @@ int main(int argc, char** argv) {
       pollux_row(folder + "/pollux/traces/" + name, name);
     for (const char* name : {"vit", "roberta", "bert", "t5", "gpt2", "llama7"})
       rubick_row(folder + "/rubick/" + name + ".csv", name);
+    for (const char* name : {"bert", "gpt2", "inception3", "resnet50", "vgg16"})
+      elasticflow_row(folder + "/elasticflow/" + name + ".csv", name);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return EXIT_FAILURE;
