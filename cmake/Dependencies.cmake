@@ -9,6 +9,7 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 # Neither brings a CMake package everywhere.
 find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
 find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)

@@ -6,7 +6,7 @@ debian_packages() {  # DISTRIBUTION
   if [ "$1" = ubuntu ]; then jpeg=libjpeg-turbo8-dev; fi
   echo g++ cmake ninja-build ccache libopenmpi-dev openmpi-bin libhdf5-openmpi-dev hdf5-tools libyaml-cpp-dev \
     nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev libssl-dev libpcre2-dev libutf8proc-dev libqhull-dev \
-    "$jpeg" libpng-dev zlib1g-dev gnuplot-nox libgtest-dev git ca-certificates python3 python3-pip
+    libeigen3-dev "$jpeg" libpng-dev zlib1g-dev gnuplot-nox libgtest-dev git ca-certificates python3 python3-pip
 }
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
@@ -47,6 +47,7 @@ h libqhull_r/qhull_ra.h|Qhull (Delaunay triangulation)|libqhull-dev|qhull-devel|
 h jpeglib.h|libjpeg-turbo|libjpeg-dev|libjpeg-turbo-devel|libjpeg-turbo
 h png.h|libpng|libpng-dev|libpng-devel|libpng
 h zlib.h|zlib|zlib1g-dev|zlib-devel|zlib-ng+compat
+h Eigen/Core|Eigen 3.4|libeigen3-dev|eigen3-devel|eigen
 h gtest/gtest.h|GoogleTest (tests only)|libgtest-dev|gtest-devel|googletest
 TABLE
 }
@@ -59,7 +60,9 @@ header_found() {
   for prefix in /usr/include/hdf5/openmpi /usr/include/openmpi-x86_64; do
     if [ -d "$prefix" ]; then flags+=" -I$prefix"; fi
   done
-  if have pkg-config; then flags+=" $(pkg-config --silence-errors --cflags fmt spdlog yaml-cpp libpng || true)"; fi
+  local libraries="fmt spdlog yaml-cpp libpng eigen3"
+  # shellcheck disable=SC2086 # a list
+  if have pkg-config; then flags+=" $(pkg-config --silence-errors --cflags $libraries || true)"; fi
   if have mpicc; then flags+=" $(mpicc --showme:compile 2>/dev/null || true)"; fi
   # shellcheck disable=SC2086  # the flags are words
   printf '#include <cstdio>\n#include <%s>\n' "$1" | g++ -std=c++20 -E -x c++ $flags - >/dev/null 2>&1

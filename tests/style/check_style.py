@@ -30,6 +30,7 @@ THIRD_PARTY = {
     r"openssl/|zlib\.h$": {"base", "io", "data"},
     r"(pcre2|utf8proc)\.h$": {"text"},
     r"libqhull_r/": {"replay"},
+    r"Eigen/": {"scaling"},
     r"(png|jpeglib|turbojpeg)\.h$": {"data"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
@@ -53,7 +54,7 @@ class Modules:
 
     def __init__(self, tree):
         text = "\n".join(tree.lines(pathlib.Path("CMakeLists.txt")))
-        listed = re.search(r"foreach\(module IN ITEMS ([^)]*)\)", text)
+        listed = re.search(r"foreach\(module IN ITEMS\s+([^)]*)\)", text)
         self.order = listed[1].split() if listed else []
         self.public, self.private = {}, {}
         for module in self.order:

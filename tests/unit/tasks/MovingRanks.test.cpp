@@ -34,7 +34,8 @@ Outcome move_among(
   return movable.run() ? finish(*movable.run()) : Outcome{};
 }
 
-/// The first does not begin with rank 0, those of one rank have the null communicator, none but the last has rank 0 as its root.
+/// The first does not begin with rank 0, those of one rank have the null communicator, none but the last has rank 0 as
+/// its root.
 const std::vector<Part> kParts{{{1, 3}, 3}, {{2}, 4}, {{1, 2, 3}, 4}, {{2, 3}, 4}, {{0}, 5}};
 const std::vector<Stage> kSameSizes{{2, 3}, {1, 4}, {3, 4}, {2, 4}, {1, 5}};
 

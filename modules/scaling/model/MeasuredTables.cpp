@@ -1,0 +1,110 @@
+#include "scaling/model/MeasuredTables.hpp"
+
+#include <cstdlib>
+
+#include "base/CsvTable.hpp"
+
+namespace multicard {
+namespace {
+
+constexpr double kMostSeconds = 1e6;
+constexpr double kLeastSeconds = 1e-9;
+constexpr double kMostRows = 1e9;
+constexpr std::int64_t kMostGpus = 1 << 20;
+
+/// The digits of a field, each from 1 to 9.
+std::vector<int> digits(const CsvTable& table, std::size_t row, std::string_view column) {
+  std::vector<int> result;
+  for (const char digit : table.text(row, column)) {
+    if (digit < '1' || digit > '9') throw table.wrong(row, column, "a digit from 1 to 9 for each node or group");
+    result.push_back(digit - '0');
+  }
+  if (result.empty()) throw table.wrong(row, column, "it is empty");
+  return result;
+}
+
+std::vector<int> spread(std::int64_t gpus, std::int64_t nodes) {
+  std::vector<int> result(static_cast<std::size_t>(nodes), static_cast<int>(gpus / nodes));
+  for (std::size_t node = 0; node < static_cast<std::size_t>(gpus % nodes); ++node)
+    ++result[node];
+  return result;
+}
+
+}  // namespace
+
+std::vector<StepObservation> read_pollux_table(const std::string& path) {
+  const CsvTable table(path);
+  std::vector<StepObservation> result;
+  for (std::size_t row = 0; row < table.num_rows(); ++row) {
+    const double rows = table.number(row, "local_bsz", 1, kMostRows);
+    std::vector<int> gpus_of_nodes;
+    if (table.has("placement")) {
+      gpus_of_nodes = digits(table, row, "placement");
+    } else {
+      const std::int64_t nodes = table.whole(row, "num_nodes", 1, kMostGpus);
+      gpus_of_nodes = spread(table.whole(row, "num_replicas", nodes, kMostGpus), nodes);
+    }
+    result.push_back({placed(gpus_of_nodes, rows), table.number(row, "step_time", kLeastSeconds, kMostSeconds)});
+  }
+  return result;
+}
+
+std::map<std::string, std::vector<StepObservation>> read_rubick_table(const std::string& path, double global_batch) {
+  const CsvTable table(path);
+  std::map<std::string, std::vector<StepObservation>> result;
+  for (std::size_t row = 0; row < table.num_rows(); ++row) {
+    const double seconds = table.number(row, "iter_time", 0, kMostSeconds);
+    if (seconds < kLeastSeconds) continue;
+    StepPoint at = placed(digits(table, row, "placement"), 1);
+    at.rows_per_gpu = global_batch / at.gpus;
+    std::string plan = table.text(row, "exec_plan");
+    if (!plan.empty() && plan[0] >= '0' && plan[0] <= '9') {
+      const std::vector<int> split = digits(table, row, "exec_plan");
+      if (split.size() != 3 || split[0] * split[1] * split[2] != at.gpus)
+        throw table.wrong(row, "exec_plan", "three numbers whose product is the number of GPUs");
+      at.tensor_parallel = split[1];
+      at.pipeline_stages = split[2];
+      plan = "3d";
+    }
+    if (plan.starts_with("zero")) at.optimizer_shards = at.gpus;
+    result[plan].push_back({at, seconds});
+  }
+  return result;
+}
+
+std::vector<StepObservation> read_elasticflow_table(const std::string& path) {
+  constexpr std::int64_t kGpusOfNode = 8;
+  const CsvTable table(path);
+  std::vector<StepObservation> result;
+  for (std::size_t row = 0; row < table.num_rows(); ++row) {
+    const double rows = table.number(row, "global_batch_size", 1, kMostRows);
+    for (const std::string& column : table.columns()) {
+      if (column == "global_batch_size" || table.text(row, column).empty()) continue;
+      const double rate = table.number(row, column, 0, 1 / kLeastSeconds);
+      const int gpus = std::atoi(column.c_str());
+      if (gpus < 1 || gpus > kMostGpus) throw DataError(table.path() + ": column " + column + " is no number of GPUs");
+      if (rate <= 0) continue;
+      const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
+      result.push_back({placed(spread(gpus, nodes), rows / gpus), 1 / rate});
+    }
+  }
+  return result;
+}
+
+std::vector<StepObservation> read_sweep_table(const std::string& path) {
+  const CsvTable table(path);
+  std::vector<StepObservation> result;
+  for (std::size_t row = 0; row < table.num_rows(); ++row) {
+    const std::int64_t nodes = table.has("nodes") ? table.whole(row, "nodes", 1, kMostGpus) : 1;
+    const std::int64_t ranks = table.whole(row, "ranks", nodes, kMostGpus);
+    const std::int64_t micro_batches =
+        table.has("accumulation") ? table.whole(row, "accumulation", 0, kMostGpus) + 1 : 1;
+    const double rows = table.number(row, "global_batch", 1, kMostRows) / static_cast<double>(ranks * micro_batches);
+    StepPoint at = placed(spread(ranks, nodes), rows);
+    at.accumulation = static_cast<int>(micro_batches - 1);
+    result.push_back({at, table.number(row, "step_s", kLeastSeconds, kMostSeconds)});
+  }
+  return result;
+}
+
+}  // namespace multicard
