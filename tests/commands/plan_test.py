@@ -113,6 +113,27 @@ class Plan(PlanTest):
         for words in ("vision", "llm", "baselines", "equal split", "one after another"):
             self.assertIn(words, err)
 
+    def test_a_replay_prints_a_line_for_each_policy(self):
+        files = DATA / "multicard"
+        deck = self.write("replay.yaml", "replay: {layout: multicard, workload: %s, traces: %s, nodes: 1, "
+                          "gpus_per_node: 4, policy: [fifo, multicard]}\n" % (files / "workload.csv", files))
+        _, out, _ = self.expect(0, run(1, "plan", deck))
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([line["policy"] for line in lines], ["fifo", "multicard"])
+        for line in lines:
+            self.assertEqual(list(line), ["policy", "jobs", "average_jct_s", "p99_jct_s", "makespan_s"])
+            self.assertGreater(line["jobs"], 1)
+            self.assertLessEqual(line["average_jct_s"], line["p99_jct_s"])
+
+    def test_a_wrong_replay_is_refused(self):
+        wrong = self.write("replay.yaml", "replay: {workload: w.csv, traces: t, policy: fifi}\n")
+        code, _, err = run(1, "plan", wrong)
+        self.assertEqual(code, 2, err)
+        self.assertIn("fifo", err)
+        code, _, err = run(1, "plan", self.write("replay.yaml", "replay: {workload: w.csv, traces: t}\n"))
+        self.assertEqual(code, 4, err)
+        self.assertIn("w.csv", err)
+
     def test_help(self):
         code, out, _ = run(1, "help", "plan")
         self.assertEqual(code, 0)
