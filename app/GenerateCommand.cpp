@@ -19,6 +19,7 @@
 #include "device/Device.hpp"
 #include "nn/Generate.hpp"
 #include "nn/LanguageNetwork.hpp"
+#include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/LanguageModel.hpp"

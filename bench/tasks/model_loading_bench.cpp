@@ -17,6 +17,7 @@
 #include "device/Device.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "nn/LanguageNetwork.hpp"
+#include "nn/NetworkFactory.hpp"
 #include "options.hpp"
 #include "page_cache.hpp"
 #include "tasks/LanguageModel.hpp"

@@ -12,23 +12,6 @@
 
 namespace multicard {
 
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed) {
-  const LlamaConfig config = LlamaConfig::read(folder);
-  if (random_seed) {
-    auto network = std::make_unique<Llama>(config, dtype, device);
-    network->initialise(*random_seed);
-    return network;
-  }
-  const ModelFolder files = ModelFolder::open(folder);
-  const OutputLayer output = output_layer_of(config);
-  files.check(Llama(config, dtype, at::kMeta).weights(), output);
-  auto network = std::make_unique<Llama>(config, dtype, device);
-  const at::NoGradGuard no_grad;
-  files.load_into(network->weights(), output);
-  return network;
-}
-
 std::string sha256_of_random_weights(const std::string& folder, std::uint64_t seed, at::ScalarType dtype) {
   const std::string config = read_file((std::filesystem::path(folder) / "config.json").string());
   return sha256(fmt::format("{}\nseed {}\n{}\n", config, seed, c10::toString(dtype)));

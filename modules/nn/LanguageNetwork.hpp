@@ -1,9 +1,7 @@
 #pragma once
-/// \file Language networks from the files of models, checkpoints and adapters.
+/// \file What language networks take from the files of models, checkpoints and adapters.
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "nn/Llama.hpp"
@@ -16,11 +14,6 @@ namespace multicard {
 inline OutputLayer output_layer_of(const LlamaConfig& config) {
   return config.has_tied_embeddings ? OutputLayer::tied : OutputLayer::own;
 }
-
-/// The network of a model folder with its weights in `dtype`, or with randomly initialised ones where there is a
-/// `random_seed`: then config.json alone is read. \throws DataError about the files
-std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed = std::nullopt);
 
 /// Identifies randomly initialised weights, as ModelFolder::sha256() those of files: the hash of the folder's
 /// config.json, seed and dtype.

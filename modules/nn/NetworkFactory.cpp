@@ -11,9 +11,12 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "nn/EfficientNet.hpp"
+#include "nn/LanguageNetwork.hpp"
+#include "nn/Llama.hpp"
 #include "nn/MobileNetV2.hpp"
 #include "nn/ResNet.hpp"
 #include "state/CheckpointStore.hpp"
+#include "state/ModelFolder.hpp"
 #include "state/TensorFile.hpp"
 
 namespace multicard {
@@ -122,6 +125,23 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
   copy_all_but_classifier(*whole, *network);
   log_info(fmt::format("{:<10}{} has {} classes: the classifier of {} is initialised from scratch", "weights",
                        file.path(), in_file.classes, options.classes));
+  return network;
+}
+
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed) {
+  const LlamaConfig config = LlamaConfig::read(folder);
+  if (random_seed) {
+    auto network = std::make_unique<Llama>(config, dtype, device);
+    network->initialise(*random_seed);
+    return network;
+  }
+  const ModelFolder files = ModelFolder::open(folder);
+  const OutputLayer output = output_layer_of(config);
+  files.check(Llama(config, dtype, at::kMeta).weights(), output);
+  auto network = std::make_unique<Llama>(config, dtype, device);
+  const at::NoGradGuard no_grad;
+  files.load_into(network->weights(), output);
   return network;
 }
 

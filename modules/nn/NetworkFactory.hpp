@@ -1,5 +1,5 @@
 #pragma once
-/// \file Networks by the names that decks use.
+/// \file Networks of both kinds: those of images by the names that decks use, those of language by their model folders.
 
 #include <cstdint>
 #include <memory>
@@ -7,9 +7,14 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
 #include "nn/Network.hpp"
 
 namespace multicard {
+
+class Llama;
 
 struct NetworkOptions {
   double width = 1.0;           ///< multiplier of the number of channels; mobilenet_v2 alone takes others than 1
@@ -33,5 +38,10 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
 /// classes, all but the classifier is taken from them, and the classifier is initialised. DataError about the file.
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options,
                                       const std::string& weights);
+
+/// The language network that a model folder's config.json describes, with its weights in `dtype`, or with randomly
+/// initialised ones where there is a `random_seed`: then config.json alone is read. DataError about the files.
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed = std::nullopt);
 
 }  // namespace multicard

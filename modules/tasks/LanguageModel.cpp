@@ -11,6 +11,7 @@
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
 #include "nn/LanguageNetwork.hpp"
+#include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/RandomWeights.hpp"

@@ -13,6 +13,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "nn/LanguageNetwork.hpp"
+#include "nn/NetworkFactory.hpp"
 #include "state/ShardedWriter.hpp"
 #include "text/NameMatch.hpp"
 

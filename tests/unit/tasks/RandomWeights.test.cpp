@@ -10,6 +10,7 @@
 
 #include "language_run.hpp"
 #include "nn/LanguageNetwork.hpp"
+#include "nn/NetworkFactory.hpp"
 
 namespace multicard {
 namespace {
