@@ -39,8 +39,9 @@ TEST(FixedBatchModel, KeepsTheUsersBatch) {
 }
 
 TEST(FixedBatchModel, SumsWhatRemainsOverTheEpochs) {
-  const FixedBatchModel model(application("cifar10"), 2048, 4);
-  const Convergence& convergence = application("cifar10")->convergence();
+  const auto cifar10 = application("cifar10");
+  const FixedBatchModel model(cifar10, 2048, 4);
+  const Convergence& convergence = cifar10->convergence();
   const double update_s = model.update_seconds({4, 4}, {256, 0});
   double seconds = 0;
   for (int epoch = 98; epoch < 100; ++epoch)
