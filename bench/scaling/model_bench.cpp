@@ -65,6 +65,24 @@ double share_within(const FittedModel& model, const Observations& tested) {
   return within / static_cast<double>(tested.size());
 }
 
+/// What a model is fitted to, and what it then predicts: errors of `large`, coverage of `next`.
+struct Extrapolation {
+  Observations small, large, next;
+};
+
+void print_row(const std::string& name, const Observations& all, const Extrapolation& parts) {
+  const auto ours = std::make_shared<StepTimeModel>();
+  const PolluxForm published;
+  const TimePoint start = SteadyClock::now();
+  const double in_sample = error_of(*ours, all, all);
+  const double seconds = seconds_since(start);
+  const FittedModel model(ours, parts.small);
+  std::printf("| %s | %zu | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.2f |\n", name.c_str(), all.size(),
+              100 * in_sample, 100 * error_of(published, all, all), 100 * cross_validated(*ours, all),
+              100 * mean_absolute_error(*ours, model.fitted().values, parts.large),
+              100 * error_of(published, parts.small, parts.large), 100 * share_within(model, parts.next), seconds);
+}
+
 void pollux_row(const std::string& folder, const std::string& name) {
   Observations all = read_pollux_table(folder + "/placements.csv");
   for (const StepObservation& observation : read_pollux_table(folder + "/scalability.csv"))
@@ -72,16 +90,7 @@ void pollux_row(const std::string& folder, const std::string& name) {
   const Observations small = only(all, [](const StepPoint& at) { return at.gpus <= 8; });
   const Observations large = only(all, [](const StepPoint& at) { return at.gpus >= 16; });
   const Observations next = only(all, [](const StepPoint& at) { return at.gpus > 8 && at.gpus <= 16; });
-  const auto ours = std::make_shared<StepTimeModel>();
-  const PolluxForm published;
-  const TimePoint start = SteadyClock::now();
-  const double in_sample = error_of(*ours, all, all);
-  const double seconds = seconds_since(start);
-  const FittedModel model(ours, small);
-  std::printf("| pollux %s | %zu | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.2f |\n", name.c_str(), all.size(),
-              100 * in_sample, 100 * error_of(published, all, all), 100 * cross_validated(*ours, all),
-              100 * mean_absolute_error(*ours, model.fitted().values, large), 100 * error_of(published, small, large),
-              100 * share_within(model, next), seconds);
+  print_row("pollux " + name, all, {small, large, next});
 }
 
 void rubick_row(const std::string& path, const std::string& name) {
@@ -108,16 +117,7 @@ void elasticflow_row(const std::string& path, const std::string& name) {
   const Observations all = read_elasticflow_table(path);
   const Observations small = only(all, [](const StepPoint& at) { return at.gpus <= 16; });
   const Observations large = only(all, [](const StepPoint& at) { return at.gpus > 16; });
-  const auto ours = std::make_shared<StepTimeModel>();
-  const PolluxForm published;
-  const TimePoint start = SteadyClock::now();
-  const double in_sample = error_of(*ours, all, all);
-  const double seconds = seconds_since(start);
-  const FittedModel model(ours, small);
-  std::printf("| elasticflow %s | %zu | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.2f |\n", name.c_str(), all.size(),
-              100 * in_sample, 100 * error_of(published, all, all), 100 * cross_validated(*ours, all),
-              100 * mean_absolute_error(*ours, model.fitted().values, large), 100 * error_of(published, small, large),
-              100 * share_within(model, large), seconds);
+  print_row("elasticflow " + name, all, {small, large, large});
 }
 
 }  // namespace

@@ -21,17 +21,10 @@ namespace {
 
 constexpr std::size_t kLongestField = 40;  // bytes of a field that a message shows
 
-std::string content_of(const std::string& path) {
-  RegularFile file(path);
-  std::string content(static_cast<std::size_t>(file.size()), '\0');
-  content.resize(file.read(content.data(), content.size()));
-  return content;
-}
-
 }  // namespace
 
 CsvTable::CsvTable(std::string path) : path_(std::move(path)) {
-  const std::string content = content_of(path_);
+  const std::string content = read_file(path_);
   std::string_view rest = content;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (std::size_t number = 1; !rest.empty(); ++number) {
@@ -42,7 +35,7 @@ CsvTable::CsvTable(std::string path) : path_(std::move(path)) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (columns_.empty())
-    throw DataError(fmt::format("{} is no table", path_), "it is empty",
+    throw DataError(fmt::format("{} is not a table", path_), "it is empty",
                     "The first line of a table names its columns.");
 }
 
@@ -88,6 +81,25 @@ std::int64_t CsvTable::whole(std::size_t row, std::string_view column, std::int6
   const std::optional<std::int64_t> number = parse_number<std::int64_t>(text(row, column));
   if (!number) throw wrong(row, column, "it is not a whole number");
   if (*number < low || *number > high) throw wrong(row, column, fmt::format("expected {} to {}", low, high));
+  return *number;
+}
+
+std::vector<int> CsvTable::digits(std::size_t row, std::string_view column, const char* each) const {
+  std::vector<int> digits;
+  for (const char digit : text(row, column)) {
+    if (digit < '1' || digit > '9') break;
+    digits.push_back(digit - '0');
+  }
+  if (digits.empty() || digits.size() < text(row, column).size())
+    throw wrong(row, column, fmt::format("expected a digit from 1 to 9 for each {}", each));
+  return digits;
+}
+
+std::int64_t CsvTable::whole_name(const std::string& column, std::int64_t low, std::int64_t high) const {
+  const std::optional<std::int64_t> number = parse_number<std::int64_t>(column);
+  if (!number || *number < low || *number > high)
+    throw DataError(
+        fmt::format("{}: column {} is not a number from {} to {}", path_, shown(column, kLongestField), low, high));
   return *number;
 }
 

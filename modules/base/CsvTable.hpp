@@ -32,7 +32,12 @@ class CsvTable {
   double number(std::size_t row, std::string_view column, double low, double high) const;
   /// A whole number between `low` and `high`, both included.
   std::int64_t whole(std::size_t row, std::string_view column, std::int64_t low, std::int64_t high) const;
+  /// Digits from 1 to 9, at least one; `each` says in errors what each is of.
+  std::vector<int> digits(std::size_t row, std::string_view column, const char* each) const;
   /// @}
+
+  /// The number between `low` and `high` that a column has for a name. \throws DataError
+  std::int64_t whole_name(const std::string& column, std::int64_t low, std::int64_t high) const;
 
   /// "line 3 of PATH", where the row stands.
   std::string place(std::size_t row) const;

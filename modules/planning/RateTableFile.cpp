@@ -1,7 +1,7 @@
 #include "planning/RateTableFile.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,16 +41,9 @@ std::vector<RateRow> own_rows(const CsvTable& csv) {
   return rows;
 }
 
-/// GPUs of a placement: a digit for each node.
 int gpus_of_placement(const CsvTable& csv, std::size_t row) {
-  const std::string& digits = csv.text(row, "placement");
-  int gpus = 0;
-  for (const char digit : digits) {
-    if (digit < '1' || digit > '9') throw csv.wrong(row, "placement", "a digit from 1 to 9 for each node is expected");
-    gpus += digit - '0';
-  }
-  if (gpus == 0) throw csv.wrong(row, "placement", "it is empty");
-  return gpus;
+  const std::vector<int> gpus = csv.digits(row, "placement", "node");
+  return std::accumulate(gpus.begin(), gpus.end(), 0);
 }
 
 std::vector<RateRow> rubick_rows(const CsvTable& csv) {
@@ -72,11 +65,7 @@ std::vector<RateRow> elasticflow_rows(const CsvTable& csv, std::optional<int> ba
   std::vector<RateRow> rows;
   for (const std::string& column : csv.columns()) {
     if (column == "global_batch_size") continue;
-    int gpus = 0;
-    const char* end = column.data() + column.size();
-    if (const auto [stop, error] = std::from_chars(column.data(), end, gpus);
-        error != std::errc() || stop != end || gpus < 1 || gpus > kMostGpus)
-      throw DataError(fmt::format("{}: column {} is not a number of GPUs", csv.path(), column));
+    const int gpus = static_cast<int>(csv.whole_name(column, 1, kMostGpus));
     rows.push_back({gpus, 0, csv.number(row, column, 0, kLargest), 0});
   }
   return rows;

@@ -1,7 +1,6 @@
 #include "replay/MaxMinPolicy.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -20,11 +19,7 @@ const std::vector<MaxMinPolicy::Level>& MaxMinPolicy::levels(const ReplayJob& jo
 }
 
 std::vector<JobGpus> MaxMinPolicy::decide(double /*now*/, const ActiveJobs& jobs) {
-  std::vector<std::size_t> order(jobs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return jobs[a]->attained_service() < jobs[b]->attained_service();
-  });
+  const std::vector<std::size_t> order = least_served_first(jobs);
   // Share of the best speed, place in the order, level that comes next.
   using Step = std::tuple<double, std::size_t, std::size_t>;
   std::priority_queue<Step, std::vector<Step>, std::greater<>> steps;

@@ -1,7 +1,6 @@
 #include "replay/PolluxPolicy.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace multicard {
 
@@ -35,11 +34,8 @@ UtilityCurve PolluxPolicy::curve(const ReplayJob& job, double now, int equal_sha
 
 std::vector<JobGpus> PolluxPolicy::decide(double now, const ActiveJobs& jobs) {
   const int equal_share = std::max(cluster_.num_gpus() / static_cast<int>(jobs.size()), 1);
-  std::vector<std::size_t> order(jobs.size());  // where GPUs are short, those go first that were served least
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return jobs[a]->attained_service() < jobs[b]->attained_service();
-  });
+  const std::vector<std::size_t> order =
+      least_served_first(jobs);  // where GPUs are short, those go first that were served least
   std::vector<UtilityCurve> curves;
   curves.reserve(jobs.size());
   for (const std::size_t job : order)

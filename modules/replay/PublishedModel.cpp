@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace multicard {
 
@@ -10,10 +9,6 @@ namespace {
 
 constexpr const char* kSingleGpuApplication = "ncf";  // was published for one GPU alone, at its largest batch
 constexpr int kNumCandidates = 50;
-
-int num_gpus(const GpuPlacement& placement) {
-  return std::accumulate(placement.begin(), placement.end(), 0);
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,21 +55,30 @@ std::unique_ptr<SchedulingPolicy> make_policy(ReplayPolicy policy, const Cluster
   }
 }
 
-}  // namespace
-
-std::vector<JobOutcome> replay_jobs(const ReplayOptions& options, ReplayPolicy policy) {
-  Workload workload = read_workload(options, freedom_under(policy));
+std::vector<JobOutcome> outcomes_of(Workload workload, const ReplayOptions& options, ReplayPolicy policy) {
   const std::unique_ptr<SchedulingPolicy> scheduler = make_policy(policy, options.cluster, workload.times);
   return simulate(std::move(workload.jobs), *scheduler, workload.times);
 }
 
+void warn_of_left_out(const Workload& workload, const std::string& path) {
+  for (const auto& [application, count] : workload.left_out)
+    log_warning(
+        fmt::format("{} of {} left out (nothing was measured of {})", counted(count, "job"), path, application));
+}
+
+}  // namespace
+
+std::vector<JobOutcome> replay_jobs(const ReplayOptions& options, ReplayPolicy policy) {
+  return outcomes_of(read_workload(options, freedom_under(policy)), options, policy);
+}
+
 std::vector<ReplaySummary> replay(const ReplayOptions& options) {
-  for (const auto& [application, count] : read_workload(options, JobFreedom::plan).left_out)
-    log_warning(fmt::format("{} of {} left out (nothing was measured of {})", counted(count, "job"), options.workload,
-                            application));
   std::vector<ReplaySummary> summaries;
-  for (const ReplayPolicy policy : options.policies)
-    summaries.push_back(summary_of(policy, replay_jobs(options, policy)));
+  for (const ReplayPolicy policy : options.policies) {
+    Workload workload = read_workload(options, freedom_under(policy));
+    if (summaries.empty()) warn_of_left_out(workload, options.workload);  // the same under all policies
+    summaries.push_back(summary_of(policy, outcomes_of(std::move(workload), options, policy)));
+  }
   return summaries;
 }
 

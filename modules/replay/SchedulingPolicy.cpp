@@ -67,6 +67,15 @@ JobGpus FreeGpus::take_tightest(int gpus) {
   return taken;
 }
 
+std::vector<std::size_t> least_served_first(const ActiveJobs& jobs) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return jobs[a]->attained_service() < jobs[b]->attained_service();
+  });
+  return order;
+}
+
 std::vector<int> usable_counts(const JobModel& model, const ClusterShape& cluster) {
   std::vector<int> counts;
   const int most = std::min(model.most_gpus(), cluster.num_gpus());

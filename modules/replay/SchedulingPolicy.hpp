@@ -48,6 +48,9 @@ class FreeGpus {
   int count_;
 };
 
+/// The numbers of the jobs, those with the least attained service first.
+std::vector<std::size_t> least_served_first(const ActiveJobs& jobs);
+
 /// Counts of GPUs that a job with `model` can use alone in the cluster: any within a node, and whole nodes.
 std::vector<int> usable_counts(const JobModel& model, const ClusterShape& cluster);
 

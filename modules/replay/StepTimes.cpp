@@ -26,22 +26,11 @@ int read_count(const CsvTable& table, std::size_t row, const char* column) {
   return static_cast<int>(table.whole(row, column, 1, kLargestCount));
 }
 
-/// Digits, GPUs of one node each.
-GpuPlacement read_placement(const CsvTable& table, std::size_t row) {
-  GpuPlacement placement;
-  for (const char digit : table.text(row, "placement")) {
-    if (digit < '1' || digit > '9') throw table.wrong(row, "placement", "expected a digit from 1 to 9 for each node");
-    placement.push_back(digit - '0');
-  }
-  if (placement.empty()) throw table.wrong(row, "placement", "expected a digit for each node");
-  return placement;
-}
+}  // namespace
 
 int num_gpus(const GpuPlacement& placement) {
   return std::accumulate(placement.begin(), placement.end(), 0);
 }
-
-}  // namespace
 
 GpuPlacement normalised(const GpuPlacement& placement) {
   GpuPlacement ring;
@@ -84,7 +73,7 @@ void StepTimes::read_placements(const std::string& path) {
   std::map<std::array<int, 3>, Sum> sums;  // by nodes, GPUs and batch size: the order matters to the triangulation
   smallest_batch_ = kLargestCount;
   for (std::size_t row = 0; row < table.num_rows(); ++row) {
-    const GpuPlacement placement = read_placement(table, row);
+    const GpuPlacement placement = table.digits(row, "placement", "node");
     const int batch = read_count(table, row, "local_bsz");
     const StepTime time = read_time(table, row);
     measured_[placement][batch] = time;

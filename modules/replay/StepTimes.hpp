@@ -15,6 +15,7 @@ namespace multicard {
 /// GPUs of a job on each of its nodes, in the order of the ring.
 using GpuPlacement = std::vector<int>;
 
+int num_gpus(const GpuPlacement& placement);
 /// The rotation of a ring that is the lexicographically smallest, nodes without GPUs left out.
 GpuPlacement normalised(const GpuPlacement& placement);
 /// `gpus` on as few nodes as possible: full ones first.

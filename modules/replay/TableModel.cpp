@@ -1,7 +1,6 @@
 #include "replay/TableModel.hpp"
 
 #include <limits>
-#include <numeric>
 
 namespace multicard {
 
@@ -10,7 +9,7 @@ LocalBatch TableModel::batch(const GpuPlacement& /*placement*/, int /*epoch*/) c
 }
 
 double TableModel::update_seconds(const GpuPlacement& placement, const LocalBatch& /*batch*/) const {
-  return predicted_seconds(std::accumulate(placement.begin(), placement.end(), 0));
+  return predicted_seconds(num_gpus(placement));
 }
 
 double TableModel::update_gain(int /*global_batch*/, int /*epoch*/) const {

@@ -93,16 +93,11 @@ class RubickReader {
     if (!rows.empty()) return rows;
     const CsvTable table(path_of(application));
     for (std::size_t row = 0; row < table.num_rows(); ++row) {
-      const std::string& placement = table.text(row, "placement");
-      int gpus = 0;
-      for (const char digit : placement) {
-        if (digit < '1' || digit > '9')
-          throw table.wrong(row, "placement", "expected a digit from 1 to 9 for each node");
-        gpus += digit - '0';
-      }
+      const GpuPlacement placement = table.digits(row, "placement", "node");
       const double seconds = table.number(row, "iter_time", 0, kMostWork);
       if (seconds > 0)  // 0: did not fit into memory
-        rows.push_back({table.text(row, "exec_plan"), gpus, static_cast<int>(placement.size()), seconds});
+        rows.push_back(
+            {table.text(row, "exec_plan"), num_gpus(placement), static_cast<int>(placement.size()), seconds});
     }
     return rows;
   }

@@ -99,7 +99,8 @@ class Plan(PlanTest):
 
     def test_other_layouts(self):
         for layout, table in (("rubick", DATA / "rubick" / "llama7.csv"),
-                              ("elasticflow", DATA / "elasticflow" / "resnet50.csv"), ("pollux", DATA / "pollux")):
+                              ("elasticflow", DATA / "elasticflow" / "resnet50.csv"),
+                              ("pollux", DATA / "pollux" / "traces" / "bert")):
             deck = self.write("other.yaml", "machine: {gpus: [16, 64]}\ntasks:\n  - {name: a, table: %s, layout: %s, "
                               "work: 100}\n" % (table, layout))
             _, out, _ = self.expect(0, run(1, "plan", deck, "--json"))

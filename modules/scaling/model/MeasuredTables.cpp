@@ -1,7 +1,5 @@
 #include "scaling/model/MeasuredTables.hpp"
 
-#include <cstdlib>
-
 #include "base/CsvTable.hpp"
 
 namespace multicard {
@@ -11,17 +9,6 @@ constexpr double kMostSeconds = 1e6;
 constexpr double kLeastSeconds = 1e-9;
 constexpr double kMostRows = 1e9;
 constexpr std::int64_t kMostGpus = 1 << 20;
-
-/// The digits of a field, each from 1 to 9.
-std::vector<int> digits(const CsvTable& table, std::size_t row, std::string_view column) {
-  std::vector<int> result;
-  for (const char digit : table.text(row, column)) {
-    if (digit < '1' || digit > '9') throw table.wrong(row, column, "a digit from 1 to 9 for each node or group");
-    result.push_back(digit - '0');
-  }
-  if (result.empty()) throw table.wrong(row, column, "it is empty");
-  return result;
-}
 
 std::vector<int> spread(std::int64_t gpus, std::int64_t nodes) {
   std::vector<int> result(static_cast<std::size_t>(nodes), static_cast<int>(gpus / nodes));
@@ -39,7 +26,7 @@ std::vector<StepObservation> read_pollux_table(const std::string& path) {
     const double rows = table.number(row, "local_bsz", 1, kMostRows);
     std::vector<int> gpus_of_nodes;
     if (table.has("placement")) {
-      gpus_of_nodes = digits(table, row, "placement");
+      gpus_of_nodes = table.digits(row, "placement", "node");
     } else {
       const std::int64_t nodes = table.whole(row, "num_nodes", 1, kMostGpus);
       gpus_of_nodes = spread(table.whole(row, "num_replicas", nodes, kMostGpus), nodes);
@@ -55,11 +42,11 @@ std::map<std::string, std::vector<StepObservation>> read_rubick_table(const std:
   for (std::size_t row = 0; row < table.num_rows(); ++row) {
     const double seconds = table.number(row, "iter_time", 0, kMostSeconds);
     if (seconds < kLeastSeconds) continue;
-    StepPoint at = placed(digits(table, row, "placement"), 1);
+    StepPoint at = placed(table.digits(row, "placement", "node"), 1);
     at.rows_per_gpu = global_batch / at.gpus;
     std::string plan = table.text(row, "exec_plan");
     if (!plan.empty() && plan[0] >= '0' && plan[0] <= '9') {
-      const std::vector<int> split = digits(table, row, "exec_plan");
+      const std::vector<int> split = table.digits(row, "exec_plan", "group");
       if (split.size() != 3 || split[0] * split[1] * split[2] != at.gpus)
         throw table.wrong(row, "exec_plan", "three numbers whose product is the number of GPUs");
       at.tensor_parallel = split[1];
@@ -81,8 +68,7 @@ std::vector<StepObservation> read_elasticflow_table(const std::string& path) {
     for (const std::string& column : table.columns()) {
       if (column == "global_batch_size" || table.text(row, column).empty()) continue;
       const double rate = table.number(row, column, 0, 1 / kLeastSeconds);
-      const int gpus = std::atoi(column.c_str());
-      if (gpus < 1 || gpus > kMostGpus) throw DataError(table.path() + ": column " + column + " is no number of GPUs");
+      const int gpus = static_cast<int>(table.whole_name(column, 1, kMostGpus));
       if (rate <= 0) continue;
       const std::int64_t nodes = (gpus + kGpusOfNode - 1) / kGpusOfNode;
       result.push_back({placed(spread(gpus, nodes), rows / gpus), 1 / rate});

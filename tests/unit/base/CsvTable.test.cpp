@@ -50,8 +50,8 @@ TEST_F(CsvTableTest, MayHaveNoRows) {
 }
 
 TEST_F(CsvTableTest, NamesFileAndLineOfWhatIsNoRow) {
-  EXPECT_EQ(problem_of(""), path_ + " is no table");
-  EXPECT_EQ(problem_of("\n\n"), path_ + " is no table");
+  EXPECT_EQ(problem_of(""), path_ + " is not a table");
+  EXPECT_EQ(problem_of("\n\n"), path_ + " is not a table");
   EXPECT_EQ(problem_of("a,a\n"), "line 1 of " + path_ + " is not a header of column names");
   EXPECT_EQ(problem_of("a,b\n1,2\n\n1,2,3\n"), "line 4 of " + path_ + " has 3 fields, the header 2");
   EXPECT_EQ(problem_of("a,b\n\"1\n\",2\n"), "line 2 of " + path_ + " is truncated");

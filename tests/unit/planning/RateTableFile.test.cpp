@@ -76,7 +76,7 @@ TEST(RateTableFile, TakesTheBestLocalBatchOfPollux) {
 }
 
 TEST(RateTableFile, ReadsBothFilesOfAPolluxFolder) {
-  const RateTable table = read_rate_table(test::allocation_data("pollux"), TableLayout::pollux);
+  const RateTable table = read_rate_table(test::allocation_data("pollux/traces/bert"), TableLayout::pollux);
 
   EXPECT_GT(rate_at(table, 1), 0);  // of placements.csv
   EXPECT_GT(rate_at(table, 16), 0);
