@@ -1,6 +1,7 @@
 #include "base/RegularFile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -69,6 +70,17 @@ std::size_t RegularFile::read(char* bytes, std::size_t wanted) {
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+std::string read_file(const std::string& path) {
+  RegularFile file(path);
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
+  bytes.resize(file.read(bytes.data(), bytes.size()));
+  // The files of /proc have no size, and others may grow.
+  std::array<char, 1 << 14> chunk;
+  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
+    bytes.append(chunk.data(), got);
+  return bytes;
 }
 
 std::optional<std::string> why_unreadable(const std::string& path) {

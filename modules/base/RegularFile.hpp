@@ -32,6 +32,9 @@ class RegularFile {
   std::uint64_t size_ = 0;
 };
 
+/// All bytes of a file. \throws DataError
+std::string read_file(const std::string& path);
+
 /// Why `path` cannot be opened as a RegularFile; nullopt if it can. For errors of another kind than DataError, and in
 /// front of libraries that open files by name.
 std::optional<std::string> why_unreadable(const std::string& path);

@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::pair<const char*, const char*>, 2> kAlternatives{
     {{"run.steps", "run.epochs"}, {"run.batch_per_rank", "run.global_batch"}}};
 
-std::string read_file(const std::string& path) {
+std::string deck_text(const std::string& path) {
   constexpr std::uint64_t kLongest = 4 << 20;
   if (const auto why = why_unreadable(path))
     throw UsageError(fmt::format("deck {} cannot be read", path), *why,
@@ -53,7 +53,7 @@ bool sets(const Value& layer, const char* path) {
 }  // namespace
 
 Deck Deck::load(const std::string& path, const std::vector<std::string>& overrides) {
-  Deck deck = parse(read_file(path), path);
+  Deck deck = parse(deck_text(path), path);
   deck.apply(parse_overrides(overrides));
   return deck;
 }

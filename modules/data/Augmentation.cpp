@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 
 namespace multicard {
 

@@ -9,7 +9,7 @@
 
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 
 namespace multicard {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 
 namespace multicard {
 

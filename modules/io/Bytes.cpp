@@ -64,17 +64,6 @@ class Inflater {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
-  RegularFile file(path);
-  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
-  bytes.resize(file.read(bytes.data(), bytes.size()));
-  // The files of /proc have no size, and others may grow.
-  std::array<char, 1 << 14> chunk;
-  while (const std::size_t got = file.read(chunk.data(), chunk.size()))
-    bytes.append(chunk.data(), got);
-  return bytes;
-}
-
 std::string read_file_maybe_gzip(const std::string& path) {
   std::string bytes = read_file(path);
   if (!bytes.starts_with("\x1f\x8b")) return bytes;

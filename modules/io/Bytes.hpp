@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/RegularFile.hpp"
+
 namespace multicard {
 
-/// All bytes of a file.
-std::string read_file(const std::string& path);
 /// All bytes of a file, decompressed when it starts as a gzip file does (several members in a row are allowed). A
 /// truncated or damaged one is a DataError.
 std::string read_file_maybe_gzip(const std::string& path);

@@ -5,19 +5,16 @@
 #include <cstdint>
 #include <numbers>
 
+#include "base/SplitMix64.hpp"
+
 namespace multicard {
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
+/// A sequence of splitmix64().
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : seed_(seed) {}
 
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t next() { return splitmix64(seed_, counter_++); }
   /// In [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   /// In [0, size).
@@ -29,7 +26,7 @@ class Random {
   }
 
  private:
-  std::uint64_t state_;
+  std::uint64_t seed_, counter_ = 0;
 };
 
 }  // namespace multicard

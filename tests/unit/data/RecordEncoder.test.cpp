@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 #include "io/Bytes.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokenizer.hpp"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 
 namespace multicard {
 namespace {

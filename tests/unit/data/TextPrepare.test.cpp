@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "base/Error.hpp"
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 #include "data/TokenShards.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "base/SplitMix64.hpp"
 #include "data/FirstFit.hpp"
-#include "data/SplitMix64.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokens.hpp"
 

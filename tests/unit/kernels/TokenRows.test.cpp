@@ -18,7 +18,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 
-#include "data/SplitMix64.hpp"
+#include "base/SplitMix64.hpp"
 #include "kernels/cuda/NormRows.hpp"
 #include "nn/Random.hpp"
 #include "nn/Rope.hpp"
