@@ -37,13 +37,6 @@ double log_distance(double a, double b) {
   return std::log(b / a);
 }
 
-double squares_around(double centre, const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values)
-    sum += (value - centre) * (value - centre);
-  return sum;
-}
-
 /// Logarithms of ratios, cell by cell.
 struct Spread {
   std::vector<double> centres;  ///< of each cell
@@ -72,6 +65,13 @@ Spread spread_of(const std::vector<std::vector<double>>& ratios) {
 }
 
 }  // namespace
+
+double squares_around(double centre, const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += (value - centre) * (value - centre);
+  return sum;
+}
 
 double mean(const std::vector<double>& values) {
   if (values.empty()) return kNone;

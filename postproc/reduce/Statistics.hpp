@@ -38,6 +38,9 @@ struct Estimate {
 
 double mean(const std::vector<double>& values);
 
+/// Sum of (value - centre)^2.
+double squares_around(double centre, const std::vector<double>& values);
+
 /// The 95 % interval of the median that assumes no distribution: from the k-th smallest to the k-th largest value, with
 /// the largest k for which 1 - 2 P(Bin(n, 1/2) <= k - 1) >= 0.95. Nothing below 6 values, where even the extremes
 /// cover less.

@@ -25,19 +25,12 @@ bool is_complete(const Cell& cell) {
 
 /// The share of the differences between `values` that vanishes when each is divided by its size.
 double share_explained(const std::vector<double>& values, const std::vector<double>& sizes) {
-  const auto squares = [](const std::vector<double>& logarithms) {
-    const double centre = mean(logarithms);
-    double sum = 0;
-    for (const double value : logarithms)
-      sum += (value - centre) * (value - centre);
-    return sum;
-  };
   std::vector<double> before, after;
   for (std::size_t i = 0; i < values.size(); ++i) {
     before.push_back(std::log(values[i]));
     after.push_back(std::log(values[i] / sizes[i]));
   }
-  return 1 - squares(after) / squares(before);
+  return 1 - squares_around(mean(after), after) / squares_around(mean(before), before);
 }
 
 /// The share with an interval from those of the times: each time by itself moves to the ends of its interval, and what
