@@ -8,6 +8,7 @@
 
 #include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
+#include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 
 namespace multicard {
@@ -22,26 +23,27 @@ bool is_before(const nlohmann::json& line, std::int64_t first_step) {
   return step != line.end() && step->is_number_integer() && *step < first_step;
 }
 
-/// Bytes of the lines before the first one of `first_step` or later, or the first that is not whole.
-std::uintmax_t bytes_before(const std::string& path, std::int64_t first_step) {
+/// The whole lines of steps before `first_step`. They are not sorted: rates of a step follow its evaluation, which
+/// bears the number of the next one.
+std::string lines_before(const std::string& path, std::int64_t first_step) {
   require_regular_file(path);
   std::ifstream file(path);
-  std::uintmax_t bytes = 0;
-  std::string line;
+  std::string kept, line;
   while (std::getline(file, line) && !file.eof()) {
     bool is_kept = false;
-    if (error_of([&] { is_kept = is_before(parse_json(line, path), first_step); }) || !is_kept) break;
-    bytes += line.size() + 1;
+    if (!error_of([&] { is_kept = is_before(parse_json(line, path), first_step); }) && is_kept) kept += line + '\n';
   }
-  return bytes;
+  return kept;
 }
 
 /// Returns `path`, whose file then has the lines before `first_step` alone.
 std::string cut_at(const std::string& path, std::int64_t first_step) {
-  if (fs::exists(path))
-    fs::resize_file(path, bytes_before(path, first_step));
-  else
+  if (!fs::exists(path)) {
     fs::create_directories(fs::absolute(path).parent_path());
+    return path;
+  }
+  if (const std::string kept = lines_before(path, first_step); kept.size() != fs::file_size(path))
+    write_file(path, kept);
   return path;
 }
 

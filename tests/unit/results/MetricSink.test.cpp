@@ -81,6 +81,22 @@ TEST(JsonLines, AHalfLineIsDroppedWhereTheRunGoesOnBehindIt) {
   EXPECT_EQ(read_file(path), "{\"step\":0,\"time\":1.0}\n");
 }
 
+TEST(JsonLines, LinesOfEarlierStepsBehindLaterOnesAreKept) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "metrics.jsonl";
+  {
+    JsonLines lines(path, 0);
+    lines.add("train_loss", 0, 1.0);
+    lines.add("eval_loss", 1, 2.0);
+    lines.add("rows_per_s", 0, 3.0);  // as a step with an evaluation writes them
+    lines.add("train_loss", 1, 4.0);
+    lines.flush();
+  }
+  JsonLines(path, 1).flush();
+  EXPECT_EQ(lines_of(path),
+            (std::vector<json>{{{"step", 0}, {"train_loss", 1.0}}, {{"step", 0}, {"rows_per_s", 3.0}}}));
+}
+
 /// Fails from its `healthy`-th call on.
 class FullSink final : public MetricSink {
  public:
