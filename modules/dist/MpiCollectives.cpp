@@ -54,7 +54,8 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
   const std::size_t bytes = static_cast<std::size_t>(numel) * c10::elementSize(type);
   std::shared_ptr<SharedMemory> memory;
   if (large_.node().size() > 1 && numel > 0) memory = SharedMemory::create(large_.node(), bytes);
-  memories_.push_back(memory);
+  std::erase_if(memories_, [](const NumberedMemory& known) { return known.memory.expired(); });
+  memories_.push_back({num_allocated_++, memory});
   if (!memory) return at::zeros({numel}, options);
   return at::from_blob(
       memory->part(memory->own_rank()), {numel}, [memory](void*) {}, options);
@@ -62,11 +63,11 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
 
 ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {
   ReduceOperand operand{bytes_at(flat), static_cast<std::size_t>(flat.numel()), flat.scalar_type(), nullptr, 0, {}};
-  for (std::size_t i = 0; i < memories_.size(); ++i) {
-    std::shared_ptr<SharedMemory> memory = memories_[i].lock();
+  for (const NumberedMemory& known : memories_) {
+    std::shared_ptr<SharedMemory> memory = known.memory.lock();
     if (!memory || !memory->owns(flat.data_ptr(), flat.nbytes())) continue;
     operand.memory = std::move(memory);
-    operand.memory_number = i;
+    operand.memory_number = known.number;
     break;
   }
   return operand;

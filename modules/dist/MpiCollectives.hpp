@@ -43,7 +43,12 @@ class MpiCollectives : public TensorCollectives {
   NodeAllReduce large_;
   SmallAllReduce small_;
   HostCopies copies_;
-  std::vector<std::weak_ptr<SharedMemory>> memories_;
+  struct NumberedMemory {
+    std::size_t number;  ///< equal on all ranks, as they allocate in the same order
+    std::weak_ptr<SharedMemory> memory;
+  };
+  std::vector<NumberedMemory> memories_;  ///< those of tensors that are gone leave with the next allocation
+  std::size_t num_allocated_ = 0;
   CommStats stats_;
   CommThread thread_;
 };
