@@ -74,7 +74,8 @@ class Communicator {
   /// Collective. Everybody receives root's text, whatever its length.
   std::string broadcast(const std::string& text, int root = 0) const;
 
-  /// Collective. In place, element by element; sums are made in rank order on every rank alike.
+  /// Collective. In place, element by element. Every rank receives the same values; the order in which a sum is made is
+  /// the MPI library's.
   template <class T>
   void allreduce(std::span<T> values, ReduceOp op) const {
     allreduce_raw(values.data(), values.size(), datatype<T>(), op);
