@@ -8,8 +8,8 @@
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "data/BadInputs.hpp"
-#include "data/LongWork.hpp"
 #include "data/PrepareProgress.hpp"
 
 namespace multicard {

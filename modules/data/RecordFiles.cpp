@@ -11,8 +11,8 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "data/CsvRecords.hpp"
-#include "data/LongWork.hpp"
 #include "io/Bytes.hpp"
 
 namespace multicard {

@@ -7,7 +7,7 @@
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
-#include "data/LongWork.hpp"
+#include "comm/LongWork.hpp"
 #include "data/Resize.hpp"
 #include "data/ShardFormat.hpp"
 

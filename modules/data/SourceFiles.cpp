@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/Blocks.hpp"
-#include "data/LongWork.hpp"
+#include "comm/LongWork.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
 

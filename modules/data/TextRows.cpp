@@ -8,8 +8,8 @@
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "data/FirstFit.hpp"
-#include "data/LongWork.hpp"
 #include "data/ScanBroadcast.hpp"
 
 namespace multicard {

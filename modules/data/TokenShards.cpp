@@ -7,7 +7,7 @@
 
 #include "base/Blocks.hpp"
 #include "comm/Agreement.hpp"
-#include "data/LongWork.hpp"
+#include "comm/LongWork.hpp"
 #include "data/ScanBroadcast.hpp"
 #include "data/ShardNames.hpp"
 

@@ -19,4 +19,14 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
 /// EnvironmentErrors. MULTICARD_BACKTRACE=1 adds the stack to defects.
 Error any_error(const std::exception& error);
 
+/// Runs `body`; an error of LibTorch becomes what any_error makes of it, which agreed() can tell the other ranks.
+template <class Body>
+auto with_known_errors(Body&& body) {
+  try {
+    return body();
+  } catch (const c10::Error& error) {
+    throw any_error(error);
+  }
+}
+
 }  // namespace multicard

@@ -4,7 +4,7 @@
 
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "data/LongWork.hpp"
+#include "comm/LongWork.hpp"
 
 namespace multicard {
 

@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "data/LongWork.hpp"
+#include "comm/LongWork.hpp"
 #include "data/RecordFiles.hpp"
 #include "io/JsonReader.hpp"
 

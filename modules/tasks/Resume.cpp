@@ -8,6 +8,7 @@
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {
@@ -60,9 +61,10 @@ TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, cons
 void read_records(TrainingState& state, const std::string& folder, const Communicator& communicator) {
   const std::string records = records_beside(folder);
   enum Finding { absent, another, right };
-  const Finding seen = agreed(communicator, [&] {
-    if (!communicator.is_root() || !is_there(records)) return absent;
-    return CheckpointStore::has_records(folder, records) ? right : another;
+  Finding seen = absent;
+  agreed_after_long_work(communicator, [&] {
+    if (communicator.is_root() && is_there(records))
+      seen = CheckpointStore::has_records(folder, records) ? right : another;
   });
   const int found = communicator.broadcast_value(static_cast<int>(seen));
   if (found == another)
@@ -71,7 +73,7 @@ void read_records(TrainingState& state, const std::string& folder, const Communi
                     "timings and metrics in it.",
                     records, folder));
   if (found != right) return;
-  agreed(communicator, [&] {
+  agreed_after_long_work(communicator, [&] {
     with_older_one(folder, [&] {
       const RunData before = ResultsFile::open(records, Seal::is_checked).run("main");
       state.history = history_of(before);
@@ -110,7 +112,8 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
 
 TrainingState resume_from(const std::string& folder, TrainingSetup& setup, const CheckpointStore& store) {
   const Communicator& communicator = setup.communicator;
-  TrainingState state = agreed(communicator, [&] { return load_tensors(folder, setup, store); });
+  TrainingState state;
+  agreed_after_long_work(communicator, [&] { state = load_tensors(folder, setup, store); });
   state.saved_step = communicator.broadcast_value(state.saved_step);
   read_records(state, folder, communicator);
   return state;

@@ -4,6 +4,7 @@
 
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/DeviceError.hpp"
 #include "tasks/MemoryEstimator.hpp"
@@ -34,7 +35,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
                  const TaskRunOptions& how, const TrainingState& state, TrainingParts reused)
     : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
   const LogRank log_rank(communicator.rank());
-  agreed(communicator, [&] {
+  agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
     check_resumable(state.trainer, setup_, state.source);
     setup_.load(state);
   });
@@ -158,7 +159,7 @@ void TaskRun::conclude(StopMonitor* stop) {
   if (!trainer_) begin();
   trainer_->finish();
   if (status_ == RunStatus::running) status_ = RunStatus::stopped;
-  const int wants_stop = stop && stop->stop_requested() ? 1 : 0;
+  const int wants_stop = stop_requested_ || (stop && stop->stop_requested()) ? 1 : 0;
   if (answers_.asks() && setup_.communicator.allreduce(wants_stop, ReduceOp::max) > 0)
     status_ = RunStatus::stopped;  // the model is asked when the run is resumed
   save_checkpoint();

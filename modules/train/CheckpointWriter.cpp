@@ -10,6 +10,7 @@
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -86,7 +87,7 @@ void CheckpointWriter::resume(const std::optional<CheckpointOrigin>& origin, con
 }
 
 void CheckpointWriter::prepare(const CheckpointParts& parts) {
-  if (communicator_.is_root()) content_->copies.prepare(parts);
+  if (communicator_.is_root()) with_known_errors([&] { content_->copies.prepare(parts); });
 }
 
 bool CheckpointWriter::would_be_best(double score) {
@@ -103,11 +104,12 @@ bool CheckpointWriter::would_be_best(double score) {
 // asks BackgroundJob whether the thread has ended before it joins. Copies from a GPU may still be running when the
 // thread starts; it waits for them (HostSnapshot::wait), and let_change() makes the next update wait. An error is kept
 // in error_ and reported at the next checkpoint or at the end, on all ranks when it cannot pass by itself. The Job is
-// shared with the thread, because one that outlives its time-out at the end is detached.
+// shared with the thread, because one that outlives its time-out at the end is detached. A slow disk is no fault: where
+// rank 0 may have waited for the thread, the others wait for rank 0 without a time-out (idle_barrier) before they meet.
 void CheckpointWriter::copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once) {
   if (!communicator_.is_root()) return;
   collect_and_warn();
-  content_->copies.take(parts, at_once);
+  copy_error_ = error_of([&] { with_known_errors([&] { content_->copies.take(parts, at_once); }); });
 }
 
 void CheckpointWriter::let_change() {
@@ -116,8 +118,9 @@ void CheckpointWriter::let_change() {
 
 void CheckpointWriter::write(CheckpointContent content, const RankRecord& record,
                              const std::map<std::string, MetricSeries>& metrics) {
+  communicator_.idle_barrier();
+  agree_on(communicator_, copy_error_ ? copy_error_ : lasting_error());
   std::vector<RankRecord> pieces = gather_.gather(record);
-  agree_on(communicator_, error_ && !is_passing(*error_) ? error_ : std::nullopt);
   if (!communicator_.is_root()) return;
   for (const auto& [name, series] : metrics) {
     std::size_t& sent = num_metrics_sent_[name];
@@ -130,8 +133,9 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
   content_->content = std::move(content);
   content_->content.state.origin = origin_;
   error_.reset();
-  job_.start([content = content_] { content->run(); });
-  under_way_ = true;
+  error_ = error_of([&] { job_.start([content = content_] { content->run(); }); });
+  under_way_ = !error_;
+  if (error_) warn();
 }
 
 void CheckpointWriter::collect() {
@@ -146,7 +150,15 @@ void CheckpointWriter::collect() {
 void CheckpointWriter::collect_and_warn() {
   if (!under_way_) return;
   collect();
+  warn();
+}
+
+void CheckpointWriter::warn() const {
   if (error_ && is_passing(*error_)) log_warning(fmt::format("{} Earlier checkpoints are intact.", error_->what()));
+}
+
+std::optional<Error> CheckpointWriter::lasting_error() const {
+  return error_ && !is_passing(*error_) ? error_ : std::nullopt;
 }
 
 void CheckpointWriter::poll() {
@@ -159,12 +171,14 @@ std::vector<WrittenCheckpoint> CheckpointWriter::take_written() {
 
 void CheckpointWriter::finish() {
   collect();
+  communicator_.idle_barrier();
   agree_on(communicator_, error_);
 }
 
 void CheckpointWriter::wait() {
   collect_and_warn();
-  agree_on(communicator_, error_ && !is_passing(*error_) ? error_ : std::nullopt);
+  communicator_.idle_barrier();
+  agree_on(communicator_, lasting_error());
 }
 
 void CheckpointWriter::settle() {

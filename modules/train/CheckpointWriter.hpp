@@ -67,7 +67,8 @@ class CheckpointWriter {
   /// Collective. Second half: brings the records to rank 0 and starts to write.
   /// \param record of this rank, since it began here; equally many steps on all ranks
   /// \param metrics of rank 0
-  /// \throws NumericalError on all ranks, when the checkpoint before was found to be not finite and not written.
+  /// \throws on all ranks NumericalError, when the checkpoint before was found to be not finite and not written, and
+  /// what copy() has failed with on rank 0 (too little memory).
   void write(CheckpointContent content, const RankRecord& record, const std::map<std::string, MetricSeries>& metrics);
 
   /// Looks whether a checkpoint is done, and warns if it could not be written. Cheap.
@@ -111,6 +112,10 @@ class CheckpointWriter {
   /// Waits for the checkpoint under way, if there is one, and notes how it ended.
   void collect();
   void collect_and_warn();
+  /// Of a checkpoint that could not be written, when the next may succeed.
+  void warn() const;
+  /// What no later checkpoint cures.
+  std::optional<Error> lasting_error() const;
 
   Communicator communicator_;
   std::shared_ptr<Job> content_;
@@ -119,6 +124,7 @@ class CheckpointWriter {
   std::optional<CheckpointOrigin> origin_;
   std::optional<BestCheckpoint> best_;  ///< of those that have been written
   std::optional<Error> error_;          ///< of the newest checkpoint
+  std::optional<Error> copy_error_;     ///< of the last copy()
   std::vector<WrittenCheckpoint> written_;
   bool under_way_ = false;
   BackgroundJob job_;  ///< last, so that it ends first

@@ -10,6 +10,8 @@
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
+#include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 #include "device/StagedCopies.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "state/TensorFile.hpp"
@@ -163,10 +165,11 @@ void broadcast(TrainingState& state, const Communicator& communicator, int root)
   const bool is_root = communicator.rank() == root;
   const std::string values = communicator.broadcast(is_root ? pack(state) : std::string(), root);
   const std::string layout = communicator.broadcast(is_root ? pack_layout(state.parts) : std::string(), root);
-  if (!is_root) {
+  agreed(communicator, [&] {  // memory may run out
+    if (is_root) return;
     unpack(state, values);
-    state.parts = make_parts(layout);
-  }
+    with_known_errors([&] { state.parts = make_parts(layout); });
+  });
   std::vector<at::Tensor> tensors;
   for (const CheckpointPart& part : state.parts)
     for (const NamedTensor& entry : part.tensors)

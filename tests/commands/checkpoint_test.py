@@ -18,7 +18,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command_test import CommandTest, launch, ranks_of, run, wait_for
+from command_test import BIN, CommandTest, launch, ranks_of, run, wait_for
 
 
 def require_whole_tensors(path):
@@ -165,6 +165,19 @@ class Checkpoint(CheckpointTest):
         self.expect(0, run(2, "run", self.deck, "run.epochs=2"), "resuming from .*step_00000004",
                     r"warning: .*records/step_00000004\.h5 is not the file that was written with")
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 4)
+
+    def test_a_disk_slower_than_the_timeout_ends_no_run(self):
+        self.prepare()
+        checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
+                "ASAN_OPTIONS": checks}
+        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=1", env=slow)
+        out, err = process.communicate(timeout=300)
+        self.expect(0, (process.returncode, out, err))
+        self.assertEqual(self.newest(), 4)
+        spent = [float(seconds) for seconds in self.dataset(self.path("out/results.h5"),
+                                                            "/runs/main/metrics/checkpoint_write_s")]
+        self.assertGreater(min(spent), 4, "otherwise nothing was tried")
 
     def test_a_checkpoint_of_another_model_is_refused(self):
         self.prepare()

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <limits>
 
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,22 @@ void expect_records(const std::string& path, std::size_t num_steps) {
       EXPECT_EQ(run.counts.at("samples").at(rank, step), static_cast<std::int64_t>(step));
     }
   EXPECT_EQ(run.summary.metrics.at("train_loss").values.size(), num_steps);
+}
+
+TEST(CheckpointWriter, AllRanksKnowThatTheCopiesNeedTooMuchMemory) {
+  const ScratchFolder scratch;
+  CheckpointWriter writer(scratch / "run", 2, world());
+  float value = 1;
+  const at::Tensor sparse = at::from_blob(&value, {2}, {std::int64_t{1} << 48}, at::kFloat);  // copies keep strides
+  writer.copy({{kModelFile, {{"w", sparse}}}});
+  try {
+    writer.write({{1, 8, 8, "a: 1\n"}, {}, std::nullopt}, {}, {});
+    FAIL() << "a copy of 1 PiB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::environment);
+    EXPECT_EQ(error.scope() == Scope::all_ranks, !world().is_null());
+    EXPECT_NE(std::string(error.what()).find("out of memory"), std::string::npos) << error.what();
+  }
 }
 
 TEST(CheckpointWriter, SavesWhatStoodWhenItWasCopied) {
