@@ -1,5 +1,7 @@
 #include "tasks/MovableRun.hpp"
 
+#include <stdexcept>
+
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
@@ -31,6 +33,9 @@ void MovableRun::take_state() {
   all_.idle_barrier();  // ranks without the run wait here while the others train
   const int root = all_.allreduce(run_ && run_->is_root() ? all_.rank() : -1, ReduceOp::max);
   if (root < 0) return;
+  const bool has_ended = run_ && run_->status() != RunStatus::running;
+  if (all_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1)  // which the ranks of the run alone would find
+    throw std::logic_error("a run that has ended cannot be moved");
   const TimePoint start = SteadyClock::now();
   TrainingState state;
   agreed_with_others(all_, run_ ? &*group_ : nullptr, [&] { state = run_->collect(); });
@@ -62,13 +67,13 @@ void MovableRun::move_to(const std::optional<Communicator>& next) {
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();
-  agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
-  if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
   if (!next && model_) {
     const at::Device device = model_->parameters().front().tensor.device();
     model_.reset();
     release_cached_device_memory(device);
   }
+  agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
+  if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
   times_.build = seconds_since(start);
 }
 

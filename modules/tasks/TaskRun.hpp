@@ -116,7 +116,7 @@ class TaskRun {
   void finish_checkpoints();
   void note_checkpoints();
   /// For collect(): all losses are read, requests heeded, the checkpoint under way written.
-  void settle_steps(TrainingState& state);
+  void settle_steps();
   History whole_history();
   RunSummary summary() const;
   std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }

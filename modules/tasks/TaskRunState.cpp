@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 #include "tasks/TaskRun.hpp"
 #include "train/RecordGather.hpp"
 
@@ -32,19 +34,18 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 
 }  // namespace
 
-void TaskRun::settle_steps(TrainingState& state) {
+void TaskRun::settle_steps() {
   recorder_.add_train_seconds(epoch());
   clock_.pause();
   trainer_->read_all_results();
   recorder_.steps().add_step_times(clock_.take_all());
   const Requests requests = take_requests();
-  state.stop_requested = state.stop_requested || requests.stop;
+  stop_requested_ = stop_requested_ || requests.stop;
   if (requests.checkpoint) save_checkpoint();
   const TimePoint start = SteadyClock::now();
   checkpoints_.wait();
   note_checkpoints();
   recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
-  clock_.resume();
 }
 
 /// Collective. Of all ranks that ever ran; those of this part only if it has done a step.
@@ -65,19 +66,23 @@ History TaskRun::whole_history() {
 TrainingState TaskRun::collect() {
   if (status_ != RunStatus::running) throw std::logic_error("a run that has ended cannot be collected");
   const LogRank log_rank(setup_.communicator.rank());
+  if (trainer_) guarded([&] { settle_steps(); });
+  if (failure_) throw Error(*failure_);
   TrainingState state;
   state.stop_requested = stop_requested_;
-  if (trainer_) settle_steps(state);
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
   state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
   state.trainer.origin = checkpoints_.origin();
   state.source = fmt::format("the run after step {}", num_completed());
-  if (setup_.communicator.is_root()) state.parts = host_copies(setup_.parts());
+  agreed(setup_.communicator, [&] {  // memory may run out
+    if (setup_.communicator.is_root()) with_known_errors([&] { state.parts = host_copies(setup_.parts()); });
+  });
   state.history = whole_history();
   state.tables = summary().tables;
   state.best = checkpoints_.best();
   state.has_begun = has_begun_;
   state.saved_step = checkpoints_.has_failed() ? -1 : last_saved_;
+  if (trainer_) clock_.resume();
   reporter_.pause();  // what the files that others watch have to say is said by this run's root
   return state;
 }

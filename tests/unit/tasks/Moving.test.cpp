@@ -134,6 +134,22 @@ TEST(Moving, WhatARankAloneFindsIsAnErrorOfAll) {
   }
 }
 
+TEST(Moving, AllRanksKnowThatARunHasEnded) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.run.steps = 1;
+  const Group two(2), all(4);
+  MovableRun movable(options, "", world(), kQuiet);
+  movable.move_to(two.mine());
+  if (movable.run()) movable.run()->advance(1, nullptr);
+
+  EXPECT_THROW(movable.move_to(all.ranks), std::logic_error);
+  if (movable.run()) {
+    EXPECT_EQ(movable.run()->finish(nullptr).summary.status, "complete");
+  }
+}
+
 TEST(Moving, ARequestToStopIsKeptUntilAStepHeedsIt) {
   const ScratchFolder scratch;
   write_shards(scratch);
