@@ -5,7 +5,7 @@
 
 #include "replay/Convergence.hpp"
 #include "replay/LocalBatch.hpp"
-#include "replay/StepTimes.hpp"
+#include "replay/StepTimeTable.hpp"
 
 namespace multicard {
 
@@ -17,7 +17,7 @@ class Application {
 
   const std::string& name() const { return name_; }
   const BatchLimits& limits() const { return limits_; }
-  const StepTimes& times() const { return times_; }
+  const StepTimeTable& times() const { return times_; }
   const Convergence& convergence() const { return convergence_; }
 
   /// Seconds from one update to the next; infinite where no step time is known.
@@ -27,7 +27,7 @@ class Application {
 
  private:
   std::string name_;
-  StepTimes times_;
+  StepTimeTable times_;
   Convergence convergence_;
   BatchLimits limits_;
 };

@@ -2,7 +2,7 @@
 /// \file What a replayed job computes, and how fast.
 
 #include "replay/LocalBatch.hpp"
-#include "replay/StepTimes.hpp"
+#include "replay/StepTimeTable.hpp"
 
 namespace multicard {
 

@@ -16,7 +16,7 @@ class Candidates {
  public:
   explicit Candidates(const AllocationProblem& problem) : problem_(problem) {}
 
-  void add(Schedule schedule) {
+  void add(TaskSchedule schedule) {
     const double value = value_of(problem_, schedule);
     if (best_ && !(value < best_->value * (1 - kEquallyGood))) return;
     best_ = Allocation{std::move(schedule), value, 0, {}, {}};
@@ -36,7 +36,7 @@ bool can_all_run(const AllocationProblem& problem) {
 }
 
 /// One after another, the smallest w_j / T_j last, which is best for the average completion.
-Schedule sequence(const AllocationProblem& problem) {
+TaskSchedule sequence(const AllocationProblem& problem) {
   std::vector<std::size_t> order;
   for (std::size_t task = 0; task < problem.tasks.size(); ++task)
     order.push_back(task);

@@ -14,7 +14,7 @@ enum class ScheduleKind {
 };
 
 struct Allocation {
-  Schedule schedule;
+  TaskSchedule schedule;
   double value = 0;                  ///< of the objective
   double bound = 0;                  ///< no schedule of that kind has a better value
   std::optional<double> equal;       ///< value of equal_split()

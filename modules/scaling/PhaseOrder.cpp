@@ -11,12 +11,12 @@ constexpr std::int64_t kPause = 1000;  ///< changes of GPUs that one pause is wo
 constexpr int kMostRounds = 8;
 
 /// Pauses and changes of all tasks.
-std::int64_t disturbance(const std::vector<Phase>& phases) {
+std::int64_t disturbance(const std::vector<SplitPhase>& phases) {
   std::int64_t sum = 0;
   for (std::size_t task = 0; task < phases.front().split.size(); ++task) {
     bool has_run = false;
     int before = 0;
-    for (const Phase& phase : phases) {
+    for (const SplitPhase& phase : phases) {
       const int gpus = phase.split[task].gpus;
       if (gpus > 0 && before == 0 && has_run) sum += kPause;
       if (gpus > 0 && before > 0 && gpus != before) ++sum;
@@ -29,7 +29,7 @@ std::int64_t disturbance(const std::vector<Phase>& phases) {
 
 }  // namespace
 
-void order_phases(std::vector<Phase>& phases, const std::vector<std::size_t>& stages) {
+void order_phases(std::vector<SplitPhase>& phases, const std::vector<std::size_t>& stages) {
   if (phases.empty()) return;
   std::int64_t least = disturbance(phases);
   bool has_improved = true;

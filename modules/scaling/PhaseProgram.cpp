@@ -241,7 +241,7 @@ class Program {
     for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage)
       for (std::size_t i = 0; i < size_; ++i) {
         if (basis_[i].stage != stage || !(seconds[i] > 0)) continue;
-        Phase phase{Split(size_), seconds[i]};
+        SplitPhase phase{Split(size_), seconds[i]};
         for (std::size_t position = 0; position < size_; ++position)
           phase.split[input_.order[position]] = basis_[i].split[position];
         output.phases.push_back(std::move(phase));

@@ -18,7 +18,7 @@ struct PhaseInput {
 };
 
 struct PhaseOutput {
-  std::vector<Phase> phases;        ///< by stage
+  std::vector<SplitPhase> phases;   ///< by stage
   std::vector<std::size_t> stages;  ///< of each phase
   double bound = 0;                 ///< no schedule with these stages costs less
   std::int64_t num_operations = 0;  ///< additions, about

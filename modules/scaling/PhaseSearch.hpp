@@ -6,7 +6,7 @@
 namespace multicard {
 
 struct PhasedResult {
-  std::vector<Phase> phases;
+  std::vector<SplitPhase> phases;
   double bound = 0;  ///< no schedule, whatever its phases, has a smaller value
 };
 

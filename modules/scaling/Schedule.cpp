@@ -19,7 +19,7 @@ std::vector<int> nodes_of(const Split& split, const Machine& machine) {
   return nodes;
 }
 
-void sort(Schedule& schedule) {
+void sort(TaskSchedule& schedule) {
   std::sort(schedule.begin(), schedule.end(), [](const ScheduleEntry& a, const ScheduleEntry& b) {
     return std::tie(a.start_s, a.task) < std::tie(b.start_s, b.task);
   });
@@ -27,9 +27,9 @@ void sort(Schedule& schedule) {
 
 }  // namespace
 
-Schedule schedule_of(const AllocationProblem& problem, const Split& split) {
+TaskSchedule schedule_of(const AllocationProblem& problem, const Split& split) {
   const std::vector<int> nodes = nodes_of(split, problem.machine);
-  Schedule schedule;
+  TaskSchedule schedule;
   for (std::size_t task = 0; task < split.size(); ++task) {
     if (split[task].gpus == 0) continue;
     const double work = problem.tasks[task].work;
@@ -39,11 +39,11 @@ Schedule schedule_of(const AllocationProblem& problem, const Split& split) {
   return schedule;
 }
 
-Schedule schedule_of(const AllocationProblem& problem, const std::vector<Phase>& phases) {
-  Schedule schedule;
+TaskSchedule schedule_of(const AllocationProblem& problem, const std::vector<SplitPhase>& phases) {
+  TaskSchedule schedule;
   std::vector<std::size_t> latest(problem.tasks.size(), 0);  // entry of each task, counted from 1
   double now = 0;
-  for (const Phase& phase : phases) {
+  for (const SplitPhase& phase : phases) {
     const std::vector<int> nodes = nodes_of(phase.split, problem.machine);
     const double end = now + phase.seconds;
     for (std::size_t task = 0; task < phase.split.size(); ++task) {
@@ -63,20 +63,20 @@ Schedule schedule_of(const AllocationProblem& problem, const std::vector<Phase>&
   return schedule;
 }
 
-std::optional<std::vector<Phase>> one_after_another(const AllocationProblem& problem,
-                                                    const std::vector<std::size_t>& order) {
-  std::vector<Phase> phases;
+std::optional<std::vector<SplitPhase>> one_after_another(const AllocationProblem& problem,
+                                                         const std::vector<std::size_t>& order) {
+  std::vector<SplitPhase> phases;
   for (const std::size_t task : order) {
     const Choice best = problem.tasks[task].table.best(problem.machine);
     if (best.gpus == 0 || !(problem.tasks[task].work > 0)) return std::nullopt;
-    Phase phase{Split(problem.tasks.size()), problem.tasks[task].work / best.rate};
+    SplitPhase phase{Split(problem.tasks.size()), problem.tasks[task].work / best.rate};
     phase.split[task] = best;
     phases.push_back(std::move(phase));
   }
   return phases;
 }
 
-double value_of(const AllocationProblem& problem, const Schedule& schedule) {
+double value_of(const AllocationProblem& problem, const TaskSchedule& schedule) {
   std::vector<double> ends(problem.tasks.size(), 0);
   for (const ScheduleEntry& entry : schedule)
     ends[entry.task] = std::max(ends[entry.task], entry.end_s);
@@ -93,7 +93,7 @@ std::optional<double> sequential_value(const AllocationProblem& problem) {
   if (!is_about_time(problem.objective)) return std::nullopt;
   std::vector<std::size_t> order(problem.tasks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const std::optional<std::vector<Phase>> phases = one_after_another(problem, order);
+  const std::optional<std::vector<SplitPhase>> phases = one_after_another(problem, order);
   if (!phases) return std::nullopt;
   return value_of(problem, schedule_of(problem, *phases));
 }

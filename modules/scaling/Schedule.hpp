@@ -20,27 +20,27 @@ struct ScheduleEntry {
 
 /// By start, then task. Where one entry follows another, the end of the one and the start of the other have the same
 /// bits.
-using Schedule = std::vector<ScheduleEntry>;
+using TaskSchedule = std::vector<ScheduleEntry>;
 
 /// A split that stands for some time. Tasks with gpus 0 pause.
-struct Phase {
+struct SplitPhase {
   Split split;
   double seconds = 0;
 };
 
 /// All tasks of the split from the beginning, until their work is done. The split can be placed.
-Schedule schedule_of(const AllocationProblem& problem, const Split& split);
+TaskSchedule schedule_of(const AllocationProblem& problem, const Split& split);
 
 /// Phases one after another; a task whose GPUs stay the same has one entry for all of them. All splits can be placed.
-Schedule schedule_of(const AllocationProblem& problem, const std::vector<Phase>& phases);
+TaskSchedule schedule_of(const AllocationProblem& problem, const std::vector<SplitPhase>& phases);
 
 /// One task after another in the given order, each at its best rate; nullopt where a task has none, or its work is not
 /// known.
-std::optional<std::vector<Phase>> one_after_another(const AllocationProblem& problem,
-                                                    const std::vector<std::size_t>& order);
+std::optional<std::vector<SplitPhase>> one_after_another(const AllocationProblem& problem,
+                                                         const std::vector<std::size_t>& order);
 
 /// The objective's value of a schedule, for objectives about time; all tasks end in it.
-double value_of(const AllocationProblem& problem, const Schedule& schedule);
+double value_of(const AllocationProblem& problem, const TaskSchedule& schedule);
 
 /// The objective's value of one task after another in deck order; nullopt where one_after_another() has none, and for
 /// objectives about rates, which are those of tasks that run together.

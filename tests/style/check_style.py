@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 
+from names import check_names
 from lengths import check_functions, check_length
 from source_tree import Tree, run_tool, without_comments_and_strings
 from words import HOME_MADE, QUAINT
@@ -301,7 +302,7 @@ def check_words(tree):
 
 RULES = {"modules": check_modules, "third-party": check_third_party, "conditionals": check_conditionals,
          "format": check_format, "shell": check_shell, "words": check_words, "length": check_length,
-         "functions": check_functions}
+         "functions": check_functions, "names": check_names}
 
 
 def main():

@@ -24,7 +24,7 @@ double rate_of(const AllocationProblem& problem, const ScheduleEntry& entry) {
 }
 
 /// Every task does its work, and never more GPUs are used than there are.
-void expect_possible(const AllocationProblem& problem, const Schedule& schedule) {
+void expect_possible(const AllocationProblem& problem, const TaskSchedule& schedule) {
   std::vector<double> done(problem.tasks.size(), 0);
   std::set<double> times;
   for (const ScheduleEntry& entry : schedule) {

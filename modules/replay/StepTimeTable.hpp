@@ -27,10 +27,10 @@ struct StepTime {
 };
 
 /// Measured step times of an application over placements and batch sizes per GPU, interpolated between measurements.
-class StepTimes {
+class StepTimeTable {
  public:
   /// Reads FOLDER/placements.csv and FOLDER/scalability.csv. \throws DataError
-  explicit StepTimes(const std::string& folder);
+  explicit StepTimeTable(const std::string& folder);
 
   /// At a placement that was measured, linear in the batch size; else linear over the triangulation of (nodes, GPUs,
   /// batch size), with nodes capped at 16. None outside what was measured. Results are kept: not for several threads.

@@ -1,4 +1,4 @@
-#include "replay/StepTimes.hpp"
+#include "replay/StepTimeTable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ GpuPlacement dense_placement(int gpus, int gpus_per_node) {
   return placement;
 }
 
-StepTimes::StepTimes(const std::string& folder) {
+StepTimeTable::StepTimeTable(const std::string& folder) {
   read_placements(folder + "/placements.csv");
   const CsvTable table(folder + "/scalability.csv");
   for (std::size_t row = 0; row < table.num_rows(); ++row) {
@@ -64,7 +64,7 @@ StepTimes::StepTimes(const std::string& folder) {
   between_ = std::make_unique<LinearInterpolation>(points_, values_);
 }
 
-void StepTimes::read_placements(const std::string& path) {
+void StepTimeTable::read_placements(const std::string& path) {
   struct Sum {
     double step = 0, sync = 0;
     int count = 0;
@@ -92,7 +92,7 @@ void StepTimes::read_placements(const std::string& path) {
   }
 }
 
-std::optional<StepTime> StepTimes::at(const GpuPlacement& placement, int local_batch) const {
+std::optional<StepTime> StepTimeTable::at(const GpuPlacement& placement, int local_batch) const {
   std::pair<GpuPlacement, int> key(normalised(placement), local_batch);
   const auto found = kept_.find(key);
   if (found != kept_.end()) return found->second;
@@ -101,7 +101,7 @@ std::optional<StepTime> StepTimes::at(const GpuPlacement& placement, int local_b
   return time;
 }
 
-std::optional<StepTime> StepTimes::compute(const GpuPlacement& ring, int local_batch) const {
+std::optional<StepTime> StepTimeTable::compute(const GpuPlacement& ring, int local_batch) const {
   const auto found = measured_.find(ring);
   if (found == measured_.end()) {
     const double nodes = std::min(static_cast<int>(ring.size()), kMostNodes);

@@ -1,4 +1,4 @@
-#include "replay/StepTimes.hpp"
+#include "replay/StepTimeTable.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ std::string traces(const std::string& application) {
   return test::source_path("tests/data/allocation/pollux/traces/" + application).string();
 }
 
-void expect_time(const StepTimes& times, const GpuPlacement& placement, int batch, double step, double sync) {
+void expect_time(const StepTimeTable& times, const GpuPlacement& placement, int batch, double step, double sync) {
   const std::optional<StepTime> time = times.at(placement, batch);
   ASSERT_TRUE(time.has_value());
   EXPECT_NEAR(time->step, step, 1e-9 * step);
@@ -33,8 +33,8 @@ TEST(GpuPlacement, IsDenseOnFullNodes) {
   EXPECT_EQ(dense_placement(4, 4), GpuPlacement{4});
 }
 
-TEST(StepTimes, AreLinearInTheBatchWhereThePlacementWasMeasured) {
-  const StepTimes times(traces("cifar10"));
+TEST(StepTimeTable, AreLinearInTheBatchWhereThePlacementWasMeasured) {
+  const StepTimeTable times(traces("cifar10"));
   const double at_32 = 0.14785358905792237, at_45 = 0.15026555061340333;  // placement 112
   const double sync_32 = 0.10531877822875976, sync_45 = 0.10053919906616211;
 
@@ -46,8 +46,8 @@ TEST(StepTimes, AreLinearInTheBatchWhereThePlacementWasMeasured) {
 }
 
 // Expected values: scipy 1.10.1, LinearNDInterpolator over the means of placements.csv and scalability.csv.
-TEST(StepTimes, AreInterpolatedAsByScipyWhereThePlacementWasNotMeasured) {
-  const StepTimes cifar10(traces("cifar10")), bert(traces("bert"));
+TEST(StepTimeTable, AreInterpolatedAsByScipyWhereThePlacementWasNotMeasured) {
+  const StepTimeTable cifar10(traces("cifar10")), bert(traces("bert"));
 
   expect_time(cifar10, {3, 1, 4, 2, 2}, 100, 0.1680583432403921, 0.08297927163553512);
   expect_time(cifar10, GpuPlacement(9, 4), 333, 0.302859043475217, 0.048297528925481795);
@@ -58,8 +58,8 @@ TEST(StepTimes, AreInterpolatedAsByScipyWhereThePlacementWasNotMeasured) {
   EXPECT_FALSE(cifar10.at(GpuPlacement(18, 4), 61));  // more GPUs than were measured
 }
 
-TEST(StepTimes, TakeMoreThanSixteenNodesForSixteen) {
-  const StepTimes times(traces("cifar10"));
+TEST(StepTimeTable, TakeMoreThanSixteenNodesForSixteen) {
+  const StepTimeTable times(traces("cifar10"));
 
   const std::optional<StepTime> many = times.at(GpuPlacement(20, 1), 64);
   std::vector<int> on_sixteen(12, 1);
@@ -69,19 +69,19 @@ TEST(StepTimes, TakeMoreThanSixteenNodesForSixteen) {
   EXPECT_EQ(many->step, times.at(on_sixteen, 64)->step);
 }
 
-TEST(StepTimes, KnowTheirLimits) {
-  const StepTimes times(traces("yolov3"));
+TEST(StepTimeTable, KnowTheirLimits) {
+  const StepTimeTable times(traces("yolov3"));
 
   EXPECT_EQ(times.smallest_batch(), 4);
   EXPECT_EQ(times.most_gpus(), 64);
 }
 
-TEST(StepTimes, NameFileAndLineOfAWrongRow) {
+TEST(StepTimeTable, NameFileAndLineOfAWrongRow) {
   const test::ScratchFolder folder;
   std::ofstream(folder / "placements.csv") << "placement,local_bsz,step_time,sync_time\n1,8,0.5,0.1\n1x,8,0.5,0.1\n";
 
   EXPECT_EQ(
-      test::message_of<DataError>([&] { StepTimes times(folder.path().string()); }),
+      test::message_of<DataError>([&] { StepTimeTable times(folder.path().string()); }),
       "line 3 of " + (folder / "placements.csv") + ": placement is 1x (expected a digit from 1 to 9 for each node)");
 }
 
