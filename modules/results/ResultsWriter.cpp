@@ -1,5 +1,7 @@
 #include "results/ResultsWriter.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -59,6 +61,50 @@ void commit_sealed(PendingFile& pending, const Communicator& communicator) {
   pending.commit();
 }
 
+/// A results file that is put together by one process.
+class Assembly {
+ public:
+  Assembly(const std::string& path, const Provenance& provenance)
+      : path_(path), pending_(path), file_(Hdf5File::create(pending_.path())) {
+    write_file_frame(file_, provenance);
+  }
+
+  /// \param rename the new name of the file's runs, where it has one
+  void take(const std::string& partial, const std::optional<std::string>& rename = std::nullopt) {
+    check_seal(partial);
+    const Hdf5File source = Hdf5File::open_read(partial);
+    for (const std::string& run : source.children(schema::kRuns)) {
+      const std::string name = rename.value_or(run);
+      require_new(name, partial);
+      file_.copy_from(source, run_path(run), run_path(name));
+    }
+  }
+
+  void add_frames(const std::vector<RunSummary>& summaries) {
+    for (const RunSummary& summary : summaries) {
+      require_new(summary.name, "those without columns");
+      write_run_frame(file_, summary, {});
+    }
+  }
+
+  void add(const TableGroup& group) { write_group(file_, group.path, group.attributes, group.tables); }
+
+  void commit() {
+    file_.close();
+    commit_sealed(pending_, Communicator::null());
+  }
+
+ private:
+  void require_new(const std::string& run, const std::string& source) const {
+    if (file_.exists(run_path(run)))
+      throw DataError(fmt::format("{}: two runs are named {}", path_, run), fmt::format("the second is of {}", source));
+  }
+
+  std::string path_;
+  PendingFile pending_;
+  Hdf5File file_;
+};
+
 }  // namespace
 
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
@@ -88,27 +134,21 @@ void write_results(const std::string& path, const Communicator& communicator, co
 
 void assemble_results(const std::string& path, const std::vector<std::string>& partial_files,
                       const Provenance& provenance, const std::vector<RunSummary>& failed) {
-  PendingFile pending(path);
-  Hdf5File file = Hdf5File::create(pending.path());
-  write_file_frame(file, provenance);
-  const auto require_new = [&](const std::string& run, const std::string& source) {
-    if (file.exists(run_path(run)))
-      throw DataError(fmt::format("{}: two runs are named {}", path, run), fmt::format("the second is of {}", source));
-  };
-  for (const std::string& partial : partial_files) {
-    check_seal(partial);
-    const Hdf5File source = Hdf5File::open_read(partial);
-    for (const std::string& run : source.children(schema::kRuns)) {
-      require_new(run, partial);
-      file.copy_from(source, run_path(run), run_path(run));
-    }
-  }
-  for (const RunSummary& summary : failed) {
-    require_new(summary.name, "the failed ones");
-    write_run_frame(file, summary, {});
-  }
-  file.close();
-  commit_sealed(pending, Communicator::null());
+  Assembly assembly(path, provenance);
+  for (const std::string& partial : partial_files)
+    assembly.take(partial);
+  assembly.add_frames(failed);
+  assembly.commit();
+}
+
+void assemble_results(const std::string& path, const std::vector<RenamedResults>& parts, const Provenance& provenance,
+                      const std::vector<RunSummary>& unstored, const TableGroup& group) {
+  Assembly assembly(path, provenance);
+  for (const RenamedResults& part : parts)
+    assembly.take(part.path, part.run);
+  assembly.add_frames(unstored);
+  assembly.add(group);
+  assembly.commit();
 }
 
 }  // namespace multicard

@@ -31,4 +31,20 @@ void write_results(const std::string& path, const Communicator& communicator, co
 void assemble_results(const std::string& path, const std::vector<std::string>& partial_files,
                       const Provenance& provenance, const std::vector<RunSummary>& failed = {});
 
+/// A results file of one run, which gets another name in the file that takes it up.
+struct RenamedResults {
+  std::string path, run;
+};
+
+/// A group of tables beside the runs.
+struct TableGroup {
+  std::string path;  ///< "/allocation"
+  std::map<std::string, std::string> attributes;
+  std::map<std::string, Table> tables;  ///< by path in the group
+};
+
+/// The same for a share: `unstored` are runs of which there is no file.
+void assemble_results(const std::string& path, const std::vector<RenamedResults>& parts, const Provenance& provenance,
+                      const std::vector<RunSummary>& unstored, const TableGroup& group);
+
 }  // namespace multicard

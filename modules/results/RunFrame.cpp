@@ -122,4 +122,13 @@ void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout&
   write_segments(file, run, summary.segments, layout);
 }
 
+void write_group(Hdf5File& file, const std::string& path, const std::map<std::string, std::string>& attributes,
+                 const std::map<std::string, Table>& tables) {
+  file.create_group(path);
+  for (const auto& [name, value] : attributes)
+    file.write_attribute(path, name, value);
+  for (const auto& [name, table] : tables)
+    write_table(file, path + "/" + name, table);
+}
+
 }  // namespace multicard

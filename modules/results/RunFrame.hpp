@@ -19,4 +19,8 @@ void write_file_frame(Hdf5File& file, const Provenance& provenance);
 /// rows. A run that has begun no step has no datasets.
 void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout);
 
+/// A group of tables with attributes of its own, beside the runs.
+void write_group(Hdf5File& file, const std::string& path, const std::map<std::string, std::string>& attributes,
+                 const std::map<std::string, Table>& tables);
+
 }  // namespace multicard
