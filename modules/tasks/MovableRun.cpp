@@ -61,17 +61,31 @@ void MovableRun::build(const Communicator& next) {
   collectives_[key] = run_->collectives();
 }
 
+RunResult MovableRun::finish(StopMonitor* stop) {
+  const std::unique_ptr<TaskRun> run = std::move(run_);
+  return run->finish(stop);
+}
+
+void MovableRun::abandon() {
+  run_.reset();
+  state_.reset();
+  release_model();
+}
+
+void MovableRun::release_model() {
+  if (!model_) return;
+  const at::Device device = model_->parameters().front().tensor.device();
+  model_.reset();
+  release_cached_device_memory(device);
+}
+
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
   // The state travels among all, as large as the run has it.
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();
-  if (!next && model_) {
-    const at::Device device = model_->parameters().front().tensor.device();
-    model_.reset();
-    release_cached_device_memory(device);
-  }
+  if (!next) release_model();
   agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
   if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
   times_.build = seconds_since(start);

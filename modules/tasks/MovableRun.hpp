@@ -36,8 +36,16 @@ class MovableRun {
   /// std::logic_error for a run that has ended. The state of a run that cannot be built stays for the next move.
   void move_to(const std::optional<Communicator>& next);
 
+  /// Collective over the ranks that have the run, which is gone then: TaskRun::finish(). abandon() releases what is
+  /// kept for a move.
+  RunResult finish(StopMonitor* stop);
+  /// Collective over the ranks that have the run, if any: it is gone, with its state, and the memory of this rank is
+  /// free.
+  void abandon();
+
   /// Null where this rank does not run.
   TaskRun* run() { return run_.get(); }
+  const TaskRun* run() const { return run_.get(); }
   /// Of the last move_to().
   const MoveTimes& times() const { return times_; }
 
@@ -45,6 +53,7 @@ class MovableRun {
   /// Collective over all. Ends the run, if there is one, and leaves its state in state_ of all ranks.
   void take_state();
   void build(const Communicator& next);
+  void release_model();
 
   RunOptions options_;
   std::string deck_;

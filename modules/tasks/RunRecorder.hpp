@@ -21,6 +21,7 @@ class RunRecorder {
   RunRecorder(const TrainingSetup& setup, std::string deck, const std::string& clock)
       : setup_(setup), deck_(std::move(deck)), steps_(clock) {}
 
+  const Recorder& steps() const { return steps_; }
   Recorder& steps() { return steps_; }
   const std::string& deck() const { return deck_; }
   std::int64_t first_step() const { return first_step_; }

@@ -83,6 +83,8 @@ class TaskRun {
   RunStatus status() const { return status_; }
   std::int64_t num_steps() const { return setup_.num_steps; }
   std::int64_t num_completed() const { return trainer_ ? trainer_->num_completed() : recorder_.first_step(); }
+  /// The steps done here whose times are known.
+  const std::vector<StepTimes>& steps() const { return recorder_.steps().steps(); }
   const Task& task() const { return *setup_.task; }
   bool is_root() const { return setup_.communicator.is_root(); }
   /// What may be used again after this run is gone (MovableRun).
