@@ -200,6 +200,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
                                           "Run a matrix of variants into one results file", sweep_command);
   app.get_subcommand("sweep")->add_flag("--quick", sweep.quick,
                                         "Run the smaller sweep defined by the deck's section quick");
+  add_deck_command(app, command, command_line, "share", "Run several tasks on the ranks of one job", share_command);
   add_plan(app, command);
   add_prepare(app, command);
   add_eval(app, command, command_line);

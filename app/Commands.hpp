@@ -70,6 +70,7 @@ struct TokenizeArguments {
 };
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world);
+ExitCode share_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world);
 ExitCode plan_command(const PlanArguments& arguments, const Communicator& world);
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world);

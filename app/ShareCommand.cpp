@@ -1,0 +1,175 @@
+// multicard share: several tasks in one job.
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "Commands.hpp"
+#include "RunStart.hpp"
+#include "Runs.hpp"
+#include "base/Log.hpp"
+#include "base/RegularFile.hpp"
+#include "base/System.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Watchdog.hpp"
+#include "device/Device.hpp"
+#include "planning/PlanOptions.hpp"
+#include "results/ResultsWriter.hpp"
+#include "share/Share.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const ShareOptions& options, const std::string& task) {
+  return (fs::path(options.run.output) / "tasks" / task).string();
+}
+
+std::string results_of(const ShareOptions& options, const std::string& task) {
+  return (fs::path(folder_of(options, task)) / "results.h5").string();
+}
+
+std::string record_of(const ShareOptions& options) {
+  return (fs::path(options.run.output) / "share.json").string();
+}
+
+/// The task's own options, with what the share decides for all. A task that waits has its checkpoint.
+RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
+  RunOptions run = read_run_options(task.deck);
+  run.run.output = folder_of(options, task.name);
+  run.run.resume = options.run.resume;
+  run.run.timeout_s = options.run.timeout_s;
+  run.run.device = options.run.device;
+  run.run.keep_checkpoints = std::max<decltype(run.run.keep_checkpoints)>(1, run.run.keep_checkpoints);
+  return run;
+}
+
+std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
+                                      const Communicator& world) {
+  const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
+  const Deck resolved = with_defaults(shared.deck);
+  const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
+  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, start.checkpoint);
+  if (start.finished) {
+    task->state = TaskState::complete;
+    task->is_stored = true;
+  }
+  log_info(fmt::format("{:<10}{}{}", "task", shared.name, start.finished ? " has finished before" : start.text()));
+  if (!start.warning.empty()) log_warning(fmt::format("task {}: {}", shared.name, start.warning));
+  return task;
+}
+
+/// Tasks compute beside each other: the ranks of a node, whatever tasks they have, share its processors.
+void share_processors(const Communicator& world) {
+  const int sharing = ranks_with_my_processors(world.split_by_node());
+  const std::string threads = std::to_string(std::max(1, available_cpus() / sharing));
+  setenv("OMP_NUM_THREADS", threads.c_str(), 0);
+}
+
+/// For rank 0: removes what earlier launches left, so that nothing is resumed.
+void start_over(const ShareOptions& options) {
+  for (const std::string& path : {record_of(options), (fs::path(options.run.output) / "tasks").string(),
+                                  (fs::path(options.run.output) / "results.h5").string()})
+    fs::remove_all(path);
+}
+
+/// Collective.
+ShareRecord earlier_record(const ShareOptions& options, const Communicator& world) {
+  return agreed(world, [&] {
+    if (!world.is_root()) return ShareRecord{};
+    if (options.run.resume == "never") start_over(options);
+    return is_there(record_of(options)) ? read_share_record(record_of(options)) : ShareRecord{};
+  });
+}
+
+RunSummary summary_of(const SharedTask& task) {
+  RunSummary summary;
+  summary.name = task.name();
+  summary.status = task.state == TaskState::failed ? "failed" : "stopped";
+  summary.error = task.error;
+  return summary;
+}
+
+/// For rank 0: OUTPUT/results.h5 with the runs of all tasks.
+void assemble(const Share& share, const ShareOptions& options, const Provenance& provenance) {
+  std::vector<RenamedResults> stored;
+  std::vector<RunSummary> unstored;
+  for (const auto& task : share.tasks()) {
+    const std::string file = results_of(options, task->name());
+    const bool is_of_before = task->state == TaskState::stopped && is_there(file);
+    if (task->is_stored || is_of_before)
+      stored.push_back({file, task->name()});
+    else
+      unstored.push_back(summary_of(*task));
+  }
+  const std::string policy(word_of(options.policy.name, kSharePolicyWords));
+  const std::string objective(word_of(options.objective, kObjectiveWords));
+  assemble_results((fs::path(options.run.output) / "results.h5").string(), stored, provenance, unstored,
+                   allocation_group(share.record(), policy, objective));
+}
+
+void log_decision(const Share& share, const ShareDecision& decision) {
+  log_info(fmt::format("{:<10}{}", "first", decision.reason));
+  std::size_t k = 0;
+  for (const auto& task : share.tasks())
+    if (task->is_active())
+      log_info(fmt::format("{:<10}{}: {}", "", task->name(), counted(decision.ranks[k++], "rank")));
+  log_info("dry run: the decks and the number of ranks fit together; nothing was trained");
+}
+
+void log_unused(const ShareOptions& options) {
+  if (options.unused.empty()) return;
+  log_info(fmt::format("{:<10}{} (the share's own run section decides)", "not used", join(options.unused, ", ")));
+}
+
+}  // namespace
+
+ExitCode share_command(const DeckArguments& arguments, const Communicator& world) {
+  StopMonitor stop;
+  const Deck deck =
+      share_deck(world, arguments.deck, [&] { return load_share_deck(arguments.deck, arguments.overrides); });
+  const ShareOptions options = agreed(world, [&] { return read_share_options(deck); });
+  if (arguments.print_config) {
+    if (world.is_root()) std::cout << deck.to_yaml();
+    return ExitCode::complete;
+  }
+  if (arguments.quiet) set_log_level(LogLevel::warning);
+  log_heading("share", arguments.deck);
+  log_unused(options);
+  stop.set_wall_limit(options.run.wall_limit);
+  if (Watchdog* watchdog = world.watchdog()) watchdog->set_limit(options.run.timeout_s);
+  share_processors(world);
+  std::unique_ptr<FolderLock> lock;
+  if (!arguments.dry_run) lock = hold_output(world, options.run.output);
+  const Provenance provenance = full_provenance(world, arguments.command_line);
+  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world); },
+                         [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
+                           write_results(results_of(options, task.name()), ranks, provenance, result.summary,
+                                         result.rows);
+                         }};
+  const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
+  Share share(world, options, hooks, stop, before);
+  share.add_tasks();
+  if (arguments.dry_run) {
+    const ShareDecision decision = share.first_decision();
+    log_decision(share, decision);
+    return ExitCode::complete;
+  }
+  const ExitCode code = share.run();
+  agreed(world, [&] {
+    if (world.is_root()) assemble(share, options, provenance);
+  });
+  if (code == ExitCode::stopped)
+    log_info(fmt::format("{:<10}by {}; the same command resumes the tasks", "stopped", stop.reason()));
+  const std::string results = (fs::path(options.run.output) / "results.h5").string();
+  log_results(results);
+  print_if_quiet(results, arguments, world);
+  return code;
+}
+
+}  // namespace multicard

@@ -1,0 +1,67 @@
+#include "share/ArrivalFolder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+
+namespace multicard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".yaml" && entry.path().filename().string().front() != '.')
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Fails without a word: whoever removed the file meanwhile has done no harm.
+void rename_to(const std::string& file, const char* suffix) {
+  std::error_code ignored;
+  fs::rename(file, file + suffix, ignored);
+}
+
+}  // namespace
+
+std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const ShareRecord& known) const {
+  std::vector<ShareArrival> found;
+  if (!folder_) return found;
+  ShareOptions so_far = options;  // no two tasks of a name
+  for (const ShareArrival& arrival : known.arrivals) {
+    so_far.tasks.emplace_back();
+    so_far.tasks.back().name = arrival.name;
+  }
+  for (const std::string& file : files_in(*folder_)) {
+    const auto is_it = [&](const ShareArrival& arrival) { return arrival.file == file; };
+    if (std::any_of(known.arrivals.begin(), known.arrivals.end(), is_it)) {
+      rename_to(file, ".claimed");
+      continue;
+    }
+    try {
+      const Deck entry = load_arrival(file);
+      std::vector<std::string> unused;
+      so_far.tasks.push_back(read_arrival(entry, so_far, unused));
+      found.push_back({so_far.tasks.back().name, file, entry.to_yaml()});
+    } catch (const Error& error) {
+      log_warning(fmt::format("the task of {} is not taken: {}", file, error.what()));
+      rename_to(file, ".refused");
+    }
+  }
+  return found;
+}
+
+void ArrivalFolder::claim(const std::vector<ShareArrival>& arrivals) {
+  for (const ShareArrival& arrival : arrivals)
+    rename_to(arrival.file, ".claimed");
+}
+
+}  // namespace multicard

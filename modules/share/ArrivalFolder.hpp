@@ -1,0 +1,30 @@
+#pragma once
+/// \file Tasks that come while a share runs.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "share/ShareOptions.hpp"
+#include "share/ShareRecord.hpp"
+
+namespace multicard {
+
+/// A folder into which others rename task entries (*.yaml). A file is claimed once: its entry is noted in the record,
+/// which must be written before claim() renames the file to NAME.yaml.claimed, so that a job that is killed in between
+/// finds the entry in the record and claims the file when it goes on. An entry that cannot be used becomes
+/// NAME.yaml.refused, with a warning.
+class ArrivalFolder {
+ public:
+  explicit ArrivalFolder(std::optional<std::string> folder) : folder_(std::move(folder)) {}
+
+  /// For one process: what has come since. A file that the record knows is only claimed.
+  std::vector<ShareArrival> find(const ShareOptions& options, const ShareRecord& known) const;
+  /// The entries are in a record on disk.
+  static void claim(const std::vector<ShareArrival>& arrivals);
+
+ private:
+  std::optional<std::string> folder_;
+};
+
+}  // namespace multicard

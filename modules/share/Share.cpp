@@ -1,0 +1,118 @@
+// Between meetings: the ranks of each task train.
+
+#include "share/Share.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Between two looks at the clock a task trains for about so long.
+constexpr double kTurnS = 0.1;
+/// Ranks that have nothing to do look for calls and signals so often.
+constexpr double kIdleS = 0.2;
+
+}  // namespace
+
+Share::Share(const Communicator& world, ShareOptions options, ShareHooks hooks, StopMonitor& stop, ShareRecord record)
+    : world_(world),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      stop_(stop),
+      record_(std::move(record)),
+      arrivals_(options_.arrivals.folder),
+      meeting_(world) {}
+
+ExitCode Share::run() {
+  start_ = SteadyClock::now();
+  for (;;) {
+    meet();
+    if (is_stopped_) break;
+    if (has_active())
+      train();
+    else if (!wait_for_arrivals())
+      break;
+  }
+  record_.close(now());
+  write_record();
+  if (failure_) return *failure_;
+  return is_stopped_ ? ExitCode::stopped : ExitCode::complete;
+}
+
+bool Share::has_active() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->is_active(); });
+}
+
+SharedTask* Share::mine() {
+  for (const auto& task : tasks_)
+    if (task->is_active() && task->range().contains(world_.rank())) return task.get();
+  return nullptr;
+}
+
+void Share::wait_for_others() {
+  meeting_.arrive();
+  while (!meeting_.wait(kIdleS))
+    if (stop_.stop_requested()) meeting_.call();
+}
+
+void Share::train() {
+  deadline_s_ = seconds_since(start_) + options_.policy.interval_s;
+  SharedTask* task = mine();
+  if (!task) return wait_for_others();
+  const Communicator& ranks = *group(task->range());
+  for (bool waited = false;;) {
+    const std::int64_t turn = ranks.broadcast_value(ranks.is_root() ? next_turn(*task, waited) : 0);
+    if (turn > 0) {
+      task->advance(turn, stop_);
+    } else if (turn == static_cast<std::int64_t>(Turn::arrive)) {
+      meeting_.arrive();
+    } else if (turn == static_cast<std::int64_t>(Turn::meet)) {
+      if (!ranks.is_root()) wait_for_others();
+      return;
+    }
+  }
+}
+
+std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
+  const bool has_ended = task.has_ended();
+  if (has_ended) meeting_.call();
+  if (meeting_.has_arrived()) {
+    // Once for as long as a step takes, which lets the others come to the end of theirs; then between steps.
+    const double patience = has_ended ? kIdleS : waited ? 0 : task.report().step_s;
+    waited = true;
+    if (meeting_.wait(patience)) return static_cast<std::int64_t>(Turn::meet);
+    return has_ended ? static_cast<std::int64_t>(Turn::wait) : 1;
+  }
+  if (has_ended || seconds_since(start_) >= deadline_s_ || meeting_.is_called())
+    return static_cast<std::int64_t>(Turn::arrive);
+  return steps_until(task, deadline_s_);
+}
+
+std::int64_t Share::steps_until(const SharedTask& task, double deadline_s) const {
+  const double step_s = task.report().step_s;
+  if (step_s <= 0) return 1;
+  const double seconds = std::min(kTurnS, deadline_s - seconds_since(start_));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds / step_s));
+}
+
+std::string Share::line() const {
+  std::string text;
+  for (const auto& task : tasks_) {
+    if (!task->is_active()) continue;
+    if (!text.empty()) text += " | ";
+    text += fmt::format("{} {}", task->name(), counted(task->range().count, "rank"));
+    if (task->last_report().step_s > 0 && task->has_ranks())
+      text += fmt::format(", {:.3g} steps/s", 1 / task->last_report().step_s);
+    if (const auto left = task->time_left(); left && task->has_ranks())
+      text += fmt::format(", {} left", human_duration(*left));
+  }
+  return fmt::format("{}; next decision in {}", text, human_duration(options_.policy.interval_s));
+}
+
+}  // namespace multicard

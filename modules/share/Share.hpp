@@ -1,0 +1,119 @@
+#pragma once
+/// \file Several tasks on the ranks of one job.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/Clock.hpp"
+#include "base/LiveLine.hpp"
+#include "comm/Meeting.hpp"
+#include "comm/StopMonitor.hpp"
+#include "share/ArrivalFolder.hpp"
+#include "share/ShareRecord.hpp"
+#include "share/SharedTask.hpp"
+
+namespace multicard {
+
+/// What a share needs of its program.
+struct ShareHooks {
+  /// Collective over the world. Makes the task of an entry of the deck, with the checkpoint to resume from. \throws on
+  /// all ranks
+  std::function<std::unique_ptr<SharedTask>(const ShareTaskOptions&)> make_task;
+  /// Collective over the ranks of the task. Stores what it leaves.
+  std::function<void(const SharedTask&, const RunResult&, const Communicator&)> store;
+};
+
+/// Runs the tasks of a deck until all have ended, or a stop is asked for.
+///
+/// The ranks of a task train on their own until it is time to meet: `interval_s` after the last meeting, or earlier
+/// when a rank calls (a task has ended, a signal came). A task then arrives at its next step boundary and goes on
+/// training until all tasks have arrived, so that one with long steps keeps nobody waiting. What follows is collective
+/// over the world: tasks that have ended are finished, measurements exchanged, tasks that have come are taken, rank 0
+/// decides, and runs move. All ranks of a task do what its root says (`Turn`), because only one of them can see first
+/// that all have arrived.
+class Share {
+ public:
+  /// \param world,stop must outlive it
+  /// \param record of the launches before
+  Share(const Communicator& world, ShareOptions options, ShareHooks hooks, StopMonitor& stop, ShareRecord record);
+
+  /// Collective over the world. Makes the tasks: those of the deck, and those that arrived in earlier launches.
+  /// \throws UsageError for one that needs more ranks than there are, and what make_task throws
+  void add_tasks();
+  /// The same. What would happen first; nothing is trained.
+  ShareDecision first_decision() const;
+  /// Collective over the world. How the share ended: complete, stopped, or the code of the first task that failed.
+  /// Tasks are asked for a checkpoint every `checkpoint_every_s`, and before they wait.
+  ExitCode run();
+
+  const std::vector<std::unique_ptr<SharedTask>>& tasks() const { return tasks_; }
+  /// Rank 0's counts.
+  const ShareRecord& record() const { return record_; }
+
+ private:
+  enum class Turn : std::int64_t { meet = 0, arrive = -1, wait = -2 };  ///< or so many steps
+
+  /// \name Between meetings
+  /// @{
+  SharedTask* mine();
+  bool has_active() const;
+  void train();
+  void wait_for_others();
+  std::int64_t next_turn(SharedTask& task, bool& waited);
+  std::int64_t steps_until(const SharedTask& task, double deadline_s) const;
+  /// @}
+
+  /// \name At meetings, collective over the world
+  /// @{
+  void meet();
+  bool exchange();
+  void finish(SharedTask& task);
+  void fail(SharedTask& task, const Error& error);
+  void stop_all();
+  void checkpoint_due();
+  /// False: the task has ended meanwhile, and is finished.
+  bool save(SharedTask& task);
+  /// False: nothing more will come.
+  bool wait_for_arrivals();
+  void take_arrivals();
+  void add_arrival(const ShareArrival& arrival);
+  std::unique_ptr<SharedTask> make(const ShareTaskOptions& task) const;
+  std::vector<TaskView> views() const;
+  int fixed_ranks(std::size_t task) const;
+  void decide_and_move();
+  void decide_once();
+  void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);
+  void move(const std::vector<RankRange>& ranges);
+  bool is_free(const RankRange& range, std::size_t task) const;
+  void move_one(SharedTask& task, const RankRange& range);
+  const std::optional<Communicator>& group(const RankRange& range);
+  void write_record();
+  /// @}
+
+  double now() const { return record_.elapsed_s + seconds_since(start_); }
+  std::string record_file() const { return options_.run.output + "/share.json"; }
+  std::string line() const;
+
+  const Communicator& world_;
+  ShareOptions options_;
+  ShareHooks hooks_;
+  StopMonitor& stop_;
+  ShareRecord record_;
+  ArrivalFolder arrivals_;
+  Meeting meeting_;
+  std::vector<std::unique_ptr<SharedTask>> tasks_;
+  std::map<std::pair<int, int>, std::optional<Communicator>> groups_;
+  LiveLine live_;
+  TimePoint start_ = SteadyClock::now();
+  double deadline_s_ = 0;  ///< of the next meeting, by this rank's clock
+  bool is_stopped_ = false;
+  bool is_refused_ = false;          ///< a task did not fit on the ranks of the last decision
+  std::optional<ExitCode> failure_;  ///< of the first task that failed
+};
+
+}  // namespace multicard

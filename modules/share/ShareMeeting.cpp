@@ -1,0 +1,249 @@
+// What the ranks of a share do together when they meet.
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "share/Share.hpp"
+
+namespace multicard {
+
+const std::optional<Communicator>& Share::group(const RankRange& range) {
+  const std::pair key{range.first, range.count};
+  const auto known = groups_.find(key);
+  if (known != groups_.end()) return known->second;
+  const bool is_in = range.contains(world_.rank());
+  const Communicator part = world_.split(is_in ? 0 : 1, world_.rank());
+  return groups_[key] = is_in ? std::optional(part) : std::nullopt;
+}
+
+void Share::meet() {
+  world_.idle_barrier();
+  live_.erase();
+  if (exchange()) return stop_all();
+  for (const auto& task : tasks_)
+    if (task->has_ranks() && task->last_report().has_ended) finish(*task);
+  take_arrivals();
+  checkpoint_due();
+  decide_and_move();
+  write_record();
+  if (world_.is_root() && live_.is_live() && has_active()) live_.show(line());
+}
+
+bool Share::exchange() {
+  bool stop = world_.allreduce(stop_.stop_requested() ? 1 : 0, ReduceOp::max) == 1;
+  for (const auto& task : tasks_) {
+    if (!task->has_ranks()) continue;
+    std::array<double, 5> numbers{};
+    if (world_.rank() == task->range().first) {
+      const TaskReport mine = task->report();
+      numbers = {static_cast<double>(mine.num_completed), static_cast<double>(mine.num_steps), mine.step_s,
+                 mine.has_ended ? 1.0 : 0.0, mine.is_stopped ? 1.0 : 0.0};
+    }
+    world_.broadcast(std::span<double>(numbers), task->range().first);
+    task->note({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]), numbers[2],
+                numbers[3] != 0, numbers[4] != 0});
+    stop = stop || numbers[4] != 0;
+  }
+  return stop;
+}
+
+void Share::fail(SharedTask& task, const Error& error) {
+  task.state = TaskState::failed;
+  failure_ = failure_.value_or(error.code());
+  task.error = error.what();
+  task.abandon();
+  record_.note(task.name(), {}, now());
+  if (world_.is_root()) log_error(fmt::format("task {} failed: {}", task.name(), error.what()));
+}
+
+void Share::finish(SharedTask& task) {
+  const RankRange range = task.range();
+  std::array<int, 3> outcome{};  // state, exit code, whether it is stored; by the task's root
+  std::string why;
+  if (range.contains(world_.rank())) {
+    try {
+      const RunResult result = task.finish(stop_);
+      hooks_.store(task, result, *group(range));
+      const TaskState ended = result.summary.status == "stopped" ? TaskState::stopped : TaskState::complete;
+      outcome = {static_cast<int>(result.failure ? TaskState::failed : ended),
+                 static_cast<int>(result.failure ? result.failure->code() : ExitCode::complete), 1};
+      if (result.failure) why = result.failure->what();
+    } catch (const Error& error) {
+      if (error.scope() != Scope::all_ranks && range.count > 1) throw;
+      outcome = {static_cast<int>(TaskState::failed), static_cast<int>(error.code()), 0};
+      why = error.what();
+    }
+  }
+  world_.idle_barrier();  // the last checkpoint takes its time
+  world_.broadcast(std::span<int>(outcome), range.first);
+  task.error = world_.broadcast(why, range.first);
+  task.state = static_cast<TaskState>(outcome[0]);
+  if (task.state == TaskState::failed) failure_ = failure_.value_or(static_cast<ExitCode>(outcome[1]));
+  task.is_stored = outcome[2] != 0;
+  task.abandon();
+  record_.note(task.name(), {}, now());
+  if (!world_.is_root()) return;
+  if (task.state == TaskState::failed)
+    log_error(fmt::format("task {} failed: {}", task.name(), task.error));
+  else
+    log_info(fmt::format("{:>8.1f} s  {} is {}", now(), task.name(),
+                         task.state == TaskState::stopped ? "stopped" : "complete"));
+}
+
+void Share::stop_all() {
+  is_stopped_ = true;
+  for (const auto& task : tasks_) {
+    if (task->has_ranks())
+      finish(*task);
+    else if (task->is_active())
+      task->state = TaskState::stopped;  // its checkpoint was written before it began to wait
+  }
+}
+
+bool Share::save(SharedTask& task) {
+  const RankRange range = task.range();
+  int has_ended = 0;
+  if (range.contains(world_.rank())) {
+    task.checkpoint();
+    has_ended = task.has_ended() ? 1 : 0;
+  }
+  world_.idle_barrier();
+  if (world_.allreduce(has_ended, ReduceOp::max) == 0) return true;
+  finish(task);
+  return false;
+}
+
+void Share::checkpoint_due() {
+  const double seconds = world_.broadcast_value(now());
+  for (const auto& task : tasks_) {
+    if (!task->has_ranks() || seconds - task->last_saved_s < options_.run.checkpoint_every_s) continue;
+    task->last_saved_s = seconds;
+    save(*task);
+  }
+}
+
+std::vector<TaskView> Share::views() const {
+  std::vector<TaskView> views;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (!tasks_[i]->is_active()) continue;
+    views.push_back(tasks_[i]->view(world_.size()));
+    views.back().fixed_ranks = fixed_ranks(i);
+  }
+  return views;
+}
+
+/// Tasks that arrive have no entry in the policy.
+int Share::fixed_ranks(std::size_t task) const {
+  const int least = tasks_[task]->least_ranks();
+  if (options_.policy.name == SharePolicyName::fixed) {
+    const auto entry = options_.policy.ranks.find(tasks_[task]->name());
+    return entry == options_.policy.ranks.end() ? least : entry->second;
+  }
+  const int number = std::clamp(static_cast<int>(options_.tasks.size()), 1, world_.size());
+  return std::max(least, world_.size() / number + (static_cast<int>(task) < world_.size() % number ? 1 : 0));
+}
+
+ShareDecision Share::first_decision() const {
+  return decide(options_.policy, options_.objective, views(), world_.size());
+}
+
+/// A task whose memory does not fit on the ranks that it is given asks for more, and all is decided again.
+void Share::decide_and_move() {
+  do {
+    is_refused_ = false;
+    decide_once();
+  } while (is_refused_);
+}
+
+void Share::decide_once() {
+  const std::vector<TaskView> views = this->views();
+  if (views.empty()) return;
+  ShareDecision decision;
+  agreed(world_, [&] {
+    if (world_.is_root()) decision = decide(options_.policy, options_.objective, views, world_.size());
+  });
+  decision.ranks.resize(views.size());
+  world_.broadcast(std::span(decision.ranks));
+  if (world_.is_root()) note_decision(decision, views);
+  std::vector<int> counts(tasks_.size());
+  std::vector<RankRange> before(tasks_.size());
+  for (std::size_t i = 0, k = 0; i < tasks_.size(); ++i) {
+    if (!tasks_[i]->is_active()) continue;
+    before[i] = tasks_[i]->range();
+    counts[i] = decision.ranks[k++];
+  }
+  move(lay_out(counts, before, world_.size()));
+}
+
+void Share::note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks) {
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    if (decision.ranks[k] == tasks[k].ranks) continue;
+    record_.changes.push_back(
+        {now(), tasks[k].name, tasks[k].ranks, decision.ranks[k], decision.gain, decision.cost_s, decision.reason});
+    log_info(fmt::format("{:>8.1f} s  {}: {} -> {} ({})", now(), tasks[k].name, tasks[k].ranks,
+                         counted(decision.ranks[k], "rank"), decision.reason));
+  }
+}
+
+bool Share::is_free(const RankRange& range, std::size_t task) const {
+  if (range.count == 0) return true;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (i == task || !tasks_[i]->has_ranks()) continue;
+    const RankRange& theirs = tasks_[i]->range();
+    if (theirs.first < range.first + range.count && range.first < theirs.first + theirs.count) return false;
+  }
+  return true;
+}
+
+// Tasks move one after the other, each to ranks that are free by then. Where tasks wait for each other's ranks, one of
+// them gives up its own and waits in memory.
+void Share::move(const std::vector<RankRange>& ranges) {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i]->is_active() && ranges[i] != tasks_[i]->range()) open.push_back(i);
+  while (!open.empty()) {
+    const auto next =
+        std::find_if(open.begin(), open.end(), [&](std::size_t task) { return is_free(ranges[task], task); });
+    if (next == open.end()) {
+      const auto one =
+          std::find_if(open.begin(), open.end(), [&](std::size_t task) { return tasks_[task]->has_ranks(); });
+      move_one(*tasks_[*one], {});
+      continue;
+    }
+    move_one(*tasks_[*next], ranges[*next]);
+    open.erase(next);
+  }
+}
+
+void Share::move_one(SharedTask& task, const RankRange& range) {
+  if (!task.is_active()) return;
+  if (range.count == 0 && task.has_ranks() && !save(task)) return;  // it may wait for long
+  try {
+    task.move_to(range, range.count > 0 ? group(range) : std::nullopt);
+    record_.note(task.name(), range, now());
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
+    const bool can_grow = options_.policy.name != SharePolicyName::fixed && range.count < task.max_ranks(world_.size());
+    if (error.code() != ExitCode::environment || !can_grow) return fail(task, error);
+    task.refuse_ranks(range.count);
+    task.set_waiting();
+    is_refused_ = true;
+    record_.note(task.name(), {}, now());
+    if (world_.is_root())
+      log_warning(
+          fmt::format("task {} does not fit on {}: {}", task.name(), counted(range.count, "rank"), error.what()));
+  }
+}
+
+void Share::write_record() {
+  agreed(world_, [&] {
+    if (world_.is_root()) write_share_record(record_file(), record_, now());
+  });
+}
+
+}  // namespace multicard

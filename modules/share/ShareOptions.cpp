@@ -1,0 +1,219 @@
+#include "share/ShareOptions.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "config/Section.hpp"
+#include "config/Yaml.hpp"
+#include "planning/PlanOptions.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr double kMost = std::numeric_limits<double>::max();
+constexpr int kMostRanks = 1 << 20;
+
+/// Keys of a task's run deck that the share deck decides for all tasks.
+constexpr const char* kCommonKeys[] = {"run.output", "run.resume", "run.wall_limit", "run.timeout_s", "run.device"};
+
+[[noreturn]] void refuse(const Deck& deck, const std::string& key, const std::string& problem,
+                         const std::string& why = {}, const std::string& suggestion = {}) {
+  throw UsageError(fmt::format("deck {}, {}: {}", deck.name(), key, problem), why, suggestion);
+}
+
+const Value& task_list(const Deck& deck) {
+  const Value* tasks = deck.root().find("tasks");
+  if (tasks == nullptr || tasks->is_null()) {
+    static const Value nothing = [] {
+      Value list;
+      list.kind = Value::Kind::list;
+      return list;
+    }();
+    return nothing;
+  }
+  if (tasks->kind != Value::Kind::list ||
+      !std::all_of(tasks->items.begin(), tasks->items.end(), [](const Value& entry) { return entry.is_map(); }))
+    refuse(deck, "tasks", "expected a list of tasks", "", "Write - {name: WORD, deck: FILE} for each.");
+  return *tasks;
+}
+
+/// The entry with the deck that it names in the place of the name.
+Value with_deck(const Deck& share, const Value& entry, const std::string& place) {
+  const Value* deck = entry.find("deck");
+  if (deck == nullptr || deck->is_null()) refuse(share, place + ".deck", "is missing", "", "Name the run deck.");
+  if (deck->is_map()) return entry;
+  if (deck->kind != Value::Kind::scalar) refuse(share, place + ".deck", "expected the path of a run deck");
+  Value whole = entry;
+  whole.set_path("deck", Deck::load(share.beside(deck->text)).root());
+  return whole;
+}
+
+/// A task's run deck: the deck named, then the entry's overrides, then its length.
+Deck run_deck_of(const Deck& share, const Value& entry, const std::string& place) {
+  const Value* base = entry.find("deck");
+  if (base == nullptr || !base->is_map()) refuse(share, place + ".deck", "is missing", "", "Name the run deck.");
+  Deck deck = Deck::parse(emit_yaml(*base), share.name());
+  if (const Value* overrides = entry.find("overrides"); overrides != nullptr && !overrides->is_null()) {
+    if (!overrides->is_map()) refuse(share, place + ".overrides", "expected keys of run decks with their values");
+    Deck::Assignments layer;
+    for (std::size_t i = 0; i < overrides->keys.size(); ++i)
+      layer.emplace_back(overrides->keys[i], overrides->items[i]);
+    deck.apply(layer);
+  }
+  for (const char* length : {"epochs", "steps"})
+    if (const Value* value = entry.find(length); value != nullptr && !value->is_null())
+      deck.apply({{fmt::format("run.{}", length), *value}});
+  return deck;
+}
+
+/// Takes from the deck what the share deck decides, and notes it; refuses a batch that depends on the ranks.
+void take_common_keys(Deck& deck, const std::string& task, const Deck& share, std::vector<std::string>& unused) {
+  if (!deck.get_text("run.batch_per_rank").empty())
+    refuse(share, fmt::format("task {}, run.batch_per_rank", task), "cannot be shared",
+           "the batch would change with the ranks of the task", "Set run.global_batch instead.");
+  Value root = deck.root();
+  for (const char* key : kCommonKeys)
+    if (root.find_path(key) != nullptr) {
+      unused.push_back(fmt::format("{}: {}", task, key));
+      root.erase_path(key);
+    }
+  deck = Deck::parse(emit_yaml(root), deck.name());
+}
+
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.size() <= 64 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+ShareTaskOptions read_task(Section section, const Value& entry, const Deck& share, const std::string& place,
+                           std::vector<std::string>& unused) {
+  ShareTaskOptions task;
+  task.name = section.require<std::string>("name");
+  if (section.has("name") && !is_file_name(task.name))
+    section.reject("name", fmt::format("'{}' cannot be the name of a folder", task.name), "",
+                   "Use letters, digits, '-', '_' and '.', at most 64.");
+  task.weight = section.get_in_range("weight", 1.0, kAboveZero, kMost);
+  task.min_ranks = section.get_in_range("min_ranks", 1, 1, kMostRanks);
+  task.max_ranks = section.optional_in_range("max_ranks", 1, kMostRanks);
+  if (task.max_ranks && *task.max_ranks < task.min_ranks)
+    section.reject("max_ranks", "expected at least min_ranks", fmt::format("which is {}", task.min_ranks));
+  for (const char* key : {"deck", "overrides", "epochs", "steps"})
+    section.has(key);
+  if (section.has("epochs") && section.has("steps")) section.reject("epochs", "cannot be set together with steps");
+  task.deck = run_deck_of(share, entry, place);
+  take_common_keys(task.deck, task.name, share, unused);
+  return task;
+}
+
+/// The entry without the maps that are read apart.
+Value short_entry(const Value& entry) {
+  Value shortened = entry;
+  for (const char* key : {"deck", "overrides"})
+    if (shortened.find(key) != nullptr) shortened.set_path(key, Value::scalar("read apart"));
+  return shortened;
+}
+
+Deck with_numbered_tasks(const Deck& deck) {
+  Value numbered = Value::map();
+  const Value& tasks = task_list(deck);
+  for (std::size_t i = 0; i < tasks.items.size(); ++i)
+    numbered.set_path(std::to_string(i + 1), short_entry(tasks.items[i]));
+  Deck changed = deck;
+  changed.apply({{"tasks", std::move(numbered)}});
+  return changed;
+}
+
+SharePolicyOptions read_policy(Section section, const Deck& deck) {
+  SharePolicyOptions policy;
+  policy.name = section.choice<SharePolicyName>("name", policy.name, kSharePolicyWords);
+  policy.interval_s = section.get_in_range("interval_s", policy.interval_s, kAboveZero, kMost);
+  policy.min_gain = section.get_in_range("min_gain", policy.min_gain, 0.0, kBelowOne);
+  Section ranks = section.section("ranks");
+  if (const Value* given = deck.root().find_path("policy.ranks"); given != nullptr && given->is_map())
+    for (const std::string& name : given->keys)
+      policy.ranks[name] = ranks.get_in_range(name, 0, 0, kMostRanks);
+  if (policy.name == SharePolicyName::fixed && policy.ranks.empty())
+    section.reject("ranks", "is missing", "the policy is fixed", "Write {TASK: RANKS, ...}.");
+  if (policy.name != SharePolicyName::fixed && !policy.ranks.empty())
+    section.reject("ranks", "is for the policy fixed");
+  return policy;
+}
+
+ShareRunOptions read_run(Section section) {
+  ShareRunOptions run;
+  run.output = section.path("output", run.output);
+  if (run.output.empty()) section.reject("output", "is empty", "", "Name a folder.");
+  run.device = section.choice<DeviceRequest>("device", run.device, kDeviceWords);
+  run.resume = section.get<std::string>("resume", run.resume);
+  if (run.resume != "auto" && run.resume != "never") section.reject("resume", "expected auto or never");
+  run.wall_limit = section.duration("wall_limit");
+  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, kMost);
+  run.checkpoint_every_s = section.get_in_range("checkpoint_every_s", run.checkpoint_every_s, kAboveZero, kMost);
+  return run;
+}
+
+void check_tasks(Section& root, const ShareOptions& options) {
+  for (std::size_t i = 0; i < options.tasks.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (options.tasks[i].name == options.tasks[other].name)
+        root.reject("tasks", fmt::format("two tasks are named '{}'", options.tasks[i].name));
+  for (const auto& entry : options.policy.ranks)
+    if (std::none_of(options.tasks.begin(), options.tasks.end(),
+                     [&](const auto& task) { return task.name == entry.first; }))
+      root.reject("policy.ranks", fmt::format("no task is named '{}'", entry.first));
+  if (options.tasks.empty() && !options.arrivals.folder)
+    root.reject("tasks", "is missing", "", "Name the tasks that share the ranks, or a folder of arrivals.");
+}
+
+}  // namespace
+
+Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides) {
+  Deck share = Deck::load(path, overrides);
+  Value tasks = task_list(share);
+  for (std::size_t i = 0; i < tasks.items.size(); ++i)
+    tasks.items[i] = with_deck(share, tasks.items[i], fmt::format("tasks.{}", i + 1));
+  share.apply({{"tasks", std::move(tasks)}});
+  return share;
+}
+
+ShareOptions read_share_options(const Deck& deck) {
+  Section root(with_numbered_tasks(deck));
+  ShareOptions options;
+  options.objective = root.choice<Objective>("objective", Objective::makespan, kObjectiveWords);
+  Section tasks = root.section("tasks");
+  const Value& list = task_list(deck);
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const std::string number = std::to_string(i + 1);
+    options.tasks.push_back(read_task(tasks.section(number), list.items[i], deck, "tasks." + number, options.unused));
+  }
+  options.policy = read_policy(root.section("policy"), deck);
+  Section arrivals = root.section("arrivals");
+  options.arrivals.folder = arrivals.optional_path("folder");
+  options.arrivals.wait_s = arrivals.get_in_range("wait_s", 0.0, 0.0, kMost);
+  options.run = read_run(root.section("run"));
+  check_tasks(root, options);
+  root.finish();
+  return options;
+}
+
+Deck load_arrival(const std::string& path) {
+  Deck entry = Deck::load(path);
+  const Value whole = with_deck(entry, entry.root(), "task");
+  return Deck::parse(emit_yaml(whole), path);
+}
+
+ShareTaskOptions read_arrival(const Deck& entry, const ShareOptions& options, std::vector<std::string>& unused) {
+  Section root(Deck::parse(emit_yaml(short_entry(entry.root())), entry.name()));
+  ShareTaskOptions task = read_task(root, entry.root(), entry, "task", unused);
+  root.finish();
+  if (std::any_of(options.tasks.begin(), options.tasks.end(), [&](const auto& one) { return one.name == task.name; }))
+    refuse(entry, "name", fmt::format("a task is named '{}' already", task.name));
+  return task;
+}
+
+}  // namespace multicard

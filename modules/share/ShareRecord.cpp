@@ -1,0 +1,147 @@
+#include "share/ShareRecord.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
+
+namespace multicard {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kFormat = "multicard-share";
+
+Json json_of(const ShareInterval& interval) {
+  return {{"task", interval.task},
+          {"first_rank", interval.range.first},
+          {"ranks", interval.range.count},
+          {"start_s", interval.start_s},
+          {"end_s", interval.end_s}};
+}
+
+Json json_of(const ShareChange& change) {
+  return {{"time_s", change.time_s},
+          {"task", change.task},
+          {"from", change.from},
+          {"to", change.to},
+          {"predicted_gain", change.predicted_gain},
+          {"cost_s", change.cost_s},
+          {"reason", change.reason}};
+}
+
+Json json_of(const ShareArrival& arrival) {
+  return {{"name", arrival.name}, {"file", arrival.file}, {"entry", arrival.entry}};
+}
+
+ShareInterval interval_of(const nlohmann::json& json) {
+  return {json.at("task").get<std::string>(),
+          {json.at("first_rank").get<int>(), json.at("ranks").get<int>()},
+          json.at("start_s").get<double>(),
+          json.at("end_s").get<double>()};
+}
+
+ShareChange change_of(const nlohmann::json& json) {
+  return {json.at("time_s").get<double>(),
+          json.at("task").get<std::string>(),
+          json.at("from").get<int>(),
+          json.at("to").get<int>(),
+          json.at("predicted_gain").get<double>(),
+          json.at("cost_s").get<double>(),
+          json.at("reason").get<std::string>()};
+}
+
+ShareArrival arrival_of(const nlohmann::json& json) {
+  return {json.at("name").get<std::string>(), json.at("file").get<std::string>(), json.at("entry").get<std::string>()};
+}
+
+template <class Entry>
+Json list_of(const std::vector<Entry>& entries) {
+  Json list = Json::array();
+  for (const Entry& entry : entries)
+    list.push_back(json_of(entry));
+  return list;
+}
+
+}  // namespace
+
+void ShareRecord::note(const std::string& task, const RankRange& range, double now) {
+  const auto last = std::find_if(intervals.rbegin(), intervals.rend(),
+                                 [&](const ShareInterval& interval) { return interval.task == task; });
+  const bool is_open = last != intervals.rend() && last->end_s < 0;
+  if (is_open && last->range == range) return;
+  if (is_open) last->end_s = now;
+  if (range.count > 0) intervals.push_back({task, range, now, -1});
+}
+
+void ShareRecord::close(double now) {
+  for (ShareInterval& interval : intervals)
+    if (interval.end_s < 0) interval.end_s = now;
+}
+
+TableGroup allocation_group(const ShareRecord& record, const std::string& policy, const std::string& objective) {
+  TableGroup group{"/allocation", {{"policy", policy}, {"objective", objective}}, {}};
+  Table& intervals = group.tables["intervals"];
+  intervals.text["task"];
+  intervals.integers = {{"first_rank", {}}, {"ranks", {}}};
+  intervals.reals = {{"start_s", {}}, {"end_s", {}}};
+  for (const ShareInterval& interval : record.intervals) {
+    intervals.text["task"].push_back(interval.task);
+    intervals.integers["first_rank"].push_back(interval.range.first);
+    intervals.integers["ranks"].push_back(interval.range.count);
+    intervals.reals["start_s"].push_back(interval.start_s);
+    intervals.reals["end_s"].push_back(interval.end_s);
+  }
+  Table& decisions = group.tables["decisions"];
+  decisions.text = {{"task", {}}, {"reason", {}}};
+  decisions.integers = {{"from", {}}, {"to", {}}};
+  decisions.reals = {{"time_s", {}}, {"predicted_gain", {}}, {"cost_s", {}}};
+  for (const ShareChange& change : record.changes) {
+    decisions.text["task"].push_back(change.task);
+    decisions.text["reason"].push_back(change.reason);
+    decisions.integers["from"].push_back(change.from);
+    decisions.integers["to"].push_back(change.to);
+    decisions.reals["time_s"].push_back(change.time_s);
+    decisions.reals["predicted_gain"].push_back(change.predicted_gain);
+    decisions.reals["cost_s"].push_back(change.cost_s);
+  }
+  return group;
+}
+
+void write_share_record(const std::string& path, const ShareRecord& record, double now) {
+  const Json json{{"format", kFormat},
+                  {"version", 1},
+                  {"elapsed_s", now},
+                  {"intervals", list_of(record.intervals)},
+                  {"changes", list_of(record.changes)},
+                  {"arrivals", list_of(record.arrivals)}};
+  write_file(path, json.dump(1) + "\n");
+}
+
+ShareRecord read_share_record(const std::string& path) {
+  const std::string problem = fmt::format("{} is damaged", path);
+  const std::string cure = "Delete it: the tasks resume all the same, without the history and the tasks that arrived.";
+  const auto json = parse_json_object<nlohmann::json>(read_file(path), problem, cure);
+  ShareRecord record;
+  try {
+    if (json.at("format") != kFormat || json.at("version") != 1)
+      throw DataError(problem, "it is not of this version of multicard", cure);
+    record.elapsed_s = json.at("elapsed_s").get<double>();
+    for (const auto& entry : json.at("intervals"))
+      record.intervals.push_back(interval_of(entry));
+    for (const auto& entry : json.at("changes"))
+      record.changes.push_back(change_of(entry));
+    for (const auto& entry : json.at("arrivals"))
+      record.arrivals.push_back(arrival_of(entry));
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(problem, "a value is missing or of another type", cure);
+  }
+  record.close(record.elapsed_s);
+  return record;
+}
+
+}  // namespace multicard

@@ -1,0 +1,58 @@
+#pragma once
+/// \file Who had which ranks when, and why; what a share that goes on must know.
+
+#include <string>
+#include <vector>
+
+#include "results/ResultsWriter.hpp"
+#include "share/RankLayout.hpp"
+
+namespace multicard {
+
+/// A task on constant ranks. Seconds count from the first launch, without the time between launches.
+struct ShareInterval {
+  std::string task;
+  RankRange range;
+  double start_s = 0;
+  double end_s = -1;  ///< below 0: it has not ended
+};
+
+/// A change of one task's ranks.
+struct ShareChange {
+  double time_s = 0;
+  std::string task;
+  int from = 0, to = 0;
+  double predicted_gain = 0;  ///< of the objective, as a share; of all changes at one time together
+  double cost_s = 0;          ///< that the moves were predicted to take
+  std::string reason;
+};
+
+/// A task that came while the share ran.
+struct ShareArrival {
+  std::string name;
+  std::string file;   ///< that it came in
+  std::string entry;  ///< YAML, with its run deck in it
+};
+
+/// What rank 0 keeps of a share.
+struct ShareRecord {
+  double elapsed_s = 0;  ///< of earlier launches; in the file: of all until it was written
+  std::vector<ShareInterval> intervals;
+  std::vector<ShareChange> changes;
+  std::vector<ShareArrival> arrivals;
+
+  /// The task has `range` from `now` on (count 0: none): ends its interval, and begins another.
+  void note(const std::string& task, const RankRange& range, double now);
+  /// Ends all intervals.
+  void close(double now);
+};
+
+/// As the results file holds it (docs/results_file.md, /allocation).
+TableGroup allocation_group(const ShareRecord& record, const std::string& policy, const std::string& objective);
+
+/// Writes OUTPUT/share.json, whole or not at all. \throws DataError
+void write_share_record(const std::string& path, const ShareRecord& record, double now);
+/// Reads it; intervals that were open when it was written end there. \throws DataError for a file that is damaged
+ShareRecord read_share_record(const std::string& path);
+
+}  // namespace multicard

@@ -1,0 +1,91 @@
+// The tasks of a share: those of its deck, and those that arrive.
+
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Agreement.hpp"
+#include "share/Share.hpp"
+
+namespace multicard {
+
+namespace {
+constexpr auto kLook = std::chrono::milliseconds(200);
+}  // namespace
+
+std::unique_ptr<SharedTask> Share::make(const ShareTaskOptions& task) const {
+  std::unique_ptr<SharedTask> made = hooks_.make_task(task);
+  const int most = made->max_ranks(world_.size());
+  if (task.min_ranks > most)
+    throw UsageError(fmt::format("task {} cannot run", task.name),
+                     fmt::format("it needs {}, and can have {} here", counted(task.min_ranks, "rank"), most),
+                     "Start more ranks, or lower its min_ranks.")
+        .on_all_ranks();
+  return made;
+}
+
+void Share::add_tasks() {
+  for (const ShareTaskOptions& task : options_.tasks)
+    tasks_.push_back(make(task));
+  std::int64_t number = world_.broadcast_value(static_cast<std::int64_t>(record_.arrivals.size()));
+  record_.arrivals.resize(static_cast<std::size_t>(number));
+  for (const ShareArrival& arrival : record_.arrivals)
+    add_arrival(arrival);
+}
+
+/// Rank 0 knows the entry. A task that cannot be made is one that has failed to come; the others go on.
+void Share::add_arrival(const ShareArrival& arrival) {
+  const std::string name = world_.broadcast(arrival.name);
+  const std::string entry = world_.broadcast(arrival.entry);
+  try {
+    const ShareTaskOptions task = agreed(world_, [&] {
+      std::vector<std::string> unused;
+      return read_arrival(Deck::parse(entry, name), options_, unused);
+    });
+    tasks_.push_back(make(task));
+    if (world_.is_root()) log_info(fmt::format("{:>8.1f} s  {} has arrived", now(), name));
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
+    failure_ = failure_.value_or(error.code());
+    if (world_.is_root()) log_error(fmt::format("task {}, which has arrived, cannot start: {}", name, error.what()));
+  }
+}
+
+void Share::take_arrivals() {
+  if (!options_.arrivals.folder) return;
+  std::vector<ShareArrival> found;
+  agreed(world_, [&] {
+    if (!world_.is_root()) return;
+    found = arrivals_.find(options_, record_);
+    if (found.empty()) return;
+    ShareRecord with_them = record_;
+    with_them.arrivals.insert(with_them.arrivals.end(), found.begin(), found.end());
+    write_share_record(record_file(), with_them, now());
+    ArrivalFolder::claim(found);
+  });
+  found.resize(static_cast<std::size_t>(world_.broadcast_value(static_cast<std::int64_t>(found.size()))));
+  for (const ShareArrival& arrival : found) {
+    record_.arrivals.push_back(arrival);
+    add_arrival(arrival);
+  }
+}
+
+bool Share::wait_for_arrivals() {
+  if (!options_.arrivals.folder || options_.arrivals.wait_s <= 0) return false;
+  bool go_on = false;
+  if (world_.is_root()) {
+    const TimePoint since = SteadyClock::now();
+    while (!go_on && !stop_.stop_requested() && seconds_since(since) < options_.arrivals.wait_s) {
+      std::this_thread::sleep_for(kLook);
+      go_on = !arrivals_.find(options_, record_).empty();
+    }
+    go_on = go_on || stop_.stop_requested();  // which the next meeting heeds
+  }
+  world_.idle_barrier();
+  return world_.broadcast_value(go_on ? 1 : 0) == 1;
+}
+
+}  // namespace multicard

@@ -1,0 +1,130 @@
+#include "share/SharedTask.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/Clock.hpp"
+#include "base/Quantiles.hpp"
+#include "comm/Agreement.hpp"
+#include "scaling/model/StepTimeModel.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::size_t kWarmUp = 2;  ///< first steps on new ranks, which do not count
+constexpr std::size_t kNewest = 50;
+
+TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
+  return {Verbosity::quiet, checkpoint, true};
+}
+
+}  // namespace
+
+SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck,
+                       const Communicator& world, const std::optional<std::string>& checkpoint)
+    : shared_(std::move(shared)),
+      options_(options),
+      run_(options, deck, world, quiet_run(checkpoint)),
+      model_(std::make_shared<StepTimeModel>()) {}
+
+void SharedTask::guard_lone_rank(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& found) {
+    if (range_.count > 1) throw;
+    lone_error_ = outcome_of(found);
+  }
+}
+
+void SharedTask::advance(std::int64_t num_steps, StopMonitor& stop) {
+  guard_lone_rank([&] { run_.run()->advance(num_steps, &stop); });
+}
+
+void SharedTask::checkpoint() {
+  guard_lone_rank([&] { run_.run()->checkpoint(); });
+}
+
+bool SharedTask::has_ended() const {
+  return lone_error_ || run_.run()->status() != RunStatus::running;
+}
+
+RunResult SharedTask::finish(StopMonitor& stop) {
+  if (lone_error_) throw Error(*lone_error_);
+  return run_.finish(&stop);
+}
+
+void SharedTask::move_to(const RankRange& range, const std::optional<Communicator>& group) {
+  const TimePoint start = SteadyClock::now();
+  run_.move_to(group);
+  range_ = range;
+  if (range.count > 0) move_s_ = seconds_since(start);
+}
+
+TaskReport SharedTask::report() const {
+  const TaskRun& run = *run_.run();
+  TaskReport report;
+  report.num_completed = run.num_completed();
+  report.num_steps = run.num_steps();
+  report.has_ended = has_ended();
+  report.is_stopped = run.status() == RunStatus::stopped;
+  const std::vector<StepTimes>& steps = run.steps();
+  std::vector<double> newest;
+  for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
+    newest.push_back(steps[i].step);
+  if (!newest.empty()) report.step_s = median(newest);
+  return report;
+}
+
+void SharedTask::note(const TaskReport& report) {
+  last_ = report;
+  if (report.step_s <= 0) return;
+  measured_[range_.count] = report.step_s;
+  model_.add({point(range_.count), report.step_s});
+  if (!model_.model() || model_.is_due()) model_.refit();
+}
+
+StepPoint SharedTask::point(int num_ranks) const {
+  StepPoint at;
+  at.gpus = num_ranks;
+  at.max_per_node = num_ranks;
+  at.rows_per_gpu = static_cast<double>(options_.run.global_batch) / num_ranks;
+  return at;
+}
+
+RateTable SharedTask::rates(int num_ranks) const {
+  if (measured_.empty()) return {};
+  std::vector<RateRow> rows;
+  for (int ranks = least_ranks(); ranks <= max_ranks(num_ranks); ++ranks) {
+    const auto known = measured_.find(ranks);
+    const double seconds = known != measured_.end() ? known->second : model_.model()->seconds(point(ranks));
+    rows.push_back({ranks, 0, 1 / seconds, 0});
+  }
+  return RateTable(rows);
+}
+
+int SharedTask::max_ranks(int num_ranks) const {
+  const int most = std::min(shared_.max_ranks.value_or(num_ranks), num_ranks);
+  return static_cast<int>(std::min<std::int64_t>(options_.run.global_batch, most));
+}
+
+TaskView SharedTask::view(int num_ranks) const {
+  TaskView view;
+  view.name = name();
+  view.steps_left = static_cast<double>(std::max<std::int64_t>(1, last_.num_steps - last_.num_completed));
+  view.weight = shared_.weight;
+  view.min_ranks = least_ranks();
+  view.max_ranks = max_ranks(num_ranks);
+  view.ranks = range_.count;
+  view.rates = rates(num_ranks);
+  view.move_s = move_s_;
+  return view;
+}
+
+std::optional<double> SharedTask::time_left() const {
+  const auto known = measured_.find(range_.count);
+  if (known == measured_.end()) return std::nullopt;
+  return static_cast<double>(last_.num_steps - last_.num_completed) * known->second;
+}
+
+}  // namespace multicard

@@ -1,0 +1,105 @@
+#pragma once
+/// \file One task of a share, as every rank knows it.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "scaling/model/OnlineModel.hpp"
+#include "share/RankLayout.hpp"
+#include "share/ShareOptions.hpp"
+#include "share/SharePolicy.hpp"
+#include "tasks/MovableRun.hpp"
+
+namespace multicard {
+
+enum class TaskState {
+  active,    ///< has ranks, or waits for some
+  complete,  ///< has done its work
+  stopped,   ///< can be resumed
+  failed     ///< all its ranks found an error
+};
+
+/// What a task's root tells all ranks at a meeting.
+struct TaskReport {
+  std::int64_t num_completed = 0, num_steps = 0;
+  double step_s = 0;        ///< median of the newest steps; 0: none is measured on these ranks yet
+  bool has_ended = false;   ///< the run is complete, stopped or failed
+  bool is_stopped = false;  ///< because it was asked for
+};
+
+/// A task with its run, which its ranks drive, and with what all ranks know of it.
+class SharedTask {
+ public:
+  /// \param options of a run with the output folder of the task
+  /// \param checkpoint to resume from
+  SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck, const Communicator& world,
+             const std::optional<std::string>& checkpoint);
+
+  const std::string& name() const { return shared_.name; }
+  const ShareTaskOptions& shared() const { return shared_; }
+  const RunOptions& options() const { return options_; }
+  const RankRange& range() const { return range_; }
+  bool is_active() const { return state == TaskState::active; }
+  bool has_ranks() const { return is_active() && range_.count > 0; }
+
+  TaskState state = TaskState::active;
+  std::string error;
+  bool is_stored = false;   ///< in a results file of its own
+  double last_saved_s = 0;  ///< when its checkpoint was asked for last
+
+  /// \name Collective over its ranks
+  /// @{
+  /// Trains some steps. What a task on one rank finds has been found by all its ranks: it ends the task.
+  void advance(std::int64_t num_steps, StopMonitor& stop);
+  void checkpoint();
+  /// Whether it is complete, stopped or failed.
+  bool has_ended() const;
+  /// Ends the run. \throws what has ended the task without a result
+  RunResult finish(StopMonitor& stop);
+  /// @}
+
+  /// Collective over the world. \param group the ranks of `range` where this rank is one of them
+  void move_to(const RankRange& range, const std::optional<Communicator>& group);
+  /// After a move that failed: the state of the run waits for the next one.
+  void set_waiting() { range_ = {}; }
+  /// Collective over the world: nothing is left of its run.
+  void abandon() { run_.abandon(); }
+  /// On the root of its ranks.
+  TaskReport report() const;
+  /// On all ranks: takes what its root has reported.
+  void note(const TaskReport& report);
+  const TaskReport& last_report() const { return last_; }
+
+  /// What a decision is based on, but for the ranks that a policy fixes. \param num_ranks of the job
+  TaskView view(int num_ranks) const;
+  /// Ranks that it can use. \param num_ranks of the job
+  int max_ranks(int num_ranks) const;
+  /// It has been found too large for so many ranks: from now on it asks for more.
+  void refuse_ranks(int num_ranks) { least_ranks_ = num_ranks + 1; }
+  int least_ranks() const { return std::max(least_ranks_, shared_.min_ranks); }
+  /// Seconds until it ends on its present ranks; nothing where that is not known.
+  std::optional<double> time_left() const;
+
+ private:
+  void guard_lone_rank(const std::function<void()>& body);
+  RateTable rates(int num_ranks) const;
+  StepPoint point(int num_ranks) const;
+
+  ShareTaskOptions shared_;
+  RunOptions options_;
+  MovableRun run_;
+  RankRange range_;
+  TaskReport last_;
+  int least_ranks_ = 1;              ///< on which its memory fits, as far as is known
+  double move_s_ = 1;                ///< of its last move; before the first a guess
+  std::optional<Error> lone_error_;  ///< of a task on one rank
+  std::map<int, double> measured_;   ///< seconds of a step by ranks
+  OnlineModel model_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""multicard share as a person runs it: tasks side by side, moves, arrivals, failures, stops and kills. Standard library
+only.
+
+usage: share_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from command_test import CommandTest, launch, ranks_of, run, wait_for
+
+
+class ShareTest(CommandTest):
+    def share(self, tasks, **sections):
+        """A deck of tasks, each a dictionary; `sections` are lines of YAML."""
+        lines = ["tasks:"] + ["  - {deck: deck.yaml, %s}" % task for task in tasks]
+        lines += ["%s: %s" % (name, text) for name, text in sections.items() if name != "run"]
+        lines.append("run: {output: %s%s}" % (self.path("shared"), sections.get("run", "")))
+        deck = self.path("share.yaml")
+        Path(deck).write_text("\n".join(lines) + "\n")
+        return deck
+
+    def results(self):
+        return self.path("shared/results.h5")
+
+    def status(self, task):
+        return re.search(r'\(0\): "(\w+)', self.attribute(self.results(), "/runs/%s/status" % task)).group(1)
+
+    def steps(self, task):
+        return len(self.dataset(self.results(), "/runs/%s/metrics/train_loss" % task))
+
+    def record(self):
+        return json.loads(Path(self.path("shared/share.json")).read_text())
+
+    def setUp(self):
+        super().setUp()
+        text = Path(self.deck).read_text().replace("checkpoint_every: 4, ", "")
+        Path(self.deck).write_text(text.replace("epochs: 1", "steps: 20"))
+        self.prepare()
+
+
+class Share(ShareTest):
+    def test_tasks_run_side_by_side_and_the_ranks_of_one_that_ends_are_given_on(self):
+        deck = self.share(["name: short, steps: 10", "name: long, steps: 150, overrides: {run.seed: 4}"],
+                          policy="{interval_s: 0.5, min_gain: 0}")
+        _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short is to be measured",
+                                r"not used  short: run\.output, long: run\.output")
+        self.assertRegex(err, r"long: 1 -> 2 ranks .predicted better by")
+        self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
+        self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 150])
+        intervals = [entry for entry in self.record()["intervals"] if entry["task"] == "long"]
+        self.assertEqual([entry["ranks"] for entry in intervals], [1, 2])
+        self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), ["1", "2"])
+        self.assertEqual(len(self.dataset(self.results(), "/allocation/intervals/ranks")),
+                         len(self.record()["intervals"]))
+        again = self.expect(0, run(2, "share", deck), "task      short has finished before")
+        self.assertNotIn("->", again[2])
+        self.assertEqual(self.steps("long"), 150)
+
+    def test_what_a_dry_run_says_is_not_done(self):
+        deck = self.share(["name: one", "name: two"], policy="{name: sequential}")
+        self.expect(0, run(2, "share", deck, "--dry-run"), "one after another|one task after another",
+                    "one: 2 ranks", "two: 0 ranks")
+        self.assertFalse(os.path.exists(self.path("shared")))
+        _, out, _ = self.expect(0, run(1, "share", deck, "--print-config"))
+        self.assertIn("steps: 20", out)
+
+    def test_the_policies_give_what_they_say(self):
+        deck = self.share(["name: one, steps: 6", "name: two, steps: 6"])
+        for policy, expected in (("sequential", {("one", 2), ("two", 2)}), ("equal", {("one", 1), ("two", 1)}),
+                                 ("fixed", {("one", 2), ("two", 2)})):
+            ranks = ("policy.ranks.one=2", "policy.ranks.two=2") if policy == "fixed" else ()
+            self.expect(0, run(2, "share", deck, "policy.name=" + policy, "run.resume=never", *ranks))
+            self.assertEqual({(entry["task"], entry["ranks"]) for entry in self.record()["intervals"]}, expected)
+
+    def test_more_tasks_than_ranks_wait_for_their_turn(self):
+        deck = self.share(["name: t%d, steps: 8" % i for i in range(5)], policy="{interval_s: 0.3}")
+        self.expect(0, run(2, "share", deck))
+        self.assertEqual([self.steps("t%d" % i) for i in range(5)], [8] * 5)
+
+    def test_a_single_process_shares_too(self):
+        deck = self.share(["name: one, steps: 5", "name: two, steps: 5"], policy="{interval_s: 0.3}")
+        self.expect(0, run(1, "share", deck))
+        self.assertEqual([self.steps("one"), self.steps("two")], [5, 5])
+
+    def test_a_task_arrives(self):
+        os.mkdir(self.path("in"))
+        deck = self.share(["name: first, steps: 150"], policy="{interval_s: 0.3}",
+                          arrivals="{folder: %s, wait_s: 3}" % self.path("in"))
+        process = launch(2, "share", deck)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: os.path.exists(self.path("shared/share.json")))
+        Path(self.path("in/.new")).write_text("{name: second, deck: ../deck.yaml, steps: 12}\n")
+        Path(self.path("in/.bad")).write_text("{name: first, deck: ../deck.yaml}\n")
+        os.rename(self.path("in/.new"), self.path("in/second.yaml"))
+        os.rename(self.path("in/.bad"), self.path("in/bad.yaml"))
+        out, err = process.communicate(timeout=120)
+        self.expect(0, (process.returncode, out, err), "second has arrived",
+                    "warning: the task of .*bad.yaml is not taken: .*a task is named 'first' already")
+        self.assertEqual(sorted(os.listdir(self.path("in"))), ["bad.yaml.refused", "second.yaml.claimed"])
+        self.assertEqual([self.steps("first"), self.steps("second")], [150, 12])
+
+
+class ShareFailure(ShareTest):
+    def test_what_cannot_be_shared_is_refused(self):
+        self.expect(2, run(2, "share", self.share(["name: a, overrides: {run.batch_per_rank: 4}"])),
+                    "batch_per_rank: cannot be shared")
+        self.expect(2, run(2, "share", self.share(["name: a, min_ranks: 3"])), "task a cannot run .it needs 3 ranks")
+
+    def test_the_failure_of_one_task_is_its_own(self):
+        for ranks in (2, 3):
+            deck = self.share(["name: good, steps: 30", "name: bad, overrides: {optimizer.learning_rate: 1.0e+30}"],
+                              policy="{interval_s: 0.3}")
+            self.expect(6, run(ranks, "share", deck, "run.resume=never"), "task bad failed: the loss of step")
+            self.assertEqual([self.status("good"), self.status("bad")], ["complete", "failed"])
+            self.assertEqual(self.steps("good"), 30)
+
+    def test_a_signal_stops_all_tasks_and_any_number_of_ranks_resumes_them(self):
+        deck = self.share(["name: one, steps: 300", "name: two, steps: 300", "name: three, steps: 10"],
+                          policy="{interval_s: 0.5}")
+        process = launch(2, "share", deck, start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: os.path.exists(self.path("shared/share.json")) and self.record()["elapsed_s"] > 2)
+        for rank in ranks_of(process):
+            os.kill(rank, signal.SIGUSR1)
+        out, err = process.communicate(timeout=120)
+        self.expect(75, (process.returncode, out, err), "stopped +by signal SIGUSR1")
+        self.assertEqual(self.status("one"), "stopped")
+        done = self.steps("one")
+        self.assertLess(done, 300)
+        self.expect(0, run(3, "share", deck), "task      one .resuming from .*tasks/one/checkpoints/step_")
+        self.assertEqual([self.steps(task) for task in ("one", "two", "three")], [300, 300, 10])
+        self.assertGreater(self.record()["elapsed_s"], 2)
+
+    def test_killed_shares_go_on(self):
+        options = dict(policy="{interval_s: 0.3, min_gain: 0}", run=", checkpoint_every_s: 0.3")
+        tasks = ["name: %s, steps: 60, overrides: {run.deterministic: true, run.seed: %d}" % task
+                 for task in (("one", 1), ("two", 2))]
+        deck = self.share(tasks, **options)
+        dice = random.Random(20261123)
+        for _ in range(4):
+            process = launch(2, "share", deck, start_new_session=True)
+            self.addCleanup(self.kill_group, process)
+            time.sleep(dice.uniform(1, 3))
+            self.kill_group(process)
+        self.expect(0, run(2, "share", deck))
+        self.assertEqual([self.steps("one"), self.steps("two")], [60, 60])
+        times = [entry["start_s"] for entry in self.record()["intervals"]]
+        self.assertEqual(times, sorted(times))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

@@ -1,0 +1,79 @@
+#include "share/ShareOptions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "io/Bytes.hpp"
+#include "support/expect_error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::ScratchFolder;
+
+class ShareOptionsTest : public testing::Test {
+ protected:
+  ShareOptionsTest() {
+    write_file(scratch_ / "run.yaml", "task: image\nrun: {output: out, steps: 5, global_batch: 8}\n");
+  }
+
+  ShareOptions read(const std::string& text) const {
+    write_file(scratch_ / "share.yaml", text);
+    return read_share_options(load_share_deck(scratch_ / "share.yaml"));
+  }
+
+  void refuse(const std::string& text, const std::string& part) const {
+    const std::string message = test::message_of<UsageError>([&] { read(text); });
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+TEST_F(ShareOptionsTest, ReadsAWholeDeck) {
+  const ShareOptions options = read(
+      "objective: fairness\n"
+      "tasks:\n"
+      "  - {name: a, deck: run.yaml, epochs: 3, weight: 2, min_ranks: 2, max_ranks: 4}\n"
+      "  - {name: b, deck: run.yaml, overrides: {run.seed: 9, data.image_size: 64}}\n"
+      "policy: {name: fixed, interval_s: 3, ranks: {a: 2, b: 1}}\n"
+      "arrivals: {folder: in, wait_s: 5}\n"
+      "run: {output: shared, wall_limit: \"1:00:00\", timeout_s: 20, checkpoint_every_s: 60}\n");
+
+  EXPECT_EQ(options.objective, Objective::fairness);
+  ASSERT_EQ(options.tasks.size(), 2U);
+  EXPECT_EQ(options.tasks[0].weight, 2);
+  EXPECT_EQ(options.tasks[0].min_ranks, 2);
+  EXPECT_EQ(options.tasks[0].max_ranks, 4);
+  EXPECT_EQ(options.tasks[0].deck.get_text("run.epochs"), "3");
+  EXPECT_EQ(options.tasks[0].deck.get_text("run.steps"), "") << "the one length replaces the other";
+  EXPECT_EQ(options.tasks[1].deck.get_text("run.seed"), "9");
+  EXPECT_EQ(options.tasks[1].deck.get_text("data.image_size"), "64");
+  EXPECT_EQ(options.policy.name, SharePolicyName::fixed);
+  EXPECT_EQ(options.policy.ranks.at("a"), 2);
+  EXPECT_EQ(options.arrivals.wait_s, 5);
+  EXPECT_EQ(options.run.wall_limit, 3600);
+  EXPECT_EQ(options.unused, (std::vector<std::string>{"a: run.output", "b: run.output"}));
+}
+
+TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
+  const std::string a = "tasks: [{name: a, deck: run.yaml}]\n";
+  refuse("tasks: [{name: a, deck: run.yaml, overrides: {run.batch_per_rank: 4}}]", "run.batch_per_rank");
+  refuse("tasks: [{name: a, deck: run.yaml}, {name: a, deck: run.yaml}]", "two tasks are named 'a'");
+  refuse("tasks: [{name: a/b, deck: run.yaml}]", "cannot be the name of a folder");
+  refuse("tasks: [{name: a}]", "deck");
+  refuse("tasks: [{name: a, deck: none.yaml}]", "none.yaml");
+  refuse("tasks: [{name: a, deck: run.yaml, steps: 1, epochs: 2}]", "epochs");
+  refuse("tasks: [{name: a, deck: run.yaml, min_ranks: 3, max_ranks: 2}]", "max_ranks");
+  refuse("tasks: [{name: a, deck: run.yaml, wait: 2}]", "wait");
+  refuse("policy: {name: equal}", "tasks");
+  refuse(a + "policy: {name: fixed}", "policy.ranks");
+  refuse(a + "policy: {name: fixed, ranks: {b: 1}}", "no task is named 'b'");
+  refuse(a + "policy: {ranks: {a: 1}}", "policy.ranks");
+  refuse(a + "run: {resume: always}", "run.resume");
+  refuse(a + "run: {device: tpu}", "run.device");
+}
+
+}  // namespace
+}  // namespace multicard

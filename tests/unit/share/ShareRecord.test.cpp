@@ -1,0 +1,86 @@
+#include "share/ShareRecord.hpp"
+
+#include <gtest/gtest.h>
+
+#include "io/Bytes.hpp"
+#include "results/ResultsReader.hpp"
+#include "support/expect_error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+using test::ScratchFolder;
+
+ShareRecord example() {
+  ShareRecord record;
+  record.note("a", {0, 2}, 0);
+  record.note("b", {2, 1}, 0.5);
+  record.note("a", {0, 2}, 1);  // no change
+  record.note("b", {}, 3);
+  record.note("a", {0, 3}, 3.5);
+  record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted better by 25.0 %"});
+  record.arrivals.push_back({"c", "in/c.yaml", "name: c\n"});
+  return record;
+}
+
+void expect_interval(const ShareInterval& interval, const std::string& task, RankRange range, double start_s,
+                     double end_s) {
+  EXPECT_EQ(interval.task, task);
+  EXPECT_EQ(interval.range, range);
+  EXPECT_EQ(interval.start_s, start_s);
+  EXPECT_EQ(interval.end_s, end_s);
+}
+
+TEST(ShareRecord, KeepsAnIntervalForEachSetOfRanks) {
+  const ShareRecord record = example();
+  ASSERT_EQ(record.intervals.size(), 3U);
+  expect_interval(record.intervals[0], "a", {0, 2}, 0, 3.5);
+  expect_interval(record.intervals[1], "b", {2, 1}, 0.5, 3);
+  expect_interval(record.intervals[2], "a", {0, 3}, 3.5, -1);
+}
+
+TEST(ShareRecord, IsReadAsItWasWritten) {
+  const ScratchFolder scratch;
+  write_share_record(scratch / "share.json", example(), 7.25);
+  const ShareRecord again = read_share_record(scratch / "share.json");
+  EXPECT_EQ(again.elapsed_s, 7.25);
+  ASSERT_EQ(again.intervals.size(), 3U);
+  expect_interval(again.intervals[2], "a", {0, 3}, 3.5, 7.25);  // it was open
+  ASSERT_EQ(again.changes.size(), 1U);
+  EXPECT_EQ(again.changes[0].to, 3);
+  EXPECT_EQ(again.changes[0].predicted_gain, 0.25);
+  EXPECT_EQ(again.changes[0].reason, "predicted better by 25.0 %");
+  ASSERT_EQ(again.arrivals.size(), 1U);
+  EXPECT_EQ(again.arrivals[0].entry, "name: c\n");
+}
+
+TEST(ShareRecord, ADamagedOneIsRefused) {
+  const ScratchFolder scratch;
+  write_share_record(scratch / "share.json", example(), 1);
+  const std::string text = read_file(scratch / "share.json");
+  write_file(scratch / "half.json", text.substr(0, text.size() / 2));
+  write_file(scratch / "type.json", R"({"format":"multicard-share","version":1,"elapsed_s":"long"})");
+  write_file(scratch / "other.json", R"({"format":"multicard-share","version":9})");
+  for (const char* name : {"half.json", "type.json", "other.json"}) {
+    const std::string message = test::message_of<DataError>([&] { read_share_record(scratch / name); });
+    EXPECT_NE(message.find("is damaged"), std::string::npos) << message;
+  }
+}
+
+TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
+  const ScratchFolder scratch;
+  RunSummary summary;
+  summary.name = "a";
+  summary.status = "stopped";
+  assemble_results(scratch / "results.h5", std::vector<RenamedResults>{}, {}, {summary},
+                   allocation_group(example(), "adaptive", "makespan"));
+  EXPECT_EQ(ResultsFile::open(scratch / "results.h5").run_names(), std::vector<std::string>{"a"});
+  const Hdf5File file = Hdf5File::open_read(scratch / "results.h5");
+  EXPECT_EQ(file.open_dataset("/allocation/intervals/ranks").read_all<std::int64_t>(),
+            (std::vector<std::int64_t>{2, 1, 3}));
+  EXPECT_EQ(file.open_dataset("/allocation/decisions/predicted_gain").read_all<double>(), std::vector<double>{0.25});
+}
+
+}  // namespace
+}  // namespace multicard
