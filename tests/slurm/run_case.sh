@@ -150,6 +150,14 @@ case $case_name in
     expect_end "$job" COMPLETED 0:0
     for run in 0000:1 0001:2 0002:4; do expect_ranks results/slurm_sweep/results.h5 "${run%:*}" "${run#*:}"; done
     ;;
+  share)
+    job=$(submit_run "$source_folder/slurm/share.sbatch" "$source_folder/inputs/tests/slurm_share.yaml")
+    expect_end "$job" COMPLETED 0:0
+    for run in one two; do
+      h5dump -a "/runs/$run/status" results/slurm_share/results.h5 | grep -F '"complete"' >/dev/null ||
+        fail "the task $run is not complete"
+    done
+    ;;
   requeue_srun) requeue_case image_multi_node_srun.sbatch "" ;;
   requeue_mpirun) requeue_case image_multi_node_mpirun.sbatch --batch ;;
   failure)  # a deck error reaches Slurm as exit 2, and is not queued again

@@ -5,6 +5,7 @@
 #include "io/Bytes.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 namespace {
@@ -73,6 +74,16 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
   refuse(a + "policy: {ranks: {a: 1}}", "policy.ranks");
   refuse(a + "run: {resume: always}", "run.resume");
   refuse(a + "run: {device: tpu}", "run.device");
+}
+
+TEST(ShareInputs, CanBeShared) {
+  for (const char* deck : {"share/tiny.yaml", "share/vision_and_llm.yaml", "tests/slurm_share.yaml"}) {
+    const ShareOptions options =
+        read_share_options(load_share_deck(test::source_path(std::string("inputs/") + deck).string()));
+    EXPECT_EQ(options.tasks.size(), 2U) << deck;
+    for (const ShareTaskOptions& task : options.tasks)
+      EXPECT_NO_THROW(read_run_options(task.deck)) << deck;
+  }
 }
 
 }  // namespace
