@@ -14,6 +14,7 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/Device.hpp"
 #include "planning/PlanOptions.hpp"
@@ -161,7 +162,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   const ExitCode code = share.run();
-  agreed(world, [&] {
+  agreed_after_long_work(world, [&] {
     if (world.is_root()) assemble(share, options, provenance);
   });
   if (code == ExitCode::stopped)

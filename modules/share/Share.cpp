@@ -8,6 +8,7 @@
 
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "comm/LongWork.hpp"
 
 namespace multicard {
 
@@ -40,9 +41,11 @@ ExitCode Share::run() {
       break;
   }
   record_.close(now());
-  write_record();
-  if (failure_) return *failure_;
-  return is_stopped_ ? ExitCode::stopped : ExitCode::complete;
+  agreed_after_long_work(world_, [&] {
+    if (world_.is_root()) write_share_record(record_file(), record_, now());
+  });
+  if (is_stopped_) return ExitCode::stopped;  // the next launch tries the tasks again that have failed
+  return failure_.value_or(ExitCode::complete);
 }
 
 bool Share::has_active() const {

@@ -47,8 +47,9 @@ class Share {
   void add_tasks();
   /// The same. What would happen first; nothing is trained.
   ShareDecision first_decision() const;
-  /// Collective over the world. How the share ended: complete, stopped, or the code of the first task that failed.
-  /// Tasks are asked for a checkpoint every `checkpoint_every_s`, and before they wait.
+  /// Collective over the world. How the share ended: stopped, the code of the first task that failed, or complete.
+  /// Tasks are asked for a checkpoint every `checkpoint_every_s`, and before they wait. \throws DataError when the
+  /// record cannot be written at the end
   ExitCode run();
 
   const std::vector<std::unique_ptr<SharedTask>>& tasks() const { return tasks_; }
@@ -112,6 +113,7 @@ class Share {
   TimePoint start_ = SteadyClock::now();
   double deadline_s_ = 0;  ///< of the next meeting, by this rank's clock
   bool is_stopped_ = false;
+  bool is_unwritten_ = false;        ///< the record, at the last meeting
   bool is_refused_ = false;          ///< a task did not fit on the ranks of the last decision
   std::optional<ExitCode> failure_;  ///< of the first task that failed
 };

@@ -240,10 +240,12 @@ void Share::move_one(SharedTask& task, const RankRange& range) {
   }
 }
 
+/// The disk may have room again at the next meeting.
 void Share::write_record() {
-  agreed(world_, [&] {
-    if (world_.is_root()) write_share_record(record_file(), record_, now());
-  });
+  if (!world_.is_root()) return;
+  const std::optional<Error> failure = error_of([&] { write_share_record(record_file(), record_, now()); });
+  if (failure && !is_unwritten_) log_warning(fmt::format("{} The tasks go on.", failure->what()));
+  is_unwritten_ = failure.has_value();
 }
 
 }  // namespace multicard

@@ -8,6 +8,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
 #include "share/Share.hpp"
 
 namespace multicard {
@@ -57,14 +58,16 @@ void Share::add_arrival(const ShareArrival& arrival) {
 void Share::take_arrivals() {
   if (!options_.arrivals.folder) return;
   std::vector<ShareArrival> found;
-  agreed(world_, [&] {
+  agreed_after_long_work(world_, [&] {
     if (!world_.is_root()) return;
     found = arrivals_.find(options_, record_);
     if (found.empty()) return;
     ShareRecord with_them = record_;
     with_them.arrivals.insert(with_them.arrivals.end(), found.begin(), found.end());
-    write_share_record(record_file(), with_them, now());
-    ArrivalFolder::claim(found);
+    if (error_of([&] { write_share_record(record_file(), with_them, now()); }))
+      found.clear();  // write_record() warns
+    else
+      ArrivalFolder::claim(found);
   });
   found.resize(static_cast<std::size_t>(world_.broadcast_value(static_cast<std::int64_t>(found.size()))));
   for (const ShareArrival& arrival : found) {

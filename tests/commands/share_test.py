@@ -123,6 +123,22 @@ class ShareFailure(ShareTest):
             self.assertEqual([self.status("good"), self.status("bad")], ["complete", "failed"])
             self.assertEqual(self.steps("good"), 30)
 
+    def test_a_record_that_cannot_be_written_costs_no_task(self):
+        deck = self.share(["name: one, steps: 60", "name: two, steps: 60"], policy="{interval_s: 0.3}")
+        process = launch(2, "share", deck)
+        self.addCleanup(self.kill_group, process)
+        record = Path(self.path("shared/share.json"))
+        wait_for(record.exists)
+        record.unlink()
+        os.makedirs(record / "in the way")
+        out, err = process.communicate(timeout=120)
+        self.expect(4, (process.returncode, out, err), r"warning: .*share\.json.* The tasks go on\.",
+                    "one is complete", "two is complete")
+        (record / "in the way").rmdir()
+        record.rmdir()
+        self.expect(0, run(2, "share", deck), "one has finished before")
+        self.assertEqual([self.steps("one"), self.steps("two")], [60, 60])
+
     def test_a_signal_stops_all_tasks_and_any_number_of_ranks_resumes_them(self):
         deck = self.share(["name: one, steps: 300", "name: two, steps: 300", "name: three, steps: 10"],
                           policy="{interval_s: 0.5}")
