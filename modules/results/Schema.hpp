@@ -13,5 +13,6 @@ inline constexpr const char* kRuns = "/runs";
 inline constexpr const char* kProvenance = "/provenance";
 inline constexpr const char* kEnvironment = "/provenance/environment";
 inline constexpr const char* kKeys = "/keys";
+inline constexpr const char* kAllocation = "/allocation";
 
 }  // namespace multicard::schema

@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "results/Schema.hpp"
 
 namespace multicard {
 
@@ -84,7 +85,7 @@ void ShareRecord::close(double now) {
 }
 
 TableGroup allocation_group(const ShareRecord& record, const std::string& policy, const std::string& objective) {
-  TableGroup group{"/allocation", {{"policy", policy}, {"objective", objective}}, {}};
+  TableGroup group{schema::kAllocation, {{"policy", policy}, {"objective", objective}}, {}};
   Table& intervals = group.tables["intervals"];
   intervals.text["task"];
   intervals.integers = {{"first_rank", {}}, {"ranks", {}}};

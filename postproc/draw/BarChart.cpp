@@ -89,7 +89,7 @@ void draw_bars(Canvas& canvas, const BarChart& chart, const std::vector<Row>& ro
     double from = 0;
     for (const Segment& segment : bar.segments) {
       const double to = from + segment.value;
-      if (segment.value > 0)
+      if (segment.value > 0 && !segment.colour.empty())
         boxes[segment.colour].push_back({from, row.middle, from, to, row.middle - row.half, row.middle + row.half});
       from = to;
     }
@@ -112,7 +112,7 @@ void draw_texts(Canvas& canvas, const BarChart& chart, const std::vector<Row>& r
     double x = area.left;
     for (const Segment& segment : bar.segments) {
       const double width = segment.value * scale;
-      if (width > text_width(segment.text, 13) + 6)
+      if (!segment.text.empty() && width > text_width(segment.text, 13) + 6)
         canvas.coloured_text(x + width / 2, middle, segment.text, Align::centre, segment.ink);
       x += width;
     }

@@ -12,7 +12,7 @@ namespace multicard::post {
 
 struct Segment {
   double value = 0;
-  std::string colour;
+  std::string colour;           ///< empty: a gap
   std::string ink = "#111111";  ///< of the text
   std::string text;             ///< shown where it fits
 };

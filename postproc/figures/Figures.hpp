@@ -59,6 +59,7 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures);
 void add_phase_figures(const Study& study, std::vector<Figure>& figures);
 void add_memory_figures(const Study& study, std::vector<Figure>& figures);
 void add_rank_figures(const Study& study, std::vector<Figure>& figures);
+void add_allocation_figures(const Study& study, std::vector<Figure>& figures);
 void add_learning_figures(const Study& study, std::vector<Figure>& figures);
 void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures);
 /// @}

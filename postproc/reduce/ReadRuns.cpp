@@ -103,6 +103,7 @@ Source source_of(const ResultsFile& file) {
   std::erase_if(source.provenance, [](const auto& entry) { return entry.second.empty(); });
   source.environment = from.environment;
   source.keys = from.keys;
+  source.allocation = file.allocation();
   return shown_source(source);
 }
 

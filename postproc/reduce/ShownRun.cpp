@@ -71,9 +71,15 @@ Source shown_source(const Source& source) {
   std::vector<SettingKey> keys;
   for (const auto& [key, label, effect] : source.keys)
     keys.push_back({one_line(key, kLongestName), one_line(label, kLongestName), one_line(effect, kLongestName)});
-  return {one_line(source.path, kLongestFact), shown_values(source.attributes, kLongestFact),
-          shown_values(source.provenance, kLongestFact), shown_values(source.environment, kLongestFact),
-          std::move(keys)};
+  std::vector<AllocationInterval> allocation = source.allocation;
+  for (AllocationInterval& interval : allocation)
+    interval.task = one_line(interval.task, kLongestName);
+  return {one_line(source.path, kLongestFact),
+          shown_values(source.attributes, kLongestFact),
+          shown_values(source.provenance, kLongestFact),
+          shown_values(source.environment, kLongestFact),
+          std::move(keys),
+          std::move(allocation)};
 }
 
 }  // namespace multicard::post

@@ -6,16 +6,18 @@
 #include <vector>
 
 #include "results/Provenance.hpp"
+#include "results/ResultsReader.hpp"
 
 namespace multicard::post {
 
 /// A results file: who wrote it, where and how.
 struct Source {
   std::string path;
-  std::map<std::string, std::string> attributes;   ///< of the root: version, created_utc, command_line, …
-  std::map<std::string, std::string> provenance;   ///< hosts, cpu, gpus, …
-  std::map<std::string, std::string> environment;  ///< variables
-  std::vector<SettingKey> keys;                    ///< what its program knew of the keys of decks
+  std::map<std::string, std::string> attributes;    ///< of the root: version, created_utc, command_line, …
+  std::map<std::string, std::string> provenance;    ///< hosts, cpu, gpus, …
+  std::map<std::string, std::string> environment;   ///< variables
+  std::vector<SettingKey> keys;                     ///< what its program knew of the keys of decks
+  std::vector<AllocationInterval> allocation = {};  ///< of a share: who had which ranks when
 };
 
 }  // namespace multicard::post

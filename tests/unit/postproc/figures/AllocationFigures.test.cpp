@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "SyntheticStudy.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/study/Collection.hpp"
+#include "support/expect_error.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard::post {
+namespace {
+
+/// A share of two tasks on three ranks: a on 0-1 for 4 s, b on 2 for 5 s, then a on all for 5 s.
+TableGroup example() {
+  TableGroup group{"/allocation", {{"policy", "adaptive"}, {"objective", "makespan"}}, {}};
+  Table& table = group.tables["intervals"];
+  table.text["task"] = {"a", "b", "a"};
+  table.integers = {{"first_rank", {0, 2, 0}}, {"ranks", {2, 1, 3}}};
+  table.reals = {{"start_s", {0, 0, 5}}, {"end_s", {4, 5, 10}}};
+  return group;
+}
+
+std::string write_share(const test::ScratchFolder& folder, const TableGroup& group) {
+  test::write_run(folder / "a.h5", {});
+  std::string path = folder / "results.h5";
+  assemble_results(path, std::vector<RenamedResults>{{folder / "a.h5", "a"}}, test::synthetic_provenance(2), {}, group);
+  return path;
+}
+
+TEST(AllocationFigures, ShowWhichTaskEachRankHad) {
+  const test::ScratchFolder folder;
+  const Collection read = read_results({write_share(folder, example())});
+  std::vector<Figure> figures;
+  add_allocation_figures(read.studies.at(0), figures);
+
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].title, "2 tasks had 3 ranks, and moved 1 time");
+  EXPECT_EQ(figures[0].caption, "The ranks had a task during 93 % of the time until the last one ended.");
+  const Gnuplot gnuplot;
+  if (gnuplot.available()) {
+    draw(gnuplot, figures);
+    EXPECT_NE(figures[0].svg.find("rank 2"), std::string::npos) << "it can be drawn, with its gaps";
+  }
+  for (const char* text : {"rank 0", "rank 2", "seconds since the first launch"})
+    EXPECT_NE(figures[0].drawing.script.find(text), std::string::npos) << text;
+}
+
+TEST(AllocationFigures, OtherFilesHaveNone) {
+  const test::ScratchFolder folder;
+  test::write_run(folder / "results.h5", {});
+  std::vector<Figure> figures;
+  add_allocation_figures(read_results({folder / "results.h5"}).studies.at(0), figures);
+  EXPECT_TRUE(figures.empty());
+}
+
+TEST(AllocationFigures, ValuesThatNoShareHasAreRefused) {
+  const test::ScratchFolder folder;
+  TableGroup longer = example(), backwards = example(), nowhere = example();
+  longer.tables["intervals"].integers["ranks"].push_back(1);
+  backwards.tables["intervals"].reals["end_s"][1] = -1;
+  nowhere.tables["intervals"].integers["first_rank"][0] = -1;
+  for (const TableGroup& group : {longer, backwards, nowhere}) {
+    const std::string path = write_share(folder, group);
+    const std::string message = test::message_of<DataError>([&] { ResultsFile::open(path).allocation(); });
+    EXPECT_NE(message.find("/allocation is damaged"), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace multicard::post
