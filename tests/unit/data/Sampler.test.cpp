@@ -98,7 +98,7 @@ TEST(Sampler, ShufflesEvenly) {
   // Binomial with mean 4000 and standard deviation 57.
   for (const auto& of_row : times)
     for (const int count : of_row)
-      EXPECT_NEAR(count, kEpochs / kRows, 5 * 57);
+      EXPECT_NEAR(count, static_cast<double>(kEpochs) / kRows, 5 * 57);
 }
 
 TEST(Sampler, HasTheSameOrderOnEveryMachine) {

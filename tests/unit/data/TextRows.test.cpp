@@ -133,7 +133,7 @@ TEST(TextRows, DropOrRefuseLongSequences) {
 
   options.overlong = Overlong::error;
   try {
-    TextRows(*shards, options, world());
+    const TextRows refused(*shards, options, world());
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::data);
@@ -211,7 +211,7 @@ TEST(TextRows, RefuseOptionsWithoutSense) {
   const Shards shards({counting(0, 8, 2), counting(10, 3, 1)});
   const auto expect = [&](const RowOptions& options, ExitCode code, const std::string& text) {
     try {
-      TextRows(*shards, options, world());
+      const TextRows refused(*shards, options, world());
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code) << error.what();

@@ -69,6 +69,7 @@ template <typename Body>
 void with_group(int num_threads, const Body& body) {
   Meeting meeting(num_threads);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(num_threads));
   for (int lane = 0; lane < num_threads; ++lane)
     threads.emplace_back([&, lane] { body(ThreadGroup(meeting, lane)); });
   for (std::thread& thread : threads)

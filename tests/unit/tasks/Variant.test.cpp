@@ -58,6 +58,7 @@ TEST(Sweep, RunsMostRanksFirstAndGoesThroughAllVariantsForthAndBack) {
 /// The ranks of each variant, in the order written.
 std::vector<int> ranks_in(const std::vector<Variant>& variants) {
   std::vector<int> ranks;
+  ranks.reserve(variants.size());
   for (const Variant& variant : variants)
     ranks.push_back(variant.ranks);
   return ranks;
