@@ -136,7 +136,7 @@ SharePolicyOptions read_policy(Section section, const Deck& deck) {
   Section ranks = section.section("ranks");
   if (const Value* given = deck.root().find_path("policy.ranks"); given != nullptr && given->is_map())
     for (const std::string& name : given->keys)
-      policy.ranks[name] = ranks.get_in_range(name, 0, 0, kMostRanks);
+      policy.ranks[name] = ranks.get_in_range(name, 1, 1, kMostRanks);
   if (policy.name == SharePolicyName::fixed && policy.ranks.empty())
     section.reject("ranks", "is missing", "the policy is fixed", "Write {TASK: RANKS, ...}.");
   if (policy.name != SharePolicyName::fixed && !policy.ranks.empty())
@@ -166,6 +166,12 @@ void check_tasks(Section& root, const ShareOptions& options) {
     if (std::none_of(options.tasks.begin(), options.tasks.end(),
                      [&](const auto& task) { return task.name == entry.first; }))
       root.reject("policy.ranks", fmt::format("no task is named '{}'", entry.first));
+  for (const ShareTaskOptions& task : options.tasks) {
+    const auto fixed = options.policy.ranks.find(task.name);
+    if (options.policy.name == SharePolicyName::fixed &&
+        (fixed == options.policy.ranks.end() || fixed->second < task.min_ranks))
+      root.reject("policy.ranks", fmt::format("gives task '{}' less than it needs, {}", task.name, task.min_ranks));
+  }
   if (options.tasks.empty() && !options.arrivals.folder)
     root.reject("tasks", "is missing", "", "Name the tasks that share the ranks, or a folder of arrivals.");
 }

@@ -72,6 +72,11 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
   refuse(a + "policy: {name: fixed}", "policy.ranks");
   refuse(a + "policy: {name: fixed, ranks: {b: 1}}", "no task is named 'b'");
   refuse(a + "policy: {ranks: {a: 1}}", "policy.ranks");
+  refuse(a + "policy: {name: fixed, ranks: {a: 0}}", "policy.ranks.a");
+  refuse("tasks: [{name: a, deck: run.yaml, min_ranks: 2}]\npolicy: {name: fixed, ranks: {a: 1}}",
+         "less than it needs");
+  refuse("tasks: [{name: a, deck: run.yaml}, {name: b, deck: run.yaml}]\npolicy: {name: fixed, ranks: {a: 1}}",
+         "'b' less than it needs");
   refuse(a + "run: {resume: always}", "run.resume");
   refuse(a + "run: {device: tpu}", "run.device");
 }
