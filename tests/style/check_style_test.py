@@ -147,6 +147,12 @@ class CheckStyle(unittest.TestCase):
         self.finds("functions", "modules/nn/Other.cu", "void f() {\n" + "  g();\n" * 50 + "}\n", 1, "52 lines")
         self.finds("modules", "modules/base/Error.cu", '\n#include "nn/Net.hpp"\n', 2, "stands after")
 
+    def test_types_of_one_name_are_found(self):
+        one, two = "struct Step {\n};\n", "class Other;\nstruct Step final : Base {\n};\n"
+        self.assertEqual(len(violations("names", {"modules/nn/A.hpp": one, "modules/data/B.hpp": two})), 1)
+        inner = "struct Step::Impl {\n};\n"
+        self.assertEqual(violations("names", {"modules/nn/A.hpp": one, "modules/nn/B.hpp": inner}), [])
+
     def test_long_functions_are_found(self):
         before = "namespace a {\n\nconst std::map<int, int> kAll{{f(1), 2},\n" + "{3, 4},\n" * 60 + "};\n\n"
         function = "B::B(int c)\n    : d_{c}, e_(2) {\n  if (c) {\n  }\n" + "  f();\n" * 45
