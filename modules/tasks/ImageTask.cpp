@@ -8,6 +8,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "device/Device.hpp"
+#include "device/DeviceError.hpp"
 
 namespace multicard {
 
@@ -71,7 +72,7 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
   train_ = ImageDataSource::open(training_options(options, common), communicator, device, scan.training_images);
   if (options.data.test)
     test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device, scan.test_images);
-  model_ = agreed(communicator, [&] { return model ? model : make_model(device); });
+  model_ = agreed(communicator, [&] { return model ? model : with_known_errors([&] { return make_model(device); }); });
   model_->set_statistics_reducer(statistics);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
 #include "text/Tokenizer.hpp"
@@ -55,7 +56,8 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     test_ = TextDataSource::open(test_options(options, training), communicator, device, scan.test_text);
   agreed(communicator_, [&] {
     const bool is_known = model != nullptr;
-    model_ = model ? std::move(model) : std::make_shared<LanguageModel>(options_, device);
+    model_ =
+        model ? std::move(model) : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device); });
     if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);

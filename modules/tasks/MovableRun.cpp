@@ -5,6 +5,7 @@
 #include "base/Clock.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Watchdog.hpp"
+#include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
 
 namespace multicard {
@@ -12,15 +13,17 @@ namespace multicard {
 namespace {
 
 /// Runs `body`, in which the ranks of `group` (null where this rank is not among them) meet; an error that they find
-/// together becomes one of all ranks. On the null communicator every error is one that the whole group finds. The other
-/// ranks wait for as long as `body` takes.
+/// together becomes one of all ranks. What a rank alone in its group finds, the whole group finds. The other ranks wait
+/// for as long as `body` takes.
 template <class Body>
 void agreed_with_others(const Communicator& all, const Communicator* group, const Body& body) {
   std::optional<Error> failure;
   try {
     if (group) body();
-  } catch (const Error& error) {
-    if (error.scope() != Scope::all_ranks && !group->is_null()) throw;
+  } catch (const std::exception& found) {
+    const Error error = any_error(found);
+    const bool is_of_group = error.scope() == Scope::all_ranks || group->size() == 1;
+    if (!is_of_group || error.code() == ExitCode::defect) throw;
     failure = error;
   }
   all.idle_barrier();
@@ -41,24 +44,32 @@ void MovableRun::take_state() {
   agreed_with_others(all_, run_ ? &*group_ : nullptr, [&] { state = run_->collect(); });
   times_.collect = seconds_since(start);
   if (run_) scan_ = run_->scan();
-  run_.reset();
   all_.barrier();
   const TimePoint sending = SteadyClock::now();
-  broadcast(state, all_, root);
+  broadcast(state, all_, root);  // while the run is still there: another rank may have too little memory for it
   share(scan_, all_, root);
   times_.broadcast = seconds_since(sending);
+  run_.reset();
   state_ = std::move(state);
 }
 
+std::shared_ptr<TensorCollectives> MovableRun::known_collectives(const Communicator& communicator) const {
+  const auto is_same = [&](const Communicator& other) {
+    if (communicator.is_null() || other.is_null()) return communicator.is_null() && other.is_null();
+    return &communicator.impl() == &other.impl();
+  };
+  for (const auto& [known, collectives] : collectives_)
+    if (is_same(known)) return collectives;
+  return nullptr;
+}
+
 void MovableRun::build(const Communicator& next) {
-  const void* key = next.is_null() ? nullptr : &next.impl();
-  TrainingParts reused{std::move(model_), collectives_[key], scan_};
+  TrainingParts reused{std::move(model_), known_collectives(next), scan_};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
   group_ = next;
   model_ = run_->model();
-  if (!collectives_[key]) known_.push_back(next);
-  collectives_[key] = run_->collectives();
+  if (!known_collectives(next)) collectives_.emplace_back(next, run_->collectives());
 }
 
 RunResult MovableRun::finish(StopMonitor* stop) {
@@ -69,6 +80,9 @@ RunResult MovableRun::finish(StopMonitor* stop) {
 void MovableRun::abandon() {
   run_.reset();
   state_.reset();
+  for (auto& entry : collectives_)
+    entry.second.reset();
+  collectives_.clear();
   release_model();
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 /// \file A run that changes its ranks while it trains.
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tasks/TaskRun.hpp"
 
@@ -21,7 +22,8 @@ struct MoveTimes {
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
 /// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
 /// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives are kept for
-/// every communicator that the run has been on.
+/// every communicator that the run has been on. They are destroyed in the order in which they were made, which is the
+/// same on all of their ranks (NCCL wants that).
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
@@ -33,7 +35,8 @@ class MovableRun {
   /// builds it. Where no rank has one, the state waits in memory for the next move.
   /// \throws on all ranks what the ranks of the run, or of `next`, find together (a loss that is not finite, a
   /// checkpoint that holds such values, too little memory, run.batch_per_rank, whose batch would change);
-  /// std::logic_error for a run that has ended. The state of a run that cannot be built stays for the next move.
+  /// std::logic_error for a run that has ended. A run that cannot leave its ranks stays there; the state of one that
+  /// has left and cannot be built stays for the next move (has_state()).
   void move_to(const std::optional<Communicator>& next);
 
   /// Collective over the ranks that have the run, which is gone then: TaskRun::finish(). abandon() releases what is
@@ -46,6 +49,8 @@ class MovableRun {
   /// Null where this rank does not run.
   TaskRun* run() { return run_.get(); }
   const TaskRun* run() const { return run_.get(); }
+  /// The same on all ranks: whether the state waits in memory, because no rank has the run.
+  bool has_state() const { return state_.has_value(); }
   /// Of the last move_to().
   const MoveTimes& times() const { return times_; }
 
@@ -53,6 +58,7 @@ class MovableRun {
   /// Collective over all. Ends the run, if there is one, and leaves its state in state_ of all ranks.
   void take_state();
   void build(const Communicator& next);
+  std::shared_ptr<TensorCollectives> known_collectives(const Communicator& communicator) const;
   void release_model();
 
   RunOptions options_;
@@ -60,12 +66,11 @@ class MovableRun {
   Communicator all_;
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
-  std::optional<Communicator> group_;                                      ///< of the newest run here
-  std::optional<TrainingState> state_;                                     ///< while no rank has the run
-  TaskScan scan_;                                                          ///< empty before the first move
-  std::shared_ptr<Model> model_;                                           ///< of the rank, while it runs
-  std::map<const void*, std::shared_ptr<TensorCollectives>> collectives_;  ///< by communicator
-  std::vector<Communicator> known_;                                        ///< keeps their addresses
+  std::optional<Communicator> group_;   ///< of the newest run here
+  std::optional<TrainingState> state_;  ///< while no rank has the run
+  TaskScan scan_;                       ///< empty before the first move
+  std::shared_ptr<Model> model_;        ///< of the rank, while it runs
+  std::vector<std::pair<Communicator, std::shared_ptr<TensorCollectives>>> collectives_;  ///< as they were made
   MoveTimes times_;
 };
 

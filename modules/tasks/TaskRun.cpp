@@ -37,7 +37,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
   const LogRank log_rank(communicator.rank());
   agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
     check_resumable(state.trainer, setup_, state.source);
-    setup_.load(state);
+    with_known_errors([&] { setup_.load(state); });
   });
   resume(state);
   memory_estimate_ = estimate_memory(setup_);

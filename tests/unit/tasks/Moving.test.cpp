@@ -1,4 +1,6 @@
 // A run that is moved in memory between communicators of different sizes, in the middle of epochs.
+#include <limits>
+
 #include "moving.hpp"
 
 namespace multicard {
@@ -111,10 +113,35 @@ TEST(Moving, WhatTheRanksOfARunFindIsAnErrorOfAll) {
   if (movable.run()) movable.run()->advance(1, nullptr);
 
   EXPECT_THROW(movable.move_to(all.ranks), Error) << "4 ranks cannot share 2 rows";
+  EXPECT_TRUE(movable.has_state());
+  EXPECT_EQ(movable.run(), nullptr);
   movable.move_to(two.mine());
   if (movable.run()) {
     EXPECT_EQ(movable.run()->num_completed(), 1);
   }
+}
+
+TEST(Moving, ARunThatCannotLeaveItsRanksStaysThere) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = image_options(scratch);
+  options.run.keep_checkpoints = 1;
+  const Group two(2), all(4);
+  MovableRun movable(options, "", world(), kQuiet);
+  movable.move_to(two.mine());
+  if (movable.run()) {
+    movable.run()->advance(1, nullptr);
+    movable.run()->model()->parameters().front().tensor.data().fill_(std::numeric_limits<double>::infinity());
+    movable.run()->checkpoint();  // which the move waits for
+  }
+
+  EXPECT_THROW(movable.move_to(all.ranks), Error) << "values that are not finite";
+  EXPECT_FALSE(movable.has_state());
+  EXPECT_EQ(movable.run() != nullptr, two.member);
+  if (!movable.run()) return;
+  const RunResult result = movable.run()->finish(nullptr);
+  ASSERT_TRUE(result.failure);
+  EXPECT_EQ(result.failure->code(), ExitCode::numerical);
 }
 
 TEST(Moving, WhatARankAloneFindsIsAnErrorOfAll) {
