@@ -122,6 +122,7 @@ void CheckpointWriter::write(CheckpointContent content, const RankRecord& record
   agree_on(communicator_, copy_error_ ? copy_error_ : lasting_error());
   std::vector<RankRecord> pieces = gather_.gather(record);
   if (!communicator_.is_root()) return;
+  content_->add_new_records();  // those of a checkpoint whose thread could not be started
   for (const auto& [name, series] : metrics) {
     std::size_t& sent = num_metrics_sent_[name];
     const auto first = static_cast<std::ptrdiff_t>(sent);
@@ -183,6 +184,7 @@ void CheckpointWriter::wait() {
 
 void CheckpointWriter::settle() {
   collect_and_warn();
+  communicator_.idle_barrier();
 }
 
 }  // namespace multicard

@@ -83,7 +83,8 @@ class CheckpointWriter {
   void wait();
   /// Whether the newest checkpoint could not be written. On rank 0.
   bool has_failed() const { return error_.has_value(); }
-  /// Waits for the last checkpoint of a run that ends with an error of its own; what goes wrong is a warning.
+  /// Collective. Waits for the last checkpoint of a run that ends with an error of its own; what goes wrong is a
+  /// warning.
   void settle();
 
  private:
