@@ -82,8 +82,7 @@ void start_over(const ShareOptions& options) {
 /// Collective.
 ShareRecord earlier_record(const ShareOptions& options, const Communicator& world) {
   return agreed(world, [&] {
-    if (!world.is_root()) return ShareRecord{};
-    if (options.run.resume == "never") start_over(options);
+    if (!world.is_root() || options.run.resume == "never") return ShareRecord{};
     return is_there(record_of(options)) ? read_share_record(record_of(options)) : ShareRecord{};
   });
 }
@@ -161,6 +160,9 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     log_decision(share, decision);
     return ExitCode::complete;
   }
+  agreed_after_long_work(world, [&] {  // not before all decks have been found to be usable
+    if (world.is_root() && options.run.resume == "never") start_over(options);
+  });
   const ExitCode code = share.run();
   agreed_after_long_work(world, [&] {
     if (world.is_root()) assemble(share, options, provenance);

@@ -41,13 +41,15 @@ std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const
     so_far.tasks.back().name = arrival.name;
   }
   for (const std::string& file : files_in(*folder_)) {
-    const auto is_it = [&](const ShareArrival& arrival) { return arrival.file == file; };
-    if (std::any_of(known.arrivals.begin(), known.arrivals.end(), is_it)) {
-      rename_to(file, ".claimed");
-      continue;
-    }
     try {
       const Deck entry = load_arrival(file);
+      const auto is_it = [&](const ShareArrival& arrival) {
+        return arrival.file == file && arrival.entry == entry.to_yaml();
+      };
+      if (std::any_of(known.arrivals.begin(), known.arrivals.end(), is_it)) {
+        rename_to(file, ".claimed");
+        continue;
+      }
       std::vector<std::string> unused;
       so_far.tasks.push_back(read_arrival(entry, so_far, unused));
       found.push_back({so_far.tasks.back().name, file, entry.to_yaml()});

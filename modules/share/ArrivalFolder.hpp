@@ -18,7 +18,8 @@ class ArrivalFolder {
  public:
   explicit ArrivalFolder(std::optional<std::string> folder) : folder_(std::move(folder)) {}
 
-  /// For one process: what has come since. A file that the record knows is only claimed.
+  /// For one process: what has come since. A file whose entry the record knows is only claimed; another entry in a
+  /// file of a name that was used before is a new task.
   std::vector<ShareArrival> find(const ShareOptions& options, const ShareRecord& known) const;
   /// The entries are in a record on disk.
   static void claim(const std::vector<ShareArrival>& arrivals);

@@ -44,7 +44,9 @@ ExitCode Share::run() {
   agreed_after_long_work(world_, [&] {
     if (world_.is_root()) write_share_record(record_file(), record_, now());
   });
-  if (is_stopped_) return ExitCode::stopped;  // the next launch tries the tasks again that have failed
+  const bool is_one_stopped =
+      std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->state == TaskState::stopped; });
+  if (is_stopped_ || is_one_stopped) return ExitCode::stopped;  // the next launch tries again what has failed
   return failure_.value_or(ExitCode::complete);
 }
 
@@ -64,6 +66,10 @@ void Share::wait_for_others() {
     if (stop_.stop_requested()) meeting_.call();
 }
 
+void Share::conclude(SharedTask& task) {
+  task.conclude(stop_, [&](const RunResult& result) { hooks_.store(task, result, *group(task.range())); });
+}
+
 void Share::train() {
   deadline_s_ = seconds_since(start_) + options_.policy.interval_s;
   SharedTask* task = mine();
@@ -73,6 +79,7 @@ void Share::train() {
     const std::int64_t turn = ranks.broadcast_value(ranks.is_root() ? next_turn(*task, waited) : 0);
     if (turn > 0) {
       task->advance(turn, stop_);
+      if (task->has_ended()) conclude(*task);
     } else if (turn == static_cast<std::int64_t>(Turn::arrive)) {
       meeting_.arrive();
     } else if (turn == static_cast<std::int64_t>(Turn::meet)) {

@@ -32,10 +32,10 @@ struct ShareHooks {
 ///
 /// The ranks of a task train on their own until it is time to meet: `interval_s` after the last meeting, or earlier
 /// when a rank calls (a task has ended, a signal came). A task then arrives at its next step boundary and goes on
-/// training until all tasks have arrived, so that one with long steps keeps nobody waiting. What follows is collective
-/// over the world: tasks that have ended are finished, measurements exchanged, tasks that have come are taken, rank 0
-/// decides, and runs move. All ranks of a task do what its root says (`Turn`), because only one of them can see first
-/// that all have arrived.
+/// training until all tasks have arrived, so that one with long steps keeps nobody waiting. A task that ends stores
+/// what it leaves before its ranks call. What follows is collective over the world: measurements and outcomes are
+/// exchanged, tasks that have come are taken, rank 0 decides, and runs move. All ranks of a task do what its root says
+/// (`Turn`), because only one of them can see first that all have arrived.
 class Share {
  public:
   /// \param world,stop must outlive it
@@ -65,6 +65,8 @@ class Share {
   bool has_active() const;
   void train();
   void wait_for_others();
+  /// Collective over the ranks of the task.
+  void conclude(SharedTask& task);
   std::int64_t next_turn(SharedTask& task, bool& waited);
   std::int64_t steps_until(const SharedTask& task, double deadline_s) const;
   /// @}
@@ -77,8 +79,8 @@ class Share {
   void fail(SharedTask& task, const Error& error);
   void stop_all();
   void checkpoint_due();
-  /// False: the task has ended meanwhile, and is finished.
-  bool save(SharedTask& task);
+  /// Each task's ranks save it at the same time as the others theirs. What has ended meanwhile is finished.
+  void save(const std::vector<SharedTask*>& tasks);
   /// False: nothing more will come.
   bool wait_for_arrivals();
   void take_arrivals();
@@ -91,7 +93,9 @@ class Share {
   void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);
   void move(const std::vector<RankRange>& ranges);
   bool is_free(const RankRange& range, std::size_t task) const;
+  std::vector<SharedTask*> at_risk(const std::vector<RankRange>& ranges) const;
   void move_one(SharedTask& task, const RankRange& range);
+  void after_failed_move(SharedTask& task, int num_ranks, const Error& error);
   const std::optional<Communicator>& group(const RankRange& range);
   void write_record();
   /// @}
@@ -114,7 +118,7 @@ class Share {
   double deadline_s_ = 0;  ///< of the next meeting, by this rank's clock
   bool is_stopped_ = false;
   bool is_unwritten_ = false;        ///< the record, at the last meeting
-  bool is_refused_ = false;          ///< a task did not fit on the ranks of the last decision
+  bool decides_again_ = false;       ///< a task could not be moved as the last decision says
   std::optional<ExitCode> failure_;  ///< of the first task that failed
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -66,18 +67,10 @@ void Share::finish(SharedTask& task) {
   std::array<int, 3> outcome{};  // state, exit code, whether it is stored; by the task's root
   std::string why;
   if (range.contains(world_.rank())) {
-    try {
-      const RunResult result = task.finish(stop_);
-      hooks_.store(task, result, *group(range));
-      const TaskState ended = result.summary.status == "stopped" ? TaskState::stopped : TaskState::complete;
-      outcome = {static_cast<int>(result.failure ? TaskState::failed : ended),
-                 static_cast<int>(result.failure ? result.failure->code() : ExitCode::complete), 1};
-      if (result.failure) why = result.failure->what();
-    } catch (const Error& error) {
-      if (error.scope() != Scope::all_ranks && range.count > 1) throw;
-      outcome = {static_cast<int>(TaskState::failed), static_cast<int>(error.code()), 0};
-      why = error.what();
-    }
+    conclude(task);
+    const TaskOutcome& mine = task.outcome();
+    outcome = {static_cast<int>(mine.state), static_cast<int>(mine.code), mine.is_stored ? 1 : 0};
+    why = mine.error;
   }
   world_.idle_barrier();  // the last checkpoint takes its time
   world_.broadcast(std::span<int>(outcome), range.first);
@@ -97,6 +90,7 @@ void Share::finish(SharedTask& task) {
 
 void Share::stop_all() {
   is_stopped_ = true;
+  if (SharedTask* task = mine()) conclude(*task);  // all at the same time
   for (const auto& task : tasks_) {
     if (task->has_ranks())
       finish(*task);
@@ -105,26 +99,28 @@ void Share::stop_all() {
   }
 }
 
-bool Share::save(SharedTask& task) {
-  const RankRange range = task.range();
-  int has_ended = 0;
-  if (range.contains(world_.rank())) {
-    task.checkpoint();
-    has_ended = task.has_ended() ? 1 : 0;
-  }
+void Share::save(const std::vector<SharedTask*>& tasks) {
+  if (tasks.empty()) return;
+  for (SharedTask* task : tasks)
+    if (task->range().contains(world_.rank())) task->checkpoint();
   world_.idle_barrier();
-  if (world_.allreduce(has_ended, ReduceOp::max) == 0) return true;
-  finish(task);
-  return false;
+  for (SharedTask* task : tasks) {
+    const bool has_ended = task->range().contains(world_.rank()) && task->has_ended();
+    if (world_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1) finish(*task);
+  }
 }
 
 void Share::checkpoint_due() {
   const double seconds = world_.broadcast_value(now());
+  std::vector<SharedTask*> due;
   for (const auto& task : tasks_) {
-    if (!task->has_ranks() || seconds - task->last_saved_s < options_.run.checkpoint_every_s) continue;
+    if (!task->has_ranks()) continue;
+    if (!task->last_saved_s) task->last_saved_s = seconds;
+    if (seconds - *task->last_saved_s < options_.run.checkpoint_every_s) continue;
     task->last_saved_s = seconds;
-    save(*task);
+    due.push_back(task.get());
   }
+  save(due);
 }
 
 std::vector<TaskView> Share::views() const {
@@ -152,12 +148,14 @@ ShareDecision Share::first_decision() const {
   return decide(options_.policy, options_.objective, views(), world_.size());
 }
 
-/// A task whose memory does not fit on the ranks that it is given asks for more, and all is decided again.
+/// A task that cannot run on the ranks that it is given asks for others or ends, and all is decided again.
 void Share::decide_and_move() {
   do {
-    is_refused_ = false;
+    decides_again_ = false;
     decide_once();
-  } while (is_refused_);
+  } while (decides_again_);
+  if (has_active() && std::none_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->has_ranks(); }))
+    throw std::logic_error("tasks are left, and none of them has ranks");
 }
 
 void Share::decide_once() {
@@ -200,12 +198,21 @@ bool Share::is_free(const RankRange& range, std::size_t task) const {
   return true;
 }
 
+/// Tasks whose state only memory will hold for longer than a move: they will wait, or may not fit where they go.
+std::vector<SharedTask*> Share::at_risk(const std::vector<RankRange>& ranges) const {
+  std::vector<SharedTask*> found;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i]->has_ranks() && !tasks_[i]->has_run_on(ranges[i].count)) found.push_back(tasks_[i].get());
+  return found;
+}
+
 // Tasks move one after the other, each to ranks that are free by then. Where tasks wait for each other's ranks, one of
 // them gives up its own and waits in memory.
 void Share::move(const std::vector<RankRange>& ranges) {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     if (tasks_[i]->is_active() && ranges[i] != tasks_[i]->range()) open.push_back(i);
+  save(at_risk(ranges));
   while (!open.empty()) {
     const auto next =
         std::find_if(open.begin(), open.end(), [&](std::size_t task) { return is_free(ranges[task], task); });
@@ -222,22 +229,28 @@ void Share::move(const std::vector<RankRange>& ranges) {
 
 void Share::move_one(SharedTask& task, const RankRange& range) {
   if (!task.is_active()) return;
-  if (range.count == 0 && task.has_ranks() && !save(task)) return;  // it may wait for long
   try {
     task.move_to(range, range.count > 0 ? group(range) : std::nullopt);
     record_.note(task.name(), range, now());
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
-    const bool can_grow = options_.policy.name != SharePolicyName::fixed && range.count < task.max_ranks(world_.size());
-    if (error.code() != ExitCode::environment || !can_grow) return fail(task, error);
-    task.refuse_ranks(range.count);
-    task.set_waiting();
-    is_refused_ = true;
-    record_.note(task.name(), {}, now());
-    if (world_.is_root())
-      log_warning(
-          fmt::format("task {} does not fit on {}: {}", task.name(), counted(range.count, "rank"), error.what()));
+    after_failed_move(task, range.count, error);
   }
+}
+
+/// Other tasks may have been given its ranks: where it cannot leave them, it ends there, with a checkpoint.
+void Share::after_failed_move(SharedTask& task, int num_ranks, const Error& error) {
+  decides_again_ = true;
+  if (!task.has_left_ranks()) {
+    if (world_.is_root()) log_error(fmt::format("task {} cannot be moved: {}", task.name(), error.what()));
+    return finish(task);
+  }
+  const bool can_choose = options_.policy.name != SharePolicyName::fixed && num_ranks > 0;
+  if (error.code() != ExitCode::environment || !can_choose || !task.refuse_ranks(num_ranks, world_.size()))
+    return fail(task, error);
+  record_.note(task.name(), {}, now());
+  if (world_.is_root())
+    log_warning(fmt::format("task {} does not fit on {}: {}", task.name(), counted(num_ranks, "rank"), error.what()));
 }
 
 /// The disk may have room again at the next meeting.

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Share decks (docs/allocation.md).
+/// \file Share decks (docs/share.md).
 
 #include <map>
 #include <optional>

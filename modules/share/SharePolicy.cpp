@@ -117,6 +117,26 @@ std::vector<int> present(const std::vector<TaskView>& tasks) {
   return ranks;
 }
 
+int number_served(const std::vector<int>& ranks) {
+  return static_cast<int>(std::count_if(ranks.begin(), ranks.end(), [](int count) { return count > 0; }));
+}
+
+/// Where nothing runs yet, whatever can run is better.
+ShareDecision first_of_all(const std::vector<TaskView>& tasks, const std::optional<std::vector<int>>& best,
+                           int num_ranks) {
+  if (best && number_served(*best) > 0) return {*best, 0, 0, "predicted to be the best"};
+  const std::vector<int> equal = equal_ranks(tasks, num_ranks);
+  if (number_served(equal) > 0) return {equal, 0, 0, "not all tasks can run at once"};
+  return {first_alone(tasks, num_ranks), 0, 0, "nothing else can run"};
+}
+
+/// Where no split serves all tasks, so that fairness tells no two of them apart: in their order, as ranks become free.
+ShareDecision in_turn(const std::vector<TaskView>& tasks, const ShareDecision& keep, int num_ranks) {
+  const std::vector<int> equal = equal_ranks(tasks, num_ranks);
+  if (number_served(equal) <= number_served(keep.ranks)) return keep;
+  return {equal, 0, cost_of_moves(tasks, equal), "not all tasks can run at once"};
+}
+
 ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective objective,
                                 const std::vector<TaskView>& tasks, int num_ranks) {
   ShareDecision keep{present(tasks), 0, 0, "the present split stays"};
@@ -128,11 +148,12 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
   }
   const std::optional<std::vector<int>> best = best_ranks(objective, tasks, num_ranks);
   const bool nothing_runs = std::all_of(keep.ranks.begin(), keep.ranks.end(), [](int ranks) { return ranks == 0; });
-  if (!best && nothing_runs) return {first_alone(tasks, num_ranks), 0, 0, "nothing else can run"};
+  if (nothing_runs) return first_of_all(tasks, best, num_ranks);
   if (!best || *best == keep.ranks) return keep;
   const double infinity = is_maximised(objective) ? 0 : std::numeric_limits<double>::infinity();
   const double kept = value_of_keeping(objective, tasks, keep.ranks, num_ranks).value_or(infinity);
   const double changed = value_of_keeping(objective, tasks, *best, num_ranks).value_or(infinity);
+  if (is_maximised(objective) && changed <= 0) return in_turn(tasks, keep, num_ranks);
   const double cost = cost_of_moves(tasks, *best);
   const double gain = improvement(objective, is_about_time(objective) ? changed + cost : changed, kept);
   if (gain < policy.min_gain) {
@@ -141,7 +162,7 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
     keep.reason = fmt::format("another split would gain {:.1f} %, less than min_gain", 100 * gain);
     return keep;
   }
-  return {*best, gain, cost, fmt::format("{} better by {:.1f} %", "predicted", 100 * gain)};
+  return {*best, gain, cost, fmt::format("predicted better by {:.1f} %", 100 * gain)};
 }
 
 }  // namespace

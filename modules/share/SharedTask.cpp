@@ -46,22 +46,54 @@ void SharedTask::checkpoint() {
 }
 
 bool SharedTask::has_ended() const {
-  return lone_error_ || run_.run()->status() != RunStatus::running;
+  return outcome_ || lone_error_ || run_.run()->status() != RunStatus::running;
 }
 
-RunResult SharedTask::finish(StopMonitor& stop) {
+TaskOutcome SharedTask::finish(StopMonitor& stop, const std::function<void(const RunResult&)>& store) {
   if (lone_error_) throw Error(*lone_error_);
-  return run_.finish(&stop);
+  const RunResult result = run_.finish(&stop);
+  store(result);
+  if (result.failure) return {TaskState::failed, result.failure->code(), true, result.failure->what()};
+  return {result.summary.status == "stopped" ? TaskState::stopped : TaskState::complete, ExitCode::complete, true, {}};
+}
+
+void SharedTask::conclude(StopMonitor& stop, const std::function<void(const RunResult&)>& store) {
+  if (outcome_) return;
+  last_ = report();
+  last_.has_ended = true;
+  try {
+    outcome_ = finish(stop, store);
+  } catch (const Error& found) {
+    if (found.scope() != Scope::all_ranks && range_.count > 1) throw;
+    outcome_ = TaskOutcome{TaskState::failed, found.code(), false, found.what()};
+  }
 }
 
 void SharedTask::move_to(const RankRange& range, const std::optional<Communicator>& group) {
   const TimePoint start = SteadyClock::now();
   run_.move_to(group);
   range_ = range;
-  if (range.count > 0) move_s_ = seconds_since(start);
+  if (range.count == 0) return;
+  move_s_ = seconds_since(start);
+  has_run_on_.insert(range.count);
+}
+
+bool SharedTask::has_left_ranks() {
+  if (range_.count > 0 && !run_.has_state()) return false;
+  range_ = {};
+  return true;
+}
+
+bool SharedTask::refuse_ranks(int count, int num_ranks) {
+  if (!has_run_on_.empty() && *has_run_on_.begin() < count)
+    most_ranks_ = count - 1;
+  else
+    least_ranks_ = count + 1;
+  return !has_run_on(count) && least_ranks() <= max_ranks(num_ranks);
 }
 
 TaskReport SharedTask::report() const {
+  if (outcome_) return last_;
   const TaskRun& run = *run_.run();
   TaskReport report;
   report.num_completed = run.num_completed();
@@ -79,9 +111,9 @@ TaskReport SharedTask::report() const {
 void SharedTask::note(const TaskReport& report) {
   last_ = report;
   if (report.step_s <= 0) return;
-  measured_[range_.count] = report.step_s;
+  const bool is_new = measured_.insert_or_assign(range_.count, report.step_s).second;
   model_.add({point(range_.count), report.step_s});
-  if (!model_.model() || model_.is_due()) model_.refit();
+  if (is_new || model_.is_due()) model_.refit();
 }
 
 StepPoint SharedTask::point(int num_ranks) const {
@@ -104,7 +136,7 @@ RateTable SharedTask::rates(int num_ranks) const {
 }
 
 int SharedTask::max_ranks(int num_ranks) const {
-  const int most = std::min(shared_.max_ranks.value_or(num_ranks), num_ranks);
+  const int most = std::min({shared_.max_ranks.value_or(num_ranks), most_ranks_.value_or(num_ranks), num_ranks});
   return static_cast<int>(std::min<std::int64_t>(options_.run.global_batch, most));
 }
 

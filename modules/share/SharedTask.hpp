@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "scaling/model/OnlineModel.hpp"
@@ -32,6 +33,14 @@ struct TaskReport {
   bool is_stopped = false;  ///< because it was asked for
 };
 
+/// How a task has ended, as its ranks know it.
+struct TaskOutcome {
+  TaskState state = TaskState::complete;
+  ExitCode code = ExitCode::complete;
+  bool is_stored = false;
+  std::string error;
+};
+
 /// A task with its run, which its ranks drive, and with what all ranks know of it.
 class SharedTask {
  public:
@@ -49,8 +58,8 @@ class SharedTask {
 
   TaskState state = TaskState::active;
   std::string error;
-  bool is_stored = false;   ///< in a results file of its own
-  double last_saved_s = 0;  ///< when its checkpoint was asked for last
+  bool is_stored = false;              ///< in a results file of its own
+  std::optional<double> last_saved_s;  ///< when its checkpoint was asked for last
 
   /// \name Collective over its ranks
   /// @{
@@ -59,14 +68,20 @@ class SharedTask {
   void checkpoint();
   /// Whether it is complete, stopped or failed.
   bool has_ended() const;
-  /// Ends the run. \throws what has ended the task without a result
-  RunResult finish(StopMonitor& stop);
+  /// Ends the run and passes what it leaves to `store`; the second call does nothing. An error that all its ranks find
+  /// is the outcome.
+  void conclude(StopMonitor& stop, const std::function<void(const RunResult&)>& store);
+  /// After conclude().
+  const TaskOutcome& outcome() const { return *outcome_; }
   /// @}
 
   /// Collective over the world. \param group the ranks of `range` where this rank is one of them
   void move_to(const RankRange& range, const std::optional<Communicator>& group);
-  /// After a move that failed: the state of the run waits for the next one.
-  void set_waiting() { range_ = {}; }
+  /// After a move that failed. False: it could not leave its ranks. Else it has none, and its state waits for the next
+  /// move.
+  bool has_left_ranks();
+  /// Whether it has trained on so many ranks.
+  bool has_run_on(int num_ranks) const { return has_run_on_.contains(num_ranks); }
   /// Collective over the world: nothing is left of its run.
   void abandon() { run_.abandon(); }
   /// On the root of its ranks.
@@ -79,13 +94,15 @@ class SharedTask {
   TaskView view(int num_ranks) const;
   /// Ranks that it can use. \param num_ranks of the job
   int max_ranks(int num_ranks) const;
-  /// It has been found too large for so many ranks: from now on it asks for more.
-  void refuse_ranks(int num_ranks) { least_ranks_ = num_ranks + 1; }
+  /// It cannot run on `count` ranks: from now on it asks for more, or for fewer where it has run on fewer. False where
+  /// nothing is left that it could ask for. \param num_ranks of the job
+  bool refuse_ranks(int count, int num_ranks);
   int least_ranks() const { return std::max(least_ranks_, shared_.min_ranks); }
   /// Seconds until it ends on its present ranks; nothing where that is not known.
   std::optional<double> time_left() const;
 
  private:
+  TaskOutcome finish(StopMonitor& stop, const std::function<void(const RunResult&)>& store);
   void guard_lone_rank(const std::function<void()>& body);
   RateTable rates(int num_ranks) const;
   StepPoint point(int num_ranks) const;
@@ -95,10 +112,13 @@ class SharedTask {
   MovableRun run_;
   RankRange range_;
   TaskReport last_;
-  int least_ranks_ = 1;              ///< on which its memory fits, as far as is known
+  int least_ranks_ = 1;            ///< on which it can run, as far as is known
+  std::optional<int> most_ranks_;  ///< the same
+  std::set<int> has_run_on_;
   double move_s_ = 1;                ///< of its last move; before the first a guess
   std::optional<Error> lone_error_;  ///< of a task on one rank
-  std::map<int, double> measured_;   ///< seconds of a step by ranks
+  std::optional<TaskOutcome> outcome_;
+  std::map<int, double> measured_;  ///< seconds of a step by ranks
   OnlineModel model_;
 };
 

@@ -115,6 +115,12 @@ class ShareFailure(ShareTest):
                     "batch_per_rank: cannot be shared")
         self.expect(2, run(2, "share", self.share(["name: a, min_ranks: 3"])), "task a cannot run .it needs 3 ranks")
 
+    def test_a_deck_that_is_refused_deletes_no_earlier_output(self):
+        self.expect(0, run(2, "share", self.share(["name: one, steps: 4"])))
+        self.expect(2, run(2, "share", self.share(["name: one, min_ranks: 3"]), "run.resume=never"))
+        self.assertEqual(self.steps("one"), 4)
+        self.assertTrue(os.path.exists(self.path("shared/tasks/one/checkpoints")))
+
     def test_the_failure_of_one_task_is_its_own(self):
         for ranks in (2, 3):
             deck = self.share(["name: good, steps: 30", "name: bad, overrides: {optimizer.learning_rate: 1.0e+30}"],

@@ -44,11 +44,28 @@ TEST(ArrivalFolder, FindsEntriesInOrderAndClaimsThemOnce) {
 
 TEST(ArrivalFolder, WhatTheRecordKnowsIsOnlyClaimed) {
   const ScratchFolder scratch;
-  write_file(scratch / "in/a.yaml", "{name: a, deck: none.yaml}\n");
+  write_file(scratch / "deck.yaml", "task: image\n");
+  write_file(scratch / "in/a.yaml", "{name: a, deck: ../deck.yaml}\n");
   ShareRecord known;
-  known.arrivals.push_back({"a", scratch / "in/a.yaml", ""});
-  EXPECT_TRUE(ArrivalFolder(scratch / "in").find(options_with("first"), known).empty());
+  const ArrivalFolder folder(scratch / "in");
+  known.arrivals = folder.find(options_with("first"), {});
+  ASSERT_EQ(known.arrivals.size(), 1U);
+  EXPECT_TRUE(folder.find(options_with("first"), known).empty());
   EXPECT_TRUE(fs::exists(scratch / "in/a.yaml.claimed"));
+}
+
+TEST(ArrivalFolder, AFileOfANameThatWasUsedBeforeIsAnotherTask) {
+  const ScratchFolder scratch;
+  write_file(scratch / "deck.yaml", "task: image\n");
+  write_file(scratch / "in/job.yaml", "{name: a, deck: ../deck.yaml}\n");
+  const ArrivalFolder folder(scratch / "in");
+  ShareRecord known;
+  known.arrivals = folder.find(options_with("first"), {});
+  ArrivalFolder::claim(known.arrivals);
+  write_file(scratch / "in/job.yaml", "{name: b, deck: ../deck.yaml}\n");
+  const std::vector<ShareArrival> found = folder.find(options_with("first"), known);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].name, "b");
 }
 
 TEST(ArrivalFolder, WhatCannotBeUsedIsRefused) {

@@ -1,5 +1,7 @@
 #include "share/SharePolicy.hpp"
 
+#include <numeric>
+
 #include <gtest/gtest.h>
 
 namespace multicard {
@@ -54,6 +56,21 @@ TEST(SharePolicy, KeepingIsWorthTheBestThatFollowsTheFirstEnd) {
   EXPECT_NEAR(*value_of_keeping(Objective::makespan, tasks, {2, 2}, 4), 50 + 200 / 4.0, 1e-9);
   EXPECT_NEAR(*value_of_keeping(Objective::average_completion, tasks, {2, 2}, 4), (50 + 100) / 2.0, 1e-9);
   EXPECT_EQ(value_of_keeping(Objective::makespan, tasks, {0, 0}, 4), std::nullopt);
+}
+
+TEST(SharePolicy, MoreTasksThanRanksTakeTurnsWhereNoSplitServesAll) {
+  const std::vector<double> rates{1, 2, 3, 4};
+  std::vector<TaskView> tasks;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"})
+    tasks.push_back(task(name, 100, 0, rates));
+  const ShareDecision first = decide({}, Objective::fairness, tasks, 4);
+  EXPECT_GT(std::accumulate(first.ranks.begin(), first.ranks.end(), 0), 0) << "nothing would ever run";
+  tasks.erase(tasks.begin());
+  for (std::size_t i = 0; i < 3; ++i)
+    tasks[i].ranks = 1;
+  EXPECT_EQ(decide({}, Objective::fairness, tasks, 4).ranks, (std::vector<int>{1, 1, 1, 1, 0})) << "a rank is free";
+  tasks[3].ranks = 1;
+  EXPECT_FALSE(decide({}, Objective::fairness, tasks, 4).is_change(tasks));
 }
 
 TEST(SharePolicy, SequentialGivesAllToTheFirst) {
