@@ -168,9 +168,8 @@ class Checkpoint(CheckpointTest):
 
     def slow_disk_environment(self):
         checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
+        return {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
                 "ASAN_OPTIONS": checks}
-        return slow
 
     def test_a_run_that_diverges_while_a_slow_disk_writes_says_so(self):
         self.prepare()

@@ -1,7 +1,7 @@
 // A run that is moved in memory between communicators of different sizes, in the middle of epochs.
-#include <limits>
-
 #include "moving.hpp"
+
+#include <limits>
 
 namespace multicard {
 namespace {
