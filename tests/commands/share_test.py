@@ -2,7 +2,8 @@
 """multicard share as a person runs it: tasks side by side, moves, arrivals, failures, stops and kills. Standard library
 only.
 
-usage: share_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+usage: share_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs, MULTICARD_KILLS how often
+                            shares are killed (4)
 """
 
 import json
@@ -16,6 +17,9 @@ import unittest
 from pathlib import Path
 
 from command_test import CommandTest, launch, ranks_of, run, wait_for
+
+KILLS = int(os.environ.get("MULTICARD_KILLS", "4"))
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 class ShareTest(CommandTest):
@@ -162,21 +166,48 @@ class ShareFailure(ShareTest):
         self.assertEqual([self.steps(task) for task in ("one", "two", "three")], [300, 300, 10])
         self.assertGreater(self.record()["elapsed_s"], 2)
 
-    def test_killed_shares_go_on(self):
-        options = dict(policy="{interval_s: 0.3, min_gain: 0}", run=", checkpoint_every_s: 0.3")
-        tasks = ["name: %s, steps: 60, overrides: {run.deterministic: true, run.seed: %d}" % task
-                 for task in (("one", 1), ("two", 2))]
-        deck = self.share(tasks, **options)
+    def time_of_record(self):
+        record = Path(self.path("shared/share.json"))
+        return record.stat().st_mtime_ns if record.exists() else 0
+
+    def train_apart(self, task, overrides):
+        """Losses of a task that `multicard run` resumes from files at the steps and on the ranks of the share."""
+        first, ranks = (list(map(int, self.dataset(self.results(), "/runs/%s/segments/%s" % (task, name))))
+                        for name in ("first_step", "ranks"))
+        output = self.path("apart_" + task)
+        for end, number in zip(first[1:] + [self.steps(task)], ranks):
+            process = launch(number, "run", self.deck, "run.output=" + output, "run.steps=%d" % end, *overrides,
+                             env=ONE_THREAD)
+            out, err = process.communicate(timeout=120)
+            self.expect(0, (process.returncode, out, err))
+        print("task %s: steps %s on %s ranks" % (task, first, ranks))
+        return self.dataset(output + "/results.h5", "/runs/main/metrics/train_loss")
+
+    def test_killed_shares_go_on_bit_for_bit(self):
+        num_steps = 20 * KILLS
+        tasks = {task: ["run.deterministic=true", "run.seed=%d" % seed] for task, seed in (("one", 1), ("two", 2))}
+        overrides = {task: ", ".join(keys).replace("=", ": ") for task, keys in tasks.items()}
+        deck = self.share(["name: %s, steps: %d, overrides: {%s}" % (task, num_steps, overrides[task])
+                           for task in tasks],
+                          policy="{interval_s: 0.3, min_gain: 0}", run=", checkpoint_every_s: 0.3")
         dice = random.Random(20261123)
-        for _ in range(4):
-            process = launch(2, "share", deck, start_new_session=True)
+        for _ in range(KILLS):
+            before = self.time_of_record()
+            process = launch(dice.choice((1, 2, 3)), "share", deck, start_new_session=True, env=ONE_THREAD)
             self.addCleanup(self.kill_group, process)
-            time.sleep(dice.uniform(1, 3))
+            if dice.random() < 0.7:  # else while it starts
+                wait_for(lambda: self.time_of_record() != before or process.poll() is not None)
+            time.sleep(dice.uniform(0, 2))
             self.kill_group(process)
-        self.expect(0, run(2, "share", deck))
-        self.assertEqual([self.steps("one"), self.steps("two")], [60, 60])
+        process = launch(2, "share", deck, env=ONE_THREAD)
+        out, err = process.communicate(timeout=600)
+        self.expect(0, (process.returncode, out, err))
+        self.assertEqual([self.steps(task) for task in tasks], [num_steps] * 2)
         times = [entry["start_s"] for entry in self.record()["intervals"]]
         self.assertEqual(times, sorted(times))
+        for task, keys in tasks.items():
+            self.assertEqual(self.dataset(self.results(), "/runs/%s/metrics/train_loss" % task),
+                             self.train_apart(task, keys))
 
 
 if __name__ == "__main__":
