@@ -1,5 +1,6 @@
 // multicard share: several tasks in one job.
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -113,6 +114,14 @@ void assemble(const Share& share, const ShareOptions& options, const Provenance&
                    allocation_group(share.record(), policy, objective));
 }
 
+/// Collective. Tasks choose their devices on parts of the ranks; that each rank has one for itself is found here.
+void check_devices(const ShareOptions& options, const Share& share, const Communicator& world) {
+  const bool may_meet = std::any_of(share.tasks().begin(), share.tasks().end(), [](const auto& task) {
+    return task->options().parallel.share_gpu == ShareGpu::yes;
+  });
+  choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, find_topology(world));
+}
+
 void log_decision(const Share& share, const ShareDecision& decision) {
   log_info(fmt::format("{:<10}{}", "first", decision.reason));
   std::size_t k = 0;
@@ -155,6 +164,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
   Share share(world, options, hooks, stop, before);
   share.add_tasks();
+  check_devices(options, share, world);
   if (arguments.dry_run) {
     const ShareDecision decision = share.first_decision();
     log_decision(share, decision);

@@ -9,6 +9,7 @@
 
 #include "base/Text.hpp"
 #include "scaling/Allocation.hpp"
+#include "share/RankLayout.hpp"
 
 namespace multicard {
 
@@ -102,10 +103,16 @@ double improvement(Objective objective, double value, double other) {
   return other > 0 ? 1 - value / other : 0;
 }
 
-double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+/// All ranks wait for every move; tasks that keep their number of ranks may have to make room.
+double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, int num_ranks) {
+  std::vector<RankRange> before;
+  before.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    before.push_back({task.first_rank, task.ranks});
+  const std::vector<RankRange> after = lay_out(ranks, before, num_ranks);
   double cost = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i)
-    if (ranks[i] != tasks[i].ranks) cost += tasks[i].move_s;
+    if (after[i].count > 0 ? after[i] != before[i] : before[i].count > 0) cost += tasks[i].move_s;
   return cost;
 }
 
@@ -134,7 +141,7 @@ ShareDecision first_of_all(const std::vector<TaskView>& tasks, const std::option
 ShareDecision in_turn(const std::vector<TaskView>& tasks, const ShareDecision& keep, int num_ranks) {
   const std::vector<int> equal = equal_ranks(tasks, num_ranks);
   if (number_served(equal) <= number_served(keep.ranks)) return keep;
-  return {equal, 0, cost_of_moves(tasks, equal), "not all tasks can run at once"};
+  return {equal, 0, cost_of_moves(tasks, equal, num_ranks), "not all tasks can run at once"};
 }
 
 ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective objective,
@@ -144,7 +151,7 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
   if (const auto unknown = std::find_if(tasks.begin(), tasks.end(), is_unknown); unknown != tasks.end()) {
     if (unknown->ranks > 0) return keep;
     const std::vector<int> ranks = ranks_to_measure(tasks, num_ranks);
-    return {ranks, 0, cost_of_moves(tasks, ranks), fmt::format("{} is to be measured", unknown->name)};
+    return {ranks, 0, cost_of_moves(tasks, ranks, num_ranks), fmt::format("{} is to be measured", unknown->name)};
   }
   const std::optional<std::vector<int>> best = best_ranks(objective, tasks, num_ranks);
   const bool nothing_runs = std::all_of(keep.ranks.begin(), keep.ranks.end(), [](int ranks) { return ranks == 0; });
@@ -154,7 +161,7 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
   const double kept = value_of_keeping(objective, tasks, keep.ranks, num_ranks).value_or(infinity);
   const double changed = value_of_keeping(objective, tasks, *best, num_ranks).value_or(infinity);
   if (is_maximised(objective) && changed <= 0) return in_turn(tasks, keep, num_ranks);
-  const double cost = cost_of_moves(tasks, *best);
+  const double cost = cost_of_moves(tasks, *best, num_ranks);
   const double gain = improvement(objective, is_about_time(objective) ? changed + cost : changed, kept);
   if (gain < policy.min_gain) {
     keep.gain = gain;
@@ -209,11 +216,11 @@ ShareDecision decide(const SharePolicyOptions& policy, Objective objective, cons
       for (const TaskView& task : tasks)
         wanted.push_back(task.fixed_ranks);
       const std::vector<int> ranks = given_in_order(tasks, wanted, num_ranks);
-      return {ranks, 0, cost_of_moves(tasks, ranks), "as the policy says"};
+      return {ranks, 0, cost_of_moves(tasks, ranks, num_ranks), "as the policy says"};
     }
     case SharePolicyName::sequential: {
       const std::vector<int> ranks = first_alone(tasks, num_ranks);
-      return {ranks, 0, cost_of_moves(tasks, ranks), "one task after another"};
+      return {ranks, 0, cost_of_moves(tasks, ranks, num_ranks), "one task after another"};
     }
   }
   return {present(tasks), 0, 0, ""};

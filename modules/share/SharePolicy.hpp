@@ -17,6 +17,7 @@ struct TaskView {
   double weight = 1;
   int min_ranks = 1, max_ranks = 1;
   int ranks = 0;        ///< that it has now
+  int first_rank = 0;   ///< of those
   int fixed_ranks = 0;  ///< by the policy fixed
   RateTable rates;      ///< steps per second by ranks, measured or predicted; empty: nothing is known of it yet
   double move_s = 0;    ///< seconds that moving it takes

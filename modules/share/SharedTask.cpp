@@ -148,6 +148,7 @@ TaskView SharedTask::view(int num_ranks) const {
   view.min_ranks = least_ranks();
   view.max_ranks = max_ranks(num_ranks);
   view.ranks = range_.count;
+  view.first_rank = range_.first;
   view.rates = rates(num_ranks);
   view.move_s = move_s_;
   return view;

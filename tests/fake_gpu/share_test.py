@@ -44,6 +44,13 @@ class Share(FakeGpuTest):
         self.assertGreater(len(moves), 1, "it has moved")
         self.assertEqual({one["status"] for one in self.runs(self.path("shared/results.h5"))}, {"complete"})
 
+    def test_more_ranks_than_gpus_are_refused_before_anything_is_trained(self):
+        deck = self.write("share.yaml", SHARE_DECK)
+        code, _, err = run(3, "share", deck, devices=2)
+        self.assertEqual(code, 3, err)
+        self.assertRegex(err, "ranks 0, 2 on .* would use one GPU")
+        self.assertNotRegex(err, "is to be measured")
+
     def write_large(self):
         """A share whose task vision takes most of a GPU's memory on one rank; returns its deck."""
         deck = self.write("share.yaml", SHARE_DECK)

@@ -42,6 +42,18 @@ TEST(SharePolicy, KeepsASplitThatMovesWouldNotPayFor) {
   EXPECT_TRUE(adaptive(flat, 0).is_change(flat));
 }
 
+TEST(SharePolicy, TasksThatMakeRoomMoveToo) {
+  SharePolicyOptions policy;
+  policy.name = SharePolicyName::fixed;
+  std::vector<TaskView> tasks{task("a", 100, 1, {}), task("b", 100, 1, {}), task("c", 100, 0, {})};
+  tasks[1].first_rank = 2;
+  for (TaskView& one : tasks)
+    one.fixed_ranks = one.name == "c" ? 2 : 1;
+  const ShareDecision decision = decide(policy, Objective::makespan, tasks, 4);
+  EXPECT_EQ(decision.ranks, (std::vector<int>{1, 1, 2}));
+  EXPECT_EQ(decision.cost_s, 2) << "b closes up with a";
+}
+
 TEST(SharePolicy, MeasuresWhatItDoesNotKnow) {
   const std::vector<TaskView> tasks{task("a", 100, 4, {1, 2, 3, 4}), task("new", 1, 0, {})};
   const ShareDecision decision = adaptive(tasks);
