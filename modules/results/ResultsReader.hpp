@@ -49,6 +49,7 @@ struct AllocationInterval {
   std::string task;
   std::int64_t first_rank = 0, ranks = 0;
   double start_s = 0, end_s = 0;
+  double predicted_step_s = 0, measured_step_s = 0;  ///< 0: unknown
 };
 
 /// Whether a file is read once more to see that it is as it was written.

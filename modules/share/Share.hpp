@@ -117,9 +117,10 @@ class Share {
   TimePoint start_ = SteadyClock::now();
   double deadline_s_ = 0;  ///< of the next meeting, by this rank's clock
   bool is_stopped_ = false;
-  bool is_unwritten_ = false;        ///< the record, at the last meeting
-  bool decides_again_ = false;       ///< a task could not be moved as the last decision says
-  std::optional<ExitCode> failure_;  ///< of the first task that failed
+  bool is_unwritten_ = false;                ///< the record, at the last meeting
+  bool decides_again_ = false;               ///< a task could not be moved as the last decision says
+  std::optional<ExitCode> failure_;          ///< of the first task that failed
+  std::map<std::string, double> predicted_;  ///< on rank 0: seconds of a step of each task on its ranks
 };
 
 }  // namespace multicard

@@ -48,6 +48,7 @@ bool Share::exchange() {
     world_.broadcast(std::span<double>(numbers), task->range().first);
     task->note({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]), numbers[2],
                 numbers[3] != 0, numbers[4] != 0});
+    record_.measure(task->name(), numbers[2]);
     stop = stop || numbers[4] != 0;
   }
   return stop;
@@ -180,6 +181,8 @@ void Share::decide_once() {
 
 void Share::note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks) {
   for (std::size_t k = 0; k < tasks.size(); ++k) {
+    const double rate = rate_on(tasks[k], decision.ranks[k]);
+    predicted_[tasks[k].name] = rate > 0 ? 1 / rate : 0;
     if (decision.ranks[k] == tasks[k].ranks) continue;
     record_.changes.push_back(
         {now(), tasks[k].name, tasks[k].ranks, decision.ranks[k], decision.gain, decision.cost_s, decision.reason});
@@ -231,7 +234,7 @@ void Share::move_one(SharedTask& task, const RankRange& range) {
   if (!task.is_active()) return;
   try {
     task.move_to(range, range.count > 0 ? group(range) : std::nullopt);
-    record_.note(task.name(), range, now());
+    record_.note(task.name(), range, now(), predicted_[task.name()]);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
     after_failed_move(task, range.count, error);

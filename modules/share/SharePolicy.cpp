@@ -69,12 +69,6 @@ AllocationProblem problem_of(Objective objective, const std::vector<TaskView>& t
   return problem;
 }
 
-double rate_on(const TaskView& task, int ranks) {
-  for (const RateRow& row : task.rates.rows())
-    if (row.gpus == ranks) return row.rate;
-  return 0;
-}
-
 /// The ranks with which the best schedule begins.
 std::optional<std::vector<int>> best_ranks(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
   const std::optional<Allocation> best = allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
@@ -173,6 +167,12 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
 }
 
 }  // namespace
+
+double rate_on(const TaskView& task, int ranks) {
+  for (const RateRow& row : task.rates.rows())
+    if (row.gpus == ranks) return row.rate;
+  return 0;
+}
 
 bool ShareDecision::is_change(const std::vector<TaskView>& tasks) const {
   return ranks != present(tasks);

@@ -46,6 +46,9 @@ struct ShareDecision {
 ShareDecision decide(const SharePolicyOptions& policy, Objective objective, const std::vector<TaskView>& tasks,
                      int num_ranks);
 
+/// Steps per second on so many ranks; 0 where that is not known.
+double rate_on(const TaskView& task, int ranks);
+
 /// The objective's value of keeping `ranks` until the first task ends and doing the best from then on; nullopt where no
 /// task would end.
 std::optional<double> value_of_keeping(Objective objective, const std::vector<TaskView>& tasks,

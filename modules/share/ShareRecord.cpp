@@ -22,7 +22,9 @@ Json json_of(const ShareInterval& interval) {
           {"first_rank", interval.range.first},
           {"ranks", interval.range.count},
           {"start_s", interval.start_s},
-          {"end_s", interval.end_s}};
+          {"end_s", interval.end_s},
+          {"predicted_step_s", interval.predicted_step_s},
+          {"measured_step_s", interval.measured_step_s}};
 }
 
 Json json_of(const ShareChange& change) {
@@ -40,10 +42,10 @@ Json json_of(const ShareArrival& arrival) {
 }
 
 ShareInterval interval_of(const nlohmann::json& json) {
-  return {json.at("task").get<std::string>(),
-          {json.at("first_rank").get<int>(), json.at("ranks").get<int>()},
-          json.at("start_s").get<double>(),
-          json.at("end_s").get<double>()};
+  return {json.at("task").get<std::string>(),  {json.at("first_rank").get<int>(), json.at("ranks").get<int>()},
+          json.at("start_s").get<double>(),    json.at("end_s").get<double>(),
+          json.value("predicted_step_s", 0.0),  // older records lack them
+          json.value("measured_step_s", 0.0)};
 }
 
 ShareChange change_of(const nlohmann::json& json) {
@@ -70,13 +72,22 @@ Json list_of(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-void ShareRecord::note(const std::string& task, const RankRange& range, double now) {
+ShareInterval* ShareRecord::open_interval(const std::string& task) {
   const auto last = std::find_if(intervals.rbegin(), intervals.rend(),
                                  [&](const ShareInterval& interval) { return interval.task == task; });
-  const bool is_open = last != intervals.rend() && last->end_s < 0;
-  if (is_open && last->range == range) return;
-  if (is_open) last->end_s = now;
-  if (range.count > 0) intervals.push_back({task, range, now, -1});
+  return last != intervals.rend() && last->end_s < 0 ? &*last : nullptr;
+}
+
+void ShareRecord::note(const std::string& task, const RankRange& range, double now, double predicted_step_s) {
+  ShareInterval* open = open_interval(task);
+  if (open && open->range == range) return;
+  if (open) open->end_s = now;
+  if (range.count > 0) intervals.push_back({task, range, now, -1, predicted_step_s, 0});
+}
+
+void ShareRecord::measure(const std::string& task, double step_s) {
+  ShareInterval* open = open_interval(task);
+  if (open && step_s > 0) open->measured_step_s = step_s;
 }
 
 void ShareRecord::close(double now) {
@@ -89,13 +100,15 @@ TableGroup allocation_group(const ShareRecord& record, const std::string& policy
   Table& intervals = group.tables["intervals"];
   intervals.text["task"];
   intervals.integers = {{"first_rank", {}}, {"ranks", {}}};
-  intervals.reals = {{"start_s", {}}, {"end_s", {}}};
+  intervals.reals = {{"start_s", {}}, {"end_s", {}}, {"predicted_step_s", {}}, {"measured_step_s", {}}};
   for (const ShareInterval& interval : record.intervals) {
     intervals.text["task"].push_back(interval.task);
     intervals.integers["first_rank"].push_back(interval.range.first);
     intervals.integers["ranks"].push_back(interval.range.count);
     intervals.reals["start_s"].push_back(interval.start_s);
     intervals.reals["end_s"].push_back(interval.end_s);
+    intervals.reals["predicted_step_s"].push_back(interval.predicted_step_s);
+    intervals.reals["measured_step_s"].push_back(interval.measured_step_s);
   }
   Table& decisions = group.tables["decisions"];
   decisions.text = {{"task", {}}, {"reason", {}}};

@@ -14,7 +14,9 @@ struct ShareInterval {
   std::string task;
   RankRange range;
   double start_s = 0;
-  double end_s = -1;  ///< below 0: it has not ended
+  double end_s = -1;            ///< below 0: it has not ended
+  double predicted_step_s = 0;  ///< when it began; 0: unknown
+  double measured_step_s = 0;   ///< median of the newest steps at the last meeting; 0: none was measured
 };
 
 /// A change of one task's ranks.
@@ -42,9 +44,14 @@ struct ShareRecord {
   std::vector<ShareArrival> arrivals;
 
   /// The task has `range` from `now` on (count 0: none): ends its interval, and begins another.
-  void note(const std::string& task, const RankRange& range, double now);
+  void note(const std::string& task, const RankRange& range, double now, double predicted_step_s = 0);
+  /// Seconds of a step in the task's open interval.
+  void measure(const std::string& task, double step_s);
   /// Ends all intervals.
   void close(double now);
+
+ private:
+  ShareInterval* open_interval(const std::string& task);
 };
 
 /// As the results file holds it (docs/results_file.md, /allocation).

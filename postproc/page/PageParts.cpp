@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "postproc/draw/Svg.hpp"
 #include "postproc/page/Html.hpp"
+#include "postproc/page/PageAllocation.hpp"
 #include "postproc/page/PageBeforeAfter.hpp"
 #include "postproc/page/PageDataSets.hpp"
 #include "postproc/page/PageEvaluation.hpp"
@@ -153,7 +154,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const std::string cells = cells_html(study);
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
-  out += data_sets_html(study);
+  out += data_sets_html(study) + allocation_html(study);
   bool options_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
     if (topic != kOptionEffect) return std::string();

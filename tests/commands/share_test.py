@@ -61,8 +61,11 @@ class Share(ShareTest):
         self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
         self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 150])
         intervals = [entry for entry in self.record()["intervals"] if entry["task"] == "long"]
-        self.assertEqual([entry["ranks"] for entry in intervals], [1, 2])
-        self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), ["1", "2"])
+        ranks = [entry["ranks"] for entry in intervals]
+        self.assertEqual(ranks[:2], [1, 2])  # on busy processors two ranks may turn out to be slower
+        self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), [str(number) for number in ranks])
+        self.assertGreater(min(entry["measured_step_s"] for entry in intervals), 0)
+        self.assertGreater(intervals[1]["predicted_step_s"], 0)
         self.assertEqual(len(self.dataset(self.results(), "/allocation/intervals/ranks")),
                          len(self.record()["intervals"]))
         again = self.expect(0, run(2, "share", deck), "task      short has finished before")

@@ -18,7 +18,10 @@ ShareRecord example() {
   record.note("b", {2, 1}, 0.5);
   record.note("a", {0, 2}, 1);  // no change
   record.note("b", {}, 3);
-  record.note("a", {0, 3}, 3.5);
+  record.note("a", {0, 3}, 3.5, 0.25);
+  record.measure("a", 0.5);
+  record.measure("a", 0);  // nothing was measured
+  record.measure("b", 9);  // has no ranks
   record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted better by 25.0 %"});
   record.arrivals.push_back({"c", "in/c.yaml", "name: c\n"});
   return record;
@@ -47,6 +50,9 @@ TEST(ShareRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(again.elapsed_s, 7.25);
   ASSERT_EQ(again.intervals.size(), 3U);
   expect_interval(again.intervals[2], "a", {0, 3}, 3.5, 7.25);  // it was open
+  EXPECT_EQ(again.intervals[2].predicted_step_s, 0.25);
+  EXPECT_EQ(again.intervals[2].measured_step_s, 0.5);
+  EXPECT_EQ(again.intervals[1].measured_step_s, 0);
   ASSERT_EQ(again.changes.size(), 1U);
   EXPECT_EQ(again.changes[0].to, 3);
   EXPECT_EQ(again.changes[0].predicted_gain, 0.25);
@@ -79,6 +85,8 @@ TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
   const Hdf5File file = Hdf5File::open_read(scratch / "results.h5");
   EXPECT_EQ(file.open_dataset("/allocation/intervals/ranks").read_all<std::int64_t>(),
             (std::vector<std::int64_t>{2, 1, 3}));
+  EXPECT_EQ(file.open_dataset("/allocation/intervals/measured_step_s").read_all<double>(),
+            (std::vector<double>{0, 0, 0.5}));
   EXPECT_EQ(file.open_dataset("/allocation/decisions/predicted_gain").read_all<double>(), std::vector<double>{0.25});
 }
 

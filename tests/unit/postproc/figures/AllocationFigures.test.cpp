@@ -2,6 +2,7 @@
 
 #include "SyntheticStudy.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/page/PageAllocation.hpp"
 #include "postproc/study/Collection.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
@@ -42,6 +43,19 @@ TEST(AllocationFigures, ShowWhichTaskEachRankHad) {
   }
   for (const char* text : {"rank 0", "rank 2", "seconds since the first launch"})
     EXPECT_NE(figures[0].drawing.script.find(text), std::string::npos) << text;
+}
+
+TEST(AllocationTable, ComparesPredictedAndMeasuredSteps) {
+  const test::ScratchFolder folder;
+  TableGroup group = example();
+  group.tables["intervals"].reals["predicted_step_s"] = {0, 0.1, 0.06};
+  group.tables["intervals"].reals["measured_step_s"] = {0.1, 0.08, 0.05};
+  const std::string html = allocation_html(read_results({write_share(folder, group)}).studies.at(0));
+  for (const char* text : {"predicted 2 times", "0–2", "60", "25", "20"})
+    EXPECT_NE(html.find(text), std::string::npos) << text << " in " << html;
+  EXPECT_NE(allocation_html(read_results({write_share(folder, example())}).studies.at(0)).find("No task came to ranks"),
+            std::string::npos)
+      << "older files have no times";
 }
 
 TEST(AllocationFigures, OtherFilesHaveNone) {
