@@ -1,7 +1,6 @@
 #include "postproc/study/Collection.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -32,28 +31,63 @@ std::set<std::string> varied(const std::vector<RunReport>& runs, const KeyTable&
   return keys;
 }
 
-/// One study for each set of varied settings, in the order of the files.
-std::vector<Study> studies_of(const std::vector<Source>& sources, std::vector<RunReport> runs) {
+std::string kind_of(const RunReport& run) {
+  const auto setting = run.settings.find("task");
+  return setting == run.settings.end() ? "" : setting->second;
+}
+
+/// The runs of one file by their kind of task, in the order of the file. Image and text work in one job (a share) have
+/// other settings and other units. Runs that failed before anything was known of them stand with the first.
+std::vector<std::vector<RunReport>> by_task(const std::vector<RunReport>& runs, std::size_t source) {
+  std::vector<std::string> kinds;
+  std::vector<std::vector<RunReport>> parts;
+  for (const RunReport& run : runs) {
+    if (run.source != source) continue;
+    const std::string kind = kind_of(run);
+    if (!kinds.empty() && kinds.front().empty()) kinds.front() = kind;
+    auto known = kind.empty() ? kinds.begin() : std::find(kinds.begin(), kinds.end(), kind);
+    if (known == kinds.end()) {
+      known = kinds.insert(kinds.end(), kind);
+      parts.emplace_back();
+    }
+    parts[static_cast<std::size_t>(known - kinds.begin())].push_back(run);
+  }
+  return parts;
+}
+
+/// Runs of one study.
+struct Group {
+  std::string kind;
+  std::set<std::string> keys;
+  std::vector<Source> sources;
+  std::vector<RunReport> runs;
+};
+
+void add_part(std::vector<Group>& groups, std::vector<RunReport> part, const Source& source, const KeyTable& table) {
+  std::string kind;
+  for (const RunReport& run : part)
+    if (kind.empty()) kind = kind_of(run);
+  const std::set<std::string> keys = varied(part, table);
+  auto group = std::find_if(groups.begin(), groups.end(),
+                            [&](const Group& known) { return known.kind == kind && known.keys == keys; });
+  if (group == groups.end()) group = groups.insert(groups.end(), Group{kind, keys, {}, {}});
+  for (RunReport& run : part) {
+    run.source = group->sources.size();
+    group->runs.push_back(std::move(run));
+  }
+  group->sources.push_back(source);
+}
+
+/// One study for each kind of task and set of varied settings, in the order of the files.
+std::vector<Study> studies_of(const std::vector<Source>& sources, const std::vector<RunReport>& runs) {
   const KeyTable table(sources);  // of all files, so that those of two versions make one study
-  struct Group {
-    std::set<std::string> keys;
-    std::vector<Source> sources;
-    std::vector<RunReport> runs;
-  };
   std::vector<Group> groups;
   for (std::size_t source = 0; source < sources.size(); ++source) {
-    std::vector<RunReport> of_file;
-    std::copy_if(runs.begin(), runs.end(), std::back_inserter(of_file),
-                 [&](const RunReport& run) { return run.source == source; });
-    if (of_file.empty()) continue;
-    const std::set<std::string> keys = varied(of_file, table);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.keys == keys; });
-    if (group == groups.end()) group = groups.insert(groups.end(), Group{keys, {}, {}});
-    for (RunReport& run : of_file) {
-      run.source = group->sources.size();
-      group->runs.push_back(std::move(run));
+    Source rest = sources[source];
+    for (std::vector<RunReport>& part : by_task(runs, source)) {
+      add_part(groups, std::move(part), rest, table);
+      rest.allocation.clear();  // it is shown once
     }
-    group->sources.push_back(sources[source]);
   }
   std::vector<Study> studies;
   for (Group& group : groups) {
@@ -69,7 +103,7 @@ Collection read_results(const std::vector<std::string>& paths, const std::vector
   RunsOfFiles read = read_runs(paths);
   for (Source& source : read.sources)
     if (source.keys.empty()) source.keys = keys;
-  std::vector<Study> studies = studies_of(read.sources, std::move(read.timed));
+  std::vector<Study> studies = studies_of(read.sources, read.timed);
   return {std::move(read.sources), std::move(studies), std::move(read.evaluated), std::move(read.notices)};
 }
 

@@ -69,6 +69,29 @@ TEST(ReadResults, FilesThatVaryOtherSettingsAreOtherStudies) {
   EXPECT_EQ(collection.studies[1].id, "study-2");
 }
 
+TEST(ReadResults, ImageAndTextWorkOfOneFileAreTwoStudies) {
+  const test::ScratchFolder folder;
+  std::vector<std::string> partial;
+  for (const char* task : {"image", "llm"}) {
+    test::SyntheticRun run;
+    run.name = task;
+    run.settings["task"] = task;
+    partial.push_back(folder / task);
+    test::write_run(partial.back(), run);
+  }
+  RunSummary lost;
+  lost.name = "lost";
+  lost.status = "failed";
+  assemble_results(folder / "results.h5", partial, test::synthetic_provenance(2), {lost});
+
+  const Collection collection = read_results({folder / "results.h5"});
+  ASSERT_EQ(collection.studies.size(), 2u);
+  EXPECT_EQ(collection.studies[0].runs.size(), 2u) << "with the one of which nothing is known";
+  EXPECT_EQ(collection.studies[1].runs.size(), 1u);
+  for (const Study& study : collection.studies)
+    EXPECT_TRUE(study.axes.empty());
+}
+
 TEST(ReadResults, QuickRunsSayThatTheyAreNoStudy) {
   const test::ScratchFolder folder;
   test::SyntheticRun run;
