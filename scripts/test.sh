@@ -34,7 +34,7 @@ ctest --test-dir "$root/build/release" --output-on-failure --output-junit "$repo
   -j "$(processors)" "${without[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
 if [ $# -eq 0 ]; then
-  step 4 4 "Testing under the address sanitizer what links no LibTorch"
+  step 4 4 "Testing under the address sanitizer modules that link no LibTorch"
   reports+=("asan=$root/build/asan/Testing/report.xml")
   "$root/scripts/sanitize.sh" asan --quick >/dev/null || true
 fi

@@ -3,9 +3,9 @@
 
 usage: check_style.py [RULE ...] [--root FOLDER]
 
-RULE is one of modules, third-party, conditionals, format, shell, words, length, functions (default: all). Prints
-violations as FILE:LINE: MESSAGE and ends with 1 if there is one; a rule whose tool is not installed says so and ends
-with 77.
+RULE is one of modules, third-party, conditionals, format, shell, words, length, functions, names (default: all).
+Prints violations as FILE:LINE: MESSAGE and ends with 1 if there is one; a rule whose tool is not installed says so and
+ends with 77.
 """
 import argparse
 import pathlib
