@@ -43,16 +43,15 @@ std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const
   for (const std::string& file : files_in(*folder_)) {
     try {
       const Deck entry = load_arrival(file);
-      const auto is_it = [&](const ShareArrival& arrival) {
-        return arrival.file == file && arrival.entry == entry.to_yaml();
-      };
+      const std::string text = entry.to_yaml();
+      const auto is_it = [&](const ShareArrival& arrival) { return arrival.file == file && arrival.entry == text; };
       if (std::any_of(known.arrivals.begin(), known.arrivals.end(), is_it)) {
         rename_to(file, ".claimed");
         continue;
       }
       std::vector<std::string> unused;
       so_far.tasks.push_back(read_arrival(entry, so_far, unused));
-      found.push_back({so_far.tasks.back().name, file, entry.to_yaml()});
+      found.push_back({so_far.tasks.back().name, file, text});
     } catch (const Error& error) {
       log_warning(fmt::format("the task of {} is not taken: {}", file, error.what()));
       rename_to(file, ".refused");

@@ -148,8 +148,7 @@ ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective obje
     return {ranks, 0, cost_of_moves(tasks, ranks, num_ranks), fmt::format("{} is to be measured", unknown->name)};
   }
   const std::optional<std::vector<int>> best = best_ranks(objective, tasks, num_ranks);
-  const bool nothing_runs = std::all_of(keep.ranks.begin(), keep.ranks.end(), [](int ranks) { return ranks == 0; });
-  if (nothing_runs) return first_of_all(tasks, best, num_ranks);
+  if (number_served(keep.ranks) == 0) return first_of_all(tasks, best, num_ranks);
   if (!best || *best == keep.ranks) return keep;
   const double infinity = is_maximised(objective) ? 0 : std::numeric_limits<double>::infinity();
   const double kept = value_of_keeping(objective, tasks, keep.ranks, num_ranks).value_or(infinity);

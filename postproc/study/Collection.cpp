@@ -36,21 +36,23 @@ std::string kind_of(const RunReport& run) {
   return setting == run.settings.end() ? "" : setting->second;
 }
 
+struct TaskRuns {
+  std::string kind;
+  std::vector<RunReport> runs;
+};
+
 /// The runs of one file by their kind of task, in the order of the file. Image and text work in one job (a share) have
 /// other settings and other units. Runs that failed before anything was known of them stand with the first.
-std::vector<std::vector<RunReport>> by_task(const std::vector<RunReport>& runs, std::size_t source) {
-  std::vector<std::string> kinds;
-  std::vector<std::vector<RunReport>> parts;
+std::vector<TaskRuns> by_task(const std::vector<RunReport>& runs, std::size_t source) {
+  std::vector<TaskRuns> parts;
   for (const RunReport& run : runs) {
     if (run.source != source) continue;
     const std::string kind = kind_of(run);
-    if (!kinds.empty() && kinds.front().empty()) kinds.front() = kind;
-    auto known = kind.empty() ? kinds.begin() : std::find(kinds.begin(), kinds.end(), kind);
-    if (known == kinds.end()) {
-      known = kinds.insert(kinds.end(), kind);
-      parts.emplace_back();
-    }
-    parts[static_cast<std::size_t>(known - kinds.begin())].push_back(run);
+    if (!parts.empty() && parts.front().kind.empty()) parts.front().kind = kind;
+    auto part = std::find_if(parts.begin(), parts.end(),
+                             [&](const TaskRuns& known) { return kind.empty() || known.kind == kind; });
+    if (part == parts.end()) part = parts.insert(part, {kind, {}});
+    part->runs.push_back(run);
   }
   return parts;
 }
@@ -63,15 +65,12 @@ struct Group {
   std::vector<RunReport> runs;
 };
 
-void add_part(std::vector<Group>& groups, std::vector<RunReport> part, const Source& source, const KeyTable& table) {
-  std::string kind;
-  for (const RunReport& run : part)
-    if (kind.empty()) kind = kind_of(run);
-  const std::set<std::string> keys = varied(part, table);
+void add_part(std::vector<Group>& groups, TaskRuns part, const Source& source, const KeyTable& table) {
+  const std::set<std::string> keys = varied(part.runs, table);
   auto group = std::find_if(groups.begin(), groups.end(),
-                            [&](const Group& known) { return known.kind == kind && known.keys == keys; });
-  if (group == groups.end()) group = groups.insert(groups.end(), Group{kind, keys, {}, {}});
-  for (RunReport& run : part) {
+                            [&](const Group& known) { return known.kind == part.kind && known.keys == keys; });
+  if (group == groups.end()) group = groups.insert(groups.end(), Group{part.kind, keys, {}, {}});
+  for (RunReport& run : part.runs) {
     run.source = group->sources.size();
     group->runs.push_back(std::move(run));
   }
@@ -84,7 +83,7 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, const std::vec
   std::vector<Group> groups;
   for (std::size_t source = 0; source < sources.size(); ++source) {
     Source rest = sources[source];
-    for (std::vector<RunReport>& part : by_task(runs, source)) {
+    for (TaskRuns& part : by_task(runs, source)) {
       add_part(groups, std::move(part), rest, table);
       rest.allocation.clear();  // it is shown once
     }

@@ -18,8 +18,8 @@ struct Collection {
 
 /// The runs of all files as studies. Files in whose runs the same settings differ are one study: the same sweep
 /// continued, repeated or on another machine. Others stand as studies of their own, and so do the image and the text
-/// work of one file (a share). Throws what read_runs() throws. \param keys of this program, for files that say nothing
-/// of theirs
+/// work of one file (a share). Throws what read_runs() throws.
+/// \param keys of this program, for files that say nothing of theirs
 Collection read_results(const std::vector<std::string>& paths, const std::vector<SettingKey>& keys = {});
 
 }  // namespace multicard::post

@@ -166,24 +166,21 @@ class Checkpoint(CheckpointTest):
                     r"warning: .*records/step_00000004\.h5 is not the file that was written with")
         self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 4)
 
-    def slow_disk_environment(self):
+    def run_on_slow_disk(self, *arguments):
         checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
+        slow = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"), "SLOW_DISK_S": "0.8",
                 "ASAN_OPTIONS": checks}
+        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=1", *arguments, env=slow)
+        out, err = process.communicate(timeout=300)
+        return process.returncode, out, err
 
     def test_a_run_that_diverges_while_a_slow_disk_writes_says_so(self):
         self.prepare()
-        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=1",
-                         "optimizer.learning_rate=1e30", env=self.slow_disk_environment())
-        out, err = process.communicate(timeout=300)
-        self.expect(6, (process.returncode, out, err), "the loss of step . is")
+        self.expect(6, self.run_on_slow_disk("optimizer.learning_rate=1e30"), "the loss of step . is")
 
     def test_a_disk_slower_than_the_timeout_ends_no_run(self):
         self.prepare()
-        process = launch(2, "run", self.deck, "run.timeout_s=2", "run.checkpoint_every=1",
-                         env=self.slow_disk_environment())
-        out, err = process.communicate(timeout=300)
-        self.expect(0, (process.returncode, out, err))
+        self.expect(0, self.run_on_slow_disk())
         self.assertEqual(self.newest(), 4)
         spent = [float(seconds) for seconds in self.dataset(self.path("out/results.h5"),
                                                             "/runs/main/metrics/checkpoint_write_s")]

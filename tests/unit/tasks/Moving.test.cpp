@@ -109,8 +109,7 @@ TEST(Moving, WhatTheRanksOfARunFindIsAnErrorOfAll) {
   options.run.global_batch = 2;
   const Group two(2), all(4);
   MovableRun movable(options, "", world(), kQuiet);
-  movable.move_to(two.mine());
-  if (movable.run()) movable.run()->advance(1, nullptr);
+  advance_on(movable, two, 1);
 
   EXPECT_THROW(movable.move_to(all.ranks), Error) << "4 ranks cannot share 2 rows";
   EXPECT_TRUE(movable.has_state());
@@ -128,9 +127,8 @@ TEST(Moving, ARunThatCannotLeaveItsRanksStaysThere) {
   options.run.keep_checkpoints = 1;
   const Group two(2), all(4);
   MovableRun movable(options, "", world(), kQuiet);
-  movable.move_to(two.mine());
+  advance_on(movable, two, 1);
   if (movable.run()) {
-    movable.run()->advance(1, nullptr);
     movable.run()->model()->parameters().front().tensor.data().fill_(std::numeric_limits<double>::infinity());
     movable.run()->checkpoint();  // which the move waits for
   }
@@ -151,8 +149,7 @@ TEST(Moving, WhatARankAloneFindsIsAnErrorOfAll) {
   options.run.batch_per_rank = 4;
   const Group two(2), alone(std::set<int>{1});
   MovableRun movable(options, "", world(), kQuiet);
-  movable.move_to(two.mine());
-  if (movable.run()) movable.run()->advance(1, nullptr);
+  advance_on(movable, two, 1);
 
   EXPECT_THROW(movable.move_to(alone.mine()), Error) << "the batch would change";
   movable.move_to(two.mine());
@@ -168,8 +165,7 @@ TEST(Moving, AllRanksKnowThatARunHasEnded) {
   options.run.steps = 1;
   const Group two(2), all(4);
   MovableRun movable(options, "", world(), kQuiet);
-  movable.move_to(two.mine());
-  if (movable.run()) movable.run()->advance(1, nullptr);
+  advance_on(movable, two, 1);
 
   EXPECT_THROW(movable.move_to(all.ranks), std::logic_error);
   if (movable.run()) {

@@ -27,8 +27,7 @@ Outcome move_among(
   std::map<std::set<int>, Group> groups;
   MovableRun movable(options, "", world(), how);
   for (const auto& [ranks, num_steps] : parts) {
-    movable.move_to(groups.try_emplace(ranks, ranks).first->second.mine());
-    if (movable.run()) movable.run()->advance(num_steps, nullptr);
+    advance_on(movable, groups.try_emplace(ranks, ranks).first->second, num_steps);
     if (ranks.empty()) between();
   }
   return movable.run() ? finish(*movable.run()) : Outcome{};

@@ -49,6 +49,12 @@ inline Outcome finish(TaskRun& training) {
   return {result.summary, result.rows, state};
 }
 
+/// Collective over the world. Moves the run to the group, which trains so many steps.
+inline void advance_on(MovableRun& movable, const Group& group, std::int64_t num_steps) {
+  movable.move_to(group.mine());
+  if (movable.run()) movable.run()->advance(num_steps, nullptr);
+}
+
 inline const TaskRunOptions kQuiet{Verbosity::quiet, std::nullopt, false};
 
 /// Collective over the world. The outcome as the rank that ends the run has it.
@@ -57,8 +63,7 @@ inline Outcome move_through(const RunOptions& options, const std::vector<Stage>&
   MovableRun movable(options, "", world(), kQuiet);
   for (const Stage& stage : stages) {
     const Group& group = groups.try_emplace(stage.num_ranks, stage.num_ranks).first->second;
-    movable.move_to(group.mine());
-    if (movable.run()) movable.run()->advance(stage.num_steps, nullptr);
+    advance_on(movable, group, stage.num_steps);
   }
   return movable.run() ? finish(*movable.run()) : Outcome{};
 }
