@@ -23,7 +23,7 @@ DECK = """\
 task: image
 model: {name: mobilenet_v2, width: 0.25, dropout: 0.0}
 data: {train: "SCRATCH/train*.h5", test: "SCRATCH/test*.h5", image_size: 32}
-optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}
+optimizer: {name: sgd, learning_rate: 0.005, momentum: 0.9}
 run: {output: SCRATCH/out, epochs: 1, global_batch: 16, seed: 3, checkpoint_every: 4, log_every: 1}
 """
 
