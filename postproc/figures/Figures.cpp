@@ -19,6 +19,7 @@ std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxe
   add_overview_figure(study, figures);
   add_comparison_figures(study, figures);
   add_scaling_figures(study, figures);
+  add_model_figures(study, figures);
   add_size_figures(study, figures);
   add_option_figures(study, figures);
   add_heat_figures(study, heat, figures);

@@ -51,6 +51,7 @@ void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats 
 void add_data_set_figures(const Study& study, std::vector<Figure>& figures);
 void add_overview_figure(const Study& study, std::vector<Figure>& figures);
 void add_scaling_figures(const Study& study, std::vector<Figure>& figures);
+void add_model_figures(const Study& study, std::vector<Figure>& figures);
 void add_size_figures(const Study& study, std::vector<Figure>& figures);
 void add_option_figures(const Study& study, std::vector<Figure>& figures);
 void add_heat_figures(const Study& study, const std::optional<HeatAxes>& heat, std::vector<Figure>& figures);
@@ -66,6 +67,8 @@ void add_loss_scale_figures(const Study& study, std::vector<Figure>& figures);
 
 /// The heading of figures of whole configurations.
 inline constexpr const char* kSideBySide = "Configurations side by side";
+/// The heading of figures of models that predict other numbers of ranks.
+inline constexpr const char* kPrediction = "Predicted for more ranks";
 /// The heading of figures of single options.
 inline constexpr const char* kOptionEffect = "Effect of each option";
 

@@ -106,6 +106,18 @@ Json json_of(const Study& study, const RunReport& run) {
   return out;
 }
 
+Json json_of(const ScalingPrediction& prediction) {
+  Json out{{"mean_error", number(prediction.error)}, {"points", Json::array()}};
+  for (const PredictedRate& point : prediction.points)
+    out["points"].push_back({{"ranks", point.ranks},
+                             {"rate_per_s", number(point.rate.value)},
+                             {"interval_95", {number(point.rate.interval->low), number(point.rate.interval->high)}},
+                             {"efficiency", number(point.efficiency)},
+                             {"measured", point.is_measured}});
+  out["inefficient_from_ranks"] = prediction.inefficient_from ? Json(*prediction.inefficient_from) : Json(nullptr);
+  return out;
+}
+
 Json json_of(const OptionEffect& effect) {
   return {{"option", effect.key},
           {"value", effect.value},
@@ -132,6 +144,8 @@ Json json_of(const Study& study) {
     entry["cells"] = Json::array();
     for (const Cell* cell : study.cells_of(i))
       entry["cells"].push_back(json_of(study, *cell));
+    for (const ScalingPrediction& prediction : study.predictions)
+      if (prediction.configuration == i) entry["prediction"] = json_of(prediction);
     out["configurations"].push_back(std::move(entry));
   }
   out["options"] = Json::array();

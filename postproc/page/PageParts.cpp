@@ -13,6 +13,7 @@
 #include "postproc/page/PageBeforeAfter.hpp"
 #include "postproc/page/PageDataSets.hpp"
 #include "postproc/page/PageEvaluation.hpp"
+#include "postproc/page/PageScaling.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Advice.hpp"
@@ -157,6 +158,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   out += data_sets_html(study) + allocation_html(study);
   bool options_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
+    if (topic == kPrediction) return scaling_html(study);
     if (topic != kOptionEffect) return std::string();
     options_shown = true;
     return options_html(study);

@@ -102,6 +102,7 @@ Source source_of(const ResultsFile& file) {
                        {"build flags", from.build_flags}};
   std::erase_if(source.provenance, [](const auto& entry) { return entry.second.empty(); });
   source.environment = from.environment;
+  source.hosts = from.hosts;
   source.keys = from.keys;
   source.allocation = file.allocation();
   return shown_source(source);

@@ -79,7 +79,8 @@ Source shown_source(const Source& source) {
           shown_values(source.provenance, kLongestFact),
           shown_values(source.environment, kLongestFact),
           std::move(keys),
-          std::move(allocation)};
+          std::move(allocation),
+          source.hosts};
 }
 
 }  // namespace multicard::post

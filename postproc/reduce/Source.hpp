@@ -18,6 +18,7 @@ struct Source {
   std::map<std::string, std::string> environment;   ///< variables
   std::vector<SettingKey> keys;                     ///< what its program knew of the keys of decks
   std::vector<AllocationInterval> allocation = {};  ///< of a share: who had which ranks when
+  std::vector<std::string> hosts = {};              ///< of each rank
 };
 
 }  // namespace multicard::post

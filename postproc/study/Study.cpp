@@ -255,6 +255,7 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
     if (run.measured()) units.insert(run.unit);
   if (units.empty()) units.insert("rows");
   study.unit = join({units.begin(), units.end()}, " or ");
+  study.predictions = predict_scaling(study);
   return study;
 }
 

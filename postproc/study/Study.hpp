@@ -10,6 +10,7 @@
 #include "postproc/reduce/RunReport.hpp"
 #include "postproc/reduce/Source.hpp"
 #include "postproc/study/KeyTable.hpp"
+#include "postproc/study/ScalingPrediction.hpp"
 
 namespace multicard::post {
 
@@ -66,7 +67,8 @@ struct Study {
   std::vector<Cell> cells;  ///< by configuration, then by ranks
   std::vector<int> rank_counts;
   Scaling scaling = Scaling::strong;
-  std::string unit;  ///< what rates count, e.g. images
+  std::string unit;                            ///< what rates count, e.g. images
+  std::vector<ScalingPrediction> predictions;  ///< by configuration, of those that have one
 
   std::string rate_unit() const { return unit + "/s"; }
   const Cell* cell(std::size_t configuration, int ranks) const;

@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/LineChart.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Ranking.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// The prediction of the configuration that is fastest among those of `group` that have one; null without any.
+const ScalingPrediction* prediction_of(const Study& study, const std::vector<std::size_t>& group) {
+  std::vector<std::size_t> candidates;
+  for (const ScalingPrediction& prediction : study.predictions)
+    if (std::find(group.begin(), group.end(), prediction.configuration) != group.end())
+      candidates.push_back(prediction.configuration);
+  const Cell* best = fastest(study, candidates);
+  if (!best) return nullptr;
+  return &*std::find_if(study.predictions.begin(), study.predictions.end(),
+                        [&](const ScalingPrediction& one) { return one.configuration == best->configuration; });
+}
+
+LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
+  LineChart chart;
+  chart.x_name = "ranks";
+  chart.y_name = study.rate_unit();
+  Series measured{"measured", 0, {}, {}}, model{"model", 1, {}, {}};
+  for (const Cell* cell : study.cells_of(prediction.configuration))
+    if (cell->status == CellStatus::complete && cell->rate.known())
+      measured.points.push_back({double(cell->ranks), cell->rate.value, error_bar(cell->rate)});
+  for (const PredictedRate& point : prediction.points) {
+    model.points.push_back({double(point.ranks), point.rate.value, error_bar(point.rate)});
+    chart.ticks.push_back(point.ranks);
+  }
+  chart.series = {measured, model};
+  return chart;
+}
+
+std::string title_of(const Study& study, const ScalingPrediction& prediction) {
+  const PredictedRate& last = prediction.points.back();
+  const std::string& name = study.configurations[prediction.configuration].full_label();
+  if (last.is_measured)
+    return fmt::format("{}: too uncertain to predict more than {}", name, counted(last.ranks, "rank"));
+  return fmt::format("{}: {} {} predicted on {}", name, significant(last.rate.value, 3), study.rate_unit(),
+                     counted(last.ranks, "rank"));
+}
+
+std::string caption_of(const ScalingPrediction& prediction) {
+  const PredictedRate& last = prediction.points.back();
+  const std::string worthwhile =
+      prediction.inefficient_from
+          ? fmt::format("Its efficiency falls below {} from {} on", kWorthwhileEfficiency,
+                        counted(*prediction.inefficient_from, "rank"))
+          : fmt::format("Its efficiency stays above {} up to {}", kWorthwhileEfficiency, counted(last.ranks, "rank"));
+  return fmt::format(
+      "A model of the step time, fitted to the measured runs, whose rates it gives with a mean error of {}. {}. "
+      "Intervals of the model are those of a next run; numbers of ranks beyond those shown are not predicted.",
+      percent(prediction.error), worthwhile);
+}
+
+}  // namespace
+
+void add_model_figures(const Study& study, std::vector<Figure>& figures) {
+  int number = 0;
+  for (const auto& group : study.comparable()) {
+    const ScalingPrediction* prediction = prediction_of(study, group);
+    if (!prediction) continue;
+    LineChart chart = chart_of(study, *prediction);
+    chart.title = title_of(study, *prediction);
+    chart.subtitle = common_settings(study, {prediction->configuration});
+    figures.push_back(
+        figure_of(numbered("model", number++), Section::study, chart, caption_of(*prediction), kPrediction));
+  }
+}
+
+}  // namespace multicard::post

@@ -1,0 +1,167 @@
+#include "postproc/study/ScalingPrediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/Number.hpp"
+#include "postproc/reduce/DeckText.hpp"
+#include "postproc/study/Axes.hpp"
+#include "postproc/study/Study.hpp"
+#include "scaling/model/FittedModel.hpp"
+#include "scaling/model/StepTimeModel.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr std::size_t kLeastCounts = 3;
+constexpr int kFarthest = 16;  ///< times the largest measured number of ranks
+
+std::optional<double> number_of(const std::string& text) {
+  const auto value = parse_number<double>(text);
+  return value && *value > 0 ? value : std::nullopt;
+}
+
+/// Rows of a step, by ranks.
+struct Rows {
+  double global = 0;    ///< of all ranks, whatever their number; 0: it is that of a rank which is fixed
+  double per_rank = 0;  ///< whatever their number; 0: see above
+  double micro = 0;     ///< that a rank computes at once; 0: all of them
+
+  double of_rank(int ranks) const { return global > 0 ? global / ranks : per_rank; }
+};
+
+/// Nothing where neither the global batch nor that of a rank is the same everywhere, or micro-batches differ.
+std::optional<Rows> rows_of(const Study& study, const std::vector<const Cell*>& cells) {
+  std::set<double> global, per_rank, micro;
+  for (const Cell* cell : cells)
+    for (const std::size_t index : cell->measured) {
+      const RunReport& run = study.runs[index];
+      const auto batch = number_of(setting(run, "global_batch"));
+      if (!batch || !(run.step_time.value > 0)) return std::nullopt;
+      global.insert(*batch);
+      per_rank.insert(*batch / run.ranks);
+      micro.insert(number_of(deck_value(run.deck, "run.micro_batch")).value_or(0));
+    }
+  if (micro.size() != 1) return std::nullopt;
+  if (global.size() == 1) return Rows{*global.begin(), 0, *micro.begin()};
+  if (per_rank.size() == 1) return Rows{0, *per_rank.begin(), *micro.begin()};
+  return std::nullopt;
+}
+
+/// Ranks on each node, when a job on `hosts` uses its first `ranks`; more ranks than there were fill further nodes.
+std::vector<int> nodes_of(const std::vector<std::string>& hosts, int ranks) {
+  std::map<std::string, int> counts, all;
+  std::vector<std::string> order;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    ++all[hosts[rank]];
+    if (static_cast<int>(rank) < ranks && ++counts[hosts[rank]] == 1) order.push_back(hosts[rank]);
+  }
+  if (all.size() < 2) return {ranks};
+  std::vector<int> nodes;
+  for (const std::string& host : order)
+    nodes.push_back(counts[host]);
+  const int fullest = std::ranges::max_element(all, {}, &std::pair<const std::string, int>::second)->second;
+  for (int left = ranks - static_cast<int>(hosts.size()); left > 0; left -= fullest)
+    nodes.push_back(std::min(left, fullest));
+  return nodes;
+}
+
+/// The model of one configuration.
+class Predictor {
+ public:
+  Predictor(const Study& study, std::size_t configuration, std::vector<const Cell*> cells, const Rows& rows)
+      : study_(study), cells_(std::move(cells)), rows_(rows) {
+    prediction_.configuration = configuration;
+    fit();
+  }
+
+  ScalingPrediction prediction() {
+    std::vector<int> counts;
+    for (const Cell* cell : cells_)
+      counts.push_back(cell->ranks);
+    for (const int ranks : counts)
+      prediction_.points.push_back(point(ranks));
+    const int farthest = counts.back() * kFarthest;
+    int trusted = counts.back();
+    for (int ranks = 2 * counts.back(); ranks <= farthest && is_trusted(ranks); ranks *= 2) {
+      prediction_.points.push_back(point(ranks));
+      trusted = ranks;
+    }
+    for (int ranks = counts.front(); ranks <= trusted && !prediction_.inefficient_from; ++ranks)
+      if (efficiency(ranks) < kWorthwhileEfficiency) prediction_.inefficient_from = ranks;
+    return prediction_;
+  }
+
+ private:
+  StepPoint at(int ranks) const {
+    // Runs of several files: the first one's machine stands for all.
+    const Source& source = study_.sources[study_.runs[cells_.back()->measured.front()].source];
+    const double rows = rows_.of_rank(ranks);
+    const double at_once = rows_.micro > 0 ? std::min(rows, rows_.micro) : rows;
+    StepPoint point = placed(nodes_of(source.hosts, ranks), at_once);
+    point.accumulation = static_cast<int>(std::ceil(rows / at_once - 1e-9)) - 1;
+    return point;
+  }
+
+  void fit() {
+    std::vector<StepObservation> observations;
+    std::vector<double> work;  // of a step, in what rates count, by rows
+    for (const Cell* cell : cells_)
+      for (const std::size_t index : cell->measured) {
+        const RunReport& run = study_.runs[index];
+        observations.push_back({at(cell->ranks), run.step_time.value});
+        work.push_back(run.rate.value * run.step_time.value / (rows_.of_rank(cell->ranks) * cell->ranks));
+      }
+    model_ = std::make_unique<FittedModel>(std::make_shared<StepTimeModel>(), observations);
+    work_of_row_ = median(work);
+    prediction_.error = model_->error();
+  }
+
+  double work(int ranks) const { return work_of_row_ * rows_.of_rank(ranks) * ranks; }
+
+  double efficiency(int ranks) const {
+    const int base = cells_.front()->ranks;
+    const double rate = work(ranks) / model_->seconds(at(ranks)), of_base = work(base) / model_->seconds(at(base));
+    return rate / of_base * base / ranks;
+  }
+
+  bool is_trusted(int ranks) const {
+    return rows_.of_rank(ranks) >= 1 && model_->predict(at(ranks)).trust != Trust::refused;
+  }
+
+  PredictedRate point(int ranks) const {
+    const Prediction step = model_->predict(at(ranks));
+    PredictedRate out{ranks, {}, efficiency(ranks), ranks <= cells_.back()->ranks};
+    out.rate.value = work(ranks) / step.seconds;
+    out.rate.interval = Interval{work(ranks) / step.high, work(ranks) / step.low};
+    return out;
+  }
+
+  const Study& study_;
+  std::vector<const Cell*> cells_;
+  Rows rows_;
+  ScalingPrediction prediction_;
+  std::unique_ptr<FittedModel> model_;
+  double work_of_row_ = 1;
+};
+
+}  // namespace
+
+std::vector<ScalingPrediction> predict_scaling(const Study& study) {
+  std::vector<ScalingPrediction> out;
+  for (std::size_t configuration = 0; configuration < study.configurations.size(); ++configuration) {
+    std::vector<const Cell*> cells = study.cells_of(configuration);
+    std::erase_if(cells, [](const Cell* cell) { return cell->status != CellStatus::complete || !cell->rate.known(); });
+    if (cells.size() < kLeastCounts) continue;
+    if (const std::optional<Rows> rows = rows_of(study, cells))
+      out.push_back(Predictor(study, configuration, std::move(cells), *rows).prediction());
+  }
+  return out;
+}
+
+}  // namespace multicard::post
