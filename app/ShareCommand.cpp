@@ -111,7 +111,24 @@ void assemble(const Share& share, const ShareOptions& options, const Provenance&
   const std::string policy(word_of(options.policy.name, kSharePolicyWords));
   const std::string objective(word_of(options.objective, kObjectiveWords));
   assemble_results((fs::path(options.run.output) / "results.h5").string(), stored, provenance, unstored,
-                   allocation_group(share.record(), policy, objective));
+                   allocation_group(share.record(), share.baselines(), policy, objective));
+}
+
+/// For rank 0: what the policy has gained.
+void log_baselines(const Share& share) {
+  const std::vector<ShareBaseline> baselines = share.baselines();
+  if (baselines.empty()) return;
+  double end_s = 0;
+  for (const ShareInterval& interval : share.record().intervals)
+    end_s = std::max(end_s, interval.end_s);
+  log_info(fmt::format("{:<10}the tasks took {:.4g} s; training steps alone are predicted to take", "compared", end_s));
+  for (const ShareBaseline& baseline : baselines) {
+    std::string seconds = "unknown";
+    if (baseline.predicted_s > 0)
+      seconds = fmt::format("{:.4g} s ({:.4g}-{:.4g} s)", baseline.predicted_s, baseline.low_s, baseline.high_s);
+    log_info(fmt::format("{:<10}{}: {}{}{}", "", baseline.policy == "equal" ? "equal split" : "one after another",
+                         seconds, baseline.reason.empty() ? "" : ", ", baseline.reason));
+  }
 }
 
 /// Collective. Tasks choose their devices on parts of the ranks; that each rank has one for itself is found here.
@@ -177,6 +194,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   agreed_after_long_work(world, [&] {
     if (world.is_root()) assemble(share, options, provenance);
   });
+  if (world.is_root()) log_baselines(share);
   if (code == ExitCode::stopped)
     log_info(fmt::format("{:<10}by {}; the same command resumes the tasks", "stopped", stop.reason()));
   const std::string results = (fs::path(options.run.output) / "results.h5").string();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/Hdf5.hpp"
+#include "results/AllocationRecord.hpp"
 #include "results/Columns.hpp"
 #include "results/Provenance.hpp"
 
@@ -44,14 +45,6 @@ struct RunData {
   std::map<std::string, std::vector<std::int64_t>> transfers;  ///< [ranks] bytes by direction
 };
 
-/// A task of a share on constant ranks; seconds count from the first launch.
-struct AllocationInterval {
-  std::string task;
-  std::int64_t first_rank = 0, ranks = 0;
-  double start_s = 0, end_s = 0;
-  double predicted_step_s = 0, measured_step_s = 0;  ///< 0: unknown
-};
-
 /// Whether a file is read once more to see that it is as it was written.
 enum class Seal { check, is_checked };
 
@@ -67,8 +60,8 @@ class ResultsFile {
   Provenance provenance() const;
   std::vector<std::string> run_names() const;
   RunData run(const std::string& name) const;
-  /// Of a share, by start; empty for other files. \throws DataError for values that no share has
-  std::vector<AllocationInterval> allocation() const;
+  /// Of a share; empty for other files. \throws DataError for values that no share has
+  AllocationRecord allocation() const;
   /// All, in the order of their names.
   std::vector<RunData> runs() const;
 

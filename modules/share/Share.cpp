@@ -32,6 +32,7 @@ Share::Share(const Communicator& world, ShareOptions options, ShareHooks hooks, 
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();
+  if (has_active()) record_.begin(world_.size());
   for (;;) {
     meet();
     if (is_stopped_) break;
@@ -48,6 +49,18 @@ ExitCode Share::run() {
       std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->state == TaskState::stopped; });
   if (is_stopped_ || is_one_stopped) return ExitCode::stopped;  // the next launch tries again what has failed
   return failure_.value_or(ExitCode::complete);
+}
+
+std::vector<ShareBaseline> Share::baselines() const {
+  if (record_.num_ranks != world_.size()) return {};
+  std::vector<BaselineTask> tasks;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    const SharedTask& task = *tasks_[i];
+    if (task.state != TaskState::complete || !record_.progress.contains(task.name())) return {};
+    tasks.push_back(
+        {task.name(), task.max_ranks(world_.size()), equal_ranks(i), [&](int ranks) { return task.point(ranks); }});
+  }
+  return predict_baselines(record_, tasks, world_.size());
 }
 
 bool Share::has_active() const {

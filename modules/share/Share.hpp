@@ -14,6 +14,7 @@
 #include "comm/Meeting.hpp"
 #include "comm/StopMonitor.hpp"
 #include "share/ArrivalFolder.hpp"
+#include "share/ShareBaselines.hpp"
 #include "share/ShareRecord.hpp"
 #include "share/SharedTask.hpp"
 
@@ -55,6 +56,8 @@ class Share {
   const std::vector<std::unique_ptr<SharedTask>>& tasks() const { return tasks_; }
   /// Rank 0's counts.
   const ShareRecord& record() const { return record_; }
+  /// For rank 0, after run(). Nothing where a task is not complete, or launches had different numbers of ranks.
+  std::vector<ShareBaseline> baselines() const;
 
  private:
   enum class Turn : std::int64_t { meet = 0, arrive = -1, wait = -2 };  ///< or so many steps
@@ -88,6 +91,7 @@ class Share {
   std::unique_ptr<SharedTask> make(const ShareTaskOptions& task) const;
   std::vector<TaskView> views() const;
   int fixed_ranks(std::size_t task) const;
+  int equal_ranks(std::size_t task) const;
   void decide_and_move();
   void decide_once();
   void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);

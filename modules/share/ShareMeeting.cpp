@@ -48,7 +48,7 @@ bool Share::exchange() {
     world_.broadcast(std::span<double>(numbers), task->range().first);
     task->note({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]), numbers[2],
                 numbers[3] != 0, numbers[4] != 0});
-    record_.measure(task->name(), numbers[2]);
+    record_.measure(task->name(), static_cast<std::int64_t>(numbers[0]), numbers[2]);
     stop = stop || numbers[4] != 0;
   }
   return stop;
@@ -136,11 +136,13 @@ std::vector<TaskView> Share::views() const {
 
 /// Tasks that arrive have no entry in the policy.
 int Share::fixed_ranks(std::size_t task) const {
+  if (options_.policy.name != SharePolicyName::fixed) return equal_ranks(task);
+  const auto entry = options_.policy.ranks.find(tasks_[task]->name());
+  return entry == options_.policy.ranks.end() ? tasks_[task]->least_ranks() : entry->second;
+}
+
+int Share::equal_ranks(std::size_t task) const {
   const int least = tasks_[task]->least_ranks();
-  if (options_.policy.name == SharePolicyName::fixed) {
-    const auto entry = options_.policy.ranks.find(tasks_[task]->name());
-    return entry == options_.policy.ranks.end() ? least : entry->second;
-  }
   const int number = std::clamp(static_cast<int>(options_.tasks.size()), 1, world_.size());
   return std::max(least, world_.size() / number + (static_cast<int>(task) < world_.size() % number ? 1 : 0));
 }

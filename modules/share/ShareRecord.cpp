@@ -9,6 +9,7 @@
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "results/Schema.hpp"
+#include "share/ShareBaselines.hpp"
 
 namespace multicard {
 
@@ -85,9 +86,14 @@ void ShareRecord::note(const std::string& task, const RankRange& range, double n
   if (range.count > 0) intervals.push_back({task, range, now, -1, predicted_step_s, 0});
 }
 
-void ShareRecord::measure(const std::string& task, double step_s) {
+void ShareRecord::measure(const std::string& task, std::int64_t num_completed, double step_s) {
+  progress[task].num_completed = num_completed;
   ShareInterval* open = open_interval(task);
   if (open && step_s > 0) open->measured_step_s = step_s;
+}
+
+void ShareRecord::begin(int ranks) {
+  num_ranks = num_ranks == 0 || num_ranks == ranks ? ranks : -1;
 }
 
 void ShareRecord::close(double now) {
@@ -95,13 +101,14 @@ void ShareRecord::close(double now) {
     if (interval.end_s < 0) interval.end_s = now;
 }
 
-TableGroup allocation_group(const ShareRecord& record, const std::string& policy, const std::string& objective) {
-  TableGroup group{schema::kAllocation, {{"policy", policy}, {"objective", objective}}, {}};
-  Table& intervals = group.tables["intervals"];
+namespace {
+
+Table table_of(const std::vector<ShareInterval>& list) {
+  Table intervals;
   intervals.text["task"];
   intervals.integers = {{"first_rank", {}}, {"ranks", {}}};
   intervals.reals = {{"start_s", {}}, {"end_s", {}}, {"predicted_step_s", {}}, {"measured_step_s", {}}};
-  for (const ShareInterval& interval : record.intervals) {
+  for (const ShareInterval& interval : list) {
     intervals.text["task"].push_back(interval.task);
     intervals.integers["first_rank"].push_back(interval.range.first);
     intervals.integers["ranks"].push_back(interval.range.count);
@@ -110,11 +117,15 @@ TableGroup allocation_group(const ShareRecord& record, const std::string& policy
     intervals.reals["predicted_step_s"].push_back(interval.predicted_step_s);
     intervals.reals["measured_step_s"].push_back(interval.measured_step_s);
   }
-  Table& decisions = group.tables["decisions"];
+  return intervals;
+}
+
+Table table_of(const std::vector<ShareChange>& changes) {
+  Table decisions;
   decisions.text = {{"task", {}}, {"reason", {}}};
   decisions.integers = {{"from", {}}, {"to", {}}};
   decisions.reals = {{"time_s", {}}, {"predicted_gain", {}}, {"cost_s", {}}};
-  for (const ShareChange& change : record.changes) {
+  for (const ShareChange& change : changes) {
     decisions.text["task"].push_back(change.task);
     decisions.text["reason"].push_back(change.reason);
     decisions.integers["from"].push_back(change.from);
@@ -123,6 +134,46 @@ TableGroup allocation_group(const ShareRecord& record, const std::string& policy
     decisions.reals["predicted_gain"].push_back(change.predicted_gain);
     decisions.reals["cost_s"].push_back(change.cost_s);
   }
+  return decisions;
+}
+
+Table table_of(const std::vector<ShareBaseline>& baselines) {
+  Table table;
+  table.text = {{"policy", {}}, {"reason", {}}};
+  table.reals = {{"predicted_s", {}}, {"low_s", {}}, {"high_s", {}}};
+  for (const ShareBaseline& baseline : baselines) {
+    table.text["policy"].push_back(baseline.policy);
+    table.text["reason"].push_back(baseline.reason);
+    table.reals["predicted_s"].push_back(baseline.predicted_s);
+    table.reals["low_s"].push_back(baseline.low_s);
+    table.reals["high_s"].push_back(baseline.high_s);
+  }
+  return table;
+}
+
+Json json_of(const std::map<std::string, ShareProgress>& progress) {
+  Json json = Json::object();
+  for (const auto& [task, of_task] : progress)
+    json[task] = {{"arrived_s", of_task.arrived_s}, {"completed_steps", of_task.num_completed}};
+  return json;
+}
+
+/// Older records lack them: what they leave unknown is no reason to lose the rest.
+void read_progress(const nlohmann::json& json, ShareRecord& record) {
+  record.num_ranks = json.value("ranks", record.intervals.empty() ? 0 : -1);
+  if (!json.contains("tasks")) return;
+  for (const auto& [task, of_task] : json.at("tasks").items())
+    record.progress[task] = {of_task.at("arrived_s").get<double>(), of_task.at("completed_steps").get<std::int64_t>()};
+}
+
+}  // namespace
+
+TableGroup allocation_group(const ShareRecord& record, const std::vector<ShareBaseline>& baselines,
+                            const std::string& policy, const std::string& objective) {
+  TableGroup group{schema::kAllocation, {{"policy", policy}, {"objective", objective}}, {}};
+  group.tables["intervals"] = table_of(record.intervals);
+  group.tables["decisions"] = table_of(record.changes);
+  group.tables["baselines"] = table_of(baselines);
   return group;
 }
 
@@ -130,6 +181,8 @@ void write_share_record(const std::string& path, const ShareRecord& record, doub
   const Json json{{"format", kFormat},
                   {"version", 1},
                   {"elapsed_s", now},
+                  {"ranks", record.num_ranks},
+                  {"tasks", json_of(record.progress)},
                   {"intervals", list_of(record.intervals)},
                   {"changes", list_of(record.changes)},
                   {"arrivals", list_of(record.arrivals)}};
@@ -151,6 +204,7 @@ ShareRecord read_share_record(const std::string& path) {
       record.changes.push_back(change_of(entry));
     for (const auto& entry : json.at("arrivals"))
       record.arrivals.push_back(arrival_of(entry));
+    read_progress(json, record);
   } catch (const nlohmann::json::exception&) {
     throw DataError(problem, "a value is missing or of another type", cure);
   }

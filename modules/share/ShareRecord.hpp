@@ -1,6 +1,8 @@
 #pragma once
 /// \file Who had which ranks when, and why; what a share that goes on must know.
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,17 +38,29 @@ struct ShareArrival {
   std::string entry;  ///< YAML, with its run deck in it
 };
 
+/// How far a task has come.
+struct ShareProgress {
+  double arrived_s = 0;
+  std::int64_t num_completed = 0;  ///< steps
+};
+
+struct ShareBaseline;
+
 /// What rank 0 keeps of a share.
 struct ShareRecord {
   double elapsed_s = 0;  ///< of earlier launches; in the file: of all until it was written
   std::vector<ShareInterval> intervals;
   std::vector<ShareChange> changes;
   std::vector<ShareArrival> arrivals;
+  std::map<std::string, ShareProgress> progress;  ///< by task
+  int num_ranks = 0;  ///< of the launches that trained; 0: none has; -1: not all had as many
 
   /// The task has `range` from `now` on (count 0: none): ends its interval, and begins another.
   void note(const std::string& task, const RankRange& range, double now, double predicted_step_s = 0);
-  /// Seconds of a step in the task's open interval.
-  void measure(const std::string& task, double step_s);
+  /// Completed steps of the task, and seconds of a step in its open interval.
+  void measure(const std::string& task, std::int64_t num_completed, double step_s);
+  /// A launch trains on so many ranks.
+  void begin(int ranks);
   /// Ends all intervals.
   void close(double now);
 
@@ -55,7 +69,8 @@ struct ShareRecord {
 };
 
 /// As the results file holds it (docs/results_file.md, /allocation).
-TableGroup allocation_group(const ShareRecord& record, const std::string& policy, const std::string& objective);
+TableGroup allocation_group(const ShareRecord& record, const std::vector<ShareBaseline>& baselines,
+                            const std::string& policy, const std::string& objective);
 
 /// Writes OUTPUT/share.json, whole or not at all. \throws DataError
 void write_share_record(const std::string& path, const ShareRecord& record, double now);

@@ -72,6 +72,7 @@ void Share::take_arrivals() {
   found.resize(static_cast<std::size_t>(world_.broadcast_value(static_cast<std::int64_t>(found.size()))));
   for (const ShareArrival& arrival : found) {
     record_.arrivals.push_back(arrival);
+    if (world_.is_root()) record_.progress[arrival.name].arrived_s = now();
     add_arrival(arrival);
   }
 }

@@ -98,6 +98,8 @@ class SharedTask {
   /// nothing is left that it could ask for. \param num_ranks of the job
   bool refuse_ranks(int count, int num_ranks);
   int least_ranks() const { return std::max(least_ranks_, shared_.min_ranks); }
+  /// A step on so many ranks, as models of its time take it.
+  StepPoint point(int num_ranks) const;
   /// Seconds until it ends on its present ranks; nothing where that is not known.
   std::optional<double> time_left() const;
 
@@ -105,7 +107,6 @@ class SharedTask {
   TaskOutcome finish(StopMonitor& stop, const std::function<void(const RunResult&)>& store);
   void guard_lone_rank(const std::function<void()>& body);
   RateTable rates(int num_ranks) const;
-  StepPoint point(int num_ranks) const;
 
   ShareTaskOptions shared_;
   RunOptions options_;

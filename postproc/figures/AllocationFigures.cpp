@@ -84,7 +84,8 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
 void add_allocation_figures(const Study& study, std::vector<Figure>& figures) {
   std::size_t number = 0;
   for (const Source& source : study.sources)
-    if (!source.allocation.empty()) figures.push_back(allocation_figure(source.allocation, ++number));
+    if (const auto& intervals = source.allocation.intervals; !intervals.empty())
+      figures.push_back(allocation_figure(intervals, ++number));
 }
 
 }  // namespace multicard::post

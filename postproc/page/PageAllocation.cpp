@@ -1,5 +1,6 @@
 #include "postproc/page/PageAllocation.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -57,14 +58,67 @@ std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
                      counted(static_cast<long>(errors.size()), "time"), percent(median(errors)));
 }
 
+HtmlTable decisions_table(const std::vector<AllocationChange>& changes) {
+  HtmlTable out{
+      "What was decided, and why. The gain is that of the objective, the cost the seconds of the moves; both hold for "
+      "all "
+      "changes at one time together.",
+      {"at, s", "task", "ranks", "reason", "predicted gain", "cost, s"},
+      {}};
+  for (const AllocationChange& change : changes)
+    out.rows.push_back({{fmt::format("{:.1f}", change.time_s), change.time_s},
+                        change.task,
+                        {fmt::format("{} → {}", change.from, change.to), double(change.to)},
+                        change.reason,
+                        {change.predicted_gain > 0 ? percent(change.predicted_gain) : "–", change.predicted_gain},
+                        {fmt::format("{:.2g}", change.cost_s), change.cost_s}});
+  return out;
+}
+
+std::string name_of_policy(const std::string& policy) {
+  if (policy == "sequential") return "one task after another";
+  return policy == "equal" ? "equal split" : policy;
+}
+
+HtmlTable baselines_table(const std::vector<AllocationBaseline>& baselines, double end_s) {
+  HtmlTable out{
+      fmt::format("Training under other policies, predicted from the measured steps, without start-up, evaluations and "
+                  "moves; the limits are those of 95 % intervals. All of this took {:.4g} s.",
+                  end_s),
+      {"policy", "seconds (limits)", "over what this took", "note"},
+      {}};
+  for (const AllocationBaseline& baseline : baselines) {
+    const bool known = baseline.predicted_s > 0 && end_s > 0;
+    const auto share = [&](double seconds) { return known ? seconds / end_s : kNone; };
+    const Estimate seconds{baseline.predicted_s, Interval{baseline.low_s, baseline.high_s}, Basis::none, 0};
+    const Estimate ratio{share(baseline.predicted_s), Interval{share(baseline.low_s), share(baseline.high_s)},
+                         Basis::none, 0};
+    out.rows.push_back({name_of_policy(baseline.policy),
+                        {known ? with_interval(seconds) : "unknown", seconds.value},
+                        {known ? with_interval(ratio, 3) : "–", ratio.value},
+                        baseline.reason});
+  }
+  return out;
+}
+
+double end_of(const std::vector<AllocationInterval>& intervals) {
+  double end_s = 0;
+  for (const AllocationInterval& interval : intervals)
+    end_s = std::max(end_s, interval.end_s);
+  return end_s;
+}
+
 }  // namespace
 
 std::string allocation_html(const Study& study) {
   std::string out;
   for (const Source& source : study.sources) {
-    if (source.allocation.empty()) continue;
-    out += subheading("Ranks of the tasks") + paragraph(sentence_of(source.allocation)) +
-           table(allocation_table(source.allocation));
+    const AllocationRecord& record = source.allocation;
+    if (record.intervals.empty()) continue;
+    out += subheading("Ranks of the tasks") + paragraph(sentence_of(record.intervals)) +
+           table(allocation_table(record.intervals));
+    if (!record.changes.empty()) out += table(decisions_table(record.changes));
+    if (!record.baselines.empty()) out += table(baselines_table(record.baselines, end_of(record.intervals)));
   }
   return out;
 }

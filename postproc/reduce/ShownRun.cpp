@@ -71,9 +71,17 @@ Source shown_source(const Source& source) {
   std::vector<SettingKey> keys;
   for (const auto& [key, label, effect] : source.keys)
     keys.push_back({one_line(key, kLongestName), one_line(label, kLongestName), one_line(effect, kLongestName)});
-  std::vector<AllocationInterval> allocation = source.allocation;
-  for (AllocationInterval& interval : allocation)
+  AllocationRecord allocation = source.allocation;
+  for (AllocationInterval& interval : allocation.intervals)
     interval.task = one_line(interval.task, kLongestName);
+  for (AllocationChange& change : allocation.changes) {
+    change.task = one_line(change.task, kLongestName);
+    change.reason = one_line(change.reason, kLongestFact);
+  }
+  for (AllocationBaseline& baseline : allocation.baselines) {
+    baseline.policy = one_line(baseline.policy, kLongestName);
+    baseline.reason = one_line(baseline.reason, kLongestFact);
+  }
   return {one_line(source.path, kLongestFact),
           shown_values(source.attributes, kLongestFact),
           shown_values(source.provenance, kLongestFact),

@@ -85,7 +85,7 @@ std::vector<Study> studies_of(const std::vector<Source>& sources, const std::vec
     Source rest = sources[source];
     for (TaskRuns& part : by_task(runs, source)) {
       add_part(groups, std::move(part), rest, table);
-      rest.allocation.clear();  // it is shown once
+      rest.allocation = {};  // it is shown once
     }
   }
   std::vector<Study> studies;

@@ -63,6 +63,7 @@ std::vector<int> nodes_of(const std::vector<std::string>& hosts, int ranks) {
   }
   if (all.size() < 2) return {ranks};
   std::vector<int> nodes;
+  nodes.reserve(order.size());
   for (const std::string& host : order)
     nodes.push_back(counts[host]);
   const int fullest = std::ranges::max_element(all, {}, &std::pair<const std::string, int>::second)->second;

@@ -56,7 +56,9 @@ class Share(ShareTest):
         deck = self.share(["name: short, steps: 10", "name: long, steps: 150, overrides: {run.seed: 4}"],
                           policy="{interval_s: 60, min_gain: 0}")  # ranks meet when a task ends
         _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short is to be measured",
-                                r"not used  short: run\.output, long: run\.output")
+                                r"not used  short: run\.output, long: run\.output", r"the tasks took [\d.]+ s;",
+                                r"one after another: [\d.]+ s .*short was not measured on 2 ranks",
+                                r"equal split: [\d.]+ s \([\d.]+-[\d.]+ s\)")
         self.assertRegex(err, r"long: 1 -> 2 ranks .predicted better by")
         self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
         self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 150])

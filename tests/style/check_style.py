@@ -38,7 +38,7 @@ GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
-POSTPROC_MODULES = {"base", "io", "results"}
+POSTPROC_MODULES = {"base", "io", "results", "scaling"}
 POSTPROC_MAIN_HEADERS = {"tasks/SettingKeys.hpp"}  # the keys that the program was built with; torch-free
 POSTPROC_FOLDERS = {  # folder of postproc -> the others that its files may include
     "reduce": set(),

@@ -4,6 +4,7 @@
 
 #include "io/Bytes.hpp"
 #include "results/ResultsReader.hpp"
+#include "share/ShareBaselines.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
 
@@ -19,9 +20,11 @@ ShareRecord example() {
   record.note("a", {0, 2}, 1);  // no change
   record.note("b", {}, 3);
   record.note("a", {0, 3}, 3.5, 0.25);
-  record.measure("a", 0.5);
-  record.measure("a", 0);  // nothing was measured
-  record.measure("b", 9);  // has no ranks
+  record.measure("a", 12, 0.5);
+  record.measure("a", 13, 0);  // nothing was measured
+  record.measure("b", 7, 9);   // has no ranks
+  record.progress["b"].arrived_s = 0.5;
+  record.begin(3);
   record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted better by 25.0 %"});
   record.arrivals.push_back({"c", "in/c.yaml", "name: c\n"});
   return record;
@@ -59,6 +62,19 @@ TEST(ShareRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(again.changes[0].reason, "predicted better by 25.0 %");
   ASSERT_EQ(again.arrivals.size(), 1U);
   EXPECT_EQ(again.arrivals[0].entry, "name: c\n");
+  EXPECT_EQ(again.progress.at("a").num_completed, 13);
+  EXPECT_EQ(again.progress.at("b").arrived_s, 0.5);
+  EXPECT_EQ(again.num_ranks, 3);
+}
+
+TEST(ShareRecord, KnowsWhetherAllLaunchesHadAsManyRanks) {
+  ShareRecord record;
+  record.begin(2);
+  record.begin(2);
+  EXPECT_EQ(record.num_ranks, 2);
+  record.begin(3);
+  record.begin(2);
+  EXPECT_EQ(record.num_ranks, -1);
 }
 
 TEST(ShareRecord, ADamagedOneIsRefused) {
@@ -80,7 +96,7 @@ TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
   summary.name = "a";
   summary.status = "stopped";
   assemble_results(scratch / "results.h5", std::vector<RenamedResults>{}, {}, {summary},
-                   allocation_group(example(), "adaptive", "makespan"));
+                   allocation_group(example(), {{"equal", 12, 10, 14, ""}}, "adaptive", "makespan"));
   EXPECT_EQ(ResultsFile::open(scratch / "results.h5").run_names(), std::vector<std::string>{"a"});
   const Hdf5File file = Hdf5File::open_read(scratch / "results.h5");
   EXPECT_EQ(file.open_dataset("/allocation/intervals/ranks").read_all<std::int64_t>(),
@@ -88,6 +104,7 @@ TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
   EXPECT_EQ(file.open_dataset("/allocation/intervals/measured_step_s").read_all<double>(),
             (std::vector<double>{0, 0, 0.5}));
   EXPECT_EQ(file.open_dataset("/allocation/decisions/predicted_gain").read_all<double>(), std::vector<double>{0.25});
+  EXPECT_EQ(file.open_dataset("/allocation/baselines/high_s").read_all<double>(), std::vector<double>{14});
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "SyntheticStudy.hpp"
@@ -58,6 +60,22 @@ TEST(AllocationTable, ComparesPredictedAndMeasuredSteps) {
       << "older files have no times";
 }
 
+TEST(AllocationTable, SaysWhatWasDecidedAndWhatOtherPoliciesTake) {
+  const test::ScratchFolder folder;
+  TableGroup group = example();
+  Table& decisions = group.tables["decisions"];
+  decisions.text = {{"task", {"a"}}, {"reason", {"predicted better by 25.0 %"}}};
+  decisions.integers = {{"from", {2}}, {"to", {3}}};
+  decisions.reals = {{"time_s", {5}}, {"predicted_gain", {0.25}}, {"cost_s", {0.125}}};
+  Table& baselines = group.tables["baselines"];
+  baselines.text = {{"policy", {"sequential", "equal"}}, {"reason", {"", "too little was measured of a"}}};
+  baselines.reals = {{"predicted_s", {15, 0}}, {"low_s", {12, 0}}, {"high_s", {18, 0}}};
+  const std::string html = allocation_html(read_results({write_share(folder, group)}).studies.at(0));
+  for (const char* text : {"2 → 3", "predicted better by 25.0 %", "one task after another", "15.00 (12.00–18.00)",
+                           "1.50 (1.20–1.80)", "too little was measured of a", "unknown", "took 10 s"})
+    EXPECT_NE(html.find(text), std::string::npos) << text << " in " << html;
+}
+
 TEST(AllocationFigures, OtherFilesHaveNone) {
   const test::ScratchFolder folder;
   test::write_run(folder / "results.h5", {});
@@ -72,7 +90,14 @@ TEST(AllocationFigures, ValuesThatNoShareHasAreRefused) {
   longer.tables["intervals"].integers["ranks"].push_back(1);
   backwards.tables["intervals"].reals["end_s"][1] = -1;
   nowhere.tables["intervals"].integers["first_rank"][0] = -1;
-  for (const TableGroup& group : {longer, backwards, nowhere}) {
+  TableGroup shorter = example(), endless = example();
+  for (TableGroup* group : {&shorter, &endless}) {
+    group->tables["baselines"].text = {{"policy", {"equal"}}, {"reason", {""}}};
+    group->tables["baselines"].reals = {{"predicted_s", {1}}, {"low_s", {1}}, {"high_s", {1}}};
+  }
+  shorter.tables["baselines"].text["reason"].clear();
+  endless.tables["baselines"].reals["high_s"][0] = INFINITY;
+  for (const TableGroup& group : {longer, backwards, nowhere, shorter, endless}) {
     const std::string path = write_share(folder, group);
     const std::string message = test::message_of<DataError>([&] { ResultsFile::open(path).allocation(); });
     EXPECT_NE(message.find("/allocation is damaged"), std::string::npos) << message;

@@ -1,0 +1,36 @@
+#pragma once
+/// \file How long other policies would have taken for what a share has done.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scaling/model/StepPoint.hpp"
+#include "share/ShareRecord.hpp"
+
+namespace multicard {
+
+/// A task that is complete.
+struct BaselineTask {
+  std::string name;
+  int max_ranks = 1;                      ///< that it can use
+  int equal_ranks = 1;                    ///< that the policy equal gives it
+  std::function<StepPoint(int)> step_on;  ///< its step on so many ranks
+};
+
+/// Seconds until all tasks would have ended under another policy: training steps alone, without start-up, evaluations
+/// and moves. The limits hold if all step times are at theirs: of a 95 % interval, or, where too little was measured
+/// for one, of a task that scales perfectly and of one that does not scale.
+struct ShareBaseline {
+  std::string policy;  ///< a word of policy.name
+  double predicted_s = 0, low_s = 0, high_s = 0;
+  std::string reason;  ///< why the limits are those of scaling, or why nothing is predicted (0 s); else empty
+};
+
+/// For the policies sequential and equal on `num_ranks` ranks: the steps that the tasks of `record` have completed,
+/// each at the time measured on as many ranks, or predicted by a model of the measured ones. Tasks start in their
+/// order, and not before they arrived. \pre all tasks have an entry in record.progress
+std::vector<ShareBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
+                                             int num_ranks);
+
+}  // namespace multicard
