@@ -51,14 +51,21 @@ bool is_out_of_memory(const c10::Error& error, const std::string& text) {
   return contains_one_of(text, kSigns);
 }
 
+const char* less_memory(MemoryUse use) {
+  return use == MemoryUse::setup
+             ? "The weights, gradients and optimizer state alone do not fit: choose a smaller model or dtype, tune "
+               "adapters instead of all weights (method: lora), or use a device with more memory."
+             : "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.";
+}
+
 }  // namespace
 
 std::optional<EnvironmentError> device_error(const c10::Error& error, const std::string& when,
-                                             const std::string& memory) {
+                                             const std::string& memory, MemoryUse use) {
   const std::string why = first_line(error);
   if (is_out_of_memory(error, why))
     return EnvironmentError("the device is out of memory" + when, memory.empty() ? why : why + "; " + memory,
-                            "Lower run.micro_batch, run.global_batch, data.image_size or data.max_length.");
+                            less_memory(use));
   const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
   const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : tells_of_device(why);
   if (!is_device) return std::nullopt;
@@ -68,10 +75,11 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
       "it happens again on another device, CUDA_LAUNCH_BLOCKING=1 shows the operation.");
 }
 
-Error any_error(const std::exception& error) {
+Error any_error(const std::exception& error, MemoryUse use) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   if (!of_torch) return as_error(error);
-  if (const auto found = device_error(*of_torch, "")) return *found;
+  const std::string when = use == MemoryUse::setup ? " before the first step" : "";
+  if (const auto found = device_error(*of_torch, when, "", use)) return *found;
   if (contains_one_of(first_line(*of_torch), std::array{"can't allocate memory"})) return as_error(std::bad_alloc());
   const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;
   return Error(ExitCode::defect, "unexpected error", backtrace ? of_torch->what() : of_torch->what_without_backtrace(),

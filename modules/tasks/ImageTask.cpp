@@ -72,7 +72,9 @@ ImageTask::ImageTask(const RunOptions& options, const Communicator& communicator
   train_ = ImageDataSource::open(training_options(options, common), communicator, device, scan.training_images);
   if (options.data.test)
     test_ = ImageDataSource::open(test_options(options, common, *train_), communicator, device, scan.test_images);
-  model_ = agreed(communicator, [&] { return model ? model : with_known_errors([&] { return make_model(device); }); });
+  model_ = agreed(communicator, [&] {
+    return model ? model : with_known_errors([&] { return make_model(device); }, MemoryUse::setup);
+  });
   model_->set_statistics_reducer(statistics);
 }
 

@@ -57,7 +57,8 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
   agreed(communicator_, [&] {
     const bool is_known = model != nullptr;
     model_ =
-        model ? std::move(model) : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device); });
+        model ? std::move(model)
+              : with_known_errors([&] { return std::make_shared<LanguageModel>(options_, device); }, MemoryUse::setup);
     if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);

@@ -7,6 +7,8 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
 
@@ -91,9 +93,18 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
-  strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
-  if (options.precision == Precision::fp16) scaler.emplace(device.device);
-  if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
+  with_agreed_memory([&] {
+    strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
+  });
+  strategy->synchronise();
+  with_agreed_memory([&] {
+    if (options.precision == Precision::fp16) scaler.emplace(device.device);
+    if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
+  });
+}
+
+void TrainingSetup::with_agreed_memory(const std::function<void()>& body) const {
+  agreed(communicator, [&] { with_known_errors(body, MemoryUse::setup); });
 }
 
 std::int64_t TrainingSetup::rows_before(std::int64_t step) const {

@@ -1,6 +1,7 @@
 #pragma once
 /// \file What a run trains with, on the ranks of one communicator.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,6 +54,10 @@ struct TrainingSetup {
   TrainerState trainer_state(std::int64_t step, const std::string& deck) const;
   /// Tensors and loss scale of a state. \throws DataError for a loss scale that no run comes to, else as copy_into
   void load(const TrainingState& state);
+
+  /// Collective. Runs `body`, which allocates what the run holds to its end. \throws on all ranks where one has too
+  /// little memory
+  void with_agreed_memory(const std::function<void()>& body) const;
 
   RunOptions options;
   Communicator communicator;

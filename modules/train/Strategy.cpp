@@ -26,9 +26,12 @@ Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& r
     : with_(parts),
       reducer_(tensors_of(parts.model.parameters()), parts.collectives, reduction),
       clip_norm_(optimizer.clip_norm) {
+  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
+}
+
+void Strategy::synchronise() {
   broadcast_parameters();
   share_buffers();
-  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
 }
 
 void Strategy::start_reading(std::int64_t first_step, std::int64_t last_step) {

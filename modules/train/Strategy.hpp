@@ -39,6 +39,9 @@ class Strategy {
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
 
+  /// Collective. Gives all ranks the parameters and buffers of rank 0; before the first step.
+  void synchronise();
+
   /// What this rank reads of each global batch.
   virtual Reading reading() const = 0;
   /// Starts reading ahead for the steps [first_step, last_step).
@@ -82,7 +85,6 @@ class Strategy {
  protected:
   enum class Updates { yes, no };
 
-  /// Collective: rank 0's parameters and buffers go to all.
   Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction, const OptimizerOptions& optimizer,
            Updates updates);
   /// Collective.
@@ -97,7 +99,8 @@ class Strategy {
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
 };
 
-/// Collective: all ranks start with rank 0's parameters and buffers.
+/// Allocates gradients and optimizer state. Not collective, so that ranks can agree on whether there is memory for
+/// them; Strategy::synchronise() follows.
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts);
 

@@ -25,6 +25,7 @@ struct Training {
     ParallelOptions parallel;
     parallel.strategy = value_of<StrategyName>(name, kStrategyWords).value();
     strategy = make_strategy(parallel, optimizer, {model, data, *collectives});
+    strategy->synchronise();
     strategy->start_reading(0, 100);
   }
 

@@ -29,6 +29,7 @@ struct Training {
         schedule(ScheduleOptions{}, 0.1, 10),
         clock(at::kCPU),
         recorder(clock.name()) {
+    strategy->synchronise();
     prepare(model);
     if (ema_decay > 0) average.emplace(model.parameters(), ema_decay);
     if (options.num_steps == 0) options.num_steps = 10;
