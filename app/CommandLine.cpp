@@ -73,6 +73,7 @@ void add_plan(CLI::App& app, Command& command) {
   plan->add_option("deck", arguments->deck, "Plan deck (YAML)")->required();
   plan->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
   plan->add_flag("--json", arguments->json, "Print a line of JSON for each machine to standard output");
+  plan->add_option("--svg", arguments->svg, "Write a picture (SVG): which task has which GPUs when");
   plan->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
   });

@@ -48,6 +48,7 @@ struct PlanArguments {
   std::string deck;
   std::vector<std::string> overrides;  ///< key.path=value
   bool json = false;
+  std::string svg;  ///< file for the picture; empty: none
 };
 
 struct InfoArguments {

@@ -2,11 +2,17 @@
 
 #include <iostream>
 
+#include <fmt/format.h>
+
 #include "Commands.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
+#include "io/Bytes.hpp"
 #include "planning/Plan.hpp"
+#include "planning/PlanPicture.hpp"
 #include "replay/Replay.hpp"
 
 namespace multicard {
@@ -18,7 +24,8 @@ void log_lines(const std::vector<std::string>& lines) {
     log_info(line);
 }
 
-void print_replay(const ReplayOptions& options) {
+void print_replay(const ReplayOptions& options, const PlanArguments& arguments) {
+  if (!arguments.svg.empty()) throw UsageError("--svg is for plans", "this deck replays a workload", "Leave it out.");
   for (const ReplaySummary& summary : replay(options))
     std::cout << json_line(summary) << std::endl;
 }
@@ -30,12 +37,17 @@ void print_plans(const Deck& deck, const PlanArguments& arguments) {
     if (arguments.json) std::cout << plan_json(one) << std::endl;
   }
   if (plans.size() > 1) log_lines(compare_plans(plans));
+  if (arguments.svg.empty()) return;
+  write_file(arguments.svg, plan_svg(plans));
+  log_info(fmt::format("{:<10}{}", "picture", arguments.svg));
 }
 
 void plan(const PlanArguments& arguments) {
+  if (is_folder(arguments.svg))
+    throw UsageError(fmt::format("--svg {} is a folder", arguments.svg), "the picture is one file", "Name a file.");
   const Deck deck = Deck::load(arguments.deck, arguments.overrides);
   if (const std::optional<ReplayOptions> asked = read_replay_deck(deck))
-    print_replay(*asked);
+    print_replay(*asked, arguments);
   else
     print_plans(deck, arguments);
   if (!std::cout) throw DataError("the standard output cannot be written");

@@ -26,6 +26,9 @@ std::vector<Plan> make_plans(const PlanOptions& options);
 /// all their digits; what does not exist is null, ends of tasks whose work is not known too.
 std::string plan_json(const Plan& plan);
 
+/// "makespan on 8 GPUs (2 nodes): 123.4 s; equal split 150 s; one after another 170 s", or why there is no plan.
+std::string plan_title(const Plan& plan);
+
 /// Lines for people: the schedule, its value beside the baselines and the lower bound, and what to measure next.
 std::vector<std::string> plan_report(const Plan& plan);
 

@@ -67,13 +67,24 @@ void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
                               value_text(plan.problem.objective, next->value)));
 }
 
+std::string asked_text(const AllocationProblem& problem) {
+  return fmt::format("{} on {}{}", objective_text(problem.objective), counted(problem.machine.gpus(), "GPU"),
+                     problem.machine.nodes > 1 ? fmt::format(" ({})", counted(problem.machine.nodes, "node")) : "");
+}
+
 }  // namespace
 
+std::string plan_title(const Plan& plan) {
+  const Objective objective = plan.problem.objective;
+  if (!plan.allocation) return fmt::format("{}: none ({})", asked_text(plan.problem), plan.obstacle);
+  const auto baseline = [&](const std::optional<double>& value) { return value ? value_text(objective, *value) : "-"; };
+  return fmt::format("{}: {}; equal split {}; one after another {}", asked_text(plan.problem),
+                     value_text(objective, plan.allocation->value), baseline(plan.allocation->equal),
+                     baseline(plan.allocation->sequential));
+}
+
 std::vector<std::string> plan_report(const Plan& plan) {
-  const Machine& machine = plan.problem.machine;
-  std::vector<std::string> lines{
-      fmt::format("{:<10}{} on {}{}", "plan", objective_text(plan.problem.objective), counted(machine.gpus(), "GPU"),
-                  machine.nodes > 1 ? fmt::format(" ({})", counted(machine.nodes, "node")) : "")};
+  std::vector<std::string> lines{fmt::format("{:<10}{}", "plan", asked_text(plan.problem))};
   if (!plan.allocation) {
     lines.push_back(fmt::format("{:<10}none: {}", "schedule", plan.obstacle));
     return lines;

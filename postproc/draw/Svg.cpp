@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/XmlText.hpp"
 
 namespace multicard::post {
 
@@ -79,32 +80,6 @@ std::string without_head(std::string svg, double height) {
   const std::string rest =
       fmt::format("viewBox=\"0 {:.0f} {} {:.0f}\"", height, box[1].str(), std::stod(box[2].str()) - height);
   return svg.replace(static_cast<std::size_t>(box.position()), static_cast<std::size_t>(box.length()), rest);
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 }  // namespace multicard::post

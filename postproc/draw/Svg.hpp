@@ -13,8 +13,4 @@ std::string themed(std::string svg, const std::string& id, const std::string& ti
 /// A themed SVG with the top `height` pixels cut off.
 std::string without_head(std::string svg, double height);
 
-/// `text` for HTML and XML content and attributes: & < > " ' as entities, other control characters than tab and line
-/// break as blanks.
-std::string escaped(const std::string& text);
-
 }  // namespace multicard::post

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "postproc/draw/Svg.hpp"
+#include "base/XmlText.hpp"
 
 namespace multicard::post {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/draw/Svg.hpp"
+#include "base/XmlText.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "postproc/draw/Svg.hpp"
+#include "base/XmlText.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageAllocation.hpp"
 #include "postproc/page/PageBeforeAfter.hpp"

@@ -7,11 +7,13 @@ usage: plan_test.py NAME   runs one test class; MULTICARD_BIN is the folder of t
 import json
 import sys
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
 from command_test import CommandTest, run
 
 SOURCE = Path(__file__).resolve().parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
 DATA = SOURCE / "tests" / "data" / "allocation"
 
 VISION = "gpus,rate\n1,10\n2,18\n4,30\n8,40\n"
@@ -53,6 +55,13 @@ class Plan(PlanTest):
             self.assertEqual(list(entry), ["task", "gpus", "nodes", "start_s", "end_s"])
         self.assertEqual([(e["task"], e["gpus"], e["nodes"], e["start_s"], e["end_s"]) for e in plan["schedule"]],
                          [("vision", 4, 1, 0, 20), ("llm", 4, 1, 0, 20)])
+
+    def test_a_picture(self):
+        picture = self.path("new/plan.svg")
+        self.expect(0, run(1, "plan", self.plan_deck, "--svg", picture), "picture   .*plan.svg")
+        titles = [title.text for title in xml.etree.ElementTree.parse(picture).iter(SVG + "title")]
+        self.assertEqual(titles, ["vision: 4 GPUs, 0.0-20.0 s", "llm: 4 GPUs, 0.0-20.0 s"])
+        self.expect(2, run(1, "plan", self.plan_deck, "--svg", self.scratch), "--svg .* is a folder .* Name a file")
 
     def test_ends_and_starts_are_equal(self):
         (plan,) = self.plans("machine={nodes: 2, gpus_per_node: 4}", "objective=average-completion")
