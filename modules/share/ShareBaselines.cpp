@@ -66,6 +66,7 @@ class TaskSteps {
 struct Simulated {
   int ranks = 1;
   double step_s = 0, steps_left = 0, arrived_s = 0;
+  double end_s = 0;  ///< if it keeps its ranks
 };
 
 /// The ranks go to tasks in their order; with `alone` only to the first one that is there.
@@ -82,14 +83,13 @@ double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone) {
       } else if (task.ranks <= left && !(alone && !running.empty())) {
         left -= task.ranks;
         running.push_back(&task);
-        next = std::min(next, now + task.steps_left * task.step_s);
+        task.end_s = now + task.steps_left * task.step_s;
+        next = std::min(next, task.end_s);
       }
     }
     if (next == std::numeric_limits<double>::infinity()) return now;
-    for (Simulated* task : running) {
-      const double steps = (next - now) / task->step_s;
-      task->steps_left = steps >= task->steps_left * (1 - 1e-12) ? 0 : task->steps_left - steps;
-    }
+    for (Simulated* task : running)  // no rest that rounding would leave: it could never end
+      task->steps_left = task->end_s <= next ? 0 : task->steps_left - (next - now) / task->step_s;
     now = next;
   }
 }

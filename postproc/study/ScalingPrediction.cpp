@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kLeastCounts = 3;
 constexpr int kFarthest = 16;  ///< times the largest measured number of ranks
+constexpr int kFine = 256;     ///< up to here every number of ranks is looked at; steps of less than 0.5 % beyond
 
 std::optional<double> number_of(const std::string& text) {
   const auto value = parse_number<double>(text);
@@ -53,30 +54,47 @@ std::optional<Rows> rows_of(const Study& study, const std::vector<const Cell*>& 
   return std::nullopt;
 }
 
-/// Ranks on each node, when a job on `hosts` uses its first `ranks`; more ranks than there were fill further nodes.
-std::vector<int> nodes_of(const std::vector<std::string>& hosts, int ranks) {
-  std::map<std::string, int> counts, all;
-  std::vector<std::string> order;
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    ++all[hosts[rank]];
-    if (static_cast<int>(rank) < ranks && ++counts[hosts[rank]] == 1) order.push_back(hosts[rank]);
+/// The ranks of a job by nodes.
+class Nodes {
+ public:
+  explicit Nodes(const std::vector<std::string>& hosts) {
+    std::map<std::string, std::size_t> known;
+    for (const std::string& host : hosts) {
+      node_of_.push_back(known.try_emplace(host, known.size()).first->second);
+      num_nodes_ = known.size();
+    }
+    for (const int count : of(static_cast<int>(hosts.size())))
+      fullest_ = std::max(fullest_, count);
   }
-  if (all.size() < 2) return {ranks};
-  std::vector<int> nodes;
-  nodes.reserve(order.size());
-  for (const std::string& host : order)
-    nodes.push_back(counts[host]);
-  const int fullest = std::ranges::max_element(all, {}, &std::pair<const std::string, int>::second)->second;
-  for (int left = ranks - static_cast<int>(hosts.size()); left > 0; left -= fullest)
-    nodes.push_back(std::min(left, fullest));
-  return nodes;
-}
+
+  /// Ranks on each node that has some, when the first `ranks` are used; more than there were fill further nodes.
+  std::vector<int> of(int ranks) const {
+    if (num_nodes_ < 2) return {ranks};
+    std::vector<int> nodes(num_nodes_);
+    const int known = std::min(ranks, static_cast<int>(node_of_.size()));
+    for (int rank = 0; rank < known; ++rank)
+      ++nodes[node_of_[static_cast<std::size_t>(rank)]];
+    std::erase(nodes, 0);
+    for (int left = ranks - known; left > 0; left -= fullest_)
+      nodes.push_back(std::min(left, fullest_));
+    return nodes;
+  }
+
+ private:
+  std::vector<std::size_t> node_of_;  ///< by rank
+  std::size_t num_nodes_ = 0;
+  int fullest_ = 1;
+};
 
 /// The model of one configuration.
 class Predictor {
  public:
   Predictor(const Study& study, std::size_t configuration, std::vector<const Cell*> cells, const Rows& rows)
-      : study_(study), cells_(std::move(cells)), rows_(rows) {
+      // Runs of several files: the first one's machine stands for all.
+      : study_(study),
+        cells_(std::move(cells)),
+        rows_(rows),
+        nodes_(study.sources[study.runs[cells_.back()->measured.front()].source].hosts) {
     prediction_.configuration = configuration;
     fit();
   }
@@ -93,18 +111,16 @@ class Predictor {
       prediction_.points.push_back(point(ranks));
       trusted = ranks;
     }
-    for (int ranks = counts.front(); ranks <= trusted && !prediction_.inefficient_from; ++ranks)
+    for (int ranks = counts.front(); ranks <= trusted && !prediction_.inefficient_from; ranks += 1 + ranks / kFine)
       if (efficiency(ranks) < kWorthwhileEfficiency) prediction_.inefficient_from = ranks;
     return prediction_;
   }
 
  private:
   StepPoint at(int ranks) const {
-    // Runs of several files: the first one's machine stands for all.
-    const Source& source = study_.sources[study_.runs[cells_.back()->measured.front()].source];
     const double rows = rows_.of_rank(ranks);
     const double at_once = rows_.micro > 0 ? std::min(rows, rows_.micro) : rows;
-    StepPoint point = placed(nodes_of(source.hosts, ranks), at_once);
+    StepPoint point = placed(nodes_.of(ranks), at_once);
     point.accumulation = static_cast<int>(std::ceil(rows / at_once - 1e-9)) - 1;
     return point;
   }
@@ -146,6 +162,7 @@ class Predictor {
   const Study& study_;
   std::vector<const Cell*> cells_;
   Rows rows_;
+  Nodes nodes_;
   ScalingPrediction prediction_;
   std::unique_ptr<FittedModel> model_;
   double work_of_row_ = 1;

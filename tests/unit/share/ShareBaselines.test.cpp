@@ -1,6 +1,8 @@
 #include "share/ShareBaselines.hpp"
 
+#include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +68,24 @@ TEST(ShareBaselines, AreBoundedByPerfectScalingAndNoneWhereOnlyOneNumberOfRanksW
   EXPECT_NEAR(alone.high_s, 100, 1e-9);
   EXPECT_GE(alone.predicted_s, alone.low_s);
   EXPECT_LE(alone.predicted_s, alone.high_s);
+}
+
+TEST(ShareBaselines, EndWhateverTheTimesAre) {
+  // Steps that do not add up to round numbers, and a late arrival that interrupts some.
+  for (int i = 1; i <= 200; ++i) {
+    ShareRecord record;
+    double longest = 0, sum = 0;
+    for (const auto& [name, seconds] : {std::pair("a", 0.001 * i / 7), std::pair("b", 1.0 / i), std::pair("c", 0.3)}) {
+      record.note(name, {0, 1}, 0);
+      record.measure(name, 100'000 + i, seconds);
+      longest = std::max(longest, seconds * (100'000 + i));
+      sum += seconds * (100'000 + i);
+    }
+    record.progress["c"].arrived_s = 17.0 * i / 3;
+    const ShareBaseline equal = predict_baselines(record, {task("a"), task("b"), task("c")}, 2)[1];
+    EXPECT_GE(equal.predicted_s, longest * (1 - 1e-9));
+    EXPECT_LE(equal.predicted_s, (sum + 17.0 * i / 3) * (1 + 1e-9));
+  }
 }
 
 TEST(ShareBaselines, AreUnknownWhereNothingWasMeasured) {
