@@ -16,7 +16,7 @@ constexpr std::size_t kWarmUp = 2;  ///< first steps on new ranks, which do not 
 constexpr std::size_t kNewest = 50;
 
 TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
-  return {Verbosity::quiet, checkpoint, true};
+  return {Verbosity::quiet, checkpoint, true, MemoryGaps::reserve};  // one that runs out ends all of them
 }
 
 }  // namespace

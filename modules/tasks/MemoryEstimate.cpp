@@ -22,10 +22,10 @@ std::string part(const char* name, std::int64_t number) {
 std::string MemoryEstimate::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}{}{}{}, loader {}{})", bytes(total()),
+  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}{}{}{}{}, loader {}{})", bytes(total()),
                      weights, bytes(gradients), bytes(optimizer), part("average", average),
-                     part("activations", activations), part("batches", batches), part("buffers", other), bytes(loader),
-                     part("checkpoint copies", copies));
+                     part("activations", activations), part("batches", batches), part("buffers", other),
+                     part("gaps between blocks", gaps), bytes(loader), part("checkpoint copies", copies));
 }
 
 std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {

@@ -19,14 +19,21 @@ struct MemoryEstimate {
   std::int64_t batches = 0;      ///< inputs on the compute device
   std::int64_t other = 0;        ///< buffers of the model and what libraries keep on the device
   std::int64_t copies = 0;       ///< of a checkpoint being written, in host memory of rank 0
+  std::int64_t gaps = 0;         ///< kept free for those between a GPU's blocks
 
   /// What a GPU must hold.
   std::int64_t on_device() const {
-    return parameters + frozen + gradients + optimizer + average + activations + batches + other;
+    return parameters + frozen + gradients + optimizer + average + activations + batches + other + gaps;
   }
   std::int64_t total() const { return on_device() + loader + copies; }
   /// "1.1 GB per rank (weights 9 MB, gradients 9 MB, optimizer 9 MB, activations 980 MB, loader 40 MB)"
   std::string text() const;
+};
+
+/// A GPU's memory fragments: some of it cannot be used.
+enum class MemoryGaps {
+  warn,    ///< what fits only without gaps is tried, with a warning
+  reserve  ///< it does not fit
 };
 
 /// The largest of 1 ... most for which `fits`, which holds up to some number; 0 for none.

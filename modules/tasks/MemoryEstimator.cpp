@@ -37,15 +37,15 @@ std::int64_t needed(const MemoryEstimate& estimate, const DeviceChoice& device) 
   return device.gpu ? estimate.on_device() : estimate.total();
 }
 
-/// What must be available so that gaps between blocks do not end a run; measured up to 7 % of what is allocated.
-std::int64_t with_gaps(std::int64_t bytes) {
-  return bytes + bytes / 10;
+/// What must be kept free so that gaps between blocks do not end a run; measured up to 7 % of what is allocated.
+std::int64_t gaps_between(std::int64_t bytes) {
+  return bytes / 10;
 }
 
 /// One rank's estimate.
 class MemoryEstimator {
  public:
-  explicit MemoryEstimator(TrainingSetup& setup) : setup_(setup) {}
+  MemoryEstimator(TrainingSetup& setup, MemoryGaps gaps) : setup_(setup), gaps_(gaps) {}
   MemoryEstimate estimate();
 
  private:
@@ -53,12 +53,13 @@ class MemoryEstimator {
   std::int64_t rounded_sum_bytes(int num_ranks) const;
   MemoryEstimate estimate_for(std::int64_t rows, std::int64_t at_once);
   void check_lasting(MemoryEstimate estimate) const;
-  void check_fits(const MemoryEstimate& estimate, std::int64_t rows, std::int64_t at_once);
+  void check_fits(MemoryEstimate estimate, std::int64_t rows, std::int64_t at_once);
   std::int64_t available(const MemoryEstimate& estimate) const {
     return available_bytes(setup_.device, estimate, setup_.topology.local_size);
   }
 
   TrainingSetup& setup_;
+  const MemoryGaps gaps_;
 };
 
 /// All but what forward and backward take.
@@ -116,15 +117,19 @@ void MemoryEstimator::check_lasting(MemoryEstimate estimate) const {
   if (needed(estimate, setup_.device) > bytes) throw out_of_memory_error(estimate, bytes, 0);
 }
 
-void MemoryEstimator::check_fits(const MemoryEstimate& estimate, std::int64_t rows, std::int64_t at_once) {
+void MemoryEstimator::check_fits(MemoryEstimate estimate, std::int64_t rows, std::int64_t at_once) {
   const std::int64_t bytes = available(estimate);
+  const auto with_gaps = [&](const MemoryEstimate& one) {
+    const std::int64_t without = needed(one, setup_.device);
+    return without + gaps_between(without);
+  };
+  const bool is_tight = setup_.device.gpu && with_gaps(estimate) > bytes;
+  if (is_tight && gaps_ == MemoryGaps::reserve) estimate.gaps = gaps_between(estimate.on_device());
   if (needed(estimate, setup_.device) > bytes) {
-    const auto fits = [&](std::int64_t number) {
-      return with_gaps(needed(estimate_for(rows, number), setup_.device)) <= bytes;
-    };
+    const auto fits = [&](std::int64_t number) { return with_gaps(estimate_for(rows, number)) <= bytes; };
     throw out_of_memory_error(estimate, bytes, largest_that_fits(at_once - 1, fits));
   }
-  if (setup_.device.gpu && with_gaps(needed(estimate, setup_.device)) > bytes)
+  if (is_tight)
     log_warning(
         "little GPU memory is left over: fragmentation may make this run fail; "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reduces it");
@@ -152,8 +157,8 @@ MemoryEstimate MemoryEstimator::estimate() {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(TrainingSetup& setup) {
-  return agreed(setup.communicator, [&] { return MemoryEstimator(setup).estimate(); });
+MemoryEstimate estimate_memory(TrainingSetup& setup, MemoryGaps gaps) {
+  return agreed(setup.communicator, [&] { return MemoryEstimator(setup, gaps).estimate(); });
 }
 
 void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, RankRecord& record) {

@@ -28,7 +28,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
   const LogRank log_rank(communicator.rank());
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
-  memory_estimate_ = estimate_memory(setup_);
+  memory_estimate_ = estimate_memory(setup_, how.memory_gaps);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
@@ -40,7 +40,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     with_known_errors([&] { setup_.load(state); });
   });
   resume(state);
-  memory_estimate_ = estimate_memory(setup_);
+  memory_estimate_ = estimate_memory(setup_, how.memory_gaps);
 }
 
 void TaskRun::describe() const {

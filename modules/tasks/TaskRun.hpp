@@ -35,6 +35,7 @@ struct TaskRunOptions {
   Verbosity verbosity = Verbosity::normal;               ///< of the lines while it trains
   std::optional<std::string> checkpoint = std::nullopt;  ///< the folder to resume from
   bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
+  MemoryGaps memory_gaps = MemoryGaps::warn;
 };
 
 /// A training run that can be advanced, asked, checkpointed, moved to other ranks and finished. Construction builds

@@ -67,11 +67,29 @@ class Share(FakeGpuTest):
         self.assertRegex(err, "task vision failed: this run would need")
         self.assertRegex(err, "llm is complete")
 
-    def test_a_task_gets_the_ranks_on_which_it_fits(self):
-        deck = self.write_large()
+    def large_mib(self, deck):
+        """What write_large() needs on one rank, gaps among it."""
         _, _, err = run(2, "share", deck, memory_mib=250)
         needed = float(re.search(r"does not fit on 1 rank: this run would need ([0-9.]+) GB", err)[1])
-        memory = int(needed * 1e9 * 0.8 / 2**20)
+        return needed * 1e9 / 2**20
+
+    def test_what_fits_only_without_gaps_is_not_tried(self):
+        deck = self.write_large()
+        _, _, err = run(1, "share", deck, memory_mib=int(self.large_mib(deck) * 0.8))
+        found = re.search(r"need ([\d.]+) GB per rank.*gaps between blocks ([\d.]+) MB, loader ([\d.]+) MB, "
+                          r"checkpoint copies ([\d.]+) MB", err)
+        needed, gaps, loader, copies = map(float, found.groups())
+        needed *= 1000
+        memory = int((needed - loader - copies - gaps / 2) * 1e6 / 2**20)
+        code, _, err = run(1, "share", deck, "run.resume=never", memory_mib=memory)
+        self.assertEqual(code, 3, err)
+        self.assertRegex(err, "task vision failed: this run would need .* gaps between blocks ")
+        self.expect(0, run(1, "run", self.path("image.yaml"), "run.steps=2", "data.image_size=200",
+                           "run.global_batch=64", "model.width=1.0", memory_mib=memory), "little GPU memory is left")
+
+    def test_a_task_gets_the_ranks_on_which_it_fits(self):
+        deck = self.write_large()
+        memory = int(self.large_mib(deck) * 0.8)
         self.expect(0, run(2, "share", deck, "run.resume=never", memory_mib=memory),
                     "task vision does not fit on 1 rank: ", "vision is complete", "llm is complete")
         self.assertEqual({ranks for _, ranks in self.ranks_of_task("vision")}, {2})
