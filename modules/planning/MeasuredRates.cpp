@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "base/Quantiles.hpp"
+#include "base/Estimate.hpp"
 #include "results/MeasuredSteps.hpp"
 #include "results/ResultsReader.hpp"
 
@@ -34,7 +34,8 @@ std::optional<double> step_rate(const RunData& run, std::size_t step) {
   return sum / longest;
 }
 
-std::optional<double> rate_of(const RunData& run) {
+/// Nothing of a run without steps.
+std::optional<Estimate> rate_of(const RunData& run) {
   std::vector<double> all, after_warm_up;
   for (std::size_t step = 0; step < run.num_steps; ++step) {
     const std::optional<double> rate = step_rate(run, step);
@@ -43,7 +44,7 @@ std::optional<double> rate_of(const RunData& run) {
     if (!is_warm_up(run.summary, run.first_step, step)) after_warm_up.push_back(*rate);
   }
   if (all.empty()) return std::nullopt;
-  return median(after_warm_up.empty() ? all : after_warm_up);
+  return estimate_of_steps(after_warm_up.empty() ? all : after_warm_up);
 }
 
 double memory_of(const RunData& run) {
@@ -54,7 +55,7 @@ double memory_of(const RunData& run) {
 
 /// What the repeats of a variant measured.
 struct Repeats {
-  std::vector<double> rates;
+  std::vector<Estimate> rates;
   double memory_gb = 0;
 };
 
@@ -66,7 +67,7 @@ RateTable read_measured_rates(const std::string& path) {
   for (const std::string& name : file.run_names()) {
     const RunData run = file.run(name);
     if (run.summary.status == "failed") continue;
-    const std::optional<double> rate = rate_of(run);
+    const std::optional<Estimate> rate = rate_of(run);
     if (!rate) continue;
     const auto deck = run.summary.text.find("deck");
     Repeats& repeats = variants[{run.ranks, deck == run.summary.text.end() ? std::string() : deck->second}];
@@ -78,8 +79,10 @@ RateTable read_measured_rates(const std::string& path) {
                     "Measure the task with a sweep over ranks.");
   std::vector<RateRow> rows;
   rows.reserve(variants.size());
-  for (const auto& [key, repeats] : variants)
-    rows.push_back({key.first, 0, median(repeats.rates), repeats.memory_gb});
+  for (const auto& [key, repeats] : variants) {
+    const Estimate rate = estimate_of_repeats(repeats.rates);
+    rows.push_back({key.first, 0, rate.value, repeats.memory_gb, rate.interval});
+  }
   return RateTable(std::move(rows));
 }
 

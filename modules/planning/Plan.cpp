@@ -42,11 +42,14 @@ const AllocationTask* task_without_rate(const AllocationProblem& problem) {
 }
 
 Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& tasks, const Machine& machine) {
-  Plan plan{{options.objective, machine, tasks}, {}, {}, 0};
+  Plan plan{{options.objective, machine, tasks}, {}, {}, {}, 0};
   const TimePoint start = SteadyClock::now();
   plan.allocation = allocate(plan.problem, options.kind);
   plan.solve_ms = 1000 * seconds_since(start);
-  if (plan.allocation) return plan;
+  if (plan.allocation) {
+    plan.intervals = predict_intervals(plan.problem, *plan.allocation);
+    return plan;
+  }
   const AllocationTask* task = task_without_rate(plan.problem);
   plan.obstacle = task != nullptr ? fmt::format("no rate of task {} can be used", task->name)
                                   : "the tasks do not fit beside each other";

@@ -20,6 +20,17 @@ ordered_json number(const std::optional<double>& value) {
   return value ? number(*value) : ordered_json();
 }
 
+ordered_json interval_json(const std::optional<Interval>& interval) {
+  return interval ? ordered_json::array({interval->low, interval->high}) : ordered_json();
+}
+
+ordered_json intervals_json(const PlanIntervals& intervals) {
+  ordered_json ends = ordered_json::array();
+  for (const std::optional<Interval>& end : intervals.ends)
+    ends.push_back(interval_json(end));
+  return {{"value", interval_json(intervals.value)}, {"ends", ends}};
+}
+
 ordered_json schedule_json(const Plan& plan) {
   ordered_json list = ordered_json::array();
   if (!plan.allocation) return list;
@@ -42,7 +53,8 @@ std::string plan_json(const Plan& plan) {
                    {"value", plan.allocation ? number(found.value) : ordered_json()},
                    {"schedule", schedule_json(plan)},
                    {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
-                   {"solve_ms", plan.solve_ms}});
+                   {"solve_ms", plan.solve_ms},
+                   {"intervals", intervals_json(plan.intervals)}});
 }
 
 }  // namespace multicard

@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
+#include "planning/GpuLanes.hpp"
 
 namespace multicard {
 
@@ -23,50 +24,6 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2
                                                                        {"#E69F00", "#000000"},
                                                                        {"#56B4E9", "#000000"},
                                                                        {"#F0E442", "#000000"}}};
-
-/// GPUs next to each other that an entry of the schedule has.
-struct Piece {
-  const ScheduleEntry* entry = nullptr;
-  int first = 0, count = 0;
-};
-
-/// The GPUs of each entry, in the order of the schedule, which is by start.
-class Lanes {
- public:
-  explicit Lanes(int num_gpus) : free_from_(static_cast<std::size_t>(num_gpus), 0.0) {}
-
-  void place(const ScheduleEntry& entry, std::vector<Piece>& pieces) {
-    int left = entry.gpus;
-    const std::vector<Piece> gaps = gaps_at(entry);
-    const auto large_enough = [&](const Piece& gap) { return gap.count >= left; };
-    if (const auto gap = std::find_if(gaps.begin(), gaps.end(), large_enough); gap != gaps.end())
-      return take({&entry, gap->first, left}, pieces);
-    for (const Piece& gap : gaps) {
-      take({&entry, gap.first, std::min(left, gap.count)}, pieces);
-      left -= std::min(left, gap.count);
-      if (left == 0) return;
-    }
-  }
-
- private:
-  std::vector<Piece> gaps_at(const ScheduleEntry& entry) const {
-    std::vector<Piece> gaps;
-    for (std::size_t gpu = 0; gpu < free_from_.size(); ++gpu) {
-      if (free_from_[gpu] > entry.start_s) continue;
-      const bool continues = !gaps.empty() && gaps.back().first + gaps.back().count == static_cast<int>(gpu);
-      if (!continues) gaps.push_back({&entry, static_cast<int>(gpu), 0});
-      ++gaps.back().count;
-    }
-    return gaps;
-  }
-
-  void take(const Piece& piece, std::vector<Piece>& pieces) {
-    std::fill_n(free_from_.begin() + piece.first, piece.count, piece.entry->end_s);
-    pieces.push_back(piece);
-  }
-
-  std::vector<double> free_from_;  ///< seconds, by GPU
-};
 
 std::string text(double x, double y, const std::string& content, const std::string& more = {}) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x, y, more, escaped(content));
@@ -94,13 +51,9 @@ class Chart {
   double bottom() const { return top_ + height_ + 2 * kLine; }
 
   std::string svg() const {
-    std::vector<Piece> pieces;
-    Lanes lanes(num_gpus_);
-    for (const ScheduleEntry& entry : plan_.allocation->schedule)
-      lanes.place(entry, pieces);
     std::string out = axes();
-    for (const Piece& piece : pieces)
-      out += bar(piece);
+    for (const GpuBlock& block : gpu_blocks(plan_.allocation->schedule, num_gpus_))
+      out += bar(block);
     return out;
   }
 
@@ -124,18 +77,24 @@ class Chart {
     return out;
   }
 
-  std::string bar(const Piece& piece) const {
-    const auto& [colour, ink] = kColours[piece.entry->task % kColours.size()];
-    const double x = x_of(piece.entry->start_s), y = y_of(piece.first);
-    const double width = x_of(piece.entry->end_s) - x, height = y_of(piece.first + piece.count) - y;
-    const std::string& name = plan_.problem.tasks[piece.entry->task].name;
-    const std::string when = std::isfinite(piece.entry->end_s)
-                                 ? fmt::format("{:.1f}-{:.1f} s", piece.entry->start_s, piece.entry->end_s)
-                                 : fmt::format("from {:.1f} s", piece.entry->start_s);
+  std::string when(const GpuBlock& block) const {
+    const ScheduleEntry& entry = plan_.allocation->schedule[block.entry];
+    if (!std::isfinite(entry.end_s)) return fmt::format("from {:.1f} s", entry.start_s);
+    const std::optional<Interval>& end = plan_.intervals.ends[block.entry];
+    return fmt::format("{:.1f}-{:.1f} s", entry.start_s, entry.end_s) +
+           (end ? fmt::format(" (its end: {:.1f}-{:.1f} s)", end->low, end->high) : "");
+  }
+
+  std::string bar(const GpuBlock& block) const {
+    const ScheduleEntry& entry = plan_.allocation->schedule[block.entry];
+    const auto& [colour, ink] = kColours[entry.task % kColours.size()];
+    const double x = x_of(entry.start_s), y = y_of(block.first);
+    const double width = x_of(entry.end_s) - x, height = y_of(block.first + block.count) - y;
+    const std::string& name = plan_.problem.tasks[entry.task].name;
     std::string out = fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#FFFFFF\" "
         "stroke-width=\"0.8\"><title>{}</title></rect>\n",
-        x, y, width, height, colour, escaped(fmt::format("{}: {}, {}", name, counted(piece.entry->gpus, "GPU"), when)));
+        x, y, width, height, colour, escaped(fmt::format("{}: {}, {}", name, counted(entry.gpus, "GPU"), when(block))));
     if (width > kCharacter * static_cast<double>(name.size()) + 6 && height > 14)
       out += text(x + 5, y + height / 2 + 5, name, fmt::format(" fill=\"{}\"", ink));
     return out;

@@ -14,8 +14,8 @@ std::string objective_text(Objective objective) {
   return std::string(word_of<Objective>(objective, kObjectiveWords));
 }
 
-std::string value_text(Objective objective, double value) {
-  return is_about_time(objective) ? fmt::format("{} s", significant(value, 6)) : significant(value, 6);
+std::string value_text(Objective objective, double value, int digits = 6) {
+  return significant(value, digits) + (is_about_time(objective) ? " s" : "");
 }
 
 /// "-12.5 %": the value against a baseline.
@@ -37,17 +37,28 @@ std::vector<std::string> schedule_lines(const Plan& plan) {
   std::size_t width = 4;
   for (const AllocationTask& task : plan.problem.tasks)
     width = std::max(width, task.name.size());
-  std::vector<std::string> lines{
-      fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}", "task", width, "GPUs", "nodes", "from (s)", "to (s)")};
+  const auto& ends = plan.intervals.ends;
+  const bool is_sure = std::none_of(ends.begin(), ends.end(), [](const auto& end) { return end.has_value(); });
+  std::vector<std::string> lines{fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}{}", "task", width, "GPUs", "nodes",
+                                             "from (s)", "to (s)", is_sure ? "" : "  95 % interval")};
   std::vector<char> runs(plan.problem.tasks.size(), 0);
-  for (const ScheduleEntry& entry : plan.allocation->schedule) {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const ScheduleEntry& entry = plan.allocation->schedule[i];
     runs[entry.task] = 1;
-    lines.push_back(fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}", plan.problem.tasks[entry.task].name, width,
-                                entry.gpus, entry.nodes, time_text(entry.start_s), time_text(entry.end_s)));
+    lines.push_back(fmt::format("  {:<{}}  {:>6}  {:>6}  {:>12}  {:>12}{}", plan.problem.tasks[entry.task].name, width,
+                                entry.gpus, entry.nodes, time_text(entry.start_s), time_text(entry.end_s),
+                                ends[i] ? fmt::format("  {:.1f}-{:.1f}", ends[i]->low, ends[i]->high) : ""));
   }
   for (std::size_t task = 0; task < runs.size(); ++task)
     if (runs[task] == 0) lines.push_back(fmt::format("  {:<{}}  {:>6}", plan.problem.tasks[task].name, width, 0));
   return lines;
+}
+
+std::string interval_text(const Plan& plan) {
+  const std::optional<Interval>& value = plan.intervals.value;
+  if (!value) return "";
+  return fmt::format(", 95 % interval {}-{}", significant(value->low, 4),
+                     value_text(plan.problem.objective, value->high, 4));
 }
 
 std::string bound_text(const Plan& plan) {
@@ -91,9 +102,9 @@ std::vector<std::string> plan_report(const Plan& plan) {
   }
   const std::vector<std::string> schedule = schedule_lines(plan);
   lines.insert(lines.end(), schedule.begin(), schedule.end());
-  lines.push_back(fmt::format("{:<10}{} ({}; {} ms)", "value",
-                              value_text(plan.problem.objective, plan.allocation->value), bound_text(plan),
-                              significant(plan.solve_ms, 3)));
+  lines.push_back(fmt::format("{:<10}{}{} ({}; {} ms)", "value",
+                              value_text(plan.problem.objective, plan.allocation->value), interval_text(plan),
+                              bound_text(plan), significant(plan.solve_ms, 3)));
   lines.push_back(fmt::format("{:<10}equal split {}; one after another {}", "baselines",
                               baseline_text(plan, plan.allocation->equal),
                               baseline_text(plan, plan.allocation->sequential)));

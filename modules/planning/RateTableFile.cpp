@@ -1,10 +1,12 @@
 #include "planning/RateTableFile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/CsvTable.hpp"
 #include "base/Log.hpp"
@@ -17,13 +19,23 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr double kLargest = 1e300;
+constexpr std::array kColumns{"gpus", "nodes", "rate", "memory_gb", "rate_low", "rate_high"};
 
 /// A column that looks like one of the layout and is not read would change the plan unnoticed.
 void warn_of_unknown_columns(const CsvTable& csv) {
   for (const std::string& column : csv.columns())
-    if (column != "gpus" && column != "nodes" && column != "rate" && column != "memory_gb")
-      log_warning(fmt::format("{}: column {} is not used (columns of a table of rates: gpus, nodes, rate, memory_gb)",
-                              csv.path(), column));
+    if (std::find(std::begin(kColumns), std::end(kColumns), column) == std::end(kColumns))
+      log_warning(fmt::format("{}: column {} is not used (columns of a table of rates: {})", csv.path(), column,
+                              fmt::join(kColumns, ", ")));
+}
+
+/// \throws DataError where the rate is not inside
+std::optional<Interval> interval_of(const CsvTable& csv, std::size_t row, double rate) {
+  if (!csv.has("rate_low") && !csv.has("rate_high")) return std::nullopt;
+  const Interval interval{csv.number(row, "rate_low", 0, kLargest), csv.number(row, "rate_high", 0, kLargest)};
+  if (interval.low > rate) throw csv.wrong(row, "rate_low", "above the rate");
+  if (interval.high < rate) throw csv.wrong(row, "rate_high", "below the rate");
+  return interval.low > 0 ? std::optional(interval) : std::nullopt;
 }
 
 std::vector<RateRow> own_rows(const CsvTable& csv) {
@@ -35,6 +47,7 @@ std::vector<RateRow> own_rows(const CsvTable& csv) {
     row.rate = csv.number(i, "rate", 0, kLargest);
     if (csv.has("nodes")) row.nodes = static_cast<int>(csv.whole(i, "nodes", 1, kMostGpus));
     if (csv.has("memory_gb")) row.memory_gb = csv.number(i, "memory_gb", 0, kLargest);
+    row.interval = interval_of(csv, i, row.rate);
     if (row.nodes > row.gpus) throw csv.wrong(i, "nodes", "more than GPUs");
     rows.push_back(row);
   }

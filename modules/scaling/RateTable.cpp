@@ -40,4 +40,11 @@ Choice RateTable::best(const Machine& machine) const {
   return best;
 }
 
+std::optional<Interval> RateTable::interval(const Choice& choice) const {
+  const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const RateRow& one) {
+    return one.gpus == choice.gpus && one.nodes == choice.nodes && one.rate == choice.rate;
+  });
+  return row == rows_.end() ? std::nullopt : row->interval;
+}
+
 }  // namespace multicard

@@ -2,7 +2,10 @@
 /// \file How fast a task runs on how many GPUs, as measured.
 
 #include <limits>
+#include <optional>
 #include <vector>
+
+#include "base/Estimate.hpp"
 
 namespace multicard {
 
@@ -21,6 +24,7 @@ struct RateRow {
   int nodes = 0;         ///< that the GPUs were spread over; 0: the rate holds for any placement
   double rate = 0;       ///< units of work per second; 0: does not run
   double memory_gb = 0;  ///< of the fullest GPU; 0: not known
+  std::optional<Interval> interval = std::nullopt;  ///< of the rate, above 0
 };
 
 /// A way to run a task: a row that a machine allows.
@@ -50,6 +54,9 @@ class RateTable {
   /// The fastest usable choice, of equal ones that with the fewest GPUs; one with gpus 0 and rate 0 where there is
   /// none.
   Choice best(const Machine& machine) const;
+
+  /// Of the row behind a choice.
+  std::optional<Interval> interval(const Choice& choice) const;
 
  private:
   std::vector<RateRow> rows_;

@@ -31,6 +31,7 @@ Plan plan_of(int num_gpus, TaskSchedule schedule) {
     plan.problem.tasks.push_back({name, RateTable(), 1, 1});
   plan.allocation.emplace();
   plan.allocation->value = 10;
+  plan.intervals.ends.resize(schedule.size());
   plan.allocation->schedule = std::move(schedule);
   return plan;
 }

@@ -39,6 +39,19 @@ TEST(RateTableFile, ReadsItsOwnLayout) {
   EXPECT_EQ(table.rows()[1].memory_gb, 20.5);
 }
 
+TEST(RateTableFile, ReadsIntervalsOfRates) {
+  const TableFile file("gpus,rate,rate_low,rate_high\n1,2,1.5,2.5\n2,3,0,9\n2,4,3,5\n");
+
+  const RateTable table = read_rate_table(file.path(), TableLayout::multicard);
+
+  const auto one = table.interval({1, 0, 2}), fastest = table.interval({2, 0, 4});
+  ASSERT_TRUE(one && fastest);
+  EXPECT_EQ(one->low, 1.5);
+  EXPECT_EQ(one->high, 2.5);
+  EXPECT_EQ(fastest->low, 3);
+  EXPECT_FALSE(table.interval({2, 0, 3})) << "down to 0 is no interval";
+}
+
 TEST(RateTableFile, TakesTheFastestOfRubicksPlansAndPlacements) {
   const RateTable table = read_rate_table(test::allocation_data("rubick/llama7.csv"), TableLayout::rubick);
 
@@ -83,9 +96,12 @@ TEST(RateTableFile, ReadsBothFilesOfAPolluxFolder) {
 }
 
 TEST(RateTableFile, NamesTheLineThatIsWrong) {
-  for (const auto& [text, layout] : {std::pair{"exec_plan,placement,iter_time\nga,8,1\nga,80,1\n", TableLayout::rubick},
-                                     {"placement,local_bsz,step_time\n1,1,1\n1,0,1\n", TableLayout::pollux},
-                                     {"gpus,rate\n1,1\n2,inf\n", TableLayout::multicard}}) {
+  for (const auto& [text, layout] :
+       {std::pair{"exec_plan,placement,iter_time\nga,8,1\nga,80,1\n", TableLayout::rubick},
+        {"placement,local_bsz,step_time\n1,1,1\n1,0,1\n", TableLayout::pollux},
+        {"gpus,rate\n1,1\n2,inf\n", TableLayout::multicard},
+        {"gpus,rate,rate_low,rate_high\n1,1,1,1\n2,1,1.1,2\n", TableLayout::multicard},
+        {"gpus,rate,rate_low,rate_high\n1,1,1,1\n2,1,0.5,0.9\n", TableLayout::multicard}}) {
     const TableFile file(text);
     const auto read = [&, kind = layout] { read_rate_table(file.path(), kind); };
     EXPECT_NE(test::message_of<DataError>(read).find("line 3"), std::string::npos) << text;

@@ -1,0 +1,162 @@
+#include "planning/PlanIntervals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/Quantiles.hpp"
+#include "planning/GpuLanes.hpp"
+#include "scaling/model/Random.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr int kDraws = 1000;
+constexpr std::uint64_t kSeed = 20;
+
+/// A rate of a task: as the table has it, and as it may be.
+class DrawnRate {
+ public:
+  DrawnRate(const AllocationTask& task, const Choice& choice)
+      : rate_(choice.rate), interval_(task.table.interval(choice)) {}
+
+  double rate() const { return rate_; }
+  /// By which the rate of this draw is larger; NaN where the rate has no interval.
+  double factor() const { return factor_; }
+
+  void draw(Random& random) {
+    const double normal = random.normal() / kNormalQuantile;
+    if (!interval_) return;
+    const double width = normal < 0 ? rate_ / interval_->low : interval_->high / rate_;
+    factor_ = std::pow(std::max(1.0, width), normal);
+  }
+
+ private:
+  double rate_;
+  std::optional<Interval> interval_;
+  double factor_ = kNone;
+};
+
+/// NaN where one of both is.
+double later(double a, double b) {
+  return std::isnan(a) || a > b ? a : b;
+}
+
+/// The choice behind an entry: the fastest for its GPUs and nodes.
+Choice choice_of(const AllocationProblem& problem, const ScheduleEntry& entry) {
+  Choice found;
+  for (const Choice& choice : problem.tasks[entry.task].table.usable(problem.machine))
+    if (choice.gpus == entry.gpus && (choice.nodes == 0 || choice.nodes == entry.nodes) && choice.rate > found.rate)
+      found = choice;
+  return found;
+}
+
+std::optional<Interval> interval_of(const std::vector<double>& draws) {
+  if (!std::all_of(draws.begin(), draws.end(), [](double value) { return std::isfinite(value); })) return std::nullopt;
+  return Interval{percentile(draws, 0.025), percentile(draws, 0.975)};
+}
+
+class PlanDraws {
+ public:
+  PlanDraws(const AllocationProblem& problem, const Allocation& allocation)
+      : problem_(problem), schedule_(allocation.schedule), drawn_(allocation.schedule) {
+    for (const ScheduleEntry& entry : schedule_)
+      used_.push_back(rate_of(entry.task, choice_of(problem, entry)));
+    if (problem.objective == Objective::fairness)
+      for (const ScheduleEntry& entry : schedule_)
+        best_.push_back(rate_of(entry.task, problem.tasks[entry.task].table.best(problem.machine)));
+    find_predecessors();
+  }
+
+  PlanIntervals intervals() {
+    Random random(kSeed);
+    std::vector<double> values;
+    std::vector<std::vector<double>> ends(schedule_.size());
+    for (int i = 0; i < kDraws; ++i) {
+      for (auto& [key, rate] : rates_)
+        rate.draw(random);
+      run();
+      values.push_back(is_about_time(problem_.objective) ? value_of_times() : value_of_rates());
+      for (std::size_t entry = 0; entry < drawn_.size(); ++entry)
+        ends[entry].push_back(drawn_[entry].end_s);
+    }
+    PlanIntervals found{interval_of(values), {}};
+    for (const std::vector<double>& draws : ends)
+      found.ends.push_back(interval_of(draws));
+    return found;
+  }
+
+ private:
+  const DrawnRate* rate_of(std::size_t task, const Choice& choice) {
+    const std::tuple key{task, choice.gpus, choice.nodes};
+    return &rates_.try_emplace(key, problem_.tasks[task], choice).first->second;
+  }
+
+  void find_predecessors() {
+    predecessors_.resize(schedule_.size());
+    std::map<std::size_t, std::size_t> latest;  // entry by task
+    std::map<int, std::size_t> owner;           // entry by GPU
+    for (const GpuBlock& block : gpu_blocks(schedule_, problem_.machine.gpus())) {
+      std::vector<std::size_t>& before = predecessors_[block.entry];
+      const auto [own, is_first] = latest.try_emplace(schedule_[block.entry].task, block.entry);
+      if (!is_first && own->second != block.entry) before.push_back(std::exchange(own->second, block.entry));
+      for (int gpu = block.first; gpu < block.first + block.count; ++gpu) {
+        const auto [last, is_new] = owner.try_emplace(gpu, block.entry);
+        if (!is_new) before.push_back(std::exchange(last->second, block.entry));
+      }
+    }
+    for (std::vector<std::size_t>& before : predecessors_) {
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+    }
+  }
+
+  /// The schedule with the rates of this draw.
+  void run() {
+    for (std::size_t i = 0; i < schedule_.size(); ++i) {
+      double start = 0;
+      for (const std::size_t before : predecessors_[i])
+        start = later(drawn_[before].end_s, start);
+      drawn_[i].start_s = start;
+      drawn_[i].end_s = start + (schedule_[i].end_s - schedule_[i].start_s) / used_[i]->factor();
+    }
+  }
+
+  double value_of_times() const {
+    double sum = 0;
+    for (const ScheduleEntry& entry : drawn_)
+      sum += entry.end_s;
+    return std::isfinite(sum) ? value_of(problem_, drawn_) : kNone;
+  }
+
+  double value_of_rates() const {
+    const bool is_sum = problem_.objective == Objective::weighted_throughput;
+    double sum = 0, least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < schedule_.size(); ++i) {
+      const double rate = used_[i]->rate() * used_[i]->factor(), weight = problem_.tasks[schedule_[i].task].weight;
+      sum += weight * rate;
+      if (!is_sum) least = std::min(least, rate / (weight * best_[i]->rate() * best_[i]->factor()));
+    }
+    return std::isnan(sum) || is_sum ? sum : least;
+  }
+
+  const AllocationProblem& problem_;
+  const TaskSchedule& schedule_;
+  TaskSchedule drawn_;
+  std::map<std::tuple<std::size_t, int, int>, DrawnRate> rates_;  ///< by task, GPUs and nodes
+  std::vector<const DrawnRate*> used_, best_;                     ///< of each entry, and of its task on the machine
+  std::vector<std::vector<std::size_t>> predecessors_;            ///< of each entry
+};
+
+}  // namespace
+
+PlanIntervals predict_intervals(const AllocationProblem& problem, const Allocation& allocation) {
+  return PlanDraws(problem, allocation).intervals();
+}
+
+}  // namespace multicard
