@@ -16,15 +16,16 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".yaml" && entry.path().filename().string().front() != '.')
-      files.push_back(entry.path().string());
+  std::error_code failed;  // a folder that cannot be read now may be read later
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+    if (entry->path().extension() == ".yaml" && entry->path().filename().string().front() != '.')
+      files.push_back(entry->path().string());
   std::sort(files.begin(), files.end());
   return files;
 }
 
-/// Fails without a word: whoever removed the file meanwhile has done no harm.
+/// Fails without a word: whoever removed the file meanwhile has done no harm, and a folder that cannot be written keeps
+/// its files.
 void rename_to(const std::string& file, const char* suffix) {
   std::error_code ignored;
   fs::rename(file, file + suffix, ignored);
@@ -32,7 +33,7 @@ void rename_to(const std::string& file, const char* suffix) {
 
 }  // namespace
 
-std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const ShareRecord& known) const {
+std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const ShareRecord& known) {
   std::vector<ShareArrival> found;
   if (!folder_) return found;
   ShareOptions so_far = options;  // no two tasks of a name
@@ -53,7 +54,8 @@ std::vector<ShareArrival> ArrivalFolder::find(const ShareOptions& options, const
       so_far.tasks.push_back(read_arrival(entry, so_far, unused));
       found.push_back({so_far.tasks.back().name, file, text});
     } catch (const Error& error) {
-      log_warning(fmt::format("the task of {} is not taken: {}", file, error.what()));
+      const std::string warning = fmt::format("the task of {} is not taken: {}", file, error.what());
+      if (warned_.insert(warning).second) log_warning(warning);
       rename_to(file, ".refused");
     }
   }

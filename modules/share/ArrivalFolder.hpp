@@ -2,6 +2,7 @@
 /// \file Tasks that come while a share runs.
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,13 @@ class ArrivalFolder {
 
   /// For one process: what has come since. A file whose entry the record knows is only claimed; another entry in a
   /// file of a name that was used before is a new task.
-  std::vector<ShareArrival> find(const ShareOptions& options, const ShareRecord& known) const;
+  std::vector<ShareArrival> find(const ShareOptions& options, const ShareRecord& known);
   /// The entries are in a record on disk.
   static void claim(const std::vector<ShareArrival>& arrivals);
 
  private:
   std::optional<std::string> folder_;
+  std::set<std::string> warned_;  ///< what has been said of files that cannot be renamed
 };
 
 }  // namespace multicard

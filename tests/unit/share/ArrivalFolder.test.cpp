@@ -27,7 +27,7 @@ TEST(ArrivalFolder, FindsEntriesInOrderAndClaimsThemOnce) {
   write_file(scratch / "in/a.yaml", "{name: a, deck: ../deck.yaml}\n");
   write_file(scratch / "in/.c.yaml", "half");
   write_file(scratch / "in/readme.txt", "no task");
-  const ArrivalFolder folder(scratch / "in");
+  ArrivalFolder folder(scratch / "in");
 
   const std::vector<ShareArrival> found = folder.find(options_with("first"), {});
   ASSERT_EQ(found.size(), 2U);
@@ -47,7 +47,7 @@ TEST(ArrivalFolder, WhatTheRecordKnowsIsOnlyClaimed) {
   write_file(scratch / "deck.yaml", "task: image\n");
   write_file(scratch / "in/a.yaml", "{name: a, deck: ../deck.yaml}\n");
   ShareRecord known;
-  const ArrivalFolder folder(scratch / "in");
+  ArrivalFolder folder(scratch / "in");
   known.arrivals = folder.find(options_with("first"), {});
   ASSERT_EQ(known.arrivals.size(), 1U);
   EXPECT_TRUE(folder.find(options_with("first"), known).empty());
@@ -58,7 +58,7 @@ TEST(ArrivalFolder, AFileOfANameThatWasUsedBeforeIsAnotherTask) {
   const ScratchFolder scratch;
   write_file(scratch / "deck.yaml", "task: image\n");
   write_file(scratch / "in/job.yaml", "{name: a, deck: ../deck.yaml}\n");
-  const ArrivalFolder folder(scratch / "in");
+  ArrivalFolder folder(scratch / "in");
   ShareRecord known;
   known.arrivals = folder.find(options_with("first"), {});
   ArrivalFolder::claim(known.arrivals);
