@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -110,10 +110,24 @@ class PlanDraws {
         if (!is_new) before.push_back(std::exchange(last->second, block.entry));
       }
     }
+    for (std::size_t entry = 0; entry < schedule_.size(); ++entry)
+      if (schedule_[entry].start_s > 0 && !follows_directly(entry)) add_simultaneous_ends(entry);
     for (std::vector<std::size_t>& before : predecessors_) {
       std::sort(before.begin(), before.end());
       before.erase(std::unique(before.begin(), before.end()), before.end());
     }
+  }
+
+  /// Whether a predecessor ends when the entry begins.
+  bool follows_directly(std::size_t entry) const {
+    return std::any_of(predecessors_[entry].begin(), predecessors_[entry].end(),
+                       [&](std::size_t before) { return schedule_[before].end_s == schedule_[entry].start_s; });
+  }
+
+  /// What begins on idle GPUs begins when something else ends.
+  void add_simultaneous_ends(std::size_t entry) {
+    for (std::size_t i = 0; i < schedule_.size(); ++i)
+      if (schedule_[i].end_s == schedule_[entry].start_s) predecessors_[entry].push_back(i);
   }
 
   /// The schedule with the rates of this draw.
@@ -135,14 +149,16 @@ class PlanDraws {
   }
 
   double value_of_rates() const {
-    const bool is_sum = problem_.objective == Objective::weighted_throughput;
-    double sum = 0, least = std::numeric_limits<double>::infinity();
+    std::vector<double> of_tasks(problem_.tasks.size(), 0);
     for (std::size_t i = 0; i < schedule_.size(); ++i) {
       const double rate = used_[i]->rate() * used_[i]->factor(), weight = problem_.tasks[schedule_[i].task].weight;
-      sum += weight * rate;
-      if (!is_sum) least = std::min(least, rate / (weight * best_[i]->rate() * best_[i]->factor()));
+      of_tasks[schedule_[i].task] = problem_.objective == Objective::weighted_throughput
+                                        ? weight * rate
+                                        : rate / (weight * best_[i]->rate() * best_[i]->factor());
     }
-    return std::isnan(sum) || is_sum ? sum : least;
+    const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
+    if (std::isnan(sum) || problem_.objective == Objective::weighted_throughput) return sum;
+    return *std::min_element(of_tasks.begin(), of_tasks.end());
   }
 
   const AllocationProblem& problem_;

@@ -18,7 +18,8 @@ struct PlanIntervals {
 /// What becomes of the allocation when rates are others than in the tables: each rate that it uses is drawn, by itself,
 /// from a logarithmic normal distribution around the table's with the row's interval (half of one on each side), a
 /// thousand times. Entries keep their GPUs, their order and their work: one begins when those before it, of its task
-/// and on its GPUs, have ended. The same input gives the same intervals.
+/// and on its GPUs, have ended; on idle GPUs when those have that end as it begins. The same input gives the same
+/// intervals.
 PlanIntervals predict_intervals(const AllocationProblem& problem, const Allocation& allocation);
 
 }  // namespace multicard

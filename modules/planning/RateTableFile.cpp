@@ -31,7 +31,8 @@ void warn_of_unknown_columns(const CsvTable& csv) {
 
 /// \throws DataError where the rate is not inside
 std::optional<Interval> interval_of(const CsvTable& csv, std::size_t row, double rate) {
-  if (!csv.has("rate_low") && !csv.has("rate_high")) return std::nullopt;
+  if (!csv.has("rate_low") || !csv.has("rate_high")) return std::nullopt;
+  if (csv.text(row, "rate_low").empty() && csv.text(row, "rate_high").empty()) return std::nullopt;
   const Interval interval{csv.number(row, "rate_low", 0, kLargest), csv.number(row, "rate_high", 0, kLargest)};
   if (interval.low > rate) throw csv.wrong(row, "rate_low", "above the rate");
   if (interval.high < rate) throw csv.wrong(row, "rate_high", "below the rate");

@@ -1,6 +1,7 @@
 #include "planning/PlanIntervals.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -92,6 +93,28 @@ TEST(PlanIntervals, OnlyWhatWaitsForGpusWaits) {
 
   ASSERT_TRUE(found.ends[2]);  // on the GPU of b, not on that of a
   EXPECT_NEAR(found.ends[2]->high, 110 + std::log(1.1) * std::hypot(10, 100), 110 * kSampling);
+}
+
+TEST(PlanIntervals, WhatBeginsOnIdleGpusDoesNotBeginBeforeItsTime) {
+  const AllocationProblem problem{Objective::makespan, {1, 3}, {task("a", 1000), task("b", 1000), task("c", 60)}};
+
+  const PlanIntervals found =
+      predict_intervals(problem, allocation_of(problem, {{0, 2, 1, 0, 100}, {1, 2, 1, 100, 200}, {2, 1, 1, 200, 210}}));
+
+  ASSERT_TRUE(found.ends[2]);
+  EXPECT_GT(found.ends[2]->low, 180);
+  EXPECT_NEAR(found.ends[2]->high, 210 + 100 * std::log(1.1) * std::sqrt(2), 210 * kSampling);
+}
+
+TEST(PlanIntervals, FairnessIsUnknownWhereABestRateIsAndNothingWithoutATask) {
+  const double never = std::numeric_limits<double>::infinity();
+  AllocationTask half_known = task("a", 0);
+  half_known.table = RateTable({{1, 0, 6, 0, Interval{5, 7}}, {2, 0, 20, 0}});
+  const AllocationProblem problem{Objective::fairness, {1, 2}, {half_known, task("b", 0)}};
+  const AllocationProblem crowded{Objective::fairness, {1, 1}, {task("a", 0), task("b", 0)}};
+
+  EXPECT_FALSE(predict_intervals(problem, allocation_of(problem, {{0, 1, 1, 0, never}, {1, 1, 1, 0, never}})).value);
+  EXPECT_EQ(predict_intervals(crowded, allocation_of(crowded, {{0, 1, 1, 0, never}})).value->high, 0);
 }
 
 TEST(PlanIntervals, RatesOfASplitAddUpOrTheWorstCounts) {

@@ -40,7 +40,7 @@ TEST(RateTableFile, ReadsItsOwnLayout) {
 }
 
 TEST(RateTableFile, ReadsIntervalsOfRates) {
-  const TableFile file("gpus,rate,rate_low,rate_high\n1,2,1.5,2.5\n2,3,0,9\n2,4,3,5\n");
+  const TableFile file("gpus,rate,rate_low,rate_high\n1,2,1.5,2.5\n2,3,0,9\n2,4,3,5\n4,6,,\n");
 
   const RateTable table = read_rate_table(file.path(), TableLayout::multicard);
 
@@ -50,6 +50,7 @@ TEST(RateTableFile, ReadsIntervalsOfRates) {
   EXPECT_EQ(one->high, 2.5);
   EXPECT_EQ(fastest->low, 3);
   EXPECT_FALSE(table.interval({2, 0, 3})) << "down to 0 is no interval";
+  EXPECT_FALSE(table.interval({4, 0, 6}));
 }
 
 TEST(RateTableFile, TakesTheFastestOfRubicksPlansAndPlacements) {
