@@ -44,8 +44,7 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
 std::string title_of(const Study& study, const ScalingPrediction& prediction) {
   const PredictedRate& last = prediction.points.back();
   const std::string& name = study.configurations[prediction.configuration].full_label();
-  if (last.is_measured)
-    return fmt::format("{}: too uncertain to predict more than {}", name, counted(last.ranks, "rank"));
+  if (last.is_measured) return fmt::format("{}: nothing is predicted beyond {}", name, counted(last.ranks, "rank"));
   return fmt::format("{}: {} {} predicted on {}", name, significant(last.rate.value, 3), study.rate_unit(),
                      counted(last.ranks, "rank"));
 }
@@ -59,8 +58,9 @@ std::string caption_of(const ScalingPrediction& prediction) {
           : fmt::format("Its efficiency stays above {} up to {}", kWorthwhileEfficiency, counted(last.ranks, "rank"));
   return fmt::format(
       "A model of the step time, fitted to the measured runs, whose rates it gives with a mean error of {}. {}. "
-      "Intervals of the model are those of a next run; numbers of ranks beyond those shown are not predicted.",
-      percent(prediction.error), worthwhile);
+      "Intervals of the model are those of a next run; numbers of ranks beyond those shown are not predicted{}.",
+      percent(prediction.error), worthwhile,
+      prediction.is_on_one_node ? ", and all ranks are taken to be on one node" : "");
 }
 
 }  // namespace

@@ -156,13 +156,17 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
   out += data_sets_html(study) + allocation_html(study);
-  bool options_shown = false;
+  bool options_shown = false, scaling_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
-    if (topic == kPrediction) return scaling_html(study);
+    if (topic == kPrediction) {
+      scaling_shown = true;
+      return scaling_html(study);
+    }
     if (topic != kOptionEffect) return std::string();
     options_shown = true;
     return options_html(study);
   });
+  if (!scaling_shown) out += scaling_html(study);
   if (!options_shown) out += options_html(study);
   if (!few) out += folded(fmt::format("Table of {}", counted(static_cast<long>(study.cells.size()), "cell")), cells);
   return out + figures_of(study.sources, figures, Section::learning, Topics::named);

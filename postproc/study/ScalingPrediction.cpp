@@ -33,7 +33,9 @@ struct Rows {
   double per_rank = 0;  ///< whatever their number; 0: see above
   double micro = 0;     ///< that a rank computes at once; 0: all of them
 
-  double of_rank(int ranks) const { return global > 0 ? global / ranks : per_rank; }
+  double of_step(int ranks) const { return global > 0 ? global : per_rank * ranks; }
+  /// Of the rank that has the most of them.
+  double of_rank(int ranks) const { return global > 0 ? std::ceil(global / ranks) : per_rank; }
 };
 
 /// Nothing where neither the global batch nor that of a rank is the same everywhere, or micro-batches differ.
@@ -67,6 +69,7 @@ class Nodes {
       fullest_ = std::max(fullest_, count);
   }
 
+  bool is_one() const { return num_nodes_ < 2; }
   /// Ranks on each node that has some, when the first `ranks` are used; more than there were fill further nodes.
   std::vector<int> of(int ranks) const {
     if (num_nodes_ < 2) return {ranks};
@@ -90,12 +93,13 @@ class Nodes {
 class Predictor {
  public:
   Predictor(const Study& study, std::size_t configuration, std::vector<const Cell*> cells, const Rows& rows)
-      // Runs of several files: the first one's machine stands for all.
+      // Further ranks are placed as those of the largest run are.
       : study_(study),
         cells_(std::move(cells)),
         rows_(rows),
         nodes_(study.sources[study.runs[cells_.back()->measured.front()].source].hosts) {
     prediction_.configuration = configuration;
+    prediction_.is_on_one_node = nodes_.is_one();
     fit();
   }
 
@@ -117,13 +121,14 @@ class Predictor {
   }
 
  private:
-  StepPoint at(int ranks) const {
+  StepPoint at(int ranks, const Nodes& nodes) const {
     const double rows = rows_.of_rank(ranks);
-    const double at_once = rows_.micro > 0 ? std::min(rows, rows_.micro) : rows;
-    StepPoint point = placed(nodes_.of(ranks), at_once);
-    point.accumulation = static_cast<int>(std::ceil(rows / at_once - 1e-9)) - 1;
+    const double parts = rows_.micro > 0 ? std::ceil(rows / rows_.micro) : 1;  // the last may be smaller
+    StepPoint point = placed(nodes.of(ranks), rows / parts);
+    point.accumulation = static_cast<int>(parts) - 1;
     return point;
   }
+  StepPoint at(int ranks) const { return at(ranks, nodes_); }
 
   void fit() {
     std::vector<StepObservation> observations;
@@ -131,15 +136,16 @@ class Predictor {
     for (const Cell* cell : cells_)
       for (const std::size_t index : cell->measured) {
         const RunReport& run = study_.runs[index];
-        observations.push_back({at(cell->ranks), run.step_time.value});
-        work.push_back(run.rate.value * run.step_time.value / (rows_.of_rank(cell->ranks) * cell->ranks));
+        const Nodes nodes(study_.sources[run.source].hosts);
+        observations.push_back({at(cell->ranks, nodes), run.step_time.value});
+        work.push_back(run.rate.value * run.step_time.value / rows_.of_step(cell->ranks));
       }
     model_ = std::make_unique<FittedModel>(std::make_shared<StepTimeModel>(), observations);
     work_of_row_ = median(work);
     prediction_.error = model_->error();
   }
 
-  double work(int ranks) const { return work_of_row_ * rows_.of_rank(ranks) * ranks; }
+  double work(int ranks) const { return work_of_row_ * rows_.of_step(ranks); }
 
   double efficiency(int ranks) const {
     const int base = cells_.front()->ranks;
@@ -148,7 +154,7 @@ class Predictor {
   }
 
   bool is_trusted(int ranks) const {
-    return rows_.of_rank(ranks) >= 1 && model_->predict(at(ranks)).trust != Trust::refused;
+    return rows_.of_step(ranks) >= ranks && model_->predict(at(ranks)).trust != Trust::refused;
   }
 
   PredictedRate point(int ranks) const {

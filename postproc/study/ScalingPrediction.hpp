@@ -22,6 +22,7 @@ struct PredictedRate {
 /// The model of scaling/model/StepTimeModel.hpp, fitted to the median step times of a configuration's runs.
 struct ScalingPrediction {
   std::size_t configuration = 0;
+  bool is_on_one_node = true;           ///< so that all predicted ranks are taken to be on it
   double error = 0;                     ///< mean of |predicted / measured - 1| over the runs
   std::vector<PredictedRate> points;    ///< the measured numbers of ranks, then twice as many while they are trusted
   std::optional<int> inefficient_from;  ///< fewest ranks with an efficiency below kWorthwhileEfficiency
