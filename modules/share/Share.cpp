@@ -32,7 +32,9 @@ Share::Share(const Communicator& world, ShareOptions options, ShareHooks hooks, 
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();
-  if (has_active()) record_.begin(world_.size());
+  for (const auto& task : tasks_)
+    if (task->is_active() && task->is_resumed() && !record_.progress.contains(task->name()))
+      record_.num_ranks = ShareRecord::kSeveral;  // nobody knows on how many ranks its steps were done
   for (;;) {
     meet();
     if (is_stopped_) break;
@@ -52,15 +54,16 @@ ExitCode Share::run() {
 }
 
 std::vector<ShareBaseline> Share::baselines() const {
-  if (record_.num_ranks != world_.size()) return {};
+  const int ranks = record_.num_ranks;
+  if (ranks <= 0) return {};
   std::vector<BaselineTask> tasks;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const SharedTask& task = *tasks_[i];
     if (task.state != TaskState::complete || !record_.progress.contains(task.name())) return {};
-    tasks.push_back(
-        {task.name(), task.max_ranks(world_.size()), equal_ranks(i), [&](int ranks) { return task.point(ranks); }});
+    tasks.push_back({task.name(), task.least_ranks(), task.max_ranks(ranks), equal_ranks(i, ranks),
+                     [&](int number) { return task.point(number); }});
   }
-  return predict_baselines(record_, tasks, world_.size());
+  return predict_baselines(record_, tasks, ranks);
 }
 
 bool Share::has_active() const {

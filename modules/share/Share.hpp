@@ -56,7 +56,8 @@ class Share {
   const std::vector<std::unique_ptr<SharedTask>>& tasks() const { return tasks_; }
   /// Rank 0's counts.
   const ShareRecord& record() const { return record_; }
-  /// For rank 0, after run(). Nothing where a task is not complete, or launches had different numbers of ranks.
+  /// For rank 0, after run(). Nothing where a task is not complete, or launches had different numbers of ranks, which
+  /// may be others than the world's.
   std::vector<ShareBaseline> baselines() const;
 
  private:
@@ -91,7 +92,7 @@ class Share {
   std::unique_ptr<SharedTask> make(const ShareTaskOptions& task) const;
   std::vector<TaskView> views() const;
   int fixed_ranks(std::size_t task) const;
-  int equal_ranks(std::size_t task) const;
+  int equal_ranks(std::size_t task, int num_ranks) const;
   void decide_and_move();
   void decide_once();
   void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,12 @@
 namespace multicard {
 
 namespace {
+
+/// Seconds of a step.
+struct StepOn {
+  double seconds = 0, low = 0, high = 0;
+  bool is_bounded = false;  ///< by perfect scaling and none
+};
 
 /// Step times of a task on any ranks.
 class TaskSteps {
@@ -34,27 +41,26 @@ class TaskSteps {
   bool is_measured() const { return model_.has_value(); }
 
   /// \pre is_measured()
-  Prediction on(int ranks) const {
-    Prediction step = model_->predict(task_.step_on(ranks));
+  StepOn on(int ranks) const {
+    const Prediction step = model_->predict(task_.step_on(ranks));
     const auto known = measured_.find(ranks);
-    if (known == measured_.end()) return step.trust == Trust::refused ? bounded(step, ranks) : step;
+    if (known == measured_.end()) {
+      if (step.trust == Trust::refused || measured_.size() == 1) return bounded(step, ranks);
+      return {step.seconds, step.low, step.high, false};
+    }
     const double factor = median(known->second) / step.seconds;
-    step.seconds *= factor;
-    step.low *= factor;
-    step.high *= factor;
-    return step;
+    return {step.seconds * factor, step.low * factor, step.high * factor, false};
   }
+  const BaselineTask& task() const { return task_; }
 
  private:
   /// Between perfect scaling from the nearest measured number of ranks, and none.
-  Prediction bounded(Prediction step, int ranks) const {
+  StepOn bounded(const Prediction& step, int ranks) const {
     const auto nearest = std::ranges::min_element(
         measured_, {}, [&](const auto& entry) { return std::abs(std::log(double(entry.first) / ranks)); });
     const double without = median(nearest->second), with = without * nearest->first / ranks;
-    step.low = std::min(with, without);
-    step.high = std::max(with, without);
-    step.seconds = std::clamp(step.seconds, step.low, step.high);
-    return step;
+    const auto [low, high] = std::minmax(with, without);
+    return {std::clamp(step.seconds, low, high), low, high, true};
   }
 
   const BaselineTask& task_;
@@ -62,15 +68,23 @@ class TaskSteps {
   std::optional<FittedModel> model_;
 };
 
-/// A task of the simulation; `step_s` on the ranks that the policy gives it.
+/// Which of its times a step takes.
+using StepTime = double StepOn::*;
+
+/// A task of the simulation.
 struct Simulated {
-  int ranks = 1;
-  double step_s = 0, steps_left = 0, arrived_s = 0;
-  double end_s = 0;  ///< if it keeps its ranks
+  const TaskSteps* steps = nullptr;
+  int wanted = 1;  ///< ranks that the policy gives it, if there are so many
+  double steps_left = 0, arrived_s = 0;
+  double step_s = 0, end_s = 0;  ///< if it keeps its ranks
 };
 
-/// The ranks go to tasks in their order; with `alone` only to the first one that is there.
-double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone) {
+/// Numbers of ranks that tasks had in a simulation.
+using RanksUsed = std::set<std::pair<const TaskSteps*, int>>;
+
+/// The ranks go to tasks in their order, at least as many as each needs; with `alone` only to the first one that is
+/// there.
+double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone, StepTime time, RanksUsed& used) {
   double now = 0;
   for (;;) {
     double next = std::numeric_limits<double>::infinity();
@@ -78,11 +92,14 @@ double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone) {
     int left = num_ranks;
     for (Simulated& task : tasks) {
       if (task.steps_left <= 0) continue;
+      const int ranks = std::min(task.wanted, left);
       if (task.arrived_s > now) {
         next = std::min(next, task.arrived_s);
-      } else if (task.ranks <= left && !(alone && !running.empty())) {
-        left -= task.ranks;
+      } else if (ranks >= task.steps->task().least_ranks && !(alone && !running.empty())) {
+        left -= ranks;
         running.push_back(&task);
+        used.emplace(task.steps, ranks);
+        task.step_s = task.steps->on(ranks).*time;
         task.end_s = now + task.steps_left * task.step_s;
         next = std::min(next, task.end_s);
       }
@@ -94,34 +111,43 @@ double simulate(std::vector<Simulated> tasks, int num_ranks, bool alone) {
   }
 }
 
-ShareBaseline predict(const std::string& policy, const ShareRecord& record, const std::vector<BaselineTask>& tasks,
+/// "a was not measured on 2 ranks, b on 3 ranks"; empty where all were.
+std::string unmeasured(const RanksUsed& used) {
+  std::vector<std::string> parts;
+  for (const auto& [steps, ranks] : used)
+    if (steps->on(ranks).is_bounded)
+      parts.push_back(fmt::format("{} was not measured on {}", steps->task().name, counted(ranks, "rank")));
+  std::sort(parts.begin(), parts.end());
+  return parts.empty() ? "" : "between perfect scaling and none: " + join(parts, ", ");
+}
+
+ShareBaseline predict(const std::string& policy, const ShareRecord& record, const std::vector<TaskSteps>& steps,
                       int num_ranks) {
   const bool alone = policy == "sequential";
-  std::vector<Simulated> predicted, low, high;
-  std::string reason;
-  for (const BaselineTask& task : tasks) {
+  std::vector<Simulated> tasks;
+  for (const TaskSteps& of_task : steps) {
+    const BaselineTask& task = of_task.task();
     const ShareProgress& progress = record.progress.at(task.name);
-    const int ranks = std::min(alone ? num_ranks : task.equal_ranks, task.max_ranks);
-    const TaskSteps measured(record, task);
-    if (!measured.is_measured()) return {policy, 0, 0, 0, fmt::format("no step of {} was measured", task.name)};
-    const Prediction step = measured.on(ranks);
-    if (step.trust == Trust::refused)
-      reason =
-          fmt::format("between perfect scaling and none: {} was not measured on {}", task.name, counted(ranks, "rank"));
-    const auto steps = static_cast<double>(progress.num_completed);
-    predicted.push_back({ranks, step.seconds, steps, progress.arrived_s});
-    low.push_back({ranks, step.low, steps, progress.arrived_s});
-    high.push_back({ranks, step.high, steps, progress.arrived_s});
+    if (!of_task.is_measured()) return {policy, 0, 0, 0, fmt::format("no step of {} was measured", task.name)};
+    tasks.push_back({&of_task, std::min(alone ? num_ranks : task.equal_ranks, task.max_ranks),
+                     static_cast<double>(progress.num_completed), progress.arrived_s});
   }
-  return {policy, simulate(predicted, num_ranks, alone), simulate(low, num_ranks, alone),
-          simulate(high, num_ranks, alone), reason};
+  RanksUsed used;
+  ShareBaseline baseline{policy, simulate(tasks, num_ranks, alone, &StepOn::seconds, used), 0, 0, {}};
+  baseline.low_s = simulate(tasks, num_ranks, alone, &StepOn::low, used);
+  baseline.high_s = simulate(tasks, num_ranks, alone, &StepOn::high, used);
+  baseline.reason = unmeasured(used);
+  return baseline;
 }
 
 }  // namespace
 
 std::vector<ShareBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
                                              int num_ranks) {
-  return {predict("sequential", record, tasks, num_ranks), predict("equal", record, tasks, num_ranks)};
+  std::vector<TaskSteps> steps;
+  for (const BaselineTask& task : tasks)
+    steps.emplace_back(record, task);
+  return {predict("sequential", record, steps, num_ranks), predict("equal", record, steps, num_ranks)};
 }
 
 }  // namespace multicard

@@ -13,7 +13,7 @@ namespace multicard {
 /// A task that is complete.
 struct BaselineTask {
   std::string name;
-  int max_ranks = 1;                      ///< that it can use
+  int least_ranks = 1, max_ranks = 1;     ///< that it can use
   int equal_ranks = 1;                    ///< that the policy equal gives it
   std::function<StepPoint(int)> step_on;  ///< its step on so many ranks
 };
@@ -24,7 +24,7 @@ struct BaselineTask {
 struct ShareBaseline {
   std::string policy;  ///< a word of policy.name
   double predicted_s = 0, low_s = 0, high_s = 0;
-  std::string reason;  ///< why the limits are those of scaling, or why nothing is predicted (0 s); else empty
+  std::string reason;  ///< why limits are those of scaling, or why nothing is predicted (0 s); else empty
 };
 
 /// For the policies sequential and equal on `num_ranks` ranks: the steps that the tasks of `record` have completed,

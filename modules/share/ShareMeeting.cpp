@@ -136,15 +136,15 @@ std::vector<TaskView> Share::views() const {
 
 /// Tasks that arrive have no entry in the policy.
 int Share::fixed_ranks(std::size_t task) const {
-  if (options_.policy.name != SharePolicyName::fixed) return equal_ranks(task);
+  if (options_.policy.name != SharePolicyName::fixed) return equal_ranks(task, world_.size());
   const auto entry = options_.policy.ranks.find(tasks_[task]->name());
   return entry == options_.policy.ranks.end() ? tasks_[task]->least_ranks() : entry->second;
 }
 
-int Share::equal_ranks(std::size_t task) const {
+int Share::equal_ranks(std::size_t task, int num_ranks) const {
   const int least = tasks_[task]->least_ranks();
-  const int number = std::clamp(static_cast<int>(options_.tasks.size()), 1, world_.size());
-  return std::max(least, world_.size() / number + (static_cast<int>(task) < world_.size() % number ? 1 : 0));
+  const int number = std::clamp(static_cast<int>(options_.tasks.size()), 1, num_ranks);
+  return std::max(least, num_ranks / number + (static_cast<int>(task) < num_ranks % number ? 1 : 0));
 }
 
 ShareDecision Share::first_decision() const {
@@ -236,6 +236,7 @@ void Share::move_one(SharedTask& task, const RankRange& range) {
   if (!task.is_active()) return;
   try {
     task.move_to(range, range.count > 0 ? group(range) : std::nullopt);
+    if (range.count > 0) record_.begin(world_.size());
     record_.note(task.name(), range, now(), predicted_[task.name()]);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;

@@ -93,7 +93,7 @@ void ShareRecord::measure(const std::string& task, std::int64_t num_completed, d
 }
 
 void ShareRecord::begin(int ranks) {
-  num_ranks = num_ranks == 0 || num_ranks == ranks ? ranks : -1;
+  num_ranks = num_ranks == 0 || num_ranks == ranks ? ranks : kSeveral;
 }
 
 void ShareRecord::close(double now) {
@@ -160,7 +160,7 @@ Json json_of(const std::map<std::string, ShareProgress>& progress) {
 
 /// Older records lack them: what they leave unknown is no reason to lose the rest.
 void read_progress(const nlohmann::json& json, ShareRecord& record) {
-  record.num_ranks = json.value("ranks", record.intervals.empty() ? 0 : -1);
+  record.num_ranks = json.value("ranks", record.intervals.empty() ? 0 : ShareRecord::kSeveral);
   if (!json.contains("tasks")) return;
   for (const auto& [task, of_task] : json.at("tasks").items())
     record.progress[task] = {of_task.at("arrived_s").get<double>(), of_task.at("completed_steps").get<std::int64_t>()};

@@ -53,13 +53,14 @@ struct ShareRecord {
   std::vector<ShareChange> changes;
   std::vector<ShareArrival> arrivals;
   std::map<std::string, ShareProgress> progress;  ///< by task
-  int num_ranks = 0;  ///< of the launches that trained; 0: none has; -1: not all had as many
+  static constexpr int kSeveral = -1;
+  int num_ranks = 0;  ///< of the launches that trained; 0: none has; kSeveral: not all had as many
 
   /// The task has `range` from `now` on (count 0: none): ends its interval, and begins another.
   void note(const std::string& task, const RankRange& range, double now, double predicted_step_s = 0);
   /// Completed steps of the task, and seconds of a step in its open interval.
   void measure(const std::string& task, std::int64_t num_completed, double step_s);
-  /// A launch trains on so many ranks.
+  /// A launch trains on so many ranks; may be called again.
   void begin(int ranks);
   /// Ends all intervals.
   void close(double now);

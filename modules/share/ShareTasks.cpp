@@ -63,16 +63,20 @@ void Share::take_arrivals() {
     found = arrivals_.find(options_, record_);
     if (found.empty()) return;
     ShareRecord with_them = record_;
-    with_them.arrivals.insert(with_them.arrivals.end(), found.begin(), found.end());
-    if (error_of([&] { write_share_record(record_file(), with_them, now()); }))
+    for (const ShareArrival& arrival : found) {
+      with_them.arrivals.push_back(arrival);
+      with_them.progress[arrival.name].arrived_s = now();
+    }
+    if (error_of([&] { write_share_record(record_file(), with_them, now()); })) {
       found.clear();  // write_record() warns
-    else
+    } else {
+      record_.progress = with_them.progress;
       ArrivalFolder::claim(found);
+    }
   });
   found.resize(static_cast<std::size_t>(world_.broadcast_value(static_cast<std::int64_t>(found.size()))));
   for (const ShareArrival& arrival : found) {
     record_.arrivals.push_back(arrival);
-    if (world_.is_root()) record_.progress[arrival.name].arrived_s = now();
     add_arrival(arrival);
   }
 }

@@ -26,6 +26,7 @@ SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const
     : shared_(std::move(shared)),
       options_(options),
       run_(options, deck, world, quiet_run(checkpoint)),
+      is_resumed_(checkpoint.has_value()),
       model_(std::make_shared<StepTimeModel>()) {}
 
 void SharedTask::guard_lone_rank(const std::function<void()>& body) {

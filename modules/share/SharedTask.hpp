@@ -97,6 +97,8 @@ class SharedTask {
   /// It cannot run on `count` ranks: from now on it asks for more, or for fewer where it has run on fewer. False where
   /// nothing is left that it could ask for. \param num_ranks of the job
   bool refuse_ranks(int count, int num_ranks);
+  /// Whether it had a checkpoint when it was made.
+  bool is_resumed() const { return is_resumed_; }
   int least_ranks() const { return std::max(least_ranks_, shared_.min_ranks); }
   /// A step on so many ranks, as models of its time take it.
   StepPoint point(int num_ranks) const;
@@ -113,6 +115,7 @@ class SharedTask {
   MovableRun run_;
   RankRange range_;
   TaskReport last_;
+  bool is_resumed_;
   int least_ranks_ = 1;            ///< on which it can run, as far as is known
   std::optional<int> most_ranks_;  ///< the same
   std::set<int> has_run_on_;

@@ -10,7 +10,7 @@ namespace multicard {
 namespace {
 
 BaselineTask task(const std::string& name, int max_ranks = 2) {
-  return {name, max_ranks, 1, [](int ranks) {
+  return {name, 1, max_ranks, 1, [](int ranks) {
             StepPoint at;
             at.gpus = at.max_per_node = ranks;
             at.rows_per_gpu = 16.0 / ranks;
@@ -68,6 +68,32 @@ TEST(ShareBaselines, AreBoundedByPerfectScalingAndNoneWhereOnlyOneNumberOfRanksW
   EXPECT_NEAR(alone.high_s, 100, 1e-9);
   EXPECT_GE(alone.predicted_s, alone.low_s);
   EXPECT_LE(alone.predicted_s, alone.high_s);
+}
+
+TEST(ShareBaselines, AreBoundedFromOneNumberOfRanksHoweverNear) {
+  ShareRecord record;
+  record.note("a", {0, 2}, 0);
+  record.measure("a", 100, 1.0);
+  const ShareBaseline alone = predict_baselines(record, {task("a", 4)}, 4)[0];
+  EXPECT_EQ(alone.reason, "between perfect scaling and none: a was not measured on 4 ranks");
+  EXPECT_NEAR(alone.low_s, 50, 1e-9);
+  EXPECT_NEAR(alone.high_s, 100, 1e-9);
+}
+
+TEST(ShareBaselines, NameAllTasksThatAreBounded) {
+  ShareRecord record = measured();
+  record.intervals.resize(2);  // on one rank
+  const ShareBaseline alone = predict_baselines(record, {task("a"), task("b")}, 2)[0];
+  EXPECT_EQ(alone.reason,
+            "between perfect scaling and none: a was not measured on 2 ranks, b was not measured on 2 ranks");
+}
+
+TEST(ShareBaselines, ATaskOfTheEqualSplitTakesFewerRanksRatherThanWait) {
+  BaselineTask large = task("a", 2), second = task("b", 2);
+  large.least_ranks = large.equal_ranks = 2;
+  second.equal_ranks = 2;
+  const ShareBaseline equal = predict_baselines(measured(), {large, second}, 3)[1];
+  EXPECT_NEAR(equal.predicted_s, 50 + (100 - 50 / 2.0) * 1.5, 1e-9) << "b has one rank until a has ended";
 }
 
 TEST(ShareBaselines, EndWhateverTheTimesAre) {
