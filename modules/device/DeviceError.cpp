@@ -78,7 +78,7 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
 Error any_error(const std::exception& error, MemoryUse use) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   if (!of_torch) return as_error(error);
-  const std::string when = use == MemoryUse::setup ? " before the first step" : "";
+  const std::string when = use == MemoryUse::setup ? " while the run was set up" : "";
   if (const auto found = device_error(*of_torch, when, "", use)) return *found;
   if (contains_one_of(first_line(*of_torch), std::array{"can't allocate memory"})) return as_error(std::bad_alloc());
   const bool backtrace = std::getenv("MULTICARD_BACKTRACE") != nullptr;

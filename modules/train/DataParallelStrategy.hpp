@@ -9,7 +9,7 @@ namespace multicard {
 /// and broadcasts the parameters.
 class DataParallelStrategy final : public Strategy {
  public:
-  /// Collective. See make_strategy(). Of `reduction`, only the communication dtype counts.
+  /// See make_strategy(). Of `reduction`, only the communication dtype counts.
   DataParallelStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                        const OptimizerOptions& optimizer);
 

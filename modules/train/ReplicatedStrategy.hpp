@@ -10,7 +10,7 @@ namespace multicard {
 /// (Reading::replicated).
 class ReplicatedStrategy final : public Strategy {
  public:
-  /// Collective. See make_strategy().
+  /// See make_strategy().
   ReplicatedStrategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                      const OptimizerOptions& optimizer, Reading reading)
       : Strategy(parts, reduction, optimizer, Updates::yes), reading_(reading) {}

@@ -99,8 +99,9 @@ class Strategy {
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling
 };
 
-/// Allocates gradients and optimizer state. Not collective, so that ranks can agree on whether there is memory for
-/// them; Strategy::synchronise() follows.
+/// Allocates gradients and optimizer state; those of CPU ranks are shared memory, which the ranks of a node allocate
+/// together. A rank that has too little memory throws, and the others can be told of it: Strategy::synchronise(), which
+/// exchanges values, follows.
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,
                                         const StrategyParts& parts);
 

@@ -18,7 +18,7 @@ from fake_run import FakeGpuTest, main, run
 
 # Found by the prediction, where weights, gradients and optimizer state are allocated, and where a step is measured for
 # the prediction: all before the task is admitted.
-BEFORE_STEPS = " before the first step| while the memory of a step was measured"
+BEFORE_STEPS = " while the run was set up| while the memory of a step was measured"
 TOO_LARGE = "this run would need|the device is out of memory(?:%s)" % BEFORE_STEPS
 ADMISSIONS = int(os.environ.get("MULTICARD_ADMISSIONS", "20"))
 LORA, FULL = "{name: lora, rank: 16, alpha: 32, targets: all-linear}", "{name: full}"

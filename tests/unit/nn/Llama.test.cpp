@@ -193,7 +193,8 @@ TEST(Llama, CountsItsWeights) {
   LlamaConfig config = small_config();
   config.has_qkv_bias = config.has_mlp_bias = true;
   std::int64_t count = 0;
-  for (const NamedTensor& weight : small_network(config)->weights())
+  const auto network = small_network(config);
+  for (const NamedTensor& weight : network->weights())
     count += weight.tensor.numel();
   EXPECT_EQ(count, config.num_parameters());
 }

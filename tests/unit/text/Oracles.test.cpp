@@ -71,7 +71,8 @@ TEST(Chat, IsRenderedAsByTheChatTemplate) {
     EXPECT_EQ(text, expected["text"]);
     EXPECT_EQ(encode_pieces(*tokenizer, pieces).ids, expected["ids"].get<Ids>()) << text;
   };
-  for (const json& one : read_oracle("smollm2_chat")["conversations"]) {
+  const json oracle = read_oracle("smollm2_chat");
+  for (const json& one : oracle["conversations"]) {
     std::vector<Message> messages;
     for (const json& message : one["messages"])
       messages.push_back({message["role"], message["content"]});
