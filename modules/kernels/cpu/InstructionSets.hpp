@@ -1,8 +1,9 @@
 #pragma once
-/// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels() and
-/// token_kernels() pick among them.
+/// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels(),
+/// token_kernels() and quant_kernels() pick among them.
 
 #include "kernels/cpu/PlaneKernels.hpp"
+#include "kernels/cpu/QuantKernels.hpp"
 #include "kernels/cpu/RowKernels.hpp"
 #include "kernels/cpu/TokenKernels.hpp"
 
@@ -13,6 +14,7 @@ struct CpuKernels {
   const RowKernels<S>* rows;
   const PlaneKernels<S>* planes;
   const TokenKernels<S>* tokens;
+  const QuantKernels<S>* quant;
 };
 
 template <typename S>

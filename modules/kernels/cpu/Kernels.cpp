@@ -36,6 +36,10 @@ template <typename S>
 const TokenKernels<S>& token_kernels() {
   return *kernels<S>().tokens;
 }
+template <typename S>
+const QuantKernels<S>& quant_kernels() {
+  return *kernels<S>().quant;
+}
 
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
@@ -49,5 +53,9 @@ template const TokenKernels<float>& token_kernels();
 template const TokenKernels<double>& token_kernels();
 template const TokenKernels<Bfloat16>& token_kernels();
 template const TokenKernels<Float16>& token_kernels();
+template const QuantKernels<float>& quant_kernels();
+template const QuantKernels<double>& quant_kernels();
+template const QuantKernels<Bfloat16>& quant_kernels();
+template const QuantKernels<Float16>& quant_kernels();
 
 }  // namespace multicard

@@ -1,5 +1,6 @@
 #include "kernels/cpu/InstructionSets.hpp"
 #include "kernels/cpu/PlaneKernelsBody.hpp"
+#include "kernels/cpu/QuantKernelsBody.hpp"
 #include "kernels/cpu/RowKernelsBody.hpp"
 #include "kernels/cpu/TokenKernelsBody.hpp"
 
@@ -7,19 +8,19 @@ namespace multicard {
 
 template <>
 CpuKernels<float> InstructionSet<float>::baseline() {
-  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>};
+  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>, &kQuantKernels<float>};
 }
 template <>
 CpuKernels<double> InstructionSet<double>::baseline() {
-  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>};
+  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>, &kQuantKernels<double>};
 }
 template <>
 CpuKernels<Bfloat16> InstructionSet<Bfloat16>::baseline() {
-  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>};
+  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>, &kQuantKernels<Bfloat16>};
 }
 template <>
 CpuKernels<Float16> InstructionSet<Float16>::baseline() {
-  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>};
+  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>, &kQuantKernels<Float16>};
 }
 
 }  // namespace multicard

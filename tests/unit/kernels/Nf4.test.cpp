@@ -1,0 +1,110 @@
+// NF4 against bitsandbytes (tests/data/oracles/nf4/README.md).
+
+#include "kernels/Nf4.hpp"
+
+#include <fstream>
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "state/TensorFile.hpp"
+#include "support/test_world.hpp"
+
+namespace multicard {
+namespace {
+
+std::string oracle_path(const std::string& file) {
+  return test::source_path("tests/data/oracles/nf4/" + file).string();
+}
+
+/// A weight and what bitsandbytes made of it.
+class Nf4Oracle : public testing::TestWithParam<const char*> {
+ protected:
+  at::Tensor tensor(const std::string& what) { return file_.load(std::string(GetParam()) + "." + what); }
+  double offset() const {
+    const auto oracle = nlohmann::json::parse(std::ifstream(oracle_path("oracle.json")));
+    return oracle.at("weights").at(GetParam()).at("nested_offset").get<double>();
+  }
+  /// bitsandbytes' own codes and scales, with double quantisation.
+  Nf4Matrix theirs() {
+    const at::Tensor weight = tensor("weight");
+    return {weight.size(0),
+            weight.size(1),
+            tensor("dq.packed"),
+            tensor("dq.absmax"),
+            tensor("dq.nested_absmax"),
+            static_cast<float>(offset())};
+  }
+
+  TensorFile file_{oracle_path("tensors.safetensors")};
+};
+
+TEST_P(Nf4Oracle, PackedBytesAndScalesAreBitsandbytes) {
+  const Nf4Matrix ours = quantise_nf4(tensor("weight"), DoubleQuantisation::off);
+
+  EXPECT_TRUE(at::equal(ours.packed, tensor("sq.packed")));
+  EXPECT_TRUE(at::equal(ours.absmax, tensor("sq.absmax")));
+  EXPECT_TRUE(at::equal(dequantise_nf4(ours, at::kFloat), tensor("sq.dequantised")));
+}
+
+TEST_P(Nf4Oracle, ScalesAreQuantisedAsBitsandbytesDo) {
+  const Nf4Matrix ours = quantise_nf4(tensor("weight"), DoubleQuantisation::on);
+
+  EXPECT_TRUE(at::equal(ours.packed, tensor("dq.packed")));
+  EXPECT_NEAR(ours.nested_offset, offset(), 1e-6 * std::abs(offset()));
+  EXPECT_TRUE(at::allclose(ours.nested_absmax, tensor("dq.nested_absmax"), 1e-5, 1e-6 * std::abs(offset())));
+  if (ours.nested_absmax.max().item<float>() < 1e-6 * std::abs(offset())) return;  // equal scales: codes mean nothing
+  const at::Tensor apart = (ours.absmax.to(at::kInt) - tensor("dq.absmax").to(at::kInt)).abs();
+  EXPECT_LE(apart.max().item<int>(), 1);
+  EXPECT_LE(apart.sum().item<double>(), 0.02 * static_cast<double>(apart.numel()));
+}
+
+TEST_P(Nf4Oracle, TheirCodesGiveTheirValues) {
+  const Nf4Matrix theirs = this->theirs();
+
+  EXPECT_TRUE(at::equal(nf4_scales(theirs), tensor("dq.absmax_restored")));
+  EXPECT_TRUE(at::equal(dequantise_nf4(theirs, at::kFloat), tensor("dq.dequantised")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, Nf4Oracle,
+                         testing::Values("normal_128x384", "base_q_proj", "base_down_proj", "outliers_64x128",
+                                         "zero_block_32x64", "uniform_40x100", "tiny_scale_16x64", "boundaries_2x64"));
+
+TEST(Nf4, NestedValuesAreBitsandbytes) {
+  const at::Tensor expected = TensorFile(oracle_path("tensors.safetensors")).load("nested_code");
+
+  const std::array<float, 256>& ours = nf4_nested_values();
+
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    EXPECT_EQ(ours[i], expected[static_cast<std::int64_t>(i)].item<float>()) << i;
+}
+
+TEST(Nf4, OtherTypesAreTheFloatValuesRounded) {
+  const Nf4Matrix matrix = quantise_nf4(at::randn({48, 100}), DoubleQuantisation::on);
+  const at::Tensor values = dequantise_nf4(matrix, at::kFloat);
+
+  for (const at::ScalarType dtype : {at::kDouble, at::kBFloat16, at::kHalf})
+    EXPECT_TRUE(at::equal(dequantise_nf4(matrix, dtype), values.to(dtype))) << dtype;
+}
+
+TEST(Nf4, RowsOfAPartAreThoseOfTheWhole) {
+  const Nf4Matrix matrix = quantise_nf4(at::randn({64, 96}), DoubleQuantisation::on);
+  const at::Tensor scales = nf4_scales(matrix), whole = dequantise_nf4(matrix, at::kFloat);
+
+  EXPECT_TRUE(at::equal(dequantise_nf4(matrix, scales, 2, 4, at::kFloat), whole.narrow(0, 2, 4)));
+  EXPECT_TRUE(at::equal(dequantise_nf4(matrix, scales, 62, 2, at::kFloat), whole.narrow(0, 62, 2)));
+}
+
+TEST(Nf4, TakesFourAndAnEighthBitsAnElement) {
+  const Nf4Matrix matrix = quantise_nf4(at::zeros({4096, 256}), DoubleQuantisation::on);
+
+  EXPECT_LT(8.0 * static_cast<double>(matrix.bytes()) / static_cast<double>(matrix.num_elements()), 4.127);
+  EXPECT_TRUE(at::equal(dequantise_nf4(matrix, at::kFloat), at::zeros({4096, 256})));
+}
+
+}  // namespace
+}  // namespace multicard
