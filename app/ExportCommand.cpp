@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,13 +14,14 @@
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
+#include "kernels/Nf4.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
+#include "tasks/DeckWeights.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
-#include "tasks/RandomWeights.hpp"
 
 namespace multicard {
 
@@ -34,6 +36,7 @@ struct Tuned {
   ProvenanceMetadata provenance;
   bool has_adapter = false;
   bool has_random_base = false;  ///< which is in no file
+  WeightFormat format = {};      ///< of the base model while it was tuned
   std::string weights;           ///< name of the file of what was trained: the moving average where there is one
 
   /// A whole model has no base any more.
@@ -54,6 +57,7 @@ Tuned read_checkpoint(const std::string& folder) {
               read_provenance(folder),
               fs::exists(fs::path(folder) / kAdapterConfigFile),
               random_weights_seed(deck).has_value(),
+              weight_format(deck),
               ""};
   tuned.weights = tuned_file_of(folder);
   log_info(fmt::format("{:<10}step {}{}", "tuned", state.step,
@@ -109,18 +113,33 @@ void log_model(const std::vector<TensorHeader>& headers, at::ScalarType dtype) {
                        *safetensors_dtype(dtype)));
 }
 
-void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
+/// The base model's weights as they were while the adapter was tuned.
+BaseChange dequantised_base(const Tuned& tuned, const LlamaConfig& config) {
+  const std::vector<std::string> layers = Llama(config, at::kFloat, at::kMeta).linear_layers();
+  return [names = std::set<std::string>(layers.begin(), layers.end()), nested = tuned.format.nested](
+             const std::string& name, const at::Tensor& weight) {
+    const bool is_quantised = names.contains(name.substr(0, name.rfind('.')));
+    return is_quantised ? dequantise_nf4(quantise_nf4(weight, nested), at::kFloat) : weight;
+  };
+}
+
+/// \param onto "original" or "dequantised" weights
+void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted,
+                   const std::string& onto) {
   const LlamaConfig config = LlamaConfig::read(tuned.base);
   const OutputLayer output = output_layer_of(config);
   const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
   const ModelFolder base = ModelFolder::open(tuned.base);
   BaseCheck check(tuned, base);
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
-  const MergedWeights merged(base, adapter, output);
+  const bool is_dequantised = onto == "dequantised";
+  const MergedWeights merged(base, adapter, output, is_dequantised ? dequantised_base(tuned, config) : BaseChange());
+  SafetensorsMetadata metadata = tuned.metadata_of_model();
+  if (tuned.format.is_quantised())
+    metadata["merged_onto"] = is_dequantised ? "dequantised nf4 weights" : "original weights";
   const std::vector<TensorHeader> headers = headers_in(base.model_tensors(output), dtype);
   write_weights(
-      folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); }, kMaxShardBytes,
-      tuned.metadata_of_model());
+      folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); }, kMaxShardBytes, metadata);
   copy_model_files(tuned.base, folder, dtype);
   check.finish();
   log_model(headers, dtype);
@@ -151,7 +170,7 @@ void export_checkpoint(const ExportArguments& arguments) {
   std::optional<at::ScalarType> dtype;
   if (!arguments.dtype.empty()) dtype = weights_type(arguments.dtype);
   const Tuned tuned = read_checkpoint(fs::path(arguments.checkpoint + "/").parent_path().string());
-  if (arguments.merge == "dequantised")
+  if (arguments.merge == "dequantised" && !tuned.format.is_quantised())
     throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
                      "Use --merge original.");
   if (tuned.has_adapter && tuned.has_random_base && !arguments.merge.empty())
@@ -162,7 +181,7 @@ void export_checkpoint(const ExportArguments& arguments) {
   if (is_adapter)
     export_adapter(tuned, pending.path(), dtype);
   else if (tuned.has_adapter)
-    export_merged(tuned, pending.path(), dtype);
+    export_merged(tuned, pending.path(), dtype, arguments.merge);
   else
     export_model(tuned, pending.path(), dtype);
   pending.commit();

@@ -22,9 +22,9 @@
 #include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/Answers.hpp"
+#include "tasks/DeckWeights.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
-#include "tasks/RandomWeights.hpp"
 #include "text/NameMatch.hpp"
 #include "text/StreamDecoder.hpp"
 
@@ -40,6 +40,7 @@ struct Speaker {
   std::optional<std::string> adapter = {};        ///< PEFT folder
   ProvenanceMetadata provenance = {};             ///< of the adapter, else of the model
   std::optional<std::uint64_t> random_seed = {};  ///< of weights that are in no file
+  WeightFormat format = {};                       ///< of the model
 };
 
 /// The base model of a checkpoint with an adapter.
@@ -51,6 +52,7 @@ void take_base(Speaker& speaker, const std::string& checkpoint) {
   speaker.adapter = checkpoint;
   speaker.model = deck.get_text("model.path");
   speaker.random_seed = random_weights_seed(deck);
+  speaker.format = weight_format(deck);
   if (!fs::exists(speaker.model))
     throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
                     fmt::format("it was {}", speaker.model),
@@ -117,7 +119,7 @@ GenerateOptions generate_options(const GenerateArguments& arguments) {
 }
 
 std::unique_ptr<Llama> load_speaker(const Speaker& speaker, at::ScalarType dtype, at::Device device) {
-  std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed);
+  std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed, speaker.format);
   if (speaker.adapter)
     attach_adapters(*network, PeftAdapter::open(*speaker.adapter, tuned_file_of(*speaker.adapter)),
                     dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);

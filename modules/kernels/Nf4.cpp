@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 #include "kernels/cpu/QuantKernels.hpp"
 #include "kernels/cpu/TensorValues.hpp"
@@ -46,13 +48,40 @@ std::array<float, 256> dynamic_map() {
   return map;
 }
 
-std::uint8_t nearest_code(float value) {
+/// The nearest one to the middle of the 1/32768 in which a scaled value lies: as bitsandbytes' CPU code, which looks a
+/// table of 65536 up, chooses between neighbours (found from its results).
+std::uint8_t nearest_code(float scaled) {
+  const auto value = static_cast<float>((std::floor((static_cast<double>(scaled) + 1) * 32768) + 0.5) / 32768 - 1);
   const std::array<float, 256>& map = nf4_nested_values();
   const auto above = std::lower_bound(map.begin(), map.end(), value);
   if (above == map.begin()) return 0;
   const auto code = static_cast<std::uint8_t>(above - map.begin());
   if (above == map.end()) return 255;
   return value - *(above - 1) <= *above - value ? static_cast<std::uint8_t>(code - 1) : code;
+}
+
+at::Tensor table_on(at::Device device, const float* values, std::int64_t size) {
+  at::Tensor table = at::empty({size}, at::kFloat);
+  std::copy_n(values, size, table.mutable_data_ptr<float>());
+  return table.to(device);
+}
+
+at::Tensor scales_by_aten(const Nf4Matrix& matrix) {
+  const at::Tensor table = table_on(matrix.absmax.device(), nf4_nested_values().data(), 256);
+  const at::Tensor nested = matrix.nested_absmax.repeat_interleave(kNf4NestedBlock).narrow(0, 0, matrix.num_blocks());
+  return table.index_select(0, matrix.absmax.to(at::kInt)).mul_(nested).add_(matrix.nested_offset);
+}
+
+/// Of devices that have no kernel of their own.
+void dequantise_by_aten(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first,
+                        const at::Tensor& values) {
+  const std::int64_t begin = first * matrix.columns, elements = values.numel();
+  const at::Tensor bytes = matrix.packed.narrow(0, begin / 2, ceil_div(elements, 2));
+  const at::Tensor codes = at::stack({bytes.bitwise_right_shift(4), bytes.bitwise_and(15)}, 1).flatten();
+  const at::Tensor table = table_on(values.device(), kNf4Values, 16);
+  const at::Tensor found = table.index_select(0, codes.narrow(0, 0, elements).to(at::kInt));
+  const at::Tensor absmax = scales.narrow(0, begin / kNf4Block, ceil_div(elements, kNf4Block));
+  values.view(-1).copy_(found.mul_(absmax.repeat_interleave(kNf4Block).narrow(0, 0, elements)));
 }
 
 /// Quantises float32 scales into the matrix.
@@ -117,6 +146,7 @@ Nf4Matrix quantise_nf4(const at::Tensor& matrix, DoubleQuantisation nested) {
 
 at::Tensor nf4_scales(const Nf4Matrix& matrix) {
   if (!matrix.is_nested()) return matrix.absmax;
+  if (!matrix.packed.is_cpu()) return scales_by_aten(matrix);
   at::Tensor scales = at::empty({matrix.num_blocks()}, at::kFloat);
   const auto* codes = matrix.absmax.const_data_ptr<std::uint8_t>();
   const auto* nested = matrix.nested_absmax.const_data_ptr<float>();
@@ -131,13 +161,12 @@ at::Tensor nf4_scales(const Nf4Matrix& matrix) {
   return scales;
 }
 
-at::Tensor dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, std::int64_t count,
-                          at::ScalarType dtype) {
-  const at::Tensor values = at::empty({count, matrix.columns}, dtype);
-  const std::int64_t begin = first * matrix.columns, elements = count * matrix.columns;
+void dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, const at::Tensor& values) {
+  if (!values.is_cpu()) return dequantise_by_aten(matrix, scales, first, values);
+  const std::int64_t begin = first * matrix.columns, elements = values.numel();
   const auto* packed = matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2;
   const float* absmax = scales.const_data_ptr<float>() + begin / kNf4Block;
-  with_storage(dtype, [&]<typename S>() {
+  with_storage(values.scalar_type(), [&]<typename S>() {
     const QuantKernels<S>& kernels = quant_kernels<S>();
     S* to = mutable_values_of<S>(values);
     at::parallel_for(0, ceil_div(elements, kNf4Block), kFewestBlocks, [&](std::int64_t from, std::int64_t end) {
@@ -145,11 +174,12 @@ at::Tensor dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std
       kernels.nf4_values(packed + at / 2, absmax + from, std::min(end * kNf4Block, elements) - at, to + at);
     });
   });
-  return values;
 }
 
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype) {
-  return dequantise_nf4(matrix, nf4_scales(matrix), 0, matrix.rows, dtype);
+  at::Tensor values = at::empty({matrix.rows, matrix.columns}, matrix.packed.options().dtype(dtype));
+  dequantise_nf4(matrix, nf4_scales(matrix), 0, values);
+  return values;
 }
 
 }  // namespace multicard

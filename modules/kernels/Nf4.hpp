@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/Nf4Values.hpp"
+#include "kernels/WeightFormat.hpp"
 
 namespace multicard {
 
@@ -14,9 +15,6 @@ inline constexpr std::int64_t kNf4NestedBlock = 256;  ///< scales that share a s
 
 /// What the 8-bit codes of scales stand for: bitsandbytes' dynamic map.
 const std::array<float, 256>& nf4_nested_values();
-
-/// Whether scales are quantised too: 4.127 instead of 4.5 bits an element.
-enum class DoubleQuantisation { off, on };
 
 /// A matrix in NF4. Blocks of 64 elements, in row-major order, share a scale (their largest absolute value); the last
 /// block may be short. An element is kNf4Values[code] * scale, in float32.
@@ -37,19 +35,16 @@ struct Nf4Matrix {
 /// An empty one, on a device.
 Nf4Matrix empty_nf4(std::int64_t rows, std::int64_t columns, DoubleQuantisation nested, at::Device device);
 
-/// Of a matrix [rows, columns] of floating point on a CPU. As bitsandbytes' quantize_4bit of the matrix in float32:
-/// packed bytes and scales bit for bit; 8-bit codes of scales the nearest ones, of which bitsandbytes' own differ by
-/// one in rare cases.
+/// Of a matrix [rows, columns] of floating point on a CPU: bit for bit what bitsandbytes' quantize_4bit makes of the
+/// matrix in float32, but for the rounding of nested_offset, a mean.
 Nf4Matrix quantise_nf4(const at::Tensor& matrix, DoubleQuantisation nested);
 
-/// The scales in float32, [blocks].
+/// The scales in float32, [blocks], on the matrix's device.
 at::Tensor nf4_scales(const Nf4Matrix& matrix);
 
-/// Rows `first` to `first + count` as [count, columns] of `dtype`. `scales` are nf4_scales(). A row that does not start
-/// with a block, or an end that does not end one, is for the whole matrix alone: \pre first * columns is a multiple of
-/// kNf4Block.
-at::Tensor dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, std::int64_t count,
-                          at::ScalarType dtype);
+/// Fills `values` [count, columns], contiguous, of any floating-point type, with the rows from `first` on. `scales` are
+/// nf4_scales(). \pre the first row begins with a block: first * columns is a multiple of kNf4Block
+void dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, const at::Tensor& values);
 /// All of it.
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype);
 

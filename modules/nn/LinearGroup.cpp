@@ -1,6 +1,7 @@
 #include "nn/LinearGroup.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -40,7 +41,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
     const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);
-    at::Tensor y = base(wide, *group), lora_hidden;
+    at::Tensor y = group->base_->product(wide), lora_hidden;
+    if (group->bias_.defined()) y.add_(group->bias_.to(dtype));
     if (adapts) {
       lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
       if (group->scaling_ != 1) lora_hidden.mul_(group->scaling_);
@@ -72,7 +74,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? fast_matmul(dy, group.weight_.to(dtype)) : at::Tensor();
+    at::Tensor dx = needs_dx ? group.base_->transposed_product(dy) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
     else if (group.trains_weights())
@@ -82,11 +84,6 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   }
 
  private:
-  static at::Tensor base(const at::Tensor& x, const LinearGroup& group) {
-    at::Tensor y = fast_matmul(x, group.weight_.to(x.scalar_type()).t());
-    return group.bias_.defined() ? y.add_(group.bias_.to(x.scalar_type())) : y;
-  }
-
   static at::Tensor columns(const at::Tensor& lora_hidden, std::size_t adapter, const LinearGroup& group) {
     const std::int64_t rank = group.adapted_[adapter].b.size(1);
     return lora_hidden.narrow(1, static_cast<std::int64_t>(adapter) * rank, rank);
@@ -132,21 +129,61 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   }
 };
 
-LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options)
-    : layers_(std::move(layers)) {
+LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options,
+                         WeightFormat format)
+    : in_(in), layers_(std::move(layers)), options_(options) {
+  if (format.is_quantised())
+    make_nf4(format.nested);
+  else
+    make_dense();
+}
+
+void LinearGroup::make_dense() {
   std::int64_t out = 0;
   for (const Layer& layer : layers_)
     out += layer.out;
-  weight_ = at::empty({out, in}, options);
+  weight_ = at::empty({out, in_}, options_);
+  base_ = std::make_shared<DenseWeight>(weight_);
+  add_leaves(out);
+}
+
+void LinearGroup::make_nf4(DoubleQuantisation nested) {
+  std::int64_t out = 0;
+  std::vector<std::int64_t> outs;
+  for (const Layer& layer : layers_)
+    out += outs.emplace_back(layer.out);
+  nf4_ = std::make_shared<Nf4Weight>(in_, outs, nested, options_.device());
+  base_ = nf4_;
+  add_leaves(out);
+}
+
+void LinearGroup::add_leaves(std::int64_t out) {
   // Of layers with and without bias those without would have one of zero; in these networks all or none have one.
-  if (layers_.front().has_bias) bias_ = at::empty({out}, options);
+  if (layers_.front().has_bias) bias_ = at::empty({out}, options_);
   std::int64_t first = 0;
   for (const Layer& layer : layers_) {
-    weights_.push_back({layer.name + ".weight", leaf_of_rows(weight_, first, layer.out)});
+    if (weight_.defined()) weights_.push_back({layer.name + ".weight", leaf_of_rows(weight_, first, layer.out)});
     if (layer.has_bias) weights_.push_back({layer.name + ".bias", leaf_of_rows(bias_, first, layer.out)});
     first += layer.out;
   }
   trained_ = tensors_of(weights_);
+}
+
+WeightSinks LinearGroup::sinks() {
+  WeightSinks sinks;
+  for (std::size_t i = 0; nf4_ && i < layers_.size(); ++i)
+    sinks.push_back({layers_[i].name + ".weight", {layers_[i].out, in_}, [base = nf4_, i](const at::Tensor& values) {
+                       base->fill(i, values);
+                     }});
+  return sinks;
+}
+
+std::int64_t LinearGroup::quantised_bytes() const {
+  std::int64_t bytes = 0;
+  if (nf4_)
+    for (const Nf4Matrix& layer : nf4_->layers())
+      bytes += layer.bytes();
+  return bytes;
 }
 
 void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<std::string>& names) {
@@ -159,8 +196,8 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
   };
   const auto count = std::count_if(layers_.begin(), layers_.end(), is_adapted);
   if (count == 0) return;
-  const at::TensorOptions tensor_options = weight_.options().dtype(options.dtype);
-  a_ = at::zeros({count * options.rank, weight_.size(1)}, tensor_options);
+  const at::TensorOptions tensor_options = options_.dtype(options.dtype);
+  a_ = at::zeros({count * options.rank, in_}, tensor_options);
   std::int64_t first = 0;
   for (const Layer& layer : layers_) {
     if (is_adapted(layer)) {
@@ -176,6 +213,7 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
 }
 
 void LinearGroup::merge_adapters() {
+  if (!weight_.defined()) throw std::logic_error("adapters cannot be merged into quantised weights");
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < adapted_.size(); ++i) {
     const Adapter& adapter = adapted_[i];

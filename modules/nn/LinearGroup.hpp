@@ -2,13 +2,16 @@
 /// \file Linear layers that read the same input, computed as one, with adapters.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/BaseWeight.hpp"
 #include "nn/Lora.hpp"
 #include "state/NamedTensor.hpp"
+#include "state/WeightSink.hpp"
 
 namespace multicard {
 
@@ -21,7 +24,7 @@ struct LinearPass {
 };
 
 /// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
-/// adapted. Their weights are views of one tensor, their A matrices too.
+/// adapted. Dense weights are views of one tensor, A matrices too. Other weights are frozen.
 class LinearGroup {
  public:
   struct Layer {
@@ -29,17 +32,21 @@ class LinearGroup {
     std::int64_t out = 0;
     bool has_bias = false;
   };
-  LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options);
+  LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options, WeightFormat format = {});
 
-  /// NAME.weight [out, in] and NAME.bias [out] of each layer: leaves.
+  /// NAME.weight [out, in], where it is dense, and NAME.bias [out] of each layer: leaves.
   const NamedTensors& weights() const { return weights_; }
+  /// NAME.weight of each layer whose weight is not dense. Used as long as the group.
+  WeightSinks sinks();
+  /// Bytes of those.
+  std::int64_t quantised_bytes() const;
   /// base_model.model.NAME.lora_A.weight [rank, in] and lora_B.weight [out, rank] of each adapted layer: leaves.
   const NamedTensors& adapters() const { return adapters_; }
   const std::vector<Layer>& layers() const { return layers_; }
 
   /// Freezes the weights and adapts the layers whose names are in `names`, with A and B as yet zero.
   void add_adapters(const AdapterOptions& options, const std::vector<std::string>& names);
-  /// Adds s B A to the weights and forgets the adapters.
+  /// Adds s B A to the weights, which are dense, and forgets the adapters.
   void merge_adapters();
 
   /// [tokens, out_1 + out_2 + ...] of x [tokens, in] of type pass.dtype. The group must outlive backward.
@@ -53,10 +60,19 @@ class LinearGroup {
   };
   bool is_adapted() const { return !adapted_.empty(); }
   bool trains_weights() const { return !is_adapted() && !trained_.empty(); }
+  void make_dense();
+  void make_nf4(DoubleQuantisation nested);
+  /// \param out rows of all layers
+  void add_leaves(std::int64_t out);
 
+  std::int64_t in_;
   std::vector<Layer> layers_;
-  at::Tensor weight_, bias_;  ///< of all layers; bias undefined where none has one
-  at::Tensor a_;              ///< of all adapted layers, [adapted * rank, in]
+  at::TensorOptions options_;         ///< of what is not quantised
+  std::shared_ptr<BaseWeight> base_;  ///< of all layers
+  at::Tensor weight_;                 ///< of `base_`, where it is dense
+  std::shared_ptr<Nf4Weight> nf4_;    ///< `base_`, where it is one
+  at::Tensor bias_;                   ///< of all layers; undefined where none has one
+  at::Tensor a_;                      ///< of all adapted layers, [adapted * rank, in]
   std::vector<Adapter> adapted_;
   double scaling_ = 1;
   NamedTensors weights_, adapters_;

@@ -54,12 +54,12 @@ void check_input(const TextInput& input) {
 }  // namespace
 
 struct Llama::Impl {
-  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options)
+  Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format)
       : config(shape), options(tensor_options), compute(c10::typeMetaToScalarType(tensor_options.dtype())) {
     embedding = matrix(config.vocabulary_size, config.hidden_size, options);
     weights.push_back({"model.embed_tokens.weight", embedding});
     for (std::int64_t number = 0; number < config.num_layers; ++number) {
-      blocks.emplace_back(config, number, options);
+      blocks.emplace_back(config, number, options, format);
       append(weights, blocks.back().weights());
     }
     norm = at::empty({config.hidden_size}, options).requires_grad_(true);
@@ -123,8 +123,8 @@ struct Llama::Impl {
   std::uint64_t dropout_seed = 0;
 };
 
-Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device)
-    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device))) {}
+Llama::Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format)
+    : impl_(std::make_unique<Impl>(config, at::TensorOptions().dtype(weights_dtype).device(device), format)) {}
 
 Llama::~Llama() = default;
 
@@ -140,6 +140,25 @@ const NamedTensors& Llama::weights() const {
   return impl_->weights;
 }
 
+WeightSinks Llama::sinks() {
+  WeightSinks all;
+  for (LlamaBlock& block : impl_->blocks)
+    for (LinearGroup* group : block.groups())
+      for (WeightSink& sink : group->sinks())
+        all.push_back(std::move(sink));
+  return all;
+}
+
+std::int64_t Llama::weight_bytes() const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& weight : impl_->weights)
+    bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
+  for (LlamaBlock& block : impl_->blocks)
+    for (const LinearGroup* group : block.groups())
+      bytes += group->quantised_bytes();
+  return bytes;
+}
+
 void Llama::initialise(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& entry : impl_->weights) {
@@ -148,6 +167,11 @@ void Llama::initialise(std::uint64_t seed) {
       fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(entry.name));
     else
       weight.fill_(entry.name.ends_with("norm.weight") ? 1.0 : 0.0);
+  }
+  for (const WeightSink& sink : sinks()) {
+    at::Tensor weight = at::empty(sink.shape, at::kFloat);
+    fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(sink.name));
+    sink.fill(weight);
   }
 }
 

@@ -9,10 +9,12 @@
 
 #include "base/RowShape.hpp"
 #include "kernels/Mode.hpp"
+#include "nn/BaseWeight.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "nn/Lora.hpp"
 #include "state/NamedTensor.hpp"
+#include "state/WeightSink.hpp"
 
 namespace multicard {
 
@@ -36,8 +38,9 @@ enum class Adapters { on, off };
 /// Never use it under at::autocast: it casts by itself.
 class Llama {
  public:
-  /// Weights are not initialised: fill weights() or call initialise(). All of them are trained until add_adapters().
-  Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device);
+  /// Weights are not initialised: fill weights() and sinks(), or call initialise(). All of them are trained until
+  /// add_adapters(); quantised ones never are.
+  Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {});
   ~Llama();
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
@@ -45,9 +48,13 @@ class Llama {
   const LlamaConfig& config() const;
   at::Device device() const;
 
-  /// By their Hugging Face names, without lm_head.weight where it is tied. Filling them in place (under a NoGradGuard)
-  /// is allowed at any time; replacing their memory (set_data) is not.
+  /// By their Hugging Face names, without lm_head.weight where it is tied, and without quantised ones. Filling them in
+  /// place (under a NoGradGuard) is allowed at any time; replacing their memory (set_data) is not.
   const NamedTensors& weights() const;
+  /// What takes the quantised weights. Used as long as the network.
+  WeightSinks sinks();
+  /// Bytes of weights(), and of quantised ones.
+  std::int64_t weight_bytes() const;
   /// Random weights, a function of seed, name and element: N(0, initializer_range^2) for matrices, 1 for norms, 0 for
   /// biases. On a GPU they are made there.
   void initialise(std::uint64_t seed);

@@ -31,7 +31,8 @@ struct PassHolder : torch::CustomClassHolder {
 
 }  // namespace
 
-LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options)
+LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options,
+                       WeightFormat format)
     : number_(number),
       window_(config.window(number)),
       epsilon_(config.norm_epsilon),
@@ -43,13 +44,15 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
            {{name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias},
             {name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias},
             {name_ + "self_attn.v_proj", config.kv_size(), config.has_qkv_bias}},
-           options),
-      output_(config.query_size(), {{name_ + "self_attn.o_proj", config.hidden_size, config.has_output_bias}}, options),
+           options, format),
+      output_(config.query_size(), {{name_ + "self_attn.o_proj", config.hidden_size, config.has_output_bias}}, options,
+              format),
       gate_up_(config.hidden_size,
                {{name_ + "mlp.gate_proj", config.intermediate_size, config.has_mlp_bias},
                 {name_ + "mlp.up_proj", config.intermediate_size, config.has_mlp_bias}},
-               options),
-      down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options) {}
+               options, format),
+      down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options,
+            format) {}
 
 NamedTensors LlamaBlock::weights() const {
   NamedTensors all{{name_ + "input_layernorm.weight", input_norm_}};

@@ -25,11 +25,11 @@ struct Residual {
 
 class LlamaBlock {
  public:
-  LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options);
+  LlamaBlock(const LlamaConfig& config, std::int64_t number, const at::TensorOptions& options, WeightFormat format);
 
   /// The linear layers side by side, by what they read.
   std::vector<LinearGroup*> groups() { return {&qkv_, &output_, &gate_up_, &down_}; }
-  /// All weights, by their Hugging Face names.
+  /// All weights but those that have sinks, by their Hugging Face names.
   NamedTensors weights() const;
   NamedTensors adapters() const;
   void freeze_norms();

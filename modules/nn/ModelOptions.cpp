@@ -7,6 +7,7 @@ namespace multicard {
 namespace {
 
 constexpr int kMostRank = 65536;
+constexpr int kNf4BlockSize = 64;
 constexpr Word<WeightDtype> kTrainableWords[] = {{"fp32", WeightDtype::fp32}, {"bf16", WeightDtype::bf16}};
 
 DeckKeys image_model_keys() {
@@ -65,8 +66,8 @@ DeckKeys method_keys() {
        llm,
        work,
        "method",
-       "`lora`: low-rank adapters; `full`: all weights",
-       {.reserved = "qlora dpo lora-dpo qlora-dpo qat lora-qat", .available = "full lora"}},
+       "`lora`: low-rank adapters; `qlora`: the same on a base model in 4 bits; `full`: all weights",
+       {.reserved = "dpo lora-dpo qlora-dpo qat lora-qat", .available = "full lora qlora"}},
       {"method.rank", llm, work, "LoRA rank", "rank of the adapters"},
       {"method.alpha", llm, learning, "LoRA alpha", "adapters are scaled by alpha/rank, with `rslora` by alpha/√rank"},
       {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
@@ -74,10 +75,29 @@ DeckKeys method_keys() {
       {"method.targets", llm, work, "targets",
        "layers with adapters, in PEFT's meaning: ends of names, a pattern for whole names, or `all-linear`: all but "
        "lm_head"},
+      {"method.block_size", llm, work, "NF4 block size", "of `qlora`: weights that share a scale; 64 alone"},
+      {"method.double_quant", llm, work, "double quantisation", "of `qlora`: the scales are quantised too, to 8 bits"},
   };
 }
 
+void read_quantisation(Section& section, MethodOptions& method) {
+  if (method.name == TuningMethod::qlora) {
+    section.get_in_range("block_size", kNf4BlockSize, kNf4BlockSize, kNf4BlockSize);
+    method.double_quant = section.get("double_quant", method.double_quant);
+    return;
+  }
+  for (const char* key : {"block_size", "double_quant"})
+    if (section.has(key)) section.reject(key, "belongs to qlora", "method.name is another one", "Remove it.");
+}
+
 }  // namespace
+
+WeightFormat MethodOptions::weight_format() const {
+  WeightFormat format;
+  if (name == TuningMethod::qlora) format.kind = WeightFormat::Kind::nf4;
+  format.nested = double_quant ? DoubleQuantisation::on : DoubleQuantisation::off;
+  return format;
+}
 
 ModelOptions read_image_model_options(Section& section) {
   ModelOptions model;
@@ -106,6 +126,7 @@ ModelOptions read_language_model_options(Section& section) {
 MethodOptions read_method_options(Section& section, const ModelOptions& model) {
   MethodOptions method;
   method.name = section.choice("name", method.name, kMethodWords);
+  read_quantisation(section, method);
   if (method.name == TuningMethod::full) {
     for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
       if (section.has(key))

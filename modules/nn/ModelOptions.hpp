@@ -7,6 +7,7 @@
 
 #include "config/DeckKey.hpp"
 #include "config/Words.hpp"
+#include "kernels/WeightFormat.hpp"
 
 namespace multicard {
 
@@ -33,8 +34,9 @@ struct ModelOptions {
 };
 
 /// method.name
-enum class TuningMethod { full, lora };
-inline constexpr Word<TuningMethod> kMethodWords[] = {{"full", TuningMethod::full}, {"lora", TuningMethod::lora}};
+enum class TuningMethod { full, lora, qlora };
+inline constexpr Word<TuningMethod> kMethodWords[] = {
+    {"full", TuningMethod::full}, {"lora", TuningMethod::lora}, {"qlora", TuningMethod::qlora}};
 
 /// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
@@ -44,6 +46,11 @@ struct MethodOptions {
   double dropout = 0;                ///< on the adapters' input
   std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
   std::vector<std::string> targets;  ///< in PEFT's meaning
+  bool double_quant = true;          ///< of qlora
+
+  bool has_adapters() const { return name != TuningMethod::full; }
+  /// Of the base model's linear layers.
+  WeightFormat weight_format() const;
 };
 
 /// \param model the section model

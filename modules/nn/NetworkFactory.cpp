@@ -129,19 +129,19 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
 }
 
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed) {
+                                    std::optional<std::uint64_t> random_seed, WeightFormat format) {
   const LlamaConfig config = LlamaConfig::read(folder);
   if (random_seed) {
-    auto network = std::make_unique<Llama>(config, dtype, device);
+    auto network = std::make_unique<Llama>(config, dtype, device, format);
     network->initialise(*random_seed);
     return network;
   }
   const ModelFolder files = ModelFolder::open(folder);
   const OutputLayer output = output_layer_of(config);
   files.check(Llama(config, dtype, at::kMeta).weights(), output);
-  auto network = std::make_unique<Llama>(config, dtype, device);
+  auto network = std::make_unique<Llama>(config, dtype, device, format);
   const at::NoGradGuard no_grad;
-  files.load_into(network->weights(), output);
+  files.load_into(network->weights(), network->sinks(), output);
   return network;
 }
 

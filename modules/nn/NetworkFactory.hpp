@@ -10,6 +10,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "nn/BaseWeight.hpp"
 #include "nn/Network.hpp"
 
 namespace multicard {
@@ -40,8 +41,9 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
                                       const std::string& weights);
 
 /// The language network that a model folder's config.json describes, with its weights in `dtype`, or with randomly
-/// initialised ones where there is a `random_seed`: then config.json alone is read. DataError about the files.
+/// initialised ones where there is a `random_seed`: then config.json alone is read. Weights of another format are
+/// quantised one by one while they are read. DataError about the files.
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
-                                    std::optional<std::uint64_t> random_seed = std::nullopt);
+                                    std::optional<std::uint64_t> random_seed = std::nullopt, WeightFormat format = {});
 
 }  // namespace multicard

@@ -18,8 +18,8 @@ std::string layer_of(const std::string& weight) {
 
 }  // namespace
 
-MergedWeights::MergedWeights(const ModelFolder& base, const PeftAdapter& adapter, OutputLayer output)
-    : base_(base), adapter_(adapter), output_(output) {
+MergedWeights::MergedWeights(const ModelFolder& base, const PeftAdapter& adapter, OutputLayer output, BaseChange change)
+    : base_(base), adapter_(adapter), output_(output), change_(std::move(change)) {
   for (const std::string& layer : adapter.layers()) {
     const std::string name = layer + kWeight;
     const std::optional<std::string> stored = base.stored_name(name, output);
@@ -40,7 +40,7 @@ MergedWeights::MergedWeights(const ModelFolder& base, const PeftAdapter& adapter
 at::Tensor MergedWeights::weight(const std::string& name, at::ScalarType dtype) const {
   const at::NoGradGuard no_grad;
   const std::string stored = base_.stored_name(name, output_).value_or(name);
-  const at::Tensor plain = base_.view(stored);
+  const at::Tensor plain = change_ ? change_(name, base_.view(stored)) : base_.view(stored);
   at::Tensor merged;
   if (adapted_.contains(name)) {
     const at::Tensor a = adapter_.file().view(PeftAdapter::a_name(layer_of(name)));

@@ -212,26 +212,29 @@ void ModelFolder::give_back(const std::string& name) const {
   SafetensorsFile::give_back(place(name).entry->bytes);
 }
 
-std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, OutputLayer output) const {
+std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, const WeightSinks& sinks,
+                                                  OutputLayer output) const {
   std::vector<Copy> copies;
   std::vector<std::string> missing, unknown;
   std::set<std::string> used;
-  for (const NamedTensor& target : targets) {
-    const std::optional<std::string> name = stored_name(target.name, output);
-    if (!name) {
-      missing.push_back(target.name);
-      continue;
-    }
+  const auto add = [&](const std::string& wanted, const at::Tensor* to, const WeightSink* sink) {
+    const std::optional<std::string> name = stored_name(wanted, output);
+    if (!name) return missing.push_back(wanted);
     used.insert(*name);
-    copies.push_back({&places_.at(*name), &target.tensor});
-  }
+    copies.push_back({&places_.at(*name), to, sink});
+  };
+  for (const NamedTensor& target : targets)
+    add(target.name, &target.tensor, nullptr);
+  for (const WeightSink& sink : sinks)
+    add(sink.name, nullptr, &sink);
   refuse_missing(folder_, missing);
   for (const auto& [name, place] : places_)
     if (!used.contains(name) && !is_computable(name) && !(output == OutputLayer::tied && name == kHead))
       unknown.push_back(name);
   refuse_unknown(folder_, unknown);
   for (const Copy& copy : copies) {
-    refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape, copy.to->sizes(),
+    refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape,
+                 copy.sink ? at::IntArrayRef(copy.sink->shape) : copy.to->sizes(),
                  "Check that config.json belongs to these weights.");
     const std::optional<at::ScalarType> dtype = scalar_type_of(copy.from->entry->dtype);
     if (!dtype || !at::isFloatingType(*dtype)) refuse_dtype(folder_, copy.from->entry->name, copy.from->entry->dtype);
@@ -240,19 +243,25 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, O
 }
 
 void ModelFolder::check(const NamedTensors& targets, OutputLayer output) const {
-  match(targets, output);
+  match(targets, {}, output);
 }
 
-void ModelFolder::load_into(const NamedTensors& targets, OutputLayer output) const {
-  std::vector<Copy> copies = match(targets, output);
+void ModelFolder::load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const {
+  std::vector<Copy> copies = match(targets, sinks, output);
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());
   });
   const at::NoGradGuard no_grad;
   StagedCopies staged;
-  for (const Copy& copy : copies)
-    copy_in_pieces(staged, *copy.to, files_[copy.from->file].second->view(copy.from->entry->name),
-                   copy.from->entry->bytes);
+  for (const Copy& copy : copies) {
+    const at::Tensor source = files_[copy.from->file].second->view(copy.from->entry->name);
+    if (copy.sink) {
+      copy.sink->fill(source);
+      SafetensorsFile::give_back(copy.from->entry->bytes);
+    } else {
+      copy_in_pieces(staged, *copy.to, source, copy.from->entry->bytes);
+    }
+  }
   staged.finish();
 }
 

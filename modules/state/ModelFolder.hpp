@@ -10,6 +10,7 @@
 
 #include "state/NamedTensor.hpp"
 #include "state/TensorFile.hpp"
+#include "state/WeightSink.hpp"
 
 namespace multicard {
 
@@ -58,7 +59,9 @@ class ModelFolder {
   /// tensors are ignored when they can be computed (rotary inv_freq) or are the output layer of a tied model.
   /// \throws DataError, with nothing written, when a target is missing or has another shape or a dtype that has no
   /// counterpart, or when other tensors are there that are no target.
-  void load_into(const NamedTensors& targets, OutputLayer output) const;
+  void load_into(const NamedTensors& targets, OutputLayer output) const { load_into(targets, {}, output); }
+  /// The same, where sinks take the tensors of their names, one by one.
+  void load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
 
   /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
   /// lines that `sha256sum *.safetensors` prints for the files. Reads everything: seconds for a model of some GB.
@@ -71,14 +74,15 @@ class ModelFolder {
   };
   struct Copy {
     const Place* from;
-    const at::Tensor* to;
+    const at::Tensor* to;    ///< or
+    const WeightSink* sink;  ///< if not null
   };
 
   ModelFolder() = default;
   void add_file(const std::string& name);
   const Place& place(const std::string& name) const;
   /// What goes where. \throws DataError as load_into()
-  std::vector<Copy> match(const NamedTensors& targets, OutputLayer output) const;
+  std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
 
   std::string folder_;
   std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;

@@ -14,7 +14,7 @@
 #include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
-#include "tasks/RandomWeights.hpp"
+#include "tasks/DeckWeights.hpp"
 #include "text/NameMatch.hpp"
 
 namespace multicard {
@@ -102,7 +102,7 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
   const Precision precision = options.precision;
   const bool trains_weights = options.method.name == TuningMethod::full;
   base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
-  network_ = load_network(folder_, base_type_, device, random_seed_);
+  network_ = load_network(folder_, base_type_, device, random_seed_, options.method.weight_format());
   if (!trains_weights) add_adapters(options);
   network_->set_compute_dtype(compute_type(precision));
   if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);

@@ -99,11 +99,7 @@ double LanguageModel::flops(std::int64_t length) const {
 }
 
 std::int64_t LanguageModel::frozen_bytes() const {
-  std::int64_t bytes = 0;
-  if (!has_adapters()) return bytes;
-  for (const NamedTensor& weight : network_->weights())
-    bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
-  return bytes;
+  return has_adapters() ? network_->weight_bytes() : 0;
 }
 
 std::int64_t LanguageModel::activation_bytes(std::int64_t rows, std::int64_t row_size,

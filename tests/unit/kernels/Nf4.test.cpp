@@ -58,9 +58,7 @@ TEST_P(Nf4Oracle, ScalesAreQuantisedAsBitsandbytesDo) {
   EXPECT_NEAR(ours.nested_offset, offset(), 1e-6 * std::abs(offset()));
   EXPECT_TRUE(at::allclose(ours.nested_absmax, tensor("dq.nested_absmax"), 1e-5, 1e-6 * std::abs(offset())));
   if (ours.nested_absmax.max().item<float>() < 1e-6 * std::abs(offset())) return;  // equal scales: codes mean nothing
-  const at::Tensor apart = (ours.absmax.to(at::kInt) - tensor("dq.absmax").to(at::kInt)).abs();
-  EXPECT_LE(apart.max().item<int>(), 1);
-  EXPECT_LE(apart.sum().item<double>(), 0.02 * static_cast<double>(apart.numel()));
+  EXPECT_TRUE(at::equal(ours.absmax, tensor("dq.absmax")));
 }
 
 TEST_P(Nf4Oracle, TheirCodesGiveTheirValues) {
@@ -95,8 +93,11 @@ TEST(Nf4, RowsOfAPartAreThoseOfTheWhole) {
   const Nf4Matrix matrix = quantise_nf4(at::randn({64, 96}), DoubleQuantisation::on);
   const at::Tensor scales = nf4_scales(matrix), whole = dequantise_nf4(matrix, at::kFloat);
 
-  EXPECT_TRUE(at::equal(dequantise_nf4(matrix, scales, 2, 4, at::kFloat), whole.narrow(0, 2, 4)));
-  EXPECT_TRUE(at::equal(dequantise_nf4(matrix, scales, 62, 2, at::kFloat), whole.narrow(0, 62, 2)));
+  for (const auto& [first, count] : {std::pair(2, 4), std::pair(62, 2)}) {
+    const at::Tensor part = at::zeros({count, 96});
+    dequantise_nf4(matrix, scales, first, part);
+    EXPECT_TRUE(at::equal(part, whole.narrow(0, first, count)));
+  }
 }
 
 TEST(Nf4, TakesFourAndAnEighthBitsAnElement) {

@@ -63,6 +63,16 @@ TEST_F(LanguageRun, FollowsPeftInFloat64) {
   expect_oracle(train(oracle_recipe(scratch_, "fp64"), world()), "float64", 5e-6, 5e-6);
 }
 
+TEST_F(LanguageRun, FollowsBitsandbytesOnABaseIn4Bits) {
+  RunOptions options = oracle_recipe(scratch_, "fp32");
+  options.method.name = TuningMethod::qlora;
+
+  const Trained trained = train(options, world());
+
+  const std::string oracle = test::source_path("tests/data/oracles/nf4/oracle.json");
+  expect_near(trained, nlohmann::json::parse(read_file(oracle))["qlora_bnb_float32"], 1e-4, 1e-4);
+}
+
 TEST_F(LanguageRun, AccumulatesByTokensAndNotByMicroBatches) {
   RunOptions options = oracle_recipe(scratch_, "fp32");
   options.run.micro_batch = 1;

@@ -1,5 +1,5 @@
 // Tuning a model that is a config.json alone.
-#include "tasks/RandomWeights.hpp"
+#include "tasks/DeckWeights.hpp"
 
 #include <cmath>
 #include <filesystem>

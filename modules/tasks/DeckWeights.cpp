@@ -1,4 +1,4 @@
-#include "tasks/RandomWeights.hpp"
+#include "tasks/DeckWeights.hpp"
 
 namespace multicard {
 
@@ -10,6 +10,10 @@ std::optional<std::uint64_t> random_weights_seed(const RunOptions& options) {
 std::optional<std::uint64_t> random_weights_seed(const Deck& deck) {
   if (deck.get_text("model.random_weights") != "true") return std::nullopt;
   return random_weights_seed(read_run_options(deck));
+}
+
+WeightFormat weight_format(const Deck& deck) {
+  return read_run_options(deck).method.weight_format();
 }
 
 }  // namespace multicard
