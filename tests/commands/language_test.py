@@ -205,6 +205,30 @@ class Language(CommandTest):
             exported = [str(MODEL), "--adapter", folder] if method == "lora" else [folder]
             self.assertEqual(averaged, answer(*exported), method)
 
+    def test_a_base_model_in_4_bits_is_the_same_in_every_command(self):
+        def answer(model):
+            return self.expect(0, run(1, "generate", model, "--raw", "--greedy", "--max-new", "20", "--dtype", "fp32",
+                                      "Once upon a time"))[1]
+
+        def metadata(folder):
+            with open(folder + "/model.safetensors", "rb") as file:
+                return json.loads(file.read(int.from_bytes(file.read(8), "little")))["__metadata__"]
+
+        qlora = "method={name: qlora, rank: 4, alpha: 8}"
+        self.expect(0, run(1, "run", self.deck, "optimizer.learning_rate=0.02", "run.output=" + self.path("dense")))
+        self.expect(0, run(2, "run", self.deck, "optimizer.learning_rate=0.02", qlora, "run.steps=4"))
+        self.expect(0, run(1, "run", self.deck, "optimizer.learning_rate=0.02", qlora), r"method +qlora rank 4")
+        self.expect(2, run(1, "run", self.deck, "run.steps=9"), "method.name")
+        self.assertGreater(abs(self.losses()[0] - self.losses("dense")[0]), 1e-3)
+        code, out, err = run(1, "eval", self.checkpoint(), "--json")
+        recorded = float(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1])
+        self.assertEqual(code, 0, err)
+        self.assertAlmostEqual(json.loads(out)["loss"], recorded, delta=1e-5 * recorded)
+        for onto in ("dequantised", "original"):
+            self.expect(0, run(1, "export", self.checkpoint(), self.path(onto), "--merge", onto, "--dtype", "fp32"))
+            self.assertEqual(metadata(self.path(onto))["merged_onto"].split()[0], onto)
+        self.assertEqual(answer(self.checkpoint()), answer(self.path("dequantised")))
+
     def test_targets_may_be_spelt_as_the_adapter_does_not(self):
         self.expect(0, run(1, "run", self.deck, "run.steps=1"))
         self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("adapter")))
