@@ -81,13 +81,10 @@ DeckKeys method_keys() {
 }
 
 void read_quantisation(Section& section, MethodOptions& method) {
-  if (method.name == TuningMethod::qlora) {
-    section.get_in_range("block_size", kNf4BlockSize, kNf4BlockSize, kNf4BlockSize);
-    method.double_quant = section.get("double_quant", method.double_quant);
-    return;
-  }
-  for (const char* key : {"block_size", "double_quant"})
-    if (section.has(key)) section.reject(key, "belongs to qlora", "method.name is another one", "Remove it.");
+  section.get_in_range("block_size", kNf4BlockSize, kNf4BlockSize, kNf4BlockSize);
+  method.double_quant = section.get("double_quant", method.double_quant);
+  if (method.name != TuningMethod::qlora && !method.double_quant)
+    section.reject("double_quant", "belongs to qlora", "method.name is another one", "Remove it.");
 }
 
 }  // namespace

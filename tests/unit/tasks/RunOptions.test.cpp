@@ -190,10 +190,10 @@ const std::string kTextDeck = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("parallel: {shard: full}"),
             "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
-  EXPECT_EQ(complaint(kTextDeck + "method: {name: qlora}"),
-            "deck x.yaml, method.name: qlora is not available in this version (available: full, lora)");
+  EXPECT_EQ(complaint(kTextDeck + "method: {name: dpo}"),
+            "deck x.yaml, method.name: dpo is not available in this version (available: full, lora, qlora)");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
-            "deck x.yaml, method.name: expected one of full | lora, got 'dora'. Did you mean lora?");
+            "deck x.yaml, method.name: expected one of full | lora | qlora, got 'dora'. Did you mean lora?");
 }
 
 TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
@@ -242,6 +242,21 @@ TEST(RunOptions, ReadsALanguageDeck) {
   EXPECT_EQ(options.data.overlong, Overlong::drop);
   EXPECT_EQ(options_of(kTextDeck + "precision: fp32").precision, Precision::fp32);
   EXPECT_EQ(options_of(kTextDeck).precision, Precision::bf16);
+}
+
+TEST(RunOptions, QuantisesTheBaseOfQloraAlone) {
+  const auto format_of = [](const std::string& method) {
+    return options_of(kTextDeck + "method: " + method + "\n").method.weight_format();
+  };
+
+  EXPECT_FALSE(format_of("{name: lora}").is_quantised());
+  EXPECT_TRUE(format_of("{name: qlora}").is_quantised());
+  EXPECT_EQ(format_of("{name: qlora}").nested, DoubleQuantisation::on);
+  EXPECT_EQ(format_of("{name: qlora, block_size: 64, double_quant: false}").nested, DoubleQuantisation::off);
+  EXPECT_NE(complaint(kTextDeck + "method: {name: lora, double_quant: false}\n").find("belongs to qlora"),
+            std::string::npos);
+  EXPECT_NE(complaint(kTextDeck + "method: {name: qlora, block_size: 128}\n").find("method.block_size"),
+            std::string::npos);
 }
 
 TEST(RunOptions, TrainsInBfloat16WhereThatMakesSense) {
