@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -24,6 +25,11 @@ ordered_json interval_json(const std::optional<Interval>& interval) {
   return interval ? ordered_json::array({interval->low, interval->high}) : ordered_json();
 }
 
+bool is_any_known(const PlanIntervals& intervals) {
+  return intervals.value || std::any_of(intervals.ends.begin(), intervals.ends.end(),
+                                        [](const std::optional<Interval>& end) { return end.has_value(); });
+}
+
 ordered_json intervals_json(const PlanIntervals& intervals) {
   ordered_json ends = ordered_json::array();
   for (const std::optional<Interval>& end : intervals.ends)
@@ -47,14 +53,14 @@ ordered_json schedule_json(const Plan& plan) {
 
 std::string plan_json(const Plan& plan) {
   const Allocation none, &found = plan.allocation ? *plan.allocation : none;
-  return json_text(
-      ordered_json{{"objective", std::string(word_of<Objective>(plan.problem.objective, kObjectiveWords))},
-                   {"gpus", plan.problem.machine.gpus()},
-                   {"value", plan.allocation ? number(found.value) : ordered_json()},
-                   {"schedule", schedule_json(plan)},
-                   {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
-                   {"solve_ms", plan.solve_ms},
-                   {"intervals", intervals_json(plan.intervals)}});
+  ordered_json json{{"objective", std::string(word_of<Objective>(plan.problem.objective, kObjectiveWords))},
+                    {"gpus", plan.problem.machine.gpus()},
+                    {"value", plan.allocation ? number(found.value) : ordered_json()},
+                    {"schedule", schedule_json(plan)},
+                    {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
+                    {"solve_ms", plan.solve_ms}};
+  if (is_any_known(plan.intervals)) json["intervals"] = intervals_json(plan.intervals);
+  return json_text(json);
 }
 
 }  // namespace multicard

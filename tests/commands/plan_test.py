@@ -56,6 +56,20 @@ class Plan(PlanTest):
         self.assertEqual([(e["task"], e["gpus"], e["nodes"], e["start_s"], e["end_s"]) for e in plan["schedule"]],
                          [("vision", 4, 1, 0, 20), ("llm", 4, 1, 0, 20)])
 
+    def test_intervals_of_rates_give_intervals_of_times(self):
+        for name in ("vision.csv", "llm.csv"):
+            lines = Path(self.path(name)).read_text().split()
+            rate = lines[0].split(",").index("rate")
+            rows = [line + ",%r,%r" % (0.9 * float(line.split(",")[rate]), 1.1 * float(line.split(",")[rate]))
+                    for line in lines[1:]]
+            self.write(name, "\n".join([lines[0] + ",rate_low,rate_high"] + rows) + "\n")
+        (plan,) = self.plans()
+        low, high = plan["intervals"]["value"]
+        self.assertTrue(20 < low + 2 < high < 20 / 0.9 + 1, (low, high))  # the later of two
+        self.assertEqual(len(plan["intervals"]["ends"]), len(plan["schedule"]))
+        _, _, err = self.expect(0, run(1, "plan", self.plan_deck), "95 % interval")
+        self.assertIn("value     20 s, 95 % interval", err)
+
     def test_a_picture(self):
         picture = self.path("new/plan.svg")
         self.expect(0, run(1, "plan", self.plan_deck, "--svg", picture), "picture   .*plan.svg")
