@@ -176,6 +176,9 @@ void export_checkpoint(const ExportArguments& arguments) {
   if (tuned.has_adapter && tuned.has_random_base && !arguments.merge.empty())
     throw UsageError("--merge does not fit this checkpoint", "its base model has random weights, which are in no file",
                      "Export the adapter without --merge.");
+  if (tuned.has_adapter && !arguments.merge.empty() && LlamaConfig::read(tuned.base).is_stored_in_nf4)
+    throw UsageError("--merge does not fit this checkpoint", "its base model is stored in 4 bits",
+                     "Export the adapter without --merge.");
   PendingFolder pending(arguments.folder);
   const bool is_adapter = tuned.has_adapter && arguments.merge.empty();
   if (is_adapter)

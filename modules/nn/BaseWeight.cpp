@@ -6,7 +6,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <nlohmann/json.hpp>
 
+#include "base/Error.hpp"
+#include "io/JsonReader.hpp"
 #include "kernels/Matmul.hpp"
 
 namespace multicard {
@@ -14,6 +17,62 @@ namespace multicard {
 namespace {
 
 constexpr std::int64_t kPanelBytes = 32 << 20;
+
+bool has_values(const at::Tensor& map, const float* values, std::int64_t size) {
+  if (map.scalar_type() != at::kFloat || map.numel() != size) return false;
+  return std::equal(values, values + size, map.const_data_ptr<float>());
+}
+
+/// What NAME.quant_state.bitsandbytes__nf4 says.
+struct Nf4State {
+  std::int64_t block = 0, nested_block = kNf4NestedBlock;
+  std::vector<std::int64_t> shape;
+  float nested_offset = 0;
+};
+
+/// \throws DataError for JSON that is none
+Nf4State state_of(const StoredNf4& stored, const std::string& problem) {
+  const auto json = parse_json_object<nlohmann::json>(stored.state, problem);
+  Nf4State state;
+  try {
+    if (json.at("quant_type") != "nf4") throw DataError(problem, "it is not in NF4");
+    state.block = json.at("blocksize").get<std::int64_t>();
+    state.shape = json.at("shape").get<std::vector<std::int64_t>>();
+    if (!stored.nested_absmax) return state;
+    state.nested_block = json.at("nested_blocksize").get<std::int64_t>();
+    state.nested_offset = json.at("nested_offset").get<float>();
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(problem, "a value of its quant_state is missing or of another type");
+  }
+  return state;
+}
+
+/// bitsandbytes' tensors, checked. \throws DataError
+Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t columns) {
+  const std::string problem = stored.origin + " cannot be used";
+  const auto refuse = [&](const std::string& why) { throw DataError(problem, why); };
+  const Nf4State state = state_of(stored, problem);
+  Nf4Matrix matrix =
+      empty_nf4(rows, columns, stored.nested_absmax ? DoubleQuantisation::on : DoubleQuantisation::off, at::kMeta);
+  const auto is_like = [](const at::Tensor& given, const at::Tensor& wanted) {
+    return given.scalar_type() == wanted.scalar_type() && given.numel() == wanted.numel();
+  };
+  if (state.block != kNf4Block || state.nested_block != kNf4NestedBlock)
+    refuse("its blocks are not of 64 weights and 256 scales");
+  if (state.shape != std::vector{rows, columns}) refuse("config.json gives it another shape");
+  if (!is_like(stored.packed, matrix.packed) || !is_like(stored.absmax, matrix.absmax))
+    refuse("a tensor has another size");
+  if (!has_values(stored.quant_map, kNf4Values, 16)) refuse("its codes stand for other values");
+  matrix.packed = stored.packed.view(-1);
+  matrix.absmax = stored.absmax.view(-1);
+  if (!matrix.is_nested()) return matrix;
+  if (!is_like(*stored.nested_absmax, matrix.nested_absmax)) refuse("nested_absmax has another size");
+  if (!stored.nested_quant_map || !has_values(*stored.nested_quant_map, nf4_nested_values().data(), 256))
+    refuse("the codes of its scales stand for other values");
+  matrix.nested_absmax = stored.nested_absmax->view(-1);
+  matrix.nested_offset = state.nested_offset;
+  return matrix;
+}
 
 }  // namespace
 
@@ -41,6 +100,15 @@ void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
   to.absmax.copy_(from.absmax);
   if (to.is_nested()) to.nested_absmax.copy_(from.nested_absmax);
   to.nested_offset = from.nested_offset;
+}
+
+void Nf4Weight::take(std::size_t layer, const StoredNf4& stored) {
+  Nf4Matrix& to = layers_.at(layer);
+  const at::Device device = to.packed.device();
+  const Nf4Matrix from = matrix_of(stored, to.rows, to.columns);
+  to = from;
+  for (at::Tensor* part : {&to.packed, &to.absmax, &to.nested_absmax})
+    if (part->defined()) *part = part->to(device, /*non_blocking=*/false, /*copy=*/true);
 }
 
 /// Whole where all of it is small, else parts that begin with a block of their layer.

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/Nf4.hpp"
+#include "state/WeightSink.hpp"
 
 namespace multicard {
 
@@ -41,6 +42,8 @@ class Nf4Weight final : public BaseWeight {
   Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested, at::Device device);
   /// Quantises the weight [out, in] of a layer, which may lie anywhere.
   void fill(std::size_t layer, const at::Tensor& weight);
+  /// \throws DataError for one of another shape, block size or code
+  void take(std::size_t layer, const StoredNf4& stored);
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 
   at::Tensor product(const at::Tensor& x) const override;

@@ -172,9 +172,10 @@ void LinearGroup::add_leaves(std::int64_t out) {
 WeightSinks LinearGroup::sinks() {
   WeightSinks sinks;
   for (std::size_t i = 0; nf4_ && i < layers_.size(); ++i)
-    sinks.push_back({layers_[i].name + ".weight", {layers_[i].out, in_}, [base = nf4_, i](const at::Tensor& values) {
-                       base->fill(i, values);
-                     }});
+    sinks.push_back({layers_[i].name + ".weight",
+                     {layers_[i].out, in_},
+                     [base = nf4_, i](const at::Tensor& values) { base->fill(i, values); },
+                     [base = nf4_, i](const StoredNf4& stored) { base->take(i, stored); }});
   return sinks;
 }
 

@@ -41,6 +41,7 @@ struct LlamaConfig {
   std::optional<std::int64_t> bos;
   std::vector<std::int64_t> eos;                ///< each of them ends a text
   std::optional<at::ScalarType> weights_dtype;  ///< the type the file says its weights have
+  bool is_stored_in_nf4 = false;                ///< the linear layers' weights, by bitsandbytes
 
   /// Of a model folder: config.json, with the end tokens of generation_config.json where there is one. DataError naming
   /// file and key for what is missing, makes no sense or is not supported.

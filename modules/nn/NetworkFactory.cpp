@@ -131,6 +131,7 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed, WeightFormat format) {
   const LlamaConfig config = LlamaConfig::read(folder);
+  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
   if (random_seed) {
     auto network = std::make_unique<Llama>(config, dtype, device, format);
     network->initialise(*random_seed);
@@ -138,7 +139,8 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
   }
   const ModelFolder files = ModelFolder::open(folder);
   const OutputLayer output = output_layer_of(config);
-  files.check(Llama(config, dtype, at::kMeta).weights(), output);
+  Llama shapes(config, dtype, at::kMeta, format);
+  files.check(shapes.weights(), shapes.sinks(), output);
   auto network = std::make_unique<Llama>(config, dtype, device, format);
   const at::NoGradGuard no_grad;
   files.load_into(network->weights(), network->sinks(), output);

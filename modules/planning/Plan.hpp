@@ -24,9 +24,9 @@ struct Plan {
 /// machine can run a task; UsageError where there are plans, but no static split, for no machine
 std::vector<Plan> make_plans(const PlanOptions& options);
 
-/// The plan on one line as `plan --json` prints it: objective, gpus, value, schedule, baselines, solve_ms, and intervals
-/// where rates have some. Numbers have all their digits; what does not exist is null, ends of tasks whose work is not
-/// known too.
+/// The plan on one line as `plan --json` prints it: objective, gpus, value, schedule, baselines, solve_ms, and
+/// intervals where rates have some. Numbers have all their digits; what does not exist is null, ends of tasks whose
+/// work is not known too.
 std::string plan_json(const Plan& plan);
 
 /// "makespan on 8 GPUs (2 nodes): 123.4 s; equal split 150 s; one after another 170 s", or why there is no plan.

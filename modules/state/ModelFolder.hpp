@@ -52,7 +52,8 @@ class ModelFolder {
 
   /// Whether load_into() could fill the targets, which may be on the meta device: the files are compared with a model
   /// before it takes any memory. \throws DataError as load_into()
-  void check(const NamedTensors& targets, OutputLayer output) const;
+  void check(const NamedTensors& targets, OutputLayer output) const { check(targets, {}, output); }
+  void check(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
 
   /// Fills every target from the tensor of its name; dtype and device of the targets stay. Goes through the files once
   /// in file order and gives pages back on the way, so that the process holds the targets and some 64 MB more. Extra
@@ -60,7 +61,7 @@ class ModelFolder {
   /// \throws DataError, with nothing written, when a target is missing or has another shape or a dtype that has no
   /// counterpart, or when other tensors are there that are no target.
   void load_into(const NamedTensors& targets, OutputLayer output) const { load_into(targets, {}, output); }
-  /// The same, where sinks take the tensors of their names, one by one.
+  /// The same, where sinks take the tensors of their names, one by one; also those that bitsandbytes stored in NF4.
   void load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
 
   /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
@@ -83,6 +84,10 @@ class ModelFolder {
   const Place& place(const std::string& name) const;
   /// What goes where. \throws DataError as load_into()
   std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
+  bool is_stored_in_nf4(const std::string& name) const;
+  /// The names of what belongs to it, with its own.
+  std::vector<std::string> parts_of_nf4(const std::string& name) const;
+  StoredNf4 stored_nf4(const std::string& name) const;
 
   std::string folder_;
   std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;

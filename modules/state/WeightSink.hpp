@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,24 @@
 
 namespace multicard {
 
+/// A weight that is stored in 4 bits, as bitsandbytes keeps it beside others in a safetensors file. Tensors share the
+/// mapped file: they must not be written to.
+struct StoredNf4 {
+  at::Tensor packed;                                          ///< NAME: uint8, a column of bytes
+  at::Tensor absmax, quant_map;                               ///< NAME.absmax, NAME.quant_map
+  std::optional<at::Tensor> nested_absmax, nested_quant_map;  ///< where the scales are quantised
+  std::string state;                                          ///< NAME.quant_state.bitsandbytes__nf4: JSON
+  std::string origin;                                         ///< of errors: the file's folder and the name
+};
+
 /// Takes the weight `name` in a form of its own, quantised for example.
 struct WeightSink {
   std::string name;
   std::vector<std::int64_t> shape;
   /// Is given the values on the CPU, which it must not write to.
   std::function<void(const at::Tensor& values)> fill;
+  /// Is given a weight that is stored in 4 bits.
+  std::function<void(const StoredNf4& stored)> take;
 };
 
 using WeightSinks = std::vector<WeightSink>;

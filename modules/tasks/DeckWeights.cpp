@@ -13,7 +13,10 @@ std::optional<std::uint64_t> random_weights_seed(const Deck& deck) {
 }
 
 WeightFormat weight_format(const Deck& deck) {
-  return read_run_options(deck).method.weight_format();
+  MethodOptions method;
+  if (deck.get_text("method.name") == word_of(TuningMethod::qlora, kMethodWords)) method.name = TuningMethod::qlora;
+  method.double_quant = deck.get_text("method.double_quant") != "false";
+  return method.weight_format();
 }
 
 }  // namespace multicard

@@ -16,7 +16,8 @@ std::optional<std::uint64_t> random_weights_seed(const RunOptions& options);
 std::optional<std::uint64_t> random_weights_seed(const Deck& deck);
 /// @}
 
-/// How the deck of a language model stores them.
+/// How the deck of a language model stores them. Reads no other keys: those of a checkpoint's deck may be of an older
+/// version.
 WeightFormat weight_format(const Deck& deck);
 
 }  // namespace multicard

@@ -102,6 +102,10 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
   const Precision precision = options.precision;
   const bool trains_weights = options.method.name == TuningMethod::full;
   base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
+  if (!options.method.weight_format().is_quantised() && LlamaConfig::read(folder_).is_stored_in_nf4)
+    throw UsageError(fmt::format("method {} cannot start from {}", word_of(options.method.name, kMethodWords), folder_),
+                     "its weights are stored in 4 bits",
+                     "Set method.name=qlora, or use the folder of the whole model.");
   network_ = load_network(folder_, base_type_, device, random_seed_, options.method.weight_format());
   if (!trains_weights) add_adapters(options);
   network_->set_compute_dtype(compute_type(precision));

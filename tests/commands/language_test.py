@@ -229,6 +229,17 @@ class Language(CommandTest):
             self.assertEqual(metadata(self.path(onto))["merged_onto"].split()[0], onto)
         self.assertEqual(answer(self.checkpoint()), answer(self.path("dequantised")))
 
+    def test_a_folder_that_bitsandbytes_has_quantised_can_be_tuned(self):
+        quantised = SOURCE / "tests/data/models/tinystories-656K-nf4"
+        deck = [self.deck, "method={name: qlora, rank: 4, alpha: 8}"]
+        self.expect(0, run(1, "run", *deck, "run.output=" + self.path("ours")))
+        self.expect(0, run(1, "run", *deck, "model.path=%s" % quantised, "run.output=" + self.path("theirs")))
+        for ours, theirs in zip(self.losses("ours"), self.losses("theirs")):
+            self.assertAlmostEqual(ours, theirs, delta=1e-4)
+        self.expect(2, run(1, "run", self.deck, "model.path=%s" % quantised), "stored in 4 bits.*method.name=qlora")
+        self.expect(2, run(1, "export", self.checkpoint("theirs"), self.path("x"), "--merge", "original"),
+                    "its base model is stored in 4 bits")
+
     def test_targets_may_be_spelt_as_the_adapter_does_not(self):
         self.expect(0, run(1, "run", self.deck, "run.steps=1"))
         self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("adapter")))
@@ -301,7 +312,7 @@ class Language(CommandTest):
         self.expect(4, run(1, "generate", checkpoint, "x"), "--adapter " + checkpoint)
 
     def test_what_is_wrong_with_a_deck_is_said(self):
-        self.expect(2, run(2, "run", self.deck, "method.name=qlora"), "qlora is not available in this version")
+        self.expect(2, run(2, "run", self.deck, "method.name=dpo"), "dpo is not available in this version")
         self.expect(2, run(1, "run", self.deck, "method.targets=[nothing]"), "nothing")
         self.expect(2, run(1, "run", self.deck, "data.image_size=32"), "belongs to task image")
         self.expect(4, run(2, "run", self.deck, "model.path=" + self.path("none")), "none")

@@ -8,35 +8,31 @@
 namespace multicard {
 namespace {
 
-// kLanes codes, out of half as many bytes, and the values of a table of 16 that they stand for.
 #if defined(__AVX512F__)
 constexpr int kCodeLanes = 16;
-#elif defined(__AVX2__)
-constexpr int kCodeLanes = 8;
 #else
-constexpr int kCodeLanes = 1;  // no instruction looks up a table
+constexpr int kCodeLanes = 8;
 #endif
-
-#if defined(__AVX2__)
 using CodeValues = Vector<float, kCodeLanes>::Type;
 using Codes = Bits<CodeValues>::Whole;
 
+#if defined(__AVX512F__)
+MULTICARD_INLINE CodeValues values_of_codes(Codes codes) {
+  return __builtin_shuffle(load<CodeValues>(kNf4Values), codes);
+}
+#else
+MULTICARD_INLINE CodeValues values_of_codes(Codes codes) {
+  return __builtin_shuffle(load<CodeValues>(kNf4Values), load<CodeValues>(kNf4Values + 8), codes);
+}
+#endif
+
+// The codes of half as many bytes.
 MULTICARD_INLINE Codes codes_of(const std::uint8_t* packed) {
   typedef std::uint8_t Bytes __attribute__((vector_size(kCodeLanes / 2)));
   typedef std::uint64_t Pairs __attribute__((vector_size(4 * kCodeLanes)));
   const Pairs bytes = __builtin_convertvector(load<Bytes>(packed), Pairs);
   return __builtin_bit_cast(Codes, (bytes >> 4) | ((bytes & 15) << 32));
 }
-
-MULTICARD_INLINE CodeValues values_of_codes(Codes codes) {
-  const auto low = load<CodeValues>(kNf4Values);
-#if defined(__AVX512F__)
-  return __builtin_shuffle(low, codes);
-#else
-  return __builtin_shuffle(low, load<CodeValues>(kNf4Values + 8), codes);
-#endif
-}
-#endif
 
 MULTICARD_INLINE float value_of_code(const std::uint8_t* packed, std::int64_t i) {
   const std::uint8_t byte = packed[i / 2];
@@ -54,13 +50,18 @@ MULTICARD_INLINE void store_values(S* to, V values) {
   store(to, values);
 }
 
+// Whether an instruction looks a table of codes up.
+#if defined(__AVX2__)
+constexpr bool kLooksUp = true;
+#else
+constexpr bool kLooksUp = false;
+#endif
+
 template <typename S>
 MULTICARD_INLINE void nf4_block(const std::uint8_t* packed, float absmax, std::int64_t count, S* values) {
   std::int64_t i = 0;
-#if defined(__AVX2__)
-  for (; i + kCodeLanes <= count; i += kCodeLanes)
+  for (; kLooksUp && i + kCodeLanes <= count; i += kCodeLanes)
     store_values(values + i, CodeValues(values_of_codes(codes_of(packed + i / 2)) * absmax));
-#endif
   for (; i < count; ++i)
     store(values + i, static_cast<Compute<S>>(value_of_code(packed, i) * absmax));
 }

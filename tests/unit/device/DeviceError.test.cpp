@@ -35,7 +35,7 @@ TEST(DeviceError, TellsOfMemoryWhoeverRanOutOfIt) {
 TEST(DeviceError, SmallerStepsDoNotHelpWhereTheWeightsDoNotFit) {
   const c10::AcceleratorError driver({__func__, __FILE__, __LINE__}, 2, "CUDA error: out of memory");
   const Error of_setup = any_error(driver, MemoryUse::setup), of_step = any_error(driver);
-  EXPECT_EQ(of_setup.problem(), "the device is out of memory before the first step");
+  EXPECT_EQ(of_setup.problem(), "the device is out of memory while the run was set up");
   EXPECT_EQ(std::string(of_setup.what()).find("run.micro_batch"), std::string::npos) << of_setup.what();
   EXPECT_NE(std::string(of_step.what()).find("run.micro_batch"), std::string::npos) << of_step.what();
 }

@@ -4,8 +4,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/randn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/Error.hpp"
 
 namespace multicard {
 namespace {
@@ -48,6 +53,35 @@ TEST(BaseWeight, ProductsHaveTheTypeOfTheirOperand) {
 
   EXPECT_LT((weight.product(x) - x.matmul(values.to(at::kDouble).t())).abs().max().item<double>(), 1e-12);
   EXPECT_EQ(weight.product(x.to(at::kBFloat16)).scalar_type(), at::kBFloat16);
+}
+
+/// A layer of 6 x 64 as bitsandbytes stores it.
+StoredNf4 stored(const Nf4Matrix& matrix, const std::string& state) {
+  const auto map = [](const float* values, std::int64_t size) {
+    return at::from_blob(const_cast<float*>(values), {size}, at::kFloat).clone();  // NOLINT: it is only read
+  };
+  return {matrix.packed.unsqueeze(1),           matrix.absmax, map(kNf4Values, 16), matrix.nested_absmax,
+          map(nf4_nested_values().data(), 256), state,         "folder: q"};
+}
+
+TEST(BaseWeight, TakesWhatBitsandbytesStored) {
+  const Nf4Matrix matrix = quantise_nf4(at::randn({6, 64}), DoubleQuantisation::on);
+  const std::string shape = R"("shape": [6, 64], "nested_blocksize": 256, "nested_offset": )";
+  const auto state_of = [&](const std::string& block) {
+    return fmt::format(R"({{"quant_type": "nf4", "blocksize": {}, {}{:.17g}}})", block, shape, matrix.nested_offset);
+  };
+  Nf4Weight weight(64, {6}, DoubleQuantisation::off, at::kCPU);
+
+  weight.take(0, stored(matrix, state_of("64")));
+
+  EXPECT_TRUE(at::equal(dequantise_nf4(weight.layers()[0], at::kFloat), dequantise_nf4(matrix, at::kFloat)));
+  for (const std::string& wrong : {state_of("128"), state_of("\"x\""), std::string("{}"), std::string("no JSON")})
+    EXPECT_THROW(weight.take(0, stored(matrix, wrong)), DataError) << wrong;
+  Nf4Weight other(32, {12}, DoubleQuantisation::on, at::kCPU);
+  EXPECT_THROW(other.take(0, stored(matrix, state_of("64"))), DataError) << "of another shape";
+  StoredNf4 codes = stored(matrix, state_of("64"));
+  codes.quant_map[3] = 0;
+  EXPECT_THROW(weight.take(0, codes), DataError);
 }
 
 }  // namespace
