@@ -151,7 +151,7 @@ at::Tensor Nf4Weight::product(const at::Tensor& x) const {
   const std::vector<Panel> panels = this->panels(x.scalar_type());
   const std::vector<at::Tensor> scales = this->scales();
   if (panels.size() == 1) return fast_matmul(x, values(panels.front(), scales, x.scalar_type()).t());
-  const at::Tensor y = at::empty({x.size(0), out_}, x.options());
+  at::Tensor y = at::empty({x.size(0), out_}, x.options());
   for (const Panel& panel : panels)
     y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, scales, x.scalar_type()).t()));
   return y;

@@ -145,6 +145,7 @@ ShareBaseline predict(const std::string& policy, const ShareRecord& record, cons
 std::vector<ShareBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
                                              int num_ranks) {
   std::vector<TaskSteps> steps;
+  steps.reserve(tasks.size());
   for (const BaselineTask& task : tasks)
     steps.emplace_back(record, task);
   return {predict("sequential", record, steps, num_ranks), predict("equal", record, steps, num_ranks)};
