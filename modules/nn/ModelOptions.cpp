@@ -2,12 +2,13 @@
 
 #include <limits>
 
+#include "kernels/Nf4Values.hpp"
+
 namespace multicard {
 
 namespace {
 
 constexpr int kMostRank = 65536;
-constexpr int kNf4BlockSize = 64;
 constexpr Word<WeightDtype> kTrainableWords[] = {{"fp32", WeightDtype::fp32}, {"bf16", WeightDtype::bf16}};
 
 DeckKeys image_model_keys() {
@@ -81,7 +82,7 @@ DeckKeys method_keys() {
 }
 
 void read_quantisation(Section& section, MethodOptions& method) {
-  section.get_in_range("block_size", kNf4BlockSize, kNf4BlockSize, kNf4BlockSize);
+  section.get_in_range("block_size", kNf4Block, kNf4Block, kNf4Block);
   method.double_quant = section.get("double_quant", method.double_quant);
   if (method.name != TuningMethod::qlora && !method.double_quant)
     section.reject("double_quant", "belongs to qlora", "method.name is another one", "Remove it.");
