@@ -251,8 +251,8 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   if (options.is_language())
     return eval_language(arguments, {options, subject.deck, subject.weights, subject.origin}, results, world);
   const Topology topology = find_topology(world);
-  const DeviceChoice device = set_up_rank(options, world, topology);
-  const ComputeSettings settings(options, topology);
+  const ComputeSettings settings(options, world, topology);
+  const DeviceChoice device = set_up_device(options, world, topology);
   ImageTask task(options, world, device.device, nullptr);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

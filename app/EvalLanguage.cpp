@@ -53,8 +53,8 @@ RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, c
 ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& subject, const std::string& results,
                        const Communicator& world) {
   const Topology topology = find_topology(world);
-  const DeviceChoice device = set_up_rank(subject.options, world, topology);
-  const ComputeSettings settings(subject.options, topology);
+  const ComputeSettings settings(subject.options, world, topology);
+  const DeviceChoice device = set_up_device(subject.options, world, topology);
   LanguageTask task(subject.options, world, device.device);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;

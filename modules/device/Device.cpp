@@ -175,14 +175,6 @@ void set_tf32(Tf32 use) {
   at::globalContext().setAllowTF32CuDNN(use == Tf32::on);
 }
 
-Tf32 tf32() {
-  return at::globalContext().allowTF32CuBLAS() ? Tf32::on : Tf32::off;
-}
-
-bool is_deterministic() {
-  return at::globalContext().deterministicAlgorithms();
-}
-
 void set_deterministic(bool deterministic) {
   // cuBLAS reads it when it is first used.
   if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
@@ -191,6 +183,28 @@ void set_deterministic(bool deterministic) {
   context.setDeterministicFillUninitializedMemory(false);
   context.setDeterministicCuDNN(deterministic);
   context.setBenchmarkCuDNN(!deterministic);
+}
+
+ComputeSwitches compute_switches() {
+  const at::Context& context = at::globalContext();
+  return {.num_threads = at::get_num_threads(),
+          .tf32_matmul = context.allowTF32CuBLAS(),
+          .tf32_cudnn = context.allowTF32CuDNN(),
+          .is_deterministic = context.deterministicAlgorithms(),
+          .fills_uninitialised = context.deterministicFillUninitializedMemory(),
+          .is_cudnn_deterministic = context.deterministicCuDNN(),
+          .tries_cudnn_algorithms = context.benchmarkCuDNN()};
+}
+
+void set_compute_switches(const ComputeSwitches& switches) {
+  at::set_num_threads(switches.num_threads);
+  at::Context& context = at::globalContext();
+  context.setAllowTF32CuBLAS(switches.tf32_matmul);
+  context.setAllowTF32CuDNN(switches.tf32_cudnn);
+  context.setDeterministicAlgorithms(switches.is_deterministic, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(switches.fills_uninitialised);
+  context.setDeterministicCuDNN(switches.is_cudnn_deterministic);
+  context.setBenchmarkCuDNN(switches.tries_cudnn_algorithms);
 }
 
 }  // namespace multicard

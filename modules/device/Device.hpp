@@ -47,11 +47,20 @@ int set_compute_threads(std::optional<int> request, const Topology& topology);
 /// Whether float32 products may be rounded to TF32 on the GPU. fp32 means off.
 enum class Tf32 { off, on };
 void set_tf32(Tf32 use);
-Tf32 tf32();
 
 /// With true: same inputs, same bits (an operation that cannot do so throws). With false cuDNN picks its algorithms by
 /// timing them. Call before the first GPU operation.
 void set_deterministic(bool deterministic);
-bool is_deterministic();
+
+/// All switches of the process that set_compute_threads(), set_tf32() and set_deterministic() change.
+struct ComputeSwitches {
+  int num_threads;
+  bool tf32_matmul, tf32_cudnn;
+  bool is_deterministic, fills_uninitialised, is_cudnn_deterministic, tries_cudnn_algorithms;
+
+  bool operator==(const ComputeSwitches&) const = default;
+};
+ComputeSwitches compute_switches();
+void set_compute_switches(const ComputeSwitches& switches);
 
 }  // namespace multicard

@@ -8,17 +8,12 @@
 
 namespace multicard {
 
-/// Collective. Chooses this rank's device, to be used under ComputeSettings, and sets the time-out of collectives.
-/// `topology` is the communicator's. \throws EnvironmentError on all ranks when a device is missing or cannot compute
-/// in the deck's precision
-DeviceChoice set_up_rank(const RunOptions& options, const Communicator& communicator, const Topology& topology);
-
-/// The switches of the process that say how it computes: threads, TF32, determinism. They are as the deck says while
-/// one exists, and then again what they were.
+/// The switches of the process that say how it computes (threads, TF32, determinism) and the time-out of collectives on
+/// a communicator. They are as the deck says while one exists, and then again what they were.
 class ComputeSettings {
  public:
-  /// Collective over the node.
-  ComputeSettings(const RunOptions& options, const Topology& topology);
+  /// Collective over the node. `topology` is the communicator's.
+  ComputeSettings(const RunOptions& options, const Communicator& communicator, const Topology& topology);
   ~ComputeSettings();
   ComputeSettings(const ComputeSettings&) = delete;
   ComputeSettings& operator=(const ComputeSettings&) = delete;
@@ -26,10 +21,14 @@ class ComputeSettings {
   int num_threads() const { return num_threads_; }
 
  private:
-  int threads_before_;
-  Tf32 tf32_before_;
-  bool was_deterministic_;
+  Communicator communicator_;
+  double timeout_before_s_;
+  ComputeSwitches before_;
   int num_threads_;
 };
+
+/// Collective. Chooses this rank's device, under ComputeSettings. `topology` is the communicator's. \throws
+/// EnvironmentError on all ranks when a device is missing or cannot compute in the deck's precision
+DeviceChoice set_up_device(const RunOptions& options, const Communicator& communicator, const Topology& topology);
 
 }  // namespace multicard

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kLossScale = "loss_scale";
 constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
 
-/// Batch-norm statistics travel like any other small sum.
+/// Batch-norm statistics are reduced like any other small sum.
 class CollectiveStatistics final : public StatisticsReducer {
  public:
   explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
@@ -78,8 +78,8 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
     : options(run_options),
       communicator(ranks),
       topology(find_topology(ranks)),
-      settings(options, topology),
-      device(set_up_rank(options, communicator, topology)),
+      settings(options, communicator, topology),
+      device(set_up_device(options, communicator, topology)),
       global_batch(checked_batch(options, communicator)),
       schedule(options.schedule, options.optimizer.learning_rate, 0) {
   reset_peaks(device.device);

@@ -83,6 +83,22 @@ TEST(Numerics, DeterminismAndTf32ReachLibTorch) {
   EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
 }
 
+TEST(Numerics, AllSwitchesCanBeGivenBack) {
+  const ComputeSwitches before = compute_switches();
+  at::globalContext().setAllowTF32CuDNN(true);  // LibTorch's default, unlike that of matrix products
+  at::globalContext().setBenchmarkCuDNN(true);
+  const ComputeSwitches changed = compute_switches();
+  EXPECT_NE(changed.tf32_cudnn, changed.tf32_matmul);
+
+  set_tf32(Tf32::on);
+  set_deterministic(true);
+  at::set_num_threads(changed.num_threads + 1);
+  EXPECT_FALSE(compute_switches() == changed);
+  set_compute_switches(changed);
+  EXPECT_TRUE(compute_switches() == changed);
+  set_compute_switches(before);
+}
+
 TEST(DeviceMemory, IsZeroOnTheCpu) {
   reset_peak_device_memory(at::kCPU);
   EXPECT_EQ(device_memory(at::kCPU).peak_allocated, 0);
