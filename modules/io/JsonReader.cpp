@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 #include <vector>
 
@@ -52,13 +53,13 @@ Shape shape_of(std::string_view text) {
 }
 
 template <class Json>
-Json parse(std::string_view text, const std::string& origin) {
+Json parse(std::string_view text, const std::string& origin, const typename Json::parser_callback_t& watch = nullptr) {
   const Shape shape = shape_of(text);
   if (shape.depth > kDeepest) throw DataError(fmt::format("{} is nested more than {} deep", origin, kDeepest));
   if (std::is_same_v<Json, nlohmann::ordered_json> && shape.most_members > kMostOrdered)
     throw DataError(fmt::format("{} has an object of more than {} members", origin, kMostOrdered));
   try {
-    return Json::parse(text);
+    return Json::parse(text, watch);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{} is not JSON", origin), reason_of(error));
   }
@@ -74,16 +75,38 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
   return parse<nlohmann::ordered_json>(text, origin);
 }
 
+namespace {
+
 template <class Json>
-Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
+Json parse_object(std::string_view text, const std::string& problem, const std::string& suggestion,
+                  const typename Json::parser_callback_t& watch = nullptr) {
   Json object;
   try {
-    object = parse<Json>(text, "it");
+    object = parse<Json>(text, "it", watch);
   } catch (const DataError& error) {
     throw DataError(problem, error.why().empty() ? error.problem() : error.why(), suggestion);
   }
   if (!object.is_object()) throw DataError(problem, "it is not a JSON object", suggestion);
   return object;
+}
+
+}  // namespace
+
+template <class Json>
+Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
+  return parse_object<Json>(text, problem, suggestion);
+}
+
+json parse_unambiguous_json_object(std::string_view text, const std::string& problem) {
+  std::vector<std::set<std::string>> open_objects;
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
+      throw DataError(fmt::format("it names {} twice", parsed.get<std::string>()));
+    return true;
+  };
+  return parse_object<json>(text, problem, {}, watch);
 }
 
 template <class Json>

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -43,25 +42,6 @@ Mapping map_file(const std::string& path) {
   void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (memory == MAP_FAILED) throw DataError(fmt::format("{} cannot be mapped", path), system_error_text(errno));
   return {{memory, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); }}, size};
-}
-
-/// The header as JSON; a key used twice in one object is refused, which the parser itself would not notice.
-json parse_header(const std::string& path, std::string_view text) {
-  std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
-      refuse(path, fmt::format("its header names {} twice", parsed.get<std::string>()));
-    return true;
-  };
-  try {
-    json header = json::parse(text, watch);
-    if (!header.is_object()) refuse(path, "its header is not a JSON object");
-    return header;
-  } catch (const json::exception& error) {
-    refuse(path, fmt::format("its header is not JSON: {}", reason_of(error)));
-  }
 }
 
 /// A list of whole numbers that fit int64 and are not negative.
@@ -144,7 +124,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   if (header_bytes > kLargestHeader || header_bytes > all.size() - kPrefixBytes)
     refuse(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, all.size()));
   const auto* text = reinterpret_cast<const char*>(all.data()) + kPrefixBytes;
-  const json header = parse_header(path, std::string_view(text, header_bytes));
+  const json header = parse_unambiguous_json_object(std::string_view(text, header_bytes),
+                                                    fmt::format("{} is not a valid safetensors file", path));
   const std::span data = all.subspan(kPrefixBytes + header_bytes);
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadataKey) {
