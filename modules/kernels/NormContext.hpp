@@ -5,8 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/Mode.hpp"
 #include "kernels/Kernels.hpp"
-#include "kernels/Mode.hpp"
 #include "kernels/StatisticsReducer.hpp"
 
 namespace multicard {

@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/Mode.hpp"
 #include "base/RowShape.hpp"
-#include "kernels/Mode.hpp"
 #include "nn/BaseWeight.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"
