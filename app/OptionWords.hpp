@@ -1,7 +1,6 @@
 #pragma once
 /// \file Sets of words that options take.
 
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,8 @@ namespace multicard {
 
 /// A short set of words in help texts, as CLI::IsMember shows it. The reader of the option checks the word, because it
 /// can suggest another.
-inline std::string one_of(std::initializer_list<std::string> words) {
-  return fmt::format("TEXT:{{{}}}", join(std::vector<std::string>(words), ","));
+inline std::string one_of(const std::vector<std::string>& words) {
+  return fmt::format("TEXT:{{{}}}", join(words, ","));
 }
 
 }  // namespace multicard

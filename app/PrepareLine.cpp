@@ -6,6 +6,7 @@
 
 #include "Commands.hpp"
 #include "OptionWords.hpp"
+#include "comm/Agreement.hpp"
 
 namespace multicard {
 
@@ -53,8 +54,9 @@ void add_prepare(CLI::App& app, Command& command) {
   auto options = std::make_shared<PrepareOptions>();
   CLI::App* images =
       prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic images");
-  images->add_option("--format", options->format, "Format of the images")
-      ->type_name(one_of({"idx", "folder", "cifar", "synthetic"}))
+  const auto format = std::make_shared<std::string>();
+  images->add_option("--format", *format, "Format of the images")
+      ->type_name(one_of(texts_of<ImageFormat>(kImageFormatWords)))
       ->required();
   images->add_option("--images", options->images,
                      "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
@@ -70,8 +72,11 @@ void add_prepare(CLI::App& app, Command& command) {
   images->add_option("--split", options->split,
                      "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
   images->add_flag("--skip-bad", options->skip_bad, "Skip unreadable images, count and list them");
-  images->callback([&command, options] {
-    command = [options](const Communicator& world) { return prepare_images_command(*options, world); };
+  images->callback([&command, options, format] {
+    command = [options, format](const Communicator& world) {
+      agreed(world, [&] { options->format = image_format(*format); });
+      return prepare_images_command(*options, world);
+    };
   });
   add_prepare_text(*prepare, command);
 }

@@ -72,7 +72,7 @@ class TemporaryShards {
     const auto shards = [&] { return std::filesystem::path(folder_->path()).filename() / "shard"; };
     prefix_ = world.broadcast(folder_ ? shards().string() : std::string());
     PrepareOptions options;
-    options.format = "synthetic";
+    options.format = ImageFormat::synthetic;
     options.size = kSyntheticSize;
     options.limit = kSyntheticRows;
     options.num_shards = 4;

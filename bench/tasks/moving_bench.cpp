@@ -40,7 +40,7 @@ RunOptions options_of(const std::string& folder, double width) {
 
 void write_shards(const std::string& folder, const Communicator& world) {
   PrepareOptions options;
-  options.format = "synthetic";
+  options.format = ImageFormat::synthetic;
   options.size = 32;
   options.classes = 10;
   options.limit = 256;

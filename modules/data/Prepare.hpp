@@ -7,13 +7,23 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "config/Words.hpp"
 #include "data/ShardOptions.hpp"
 
 namespace multicard {
 
-/// What `multicard prepare images` was asked for.
+/// Where images come from.
+enum class ImageFormat { idx, folder, cifar, synthetic };
+inline constexpr Word<ImageFormat> kImageFormatWords[] = {{"idx", ImageFormat::idx},
+                                                          {"folder", ImageFormat::folder},
+                                                          {"cifar", ImageFormat::cifar},
+                                                          {"synthetic", ImageFormat::synthetic}};
+/// \throws UsageError
+ImageFormat image_format(const std::string& word);
+
+/// Options of `multicard prepare images`.
 struct PrepareOptions : ShardOptions {
-  std::string format;                    ///< idx | folder | cifar | synthetic
+  ImageFormat format = ImageFormat::idx;
   std::string images;                    ///< idx: image file, gzip or plain; cifar: a *.bin file or a glob of them
   std::string labels;                    ///< idx: label file, gzip or plain
   std::string dir;                       ///< folder: one sub-folder a class; cifar: the folder of the *.bin files

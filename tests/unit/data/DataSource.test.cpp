@@ -24,7 +24,7 @@ constexpr std::int64_t kBatch = 7;
 
 void write_images(const ScratchFolder& scratch) {
   PrepareOptions options;
-  options.format = "synthetic";
+  options.format = ImageFormat::synthetic;
   options.size = 8;
   options.classes = 5;
   options.limit = 25;

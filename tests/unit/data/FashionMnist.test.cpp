@@ -26,7 +26,7 @@ TEST(FashionMnist, IsPreparedWhole) {
                  << " is missing (apt install dataset-fashion-mnist)";
   const ScratchFolder scratch;
   PrepareOptions options;
-  options.format = "idx";
+  options.format = ImageFormat::idx;
   options.images = images;
   options.labels = folder + "/train-labels-idx1-ubyte.gz";
   options.output = scratch / "train";

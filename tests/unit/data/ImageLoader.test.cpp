@@ -27,7 +27,7 @@ class LoaderTest : public testing::Test {
  protected:
   LoaderTest() {
     PrepareOptions prepare;
-    prepare.format = "synthetic";
+    prepare.format = ImageFormat::synthetic;
     prepare.output = scratch_ / "set";
     prepare.size = kSize;
     prepare.classes = 5;

@@ -23,7 +23,7 @@ using namespace test;
 PrepareResult prepare(const std::string& output, std::int64_t count, std::int64_t num_shards, std::int64_t size = 6,
                       std::int64_t classes = 3) {
   PrepareOptions options;
-  options.format = "synthetic";
+  options.format = ImageFormat::synthetic;
   options.output = output;
   options.size = size;
   options.classes = classes;

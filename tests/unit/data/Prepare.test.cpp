@@ -26,7 +26,7 @@ using namespace test;
 
 PrepareOptions quiet(const std::string& format, const std::string& output) {
   PrepareOptions options;
-  options.format = format;
+  options.format = image_format(format);
   options.output = output;
   options.quiet = true;
   return options;
@@ -85,6 +85,16 @@ void write_pictures(const std::string& folder) {
       }
     }
   });
+}
+
+TEST(ImageFormat, OfAnUnknownWordIsRefused) {
+  EXPECT_EQ(image_format("cifar"), ImageFormat::cifar);
+  try {
+    image_format("avif");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("no image format avif"), std::string::npos);
+  }
 }
 
 TEST(Prepare, StoresConsecutiveBlocksWhateverTheRanks) {
@@ -320,7 +330,6 @@ TEST(Prepare, RefusesOptionsThatDoNotFit) {
   expect_error(options, ExitCode::usage, "3 images cannot fill 4 shards");
   options.num_shards = 0;
   expect_error(options, ExitCode::usage, "--shards");
-  expect_error(quiet("avif", scratch / "set"), ExitCode::usage, "no image format avif");
   expect_error(quiet("idx", scratch / "set"), ExitCode::usage, "--images");
   expect_error(quiet("folder", scratch / "set"), ExitCode::usage, "--dir");
   expect_error(quiet("synthetic", scratch / ""), ExitCode::usage, "prefix");

@@ -23,7 +23,7 @@ constexpr std::int64_t kNumRows = 37, kNumClasses = 9;
 
 void write_shards(const ScratchFolder& scratch) {
   PrepareOptions options;
-  options.format = "synthetic";
+  options.format = ImageFormat::synthetic;
   options.size = 8;
   options.classes = kNumClasses;
   options.limit = kNumRows;

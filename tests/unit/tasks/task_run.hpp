@@ -15,7 +15,7 @@ namespace multicard::test {
 inline void write_shards(const ScratchFolder& scratch) {
   for (const auto& [name, count] : {std::pair{"train", 37}, std::pair{"test", 13}}) {
     PrepareOptions options;
-    options.format = "synthetic";
+    options.format = ImageFormat::synthetic;
     options.size = 40;
     options.classes = 10;
     options.limit = count;
