@@ -71,7 +71,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     return ExitCode::complete;
   }
   agreed(world, [&] {
-    if (world.is_root() && options.run.resume == "never") start_over(options, results);
+    if (world.is_root() && options.run.resume.mode == ResumeMode::never) start_over(options, results);
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);

@@ -76,18 +76,19 @@ RunStart checkpoint_of(const RunOptions& options) {
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
   RunStart start;
   start.checkpoint = store.newest();
-  if (options.run.resume == "auto") return start;
-  start.checkpoint = store.newest_from(options.run.resume);
+  if (options.run.resume.mode == ResumeMode::automatic) return start;
+  const std::string& path = options.run.resume.path;
+  start.checkpoint = store.newest_from(path);
   if (start.checkpoint)
-    start.named = options.run.resume;
+    start.named = path;
   else
-    start.checkpoint = options.run.resume;
+    start.checkpoint = path;
   return start;
 }
 
 /// For one process.
 RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
-  if (options.run.resume == "never") return {};
+  if (options.run.resume.mode == ResumeMode::never) return {};
   RunStart start = checkpoint_of(options);
   const Before recorded = before_in(results, start.checkpoint);
   const bool complete = recorded.status == "complete";
@@ -95,7 +96,7 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
   check_resume_compatibility(before, deck);
-  const bool goes_back = start.checkpoint == options.run.resume;
+  const bool goes_back = start.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
     start.finished = length_text(finished) == length_text(deck);

@@ -44,7 +44,7 @@ std::string record_of(const ShareOptions& options) {
 RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
   RunOptions run = read_run_options(task.deck);
   run.run.output = folder_of(options, task.name);
-  run.run.resume = options.run.resume;
+  run.run.resume = {options.run.resume};
   run.run.timeout_s = options.run.timeout_s;
   run.run.device = options.run.device;
   run.run.keep_checkpoints = std::max<decltype(run.run.keep_checkpoints)>(1, run.run.keep_checkpoints);
@@ -83,7 +83,7 @@ void start_over(const ShareOptions& options) {
 /// Collective.
 ShareRecord earlier_record(const ShareOptions& options, const Communicator& world) {
   return agreed(world, [&] {
-    if (!world.is_root() || options.run.resume == "never") return ShareRecord{};
+    if (!world.is_root() || options.run.resume == ResumeMode::never) return ShareRecord{};
     return is_there(record_of(options)) ? read_share_record(record_of(options)) : ShareRecord{};
   });
 }
@@ -188,7 +188,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   agreed_after_long_work(world, [&] {  // not before all decks have been found to be usable
-    if (world.is_root() && options.run.resume == "never") start_over(options);
+    if (world.is_root() && options.run.resume == ResumeMode::never) start_over(options);
   });
   const ExitCode code = share.run();
   agreed_after_long_work(world, [&] {

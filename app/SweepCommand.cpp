@@ -276,7 +276,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   }
   const SweepFolder folder(settings.output, scale);
   const std::unique_ptr<FolderLock> lock = hold_output(world, settings.output);  // until the results are written
-  const bool again = settings.resume == "never";
+  const bool again = settings.resume.mode == ResumeMode::never;
   const int finished = agreed(world, [&] { return world.is_root() && folder.open(variants, again); });
   if (world.allreduce(finished, ReduceOp::max)) {
     log_finished(folder.results_file(), "sweep");

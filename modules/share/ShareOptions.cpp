@@ -149,8 +149,7 @@ ShareRunOptions read_run(Section section) {
   run.output = section.path("output", run.output);
   if (run.output.empty()) section.reject("output", "is empty", "", "Name a folder.");
   run.device = section.choice<DeviceRequest>("device", run.device, kDeviceWords);
-  run.resume = section.get<std::string>("resume", run.resume);
-  if (run.resume != "auto" && run.resume != "never") section.reject("resume", "expected auto or never");
+  run.resume = section.choice("resume", run.resume, kResumeWords);
   run.wall_limit = section.duration("wall_limit");
   run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, kMost);
   run.checkpoint_every_s = section.get_in_range("checkpoint_every_s", run.checkpoint_every_s, kAboveZero, kMost);

@@ -10,6 +10,7 @@
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
 #include "scaling/SplitProblem.hpp"
+#include "tasks/RunSettings.hpp"
 
 namespace multicard {
 
@@ -52,7 +53,7 @@ struct ArrivalOptions {
 struct ShareRunOptions {
   std::string output = "results/share";
   DeviceRequest device = DeviceRequest::automatic;
-  std::string resume = "auto";
+  ResumeMode resume = ResumeMode::automatic;  ///< or never
   std::optional<double> wall_limit;
   double timeout_s = 300;
   double checkpoint_every_s = 600;

@@ -15,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-/// The records that travel with `checkpoint`, OUTPUT/checkpoints/NAME.
+/// The records stored with `checkpoint`, OUTPUT/checkpoints/NAME.
 std::string records_beside(const std::string& checkpoint) {
   const std::filesystem::path folder = std::filesystem::absolute(checkpoint + "/").lexically_normal().parent_path();
   return (folder.parent_path().parent_path() / "records" / (folder.filename().string() + ".h5")).string();
@@ -51,7 +51,7 @@ TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, cons
     setup.load(state);
   });
   if (!is_root) return state;
-  if (folder == setup.options.run.resume) state.trainer.origin = CheckpointStore::origin_of(folder);
+  if (folder == setup.options.run.resume.path) state.trainer.origin = CheckpointStore::origin_of(folder);
   state.best = best_until(folder, state.trainer.step, store);
   if (store.owns(folder)) state.saved_step = state.trainer.step;
   return state;

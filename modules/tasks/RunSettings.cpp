@@ -98,6 +98,12 @@ DeckKeys record_keys() {
 
 }  // namespace
 
+ResumeFrom read_resume(Section& section) {
+  const std::string text = section.path("resume", std::string(word_of(ResumeMode::automatic, kResumeWords)));
+  const std::optional<ResumeMode> mode = value_of<ResumeMode>(text, kResumeWords);
+  return mode ? ResumeFrom{*mode} : ResumeFrom{ResumeMode::from_path, text};
+}
+
 RunSettings read_run_settings(Section& section) {
   RunSettings run;
   static_cast<ComputeOptions&>(run) = read_compute_options(section);
@@ -108,7 +114,7 @@ RunSettings read_run_settings(Section& section) {
   run.log_every = section.get_in_range<std::int64_t>("log_every", run.log_every, 1, kMany);
   run.checkpoint_every = section.get_in_range<std::int64_t>("checkpoint_every", run.checkpoint_every, 0, kMany);
   run.keep_checkpoints = section.get_in_range("keep_checkpoints", run.keep_checkpoints, 0, 1'000'000);
-  run.resume = section.path("resume", run.resume);
+  run.resume = read_resume(section);
   run.wall_limit = section.duration("wall_limit");
   run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, std::numeric_limits<double>::max());
   run.keep_best = section.get("keep_best", run.keep_best);

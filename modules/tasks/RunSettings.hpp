@@ -6,9 +6,20 @@
 #include <string>
 
 #include "config/DeckKey.hpp"
+#include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
 
 namespace multicard {
+
+enum class ResumeMode { automatic, never, from_path };
+/// The words of decks; anything else is a path.
+inline constexpr Word<ResumeMode> kResumeWords[] = {{"auto", ResumeMode::automatic}, {"never", ResumeMode::never}};
+
+/// Where a run starts: from the newest checkpoint of its output, from none, or from the one at a path.
+struct ResumeFrom {
+  ResumeMode mode = ResumeMode::automatic;
+  std::string path = {};  ///< of from_path
+};
 
 struct RunSettings : ComputeOptions {
   std::string output = "results/fashion";      ///< folder of results, checkpoints and records
@@ -21,13 +32,13 @@ struct RunSettings : ComputeOptions {
   std::int64_t log_every = 20;          ///< steps between progress lines
   std::int64_t checkpoint_every = 200;  ///< steps between checkpoints; 0: only at the end
   int keep_checkpoints = 2;             ///< newest checkpoints kept; 0: none is written at all
-  std::string resume = "auto";          ///< auto | never | path of a checkpoint
-  std::optional<double> wall_limit;     ///< seconds since launch after which the run stops and can be resumed
-  double timeout_s = 300;               ///< seconds a collective may take
-  bool keep_best = false;               ///< the checkpoint with the best evaluation stays
-  bool tensorboard = false;             ///< write TensorBoard event files
-  bool json_lines = false;              ///< write metrics.jsonl
-  double ema_decay = 0;                 ///< of the moving average of weights; 0: none is kept
+  ResumeFrom resume;
+  std::optional<double> wall_limit;  ///< seconds since launch after which the run stops and can be resumed
+  double timeout_s = 300;            ///< seconds a collective may take
+  bool keep_best = false;            ///< the checkpoint with the best evaluation stays
+  bool tensorboard = false;          ///< write TensorBoard event files
+  bool json_lines = false;           ///< write metrics.jsonl
+  double ema_decay = 0;              ///< of the moving average of weights; 0: none is kept
 
   /// Rows of an update over `num_ranks` ranks.
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }

@@ -82,12 +82,12 @@ TEST_F(Resume, AnotherOutputHasNeitherBestNorCheckpoints) {
 
 TEST_F(Resume, ARunThatWasToldToBeginFromACheckpointKnowsItsOrigin) {
   RunOptions named = options_;
-  named.run.resume = folder_of(options_, 3);
+  named.run.resume = {ResumeMode::from_path, folder_of(options_, 3)};
   const TrainingState told = from(3, named), newest = from(3, options_);
 
   if (!world().is_root()) return;
   ASSERT_TRUE(told.trainer.origin);
-  EXPECT_EQ(told.trainer.origin->sha256, CheckpointStore::origin_of(named.run.resume).sha256);
+  EXPECT_EQ(told.trainer.origin->sha256, CheckpointStore::origin_of(named.run.resume.path).sha256);
   EXPECT_FALSE(newest.trainer.origin);
 }
 
