@@ -34,8 +34,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What answers.
-struct Speaker {
+/// The model that answers.
+struct ModelSource {
   std::string model;                              ///< folder with weights and tokenizer
   std::optional<std::string> adapter = {};        ///< PEFT folder
   ProvenanceMetadata provenance = {};             ///< of the adapter, else of the model
@@ -44,60 +44,60 @@ struct Speaker {
 };
 
 /// The base model of a checkpoint with an adapter.
-void take_base(Speaker& speaker, const std::string& checkpoint) {
+void take_base(ModelSource& source, const std::string& checkpoint) {
   const Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
   if (deck.get_text("task") != "llm")
     throw UsageError(fmt::format("{} is not a checkpoint of a language model", checkpoint));
   if (!fs::exists(fs::path(checkpoint) / kAdapterConfigFile)) return;
-  speaker.adapter = checkpoint;
-  speaker.model = deck.get_text("model.path");
-  speaker.random_seed = random_weights_seed(deck);
-  speaker.format = weight_format(deck);
-  if (!fs::exists(speaker.model))
+  source.adapter = checkpoint;
+  source.model = deck.get_text("model.path");
+  source.random_seed = random_weights_seed(deck);
+  source.format = weight_format(deck);
+  if (!fs::exists(source.model))
     throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
-                    fmt::format("it was {}", speaker.model),
+                    fmt::format("it was {}", source.model),
                     fmt::format("Name where it is now: multicard generate MODEL --adapter {}", checkpoint));
 }
 
-Speaker find_speaker(const GenerateArguments& arguments) {
-  Speaker speaker{arguments.model};
+ModelSource find_model(const GenerateArguments& arguments) {
+  ModelSource source{arguments.model};
   if (fs::exists(fs::path(arguments.model) / kStateFile)) {
     CheckpointStore::verify(arguments.model);
-    take_base(speaker, arguments.model);
+    take_base(source, arguments.model);
   } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
     throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", arguments.model),
                     fs::exists(arguments.model) ? "it holds neither config.json nor trainer.json" : "it does not exist",
                     did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));
   }
-  if (!arguments.adapter.empty() && speaker.adapter)
+  if (!arguments.adapter.empty() && source.adapter)
     throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
-  if (!arguments.adapter.empty()) speaker.adapter = arguments.adapter;
-  speaker.provenance = read_provenance(speaker.adapter.value_or(speaker.model));
-  return speaker;
+  if (!arguments.adapter.empty()) source.adapter = arguments.adapter;
+  source.provenance = read_provenance(source.adapter.value_or(source.model));
+  return source;
 }
 
 /// The hash of the base model while other work continues, where it can be compared.
-std::future<std::string> hash_base(const Speaker& speaker) {
-  if (!speaker.adapter || !speaker.provenance.base_sha256 || speaker.random_seed) return {};
+std::future<std::string> hash_base(const ModelSource& source) {
+  if (!source.adapter || !source.provenance.base_sha256 || source.random_seed) return {};
   return start_async("the check of the base model",
-                     [folder = speaker.model] { return ModelFolder::open(folder).sha256(); });
+                     [folder = source.model] { return ModelFolder::open(folder).sha256(); });
 }
 
 /// Prompts get the template of the training, which the folder may not have. Says which one it is.
-Prompter make_prompter(const GenerateArguments& arguments, const Speaker& speaker) {
-  if (arguments.raw) return Prompter(speaker.model);
+Prompter make_prompter(const GenerateArguments& arguments, const ModelSource& source) {
+  if (arguments.raw) return Prompter(source.model);
   const bool is_requested = !arguments.template_name.empty();
-  Prompter prompter(speaker.model, is_requested ? arguments.template_name : speaker.provenance.template_name,
-                    arguments.date.empty() ? speaker.provenance.template_date : arguments.date);
+  Prompter prompter(source.model, is_requested ? arguments.template_name : source.provenance.template_name,
+                    arguments.date.empty() ? source.provenance.template_date : arguments.date);
   const std::optional<PromptTemplate>& chosen = prompter.prompt_template();
   if (chosen) chosen->require_use_of(arguments.date);
   if (!chosen) {
     log_info("no template is known for this model: the prompt is continued as it is (--template names one)");
   } else {
-    const char* why = is_requested                                ? "as requested"
-                      : !speaker.provenance.template_name.empty() ? "that of the training"
-                                                                  : "the model folder's chat template";
+    const char* why = is_requested                               ? "as requested"
+                      : !source.provenance.template_name.empty() ? "that of the training"
+                                                                 : "the model folder's chat template";
     log_info(fmt::format("template {} ({})", chosen->name(), why));
   }
   return prompter;
@@ -118,32 +118,33 @@ GenerateOptions generate_options(const GenerateArguments& arguments) {
   return options;
 }
 
-std::unique_ptr<Llama> load_speaker(const Speaker& speaker, at::ScalarType dtype, at::Device device) {
-  std::unique_ptr<Llama> network = load_network(speaker.model, dtype, device, speaker.random_seed, speaker.format);
-  if (speaker.adapter)
-    attach_adapters(*network, PeftAdapter::open(*speaker.adapter, tuned_file_of(*speaker.adapter)),
+std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device) {
+  std::unique_ptr<Llama> network = load_network(source.model, dtype, device, source.random_seed, source.format);
+  if (source.adapter)
+    attach_adapters(*network, PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter)),
                     dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
-  else if (tuned_file_of(speaker.model) == kAverageFile)
-    load_average(*network, speaker.model);
+  else if (tuned_file_of(source.model) == kAverageFile)
+    load_average(*network, source.model);
   network->set_training(Mode::evaluate);
   return network;
 }
 
 /// On rank 0.
-void speak(const GenerateArguments& arguments, at::Device device) {
-  const Speaker speaker = find_speaker(arguments);
-  const LlamaConfig config = LlamaConfig::read(speaker.model);
-  std::future<std::string> base_hash = hash_base(speaker);
-  const Prompter prompter = make_prompter(arguments, speaker);
+void answer_prompt(const GenerateArguments& arguments, at::Device device) {
+  const ModelSource source = find_model(arguments);
+  const LlamaConfig config = LlamaConfig::read(source.model);
+  std::future<std::string> base_hash = hash_base(source);
+  const Prompter prompter = make_prompter(arguments, source);
   const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
       arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
-  const std::string asked = read_prompt(arguments.prompt);
-  const std::vector<TokenId> prompt = arguments.raw ? prompter.encode_raw(asked) : prompter.encode(asked);
+  const std::string text_of_prompt = read_prompt(arguments.prompt);
+  const std::vector<TokenId> prompt =
+      arguments.raw ? prompter.encode_raw(text_of_prompt) : prompter.encode(text_of_prompt);
   GenerateOptions options = generate_options(arguments);
   options.more_ends = prompter.end_ids();
   check_room(prompt, config, options.max_new, "the prompt", "--max-new");
-  const std::unique_ptr<Llama> network = load_speaker(speaker, dtype, device);
+  const std::unique_ptr<Llama> network = load_model(source, dtype, device);
 
   StreamDecoder stream(tokenizer, DecodeSpecial::skip);
   const auto show = [&](std::int64_t id) {
@@ -155,7 +156,7 @@ void speak(const GenerateArguments& arguments, at::Device device) {
   };
   const std::vector<std::int64_t> ids = generate(*network, {prompt.begin(), prompt.end()}, options, show);
   if (!arguments.json) std::cout << stream.finish() << std::endl;
-  if (base_hash.valid()) check_base(speaker.provenance, base_hash.get(), *speaker.adapter, speaker.model);
+  if (base_hash.valid()) check_base(source.provenance, base_hash.get(), *source.adapter, source.model);
   if (!arguments.json) return;
   const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
   const std::vector<TokenId> written(ids.begin(), ids.end());
@@ -174,7 +175,7 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);
   std::optional<Error> failure;
-  if (world.is_root()) failure = error_of([&] { speak(arguments, device.device); });
+  if (world.is_root()) failure = error_of([&] { answer_prompt(arguments, device.device); });
   world.idle_barrier();  // without a time-out: an answer may be long
   agree_on(world, failure);
   return ExitCode::complete;

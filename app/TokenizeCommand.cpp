@@ -1,4 +1,4 @@
-// multicard tokenize: JSON strings in, JSON arrays of ids out, a line each; or the other way.
+// multicard tokenize: JSON strings in, JSON arrays of ids out, a line each; with --decode ids in, strings out.
 
 #include <iostream>
 

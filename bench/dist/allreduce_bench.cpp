@@ -1,7 +1,7 @@
 // Collectives of host tensors over ranks: sums in shared and in ordinary memory and in 16 bits, reductions to rank 0,
 // broadcasts and scattered rows, with MPI's own beside them.
 //   mpirun -n 2 allreduce_bench [MB ...]            (default 0.25 1 4 14 56; MB of float32)
-// A line for each operation: bytes that travel, median time of the slowest rank, bus bandwidth after nccl-tests, and
+// A line for each operation: bytes that are sent, median time of the slowest rank, bus bandwidth after nccl-tests, and
 // the time divided by that of the sum in shared memory: the median of the quotients of neighbouring repeats, which
 // leaves out what else the machine does.
 #include <algorithm>
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     sizes.push_back(std::atof(argv[i]));
   if (mpi.world().is_root())
-    std::printf("%-24s %12s %12s %12s %6s\n", "operation", "travels", "median", "bus", "time/sum");
+    std::printf("%-24s %12s %12s %12s %6s\n", "operation", "sent", "median", "bus", "time/sum");
   for (const double megabytes : sizes) {
     std::vector<Operation> operations = operations_on(mpi.world(), *collectives, megabytes);
     measure(mpi.world(), operations, megabytes > 2 ? 25 : 100);

@@ -54,9 +54,9 @@ void compare_products(std::int64_t tokens, std::int64_t in, std::int64_t out, in
   Nf4Weight quantised(in, {out}, DoubleQuantisation::on, at::kCPU);
   quantised.fill(0, weight);
   const auto [forward, dense_forward] = paired(
-      repeats, [&] { quantised.product(x); }, [&] { dense.product(x); });
+      repeats, [&] { quantised.matmul(x); }, [&] { dense.matmul(x); });
   const auto [backward, dense_backward] = paired(
-      repeats, [&] { quantised.transposed_product(dy); }, [&] { dense.transposed_product(dy); });
+      repeats, [&] { quantised.transposed_matmul(dy); }, [&] { dense.transposed_matmul(dy); });
   std::printf("%5ld tokens, %5ld -> %5ld: forward %.2f, backward %.2f times the seconds of dense weights\n",
               static_cast<long>(tokens), static_cast<long>(in), static_cast<long>(out), forward / dense_forward,
               backward / dense_backward);

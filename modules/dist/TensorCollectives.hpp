@@ -45,8 +45,8 @@ struct ReduceOptions {
 /// An all-reduce whose CommDtype is bf16 or fp16 takes float32 tensors. Each rank rounds its values to that type, to
 /// nearest even; they are added in float32 in rank order; the sum is rounded to the type once, and everybody gets that
 /// as float32. So it is with one rank, too. Over MPI this holds inside a node, where ranks read each other's memory and
-/// round what they read; the sums of nodes then travel, are added in float32 in the order of the nodes' first ranks,
-/// and the total is rounded and travels back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN
+/// round what they read; the sums of nodes are then sent, added in float32 in the order of the nodes' first ranks,
+/// and the total is rounded and sent back. What exceeds the largest fp16 (65504) becomes infinite and stays so, NaN
 /// stays NaN: a check of the sum sees both. Payload is counted in the 16 bits. Tensors of bfloat16 are summed like
 /// float32 ones whose CommDtype is bf16, and allow no CommDtype but same.
 class TensorCollectives {
@@ -94,7 +94,7 @@ std::unique_ptr<TensorCollectives> make_collectives(Backend backend, const Commu
                                                     at::Device device);
 
 /// Collective. Everybody receives root's values of all tensors; any types and strides. Those that are elsewhere than
-/// the device of the collectives travel as one.
+/// the device of the collectives are sent as one.
 void broadcast_tensors(const std::vector<at::Tensor>& tensors, TensorCollectives& collectives, int root = 0);
 
 }  // namespace multicard

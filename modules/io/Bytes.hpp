@@ -23,7 +23,7 @@ enum class Opening { replace, append };
 /// A file being written from front to back.
 class OutputFile {
  public:
-  /// Creates the file, empties it or goes on at its end.
+  /// Creates the file, empties it or appends to it.
   explicit OutputFile(std::string path, Opening opening = Opening::replace);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;

@@ -83,7 +83,7 @@ herr_t Request::transfer(const Hyperslab* piece, void* memory, hid_t properties)
   return H5Dwrite(dataset.id, memory_type(type), in_memory, in_file, properties, memory);
 }
 
-/// After an error a rank goes on with empty pieces, because the others wait for it in the remaining ones.
+/// After an error a rank continues with empty pieces, because the others wait for it in the remaining ones.
 void run_pieces(const Request& request, const HyperslabPieces& pieces, std::uint64_t rounds, hid_t properties) {
   const Hdf5DatasetState& dataset = request.dataset;
   char* memory = static_cast<char*>(request.values);

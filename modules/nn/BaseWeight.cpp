@@ -76,11 +76,11 @@ Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t col
 
 }  // namespace
 
-at::Tensor DenseWeight::product(const at::Tensor& x) const {
+at::Tensor DenseWeight::matmul(const at::Tensor& x) const {
   return fast_matmul(x, weight_.to(x.scalar_type()).t());
 }
 
-at::Tensor DenseWeight::transposed_product(const at::Tensor& dy) const {
+at::Tensor DenseWeight::transposed_matmul(const at::Tensor& dy) const {
   return fast_matmul(dy, weight_.to(dy.scalar_type()));
 }
 
@@ -147,7 +147,7 @@ at::Tensor Nf4Weight::values(const Panel& panel, const std::vector<at::Tensor>& 
   return values;
 }
 
-at::Tensor Nf4Weight::product(const at::Tensor& x) const {
+at::Tensor Nf4Weight::matmul(const at::Tensor& x) const {
   const std::vector<Panel> panels = this->panels(x.scalar_type());
   const std::vector<at::Tensor> scales = this->scales();
   if (panels.size() == 1) return fast_matmul(x, values(panels.front(), scales, x.scalar_type()).t());
@@ -157,7 +157,7 @@ at::Tensor Nf4Weight::product(const at::Tensor& x) const {
   return y;
 }
 
-at::Tensor Nf4Weight::transposed_product(const at::Tensor& dy) const {
+at::Tensor Nf4Weight::transposed_matmul(const at::Tensor& dy) const {
   const std::vector<Panel> panels = this->panels(dy.scalar_type());
   const std::vector<at::Tensor> scales = this->scales();
   if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), scales, dy.scalar_type()));

@@ -18,17 +18,17 @@ class BaseWeight {
  public:
   virtual ~BaseWeight() = default;
   /// x W^T, [tokens, out], of x [tokens, in].
-  virtual at::Tensor product(const at::Tensor& x) const = 0;
+  virtual at::Tensor matmul(const at::Tensor& x) const = 0;
   /// dy W, [tokens, in], of dy [tokens, out].
-  virtual at::Tensor transposed_product(const at::Tensor& dy) const = 0;
+  virtual at::Tensor transposed_matmul(const at::Tensor& dy) const = 0;
 };
 
 /// W is a tensor.
 class DenseWeight final : public BaseWeight {
  public:
   explicit DenseWeight(at::Tensor weight) : weight_(std::move(weight)) {}
-  at::Tensor product(const at::Tensor& x) const override;
-  at::Tensor transposed_product(const at::Tensor& dy) const override;
+  at::Tensor matmul(const at::Tensor& x) const override;
+  at::Tensor transposed_matmul(const at::Tensor& dy) const override;
 
  private:
   at::Tensor weight_;
@@ -46,8 +46,8 @@ class Nf4Weight final : public BaseWeight {
   void take(std::size_t layer, const StoredNf4& stored);
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 
-  at::Tensor product(const at::Tensor& x) const override;
-  at::Tensor transposed_product(const at::Tensor& dy) const override;
+  at::Tensor matmul(const at::Tensor& x) const override;
+  at::Tensor transposed_matmul(const at::Tensor& dy) const override;
 
  private:
   /// Rows of W that are dequantised together, and of which they are.

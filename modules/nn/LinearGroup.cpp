@@ -41,7 +41,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
     const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);
-    at::Tensor y = group->base_->product(wide), lora_hidden;
+    at::Tensor y = group->base_->matmul(wide), lora_hidden;
     if (group->bias_.defined()) y.add_(group->bias_.to(dtype));
     if (adapts) {
       lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
@@ -74,7 +74,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? group.base_->transposed_product(dy) : at::Tensor();
+    at::Tensor dx = needs_dx ? group.base_->transposed_matmul(dy) : at::Tensor();
     if (pass.uses_adapters)
       adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
     else if (group.trains_weights())

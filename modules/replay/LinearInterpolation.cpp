@@ -151,8 +151,8 @@ double LinearInterpolation::height(const Simplex& simplex, const SpacePoint& poi
   return sum + simplex.plane[3] * lifted;
 }
 
-/// A simplex whose plane the point is above, or one with no better neighbour. Going on from a better neighbour with the
-/// next index, not from index 0, is part of the choice.
+/// A simplex whose plane the point is above, or one with no better neighbour. Continuing from a better neighbour with
+/// the next index, not from index 0, is part of the choice.
 int LinearInterpolation::near(const SpacePoint& point) const {
   int at = 0;
   double best = height(simplices_[0], point);

@@ -48,7 +48,7 @@ class ReplayJob {
   int num_restarts() const { return std::max(num_restarts_, 0); }
   std::optional<double> completion_s() const { return completion_s_; }
 
-  /// Gives the job other GPUs, possibly none. It waits `restart_s` before it goes on.
+  /// Gives the job other GPUs, possibly none. It waits `restart_s` before it continues.
   void allocate(JobGpus allocation, double restart_s);
   /// Lets time pass from `now` on. \throws DataError where no step time is known for its placement.
   void advance(double now, double seconds);

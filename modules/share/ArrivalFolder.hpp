@@ -13,7 +13,7 @@ namespace multicard {
 
 /// A folder into which others rename task entries (*.yaml). A file is claimed once: its entry is noted in the record,
 /// which must be written before claim() renames the file to NAME.yaml.claimed, so that a job that is killed in between
-/// finds the entry in the record and claims the file when it goes on. An entry that cannot be used becomes
+/// finds the entry in the record and claims the file when it resumes. An entry that cannot be used becomes
 /// NAME.yaml.refused, with a warning.
 class ArrivalFolder {
  public:

@@ -1,4 +1,4 @@
-// Between meetings: the ranks of each task train.
+// Between scheduling rounds: the ranks of each task train.
 
 #include "share/Share.hpp"
 
@@ -28,7 +28,7 @@ Share::Share(const Communicator& world, ShareOptions options, ShareHooks hooks, 
       stop_(stop),
       record_(std::move(record)),
       arrivals_(options_.arrivals.folder),
-      meeting_(world) {}
+      barrier_(world) {}
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();
@@ -36,7 +36,7 @@ ExitCode Share::run() {
     if (task->is_active() && task->is_resumed() && !record_.progress.contains(task->name()))
       record_.num_ranks = ShareRecord::kSeveral;  // nobody knows on how many ranks its steps were done
   for (;;) {
-    meet();
+    run_round();
     if (is_stopped_) break;
     if (has_active())
       train();
@@ -77,9 +77,9 @@ SharedTask* Share::mine() {
 }
 
 void Share::wait_for_others() {
-  meeting_.arrive();
-  while (!meeting_.wait(kIdleS))
-    if (stop_.stop_requested()) meeting_.call();
+  barrier_.arrive();
+  while (!barrier_.wait(kIdleS))
+    if (stop_.stop_requested()) barrier_.request();
 }
 
 void Share::conclude(SharedTask& task) {
@@ -97,8 +97,8 @@ void Share::train() {
       task->advance(turn, stop_);
       if (task->has_ended()) conclude(*task);
     } else if (turn == static_cast<std::int64_t>(Turn::arrive)) {
-      meeting_.arrive();
-    } else if (turn == static_cast<std::int64_t>(Turn::meet)) {
+      barrier_.arrive();
+    } else if (turn == static_cast<std::int64_t>(Turn::round)) {
       if (!ranks.is_root()) wait_for_others();
       return;
     }
@@ -107,15 +107,15 @@ void Share::train() {
 
 std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
   const bool has_ended = task.has_ended();
-  if (has_ended) meeting_.call();
-  if (meeting_.has_arrived()) {
+  if (has_ended) barrier_.request();
+  if (barrier_.has_arrived()) {
     // Once for as long as a step takes, which lets the others come to the end of theirs; then between steps.
-    const double patience = has_ended ? kIdleS : waited ? 0 : task.report().step_s;
+    const double seconds = has_ended ? kIdleS : waited ? 0 : task.report().step_s;
     waited = true;
-    if (meeting_.wait(patience)) return static_cast<std::int64_t>(Turn::meet);
+    if (barrier_.wait(seconds)) return static_cast<std::int64_t>(Turn::round);
     return has_ended ? static_cast<std::int64_t>(Turn::wait) : 1;
   }
-  if (has_ended || seconds_since(start_) >= deadline_s_ || meeting_.is_called())
+  if (has_ended || seconds_since(start_) >= deadline_s_ || barrier_.is_requested())
     return static_cast<std::int64_t>(Turn::arrive);
   return steps_until(task, deadline_s_);
 }

@@ -11,7 +11,7 @@
 
 #include "base/Clock.hpp"
 #include "base/LiveLine.hpp"
-#include "comm/Meeting.hpp"
+#include "comm/AsyncBarrier.hpp"
 #include "comm/StopMonitor.hpp"
 #include "share/ArrivalFolder.hpp"
 #include "share/ShareBaselines.hpp"
@@ -31,12 +31,12 @@ struct ShareHooks {
 
 /// Runs the tasks of a deck until all have ended, or a stop is asked for.
 ///
-/// The ranks of a task train on their own until it is time to meet: `interval_s` after the last meeting, or earlier
-/// when a rank calls (a task has ended, a signal came). A task then arrives at its next step boundary and goes on
-/// training until all tasks have arrived, so that one with long steps keeps nobody waiting. A task that ends stores
-/// what it leaves before its ranks call. What follows is collective over the world: measurements and outcomes are
-/// exchanged, tasks that have come are taken, rank 0 decides, and runs move. All ranks of a task do what its root says
-/// (`Turn`), because only one of them can see first that all have arrived.
+/// The ranks of a task train on their own until the next scheduling round: `interval_s` after the last one, or earlier
+/// when a rank requests it (a task has ended, a signal came). A task then enters the AsyncBarrier at its next step
+/// boundary and continues to train until all tasks have entered, so that one with long steps keeps nobody waiting. A
+/// task that ends stores what it leaves before it requests the round. What follows is collective over the world:
+/// measurements and outcomes are exchanged, tasks that have come are taken, rank 0 decides, and runs move. All ranks of
+/// a task do what its root says (`Turn`), because only one of them can see first that all have arrived.
 class Share {
  public:
   /// \param world,stop must outlive it
@@ -61,9 +61,9 @@ class Share {
   std::vector<ShareBaseline> baselines() const;
 
  private:
-  enum class Turn : std::int64_t { meet = 0, arrive = -1, wait = -2 };  ///< or so many steps
+  enum class Turn : std::int64_t { round = 0, arrive = -1, wait = -2 };  ///< or so many steps
 
-  /// \name Between meetings
+  /// \name Between scheduling rounds
   /// @{
   SharedTask* mine();
   bool has_active() const;
@@ -75,9 +75,9 @@ class Share {
   std::int64_t steps_until(const SharedTask& task, double deadline_s) const;
   /// @}
 
-  /// \name At meetings, collective over the world
+  /// \name In a scheduling round, collective over the world
   /// @{
-  void meet();
+  void run_round();
   bool exchange();
   void finish(SharedTask& task);
   void fail(SharedTask& task, const Error& error);
@@ -115,14 +115,14 @@ class Share {
   StopMonitor& stop_;
   ShareRecord record_;
   ArrivalFolder arrivals_;
-  Meeting meeting_;
+  AsyncBarrier barrier_;
   std::vector<std::unique_ptr<SharedTask>> tasks_;
   std::map<std::pair<int, int>, std::optional<Communicator>> groups_;
   LiveLine live_;
   TimePoint start_ = SteadyClock::now();
-  double deadline_s_ = 0;  ///< of the next meeting, by this rank's clock
+  double deadline_s_ = 0;  ///< of the next round, by this rank's clock
   bool is_stopped_ = false;
-  bool is_unwritten_ = false;                ///< the record, at the last meeting
+  bool is_unwritten_ = false;                ///< the record, at the last round
   bool decides_again_ = false;               ///< a task could not be moved as the last decision says
   std::optional<ExitCode> failure_;          ///< of the first task that failed
   std::map<std::string, double> predicted_;  ///< on rank 0: seconds of a step of each task on its ranks

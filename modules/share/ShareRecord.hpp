@@ -1,5 +1,5 @@
 #pragma once
-/// \file Who had which ranks when, and why; what a share that goes on must know.
+/// \file Who had which ranks when, and why; what a share that resumes must know.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@ struct ShareInterval {
   double start_s = 0;
   double end_s = -1;            ///< below 0: it has not ended
   double predicted_step_s = 0;  ///< when it began; 0: unknown
-  double measured_step_s = 0;   ///< median of the newest steps at the last meeting; 0: none was measured
+  double measured_step_s = 0;   ///< median of the newest steps in the last round; 0: none was measured
 };
 
 /// A change of one task's ranks.

@@ -37,7 +37,7 @@ void Share::add_tasks() {
     add_arrival(arrival);
 }
 
-/// Rank 0 knows the entry. A task that cannot be made is one that has failed to come; the others go on.
+/// Rank 0 knows the entry. A task that cannot be made is one that has failed to come; the others continue.
 void Share::add_arrival(const ShareArrival& arrival) {
   const std::string name = world_.broadcast(arrival.name);
   const std::string entry = world_.broadcast(arrival.entry);
@@ -83,17 +83,17 @@ void Share::take_arrivals() {
 
 bool Share::wait_for_arrivals() {
   if (!options_.arrivals.folder || options_.arrivals.wait_s <= 0) return false;
-  bool go_on = false;
+  bool stays = false;
   if (world_.is_root()) {
     const TimePoint since = SteadyClock::now();
-    while (!go_on && !stop_.stop_requested() && seconds_since(since) < options_.arrivals.wait_s) {
+    while (!stays && !stop_.stop_requested() && seconds_since(since) < options_.arrivals.wait_s) {
       std::this_thread::sleep_for(kLook);
-      go_on = !arrivals_.find(options_, record_).empty();
+      stays = !arrivals_.find(options_, record_).empty();
     }
-    go_on = go_on || stop_.stop_requested();  // which the next meeting heeds
+    stays = stays || stop_.stop_requested();  // which the next round heeds
   }
   world_.idle_barrier();
-  return world_.broadcast_value(go_on ? 1 : 0) == 1;
+  return world_.broadcast_value(stays ? 1 : 0) == 1;
 }
 
 }  // namespace multicard

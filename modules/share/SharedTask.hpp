@@ -25,12 +25,12 @@ enum class TaskState {
   failed     ///< all its ranks found an error
 };
 
-/// What a task's root tells all ranks at a meeting.
+/// What a task's root tells all ranks in a scheduling round.
 struct TaskReport {
   std::int64_t num_completed = 0, num_steps = 0;
   double step_s = 0;        ///< median of the newest steps; 0: none is measured on these ranks yet
   bool has_ended = false;   ///< the run is complete, stopped or failed
-  bool is_stopped = false;  ///< because it was asked for
+  bool is_stopped = false;  ///< because that was requested
 };
 
 /// How a task has ended, as its ranks know it.
@@ -59,7 +59,7 @@ class SharedTask {
   TaskState state = TaskState::active;
   std::string error;
   bool is_stored = false;              ///< in a results file of its own
-  std::optional<double> last_saved_s;  ///< when its checkpoint was asked for last
+  std::optional<double> last_saved_s;  ///< when its checkpoint was requested last
 
   /// \name Collective over its ranks
   /// @{
@@ -94,8 +94,8 @@ class SharedTask {
   TaskView view(int num_ranks) const;
   /// Ranks that it can use. \param num_ranks of the job
   int max_ranks(int num_ranks) const;
-  /// It cannot run on `count` ranks: from now on it asks for more, or for fewer where it has run on fewer. False where
-  /// nothing is left that it could ask for. \param num_ranks of the job
+  /// It cannot run on `count` ranks: from now on it requests more, or for fewer where it has run on fewer. False where
+  /// nothing is left that it could request. \param num_ranks of the job
   bool refuse_ranks(int count, int num_ranks);
   /// Whether it had a checkpoint when it was made.
   bool is_resumed() const { return is_resumed_; }

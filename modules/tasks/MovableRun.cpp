@@ -12,9 +12,9 @@ namespace multicard {
 
 namespace {
 
-/// Runs `body`, in which the ranks of `group` (null where this rank is not among them) meet; an error that they find
-/// together becomes one of all ranks. What a rank alone in its group finds, the whole group finds. The other ranks wait
-/// for as long as `body` takes.
+/// Runs `body`, in which the ranks of `group` (null where this rank is not among them) take part; an error that they
+/// find together becomes one of all ranks. What a rank alone in its group finds, the whole group finds. The other ranks
+/// wait for as long as `body` takes.
 template <class Body>
 void agreed_with_others(const Communicator& all, const Communicator* group, const Body& body) {
   std::optional<Error> failure;
@@ -95,7 +95,7 @@ void MovableRun::release_model() {
 
 void MovableRun::move_to(const std::optional<Communicator>& next) {
   times_ = {};
-  // The state travels among all, as large as the run has it.
+  // The state is sent to all, as large as the run has it.
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   const TimePoint start = SteadyClock::now();

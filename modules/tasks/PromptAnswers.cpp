@@ -24,34 +24,34 @@ void log_text(const char* label, const std::string& text) {
 
 }  // namespace
 
-bool PromptAnswers::asks() const {
+bool PromptAnswers::is_enabled() const {
   return generation_evaluation_ != nullptr &&
          (generation_evaluation_->has_questions() || !generation_evaluation_->prompts().empty());
 }
 
-bool PromptAnswers::scores(AskedAt when) const {
-  return generation_evaluation_->has_questions() && (when == AskedAt::end || scores_at_start_);
+bool PromptAnswers::scores(GenerationPhase phase) const {
+  return generation_evaluation_->has_questions() && (phase == GenerationPhase::end || scores_at_start_);
 }
 
-bool PromptAnswers::asks(AskedAt when) const {
-  return asks() && (scores(when) || !generation_evaluation_->prompts().empty());
+bool PromptAnswers::is_due(GenerationPhase phase) const {
+  return is_enabled() && (scores(phase) || !generation_evaluation_->prompts().empty());
 }
 
-std::optional<QuestionScore> PromptAnswers::ask(AskedAt when, double& seconds) {
+std::optional<QuestionScore> PromptAnswers::evaluate(GenerationPhase phase, double& seconds) {
   const TimePoint start = SteadyClock::now();
   std::optional<QuestionScore> score;
-  if (scores(when)) score = generation_evaluation_->score_questions();
+  if (scores(phase)) score = generation_evaluation_->score_questions();
   seconds += seconds_since(start);
-  (when == AskedAt::start ? before_ : after_) = generation_evaluation_->answer_prompts();
+  (phase == GenerationPhase::start ? before_ : after_) = generation_evaluation_->answer_prompts();
   return score;
 }
 
-void PromptAnswers::log(AskedAt when) const {
+void PromptAnswers::log(GenerationPhase phase) const {
   const Table answers = table();
   for (std::size_t i = 0; i < generation_evaluation_->prompts().size(); ++i) {
     log_text("prompt", answers.text.at("prompt")[i]);
     log_text("before", answers.text.at("before")[i]);
-    if (when == AskedAt::end) log_text("after", answers.text.at("after")[i]);
+    if (phase == GenerationPhase::end) log_text("after", answers.text.at("after")[i]);
   }
 }
 
@@ -78,10 +78,10 @@ void PromptAnswers::resume(const std::map<std::string, Table>& tables) {
     const auto texts = found->second.text.find(name);
     return texts == found->second.text.end() ? std::vector<std::string>() : texts->second;
   };
-  const std::vector<std::string> asked = column("prompt"), given = column("before");
+  const std::vector<std::string> prompts = column("prompt"), given = column("before");
   for (const std::string& prompt : generation_evaluation_->prompts()) {
-    const auto place = std::find(asked.begin(), asked.end(), prompt) - asked.begin();
-    const bool is_known = place < static_cast<std::ptrdiff_t>(std::min(asked.size(), given.size()));
+    const auto place = std::find(prompts.begin(), prompts.end(), prompt) - prompts.begin();
+    const bool is_known = place < static_cast<std::ptrdiff_t>(std::min(prompts.size(), given.size()));
     before_.push_back(is_known ? given[static_cast<std::size_t>(place)] : std::string());
   }
 }

@@ -99,12 +99,12 @@ void TaskRun::begin() {
   const bool is_start = settings.first_step == 0 && !has_begun_;
   has_begun_ = true;
   if (options.evaluate.at_start && is_start) evaluate();
-  if (is_start) ask(AskedAt::start);
+  if (is_start) evaluate_generation(GenerationPhase::start);
   evaluate_if_deferred();
   recorder_.start_epoch();
 }
 
-/// A run that was stopped where an evaluation was due has left it out: whoever asked may not wait.
+/// A run that was stopped where an evaluation was due has left it out: whoever sent the signal may not wait.
 void TaskRun::evaluate_if_deferred() {
   const std::int64_t first = recorder_.first_step();
   if (first == 0 || !plan_.is_due(first)) return;
@@ -144,7 +144,7 @@ void TaskRun::train_step(StopMonitor* stop) {
   const Requests requests = take_requests();
   const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
   if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
-  if (is_stopping) {  // at once: whoever asked may not wait for an evaluation
+  if (is_stopping) {  // at once: whoever sent the signal may not wait for an evaluation
     status_ = RunStatus::stopped;
     return;
   }
@@ -160,11 +160,11 @@ void TaskRun::conclude(StopMonitor* stop) {
   trainer_->finish();
   if (status_ == RunStatus::running) status_ = RunStatus::stopped;
   const int wants_stop = stop_requested_ || (stop && stop->stop_requested()) ? 1 : 0;
-  if (answers_.asks() && setup_.communicator.allreduce(wants_stop, ReduceOp::max) > 0)
-    status_ = RunStatus::stopped;  // the model is asked when the run is resumed
+  if (answers_.is_enabled() && setup_.communicator.allreduce(wants_stop, ReduceOp::max) > 0)
+    status_ = RunStatus::stopped;  // answers are generated when the run is resumed
   save_checkpoint();
   finish_checkpoints();
-  if (status_ == RunStatus::complete) ask(AskedAt::end);
+  if (status_ == RunStatus::complete) evaluate_generation(GenerationPhase::end);
 }
 
 RunResult TaskRun::finish(StopMonitor* stop) {
@@ -204,12 +204,12 @@ void TaskRun::evaluate() {
   reporter_.evaluation(found, done, seconds);
 }
 
-void TaskRun::ask(AskedAt when) {
-  if (!answers_.asks(when)) return;
+void TaskRun::evaluate_generation(GenerationPhase phase) {
+  if (!answers_.is_due(phase)) return;
   const TimePoint start = SteadyClock::now();
   std::optional<QuestionScore> score;
   double seconds_of_questions = 0;
-  trainer_->evaluate_with([&] { score = answers_.ask(when, seconds_of_questions); });
+  trainer_->evaluate_with([&] { score = answers_.evaluate(phase, seconds_of_questions); });
   recorder_.add_seconds("evaluate", epoch(), seconds_since(start));
   if (score) {
     const std::int64_t done = trainer_->num_completed();
@@ -218,7 +218,7 @@ void TaskRun::ask(AskedAt when) {
   }
   reporter_.pause();
   if (score) reporter_.questions(*score, seconds_of_questions);
-  if (!reporter_.is_quiet()) answers_.log(when);
+  if (!reporter_.is_quiet()) answers_.log(phase);
 }
 
 void TaskRun::save_checkpoint() {

@@ -38,7 +38,7 @@ struct TaskRunOptions {
   MemoryGaps memory_gaps = MemoryGaps::warn;
 };
 
-/// A training run that can be advanced, asked, checkpointed, moved to other ranks and finished. Construction builds
+/// A training run that can be advanced, queried, checkpointed, moved to other ranks and finished. Construction builds
 /// everything and checks that it fits; nothing is trained before advance(). All calls are collective over the
 /// communicator unless they say otherwise; the communicator's root speaks for it. Errors that all ranks find while
 /// training end up in the result; errors of one rank alone are thrown on that rank.
@@ -114,7 +114,7 @@ class TaskRun {
   Requests take_requests();
   void conclude(StopMonitor* stop);
   void evaluate();
-  void ask(AskedAt when);
+  void evaluate_generation(GenerationPhase phase);
   void save_checkpoint();
   void finish_checkpoints();
   void note_checkpoints();

@@ -23,7 +23,7 @@ class RegexCursor {
   bool starts_with(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
   std::string_view rest() const { return pattern_.substr(at_); }
   void skip(std::size_t num_bytes) { at_ += num_bytes; }
-  /// Skips the text when the pattern goes on with it.
+  /// Skips the text when the pattern continues with it.
   bool take(std::string_view text);
   /// The next character.
   char32_t next();

@@ -28,7 +28,7 @@ struct TrainerOptions {
   std::int64_t results_lag = 0;
 };
 
-/// What a rank has been asked to do; in a StepResult: what any rank has been asked to do.
+/// Requests to a rank; in a StepResult: to any rank.
 struct Requests {
   bool stop = false;
   bool checkpoint = false;
@@ -68,7 +68,7 @@ class Trainer {
   /// Completed updates.
   std::int64_t num_completed() const { return step_; }
 
-  /// Collective. One update: read, forward, backward, reduce, update. `mine` travels with the loss, so that all ranks
+  /// Collective. One update: read, forward, backward, reduce, update. `mine` is summed with the loss, so that all ranks
   /// learn of a request at the same step (last_result()). Throws NumericalError on all ranks when the loss of a step is
   /// not finite, and when its gradient is not finite unless loss scaling may cure that.
   void step(const Requests& mine = {});

@@ -31,7 +31,7 @@ struct TrainingState {
 /// that is missing or not whole, and for tensors that do not match
 CheckpointParts read_parts(const std::string& checkpoint, const CheckpointParts& parts);
 
-/// Collective. Everybody receives root's state. Tensors travel in pieces below what MPI counts in an int.
+/// Collective. Everybody receives root's state. Tensors are sent in pieces below what MPI counts in an int.
 void broadcast(TrainingState& state, const Communicator& communicator, int root);
 
 /// Fills the targets of `parts` from the tensors of the same file and name in `state`; files that no part names stay

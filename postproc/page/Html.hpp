@@ -49,7 +49,7 @@ std::string folded(const std::string& summary, const std::string& html);
 /// <pre> of the text.
 std::string preformatted(const std::string& text);
 
-/// A link that saves `content` under `file_name`; the content travels inside the page.
+/// A link that saves `content` under `file_name`; the content is embedded in the page.
 std::string download(const std::string& label, const std::string& file_name, const std::string& mime,
                      const std::string& content);
 

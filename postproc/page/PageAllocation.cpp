@@ -30,7 +30,7 @@ HtmlCell milliseconds(double seconds) {
 HtmlTable allocation_table(const std::vector<AllocationInterval>& intervals) {
   HtmlTable out{
       "Which ranks each task had when, and the time of a step there. A prediction is of the moment when the "
-      "task came to its ranks; the measurement is the median of the newest steps at the last meeting.",
+      "task came to its ranks; the measurement is the median of the newest steps in the last scheduling round.",
       {"task", "ranks", "from, s", "to, s", "predicted step, ms", "measured step, ms", "error"},
       {}};
   for (const AllocationInterval& interval : intervals) {

@@ -59,7 +59,7 @@ class ShareTest(CommandTest):
 class Share(ShareTest):
     def test_tasks_run_side_by_side_and_the_ranks_of_one_that_ends_are_given_on(self):
         deck = self.share(["name: short, steps: 10", "name: long, steps: 150, overrides: {run.seed: 4}"],
-                          policy="{interval_s: 60, min_gain: 0}")  # ranks meet when a task ends
+                          policy="{interval_s: 60, min_gain: 0}")  # a round when a task ends
         _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short is to be measured",
                                 r"not used  short: run\.output, long: run\.output", r"the tasks took [\d.]+ s;",
                                 r"one after another: [\d.]+ s .*short was not measured on 2 ranks",
@@ -160,7 +160,7 @@ class ShareFailure(ShareTest):
         record = Path(self.path("shared/share.json"))
         wait_for(lambda: self.is_blocked(record))
         out, err = process.communicate(timeout=120)
-        self.expect(4, (process.returncode, out, err), r"warning: .*share\.json.* The tasks go on\.",
+        self.expect(4, (process.returncode, out, err), r"warning: .*share\.json.* The tasks continue\.",
                     "one is complete", "two is complete")
         (record / "in the way").rmdir()
         record.rmdir()

@@ -29,7 +29,7 @@ LANGUAGE = {
 
 
 def is_allowed(case):
-    """Gradients of float64 travel as they are."""
+    """Gradients of float64 are sent as they are."""
     return case.get("precision") != "fp64" or case["parallel.gradient_dtype"] == "same"
 
 

@@ -56,14 +56,15 @@ class CheckStyle(unittest.TestCase):
     def test_quaint_words_are_named(self):
         self.finds("words", "docs/a.md", "Fine.\nMend it.\n", 2, "plain technical English")
         for line in ("It starts anew.", "It goes on from the newest checkpoint.", "It continues from a checkpoint.",
-                     "with drawn weights"):
+                     "with drawn weights", "It goes on.", "The state travels to rank 1."):
             self.finds("words", "docs/a.md", f"Fine.\n{line}\n", 2, "plain technical English")
-        fine = "It goes on. It continues from step 3. Weights are drawn.\n"
+        fine = "It continues from step 3. Weights are drawn.\n"
         self.assertEqual(violations("words", {"docs/a.md": fine}), [])
 
     def test_home_made_identifiers_are_named(self):
         for word, term in (("start_sum(flat)", "all_reduce"), ("Wire wire = Wire::same;", "CommDtype"),
-                           ("double patience_s = 5;", "timeout"), ("Ledger ledger_;", "CommStats"),
+                           ("double patience_s = 5;", "timeout"), ("Meeting meeting_;", "AsyncBarrier"),
+                           ("find_speaker(a);", "ModelSource"), ("Ledger ledger_;", "CommStats"),
                            ('#include "dist/NodeSum.hpp"', "AllReduce"), ("check_same_run(a, b);", "Resume")):
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, "the field says")
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, term)

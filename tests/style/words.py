@@ -8,6 +8,7 @@ QUAINT = re.compile(r"""
     | \bstands?\ beside\b | \bvalues?\ put\ out\b
     | \bthan\ is\ wanted\b | \bis\ not\ as\ it\ was\ written\b
     | \bof\ which\ \S+\ (?:do|does)\ not\ count\b | \bof\ which\ a\ warning\b
+    | \btravels?\b | \bgo(?:es)?\ on\b(?!\ LD) | \bgoing\ on\b
     | \b(?:continu|go)(?:e?s|ing|ed)?\ (?:on\ )?from\ (?:a|the|its)\ (?:newest\ )?checkpoint
     """, re.I | re.X)
 
@@ -29,4 +30,8 @@ HOME_MADE = {
     r"Survey|survey_images": "DatasetScan",
     r"mask_all": "mask_prompt",
     r"start_anew": "start_over",
+    r"\w*[Ss]peaker": "ModelSource",
+    r"Meeting|meeting_?": "AsyncBarrier, scheduling round",
+    r"(?:transposed_)?product\(at::": "matmul",
+    r"AskedAt": "GenerationPhase",
 }

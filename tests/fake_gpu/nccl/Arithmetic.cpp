@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "Fake.hpp"
-#include "nccl/Meeting.hpp"
+#include "nccl/Rendezvous.hpp"
 
 namespace fake {
 

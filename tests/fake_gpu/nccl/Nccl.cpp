@@ -13,17 +13,17 @@
 #include <unistd.h>
 
 #include "Fake.hpp"
-#include "nccl/Meeting.hpp"
+#include "nccl/Rendezvous.hpp"
 
 namespace {
 
 using fake::kPiece;
-using fake::Meeting;
+using fake::Rendezvous;
 
 /// The work on streams may outlive the handle.
-using Shared = std::shared_ptr<Meeting>;
+using Shared = std::shared_ptr<Rendezvous>;
 
-const Shared& meeting_of(ncclComm_t handle) {
+const Shared& rendezvous_of(ncclComm_t handle) {
   return *reinterpret_cast<Shared*>(handle);
 }
 
@@ -39,22 +39,22 @@ struct Message {
 
 struct Group {
   int depth = 0;
-  Shared meeting;
+  Shared rendezvous;
   cudaStream_t stream = nullptr;
   std::vector<Message> messages;
 };
 
 thread_local Group group;
 
-bool pass_piece(Meeting& meeting, Message& message) {
+bool pass_piece(Rendezvous& rendezvous, Message& message) {
   const bool is_sent = message.direction == Message::Direction::send;
-  const int from = is_sent ? meeting.rank() : message.peer, to = is_sent ? message.peer : meeting.rank();
-  fake::Mailbox& box = meeting.mailbox(from, to);
+  const int from = is_sent ? rendezvous.rank() : message.peer, to = is_sent ? message.peer : rendezvous.rank();
+  fake::Mailbox& box = rendezvous.mailbox(from, to);
   if (box.is_full == (is_sent ? 1U : 0U)) return false;
   if (is_sent) box.bytes = std::min(kPiece, message.bytes - message.done);
   const std::size_t bytes = std::min<std::size_t>(box.bytes, message.bytes - message.done);
   char* const place = message.at + message.done;
-  char* const letter = meeting.letter(from, to);
+  char* const letter = rendezvous.letter(from, to);
   std::memcpy(is_sent ? letter : place, is_sent ? place : letter, bytes);
   message.done += bytes;
   box.is_full = is_sent ? 1 : 0;
@@ -69,15 +69,16 @@ bool is_behind(const std::vector<Message>& messages, std::size_t index) {
   });
 }
 
-void exchange(Meeting& meeting, std::vector<Message> messages) {
+void exchange(Rendezvous& rendezvous, std::vector<Message> messages) {
   const auto advance = [&] {
     bool has_moved = false;
     for (std::size_t i = 0; i < messages.size(); ++i)
-      if (!messages[i].is_done() && !is_behind(messages, i)) has_moved = pass_piece(meeting, messages[i]) || has_moved;
+      if (!messages[i].is_done() && !is_behind(messages, i))
+        has_moved = pass_piece(rendezvous, messages[i]) || has_moved;
     return has_moved;
   };
   while (!std::all_of(messages.begin(), messages.end(), [](const Message& m) { return m.is_done(); }))
-    if (!meeting.wait(advance)) return;
+    if (!rendezvous.wait(advance)) return;
 }
 
 void end_group() {
@@ -87,13 +88,13 @@ void end_group() {
   for (const Message& message : group.messages)
     if (message.direction == Message::Direction::send) sent += message.bytes;
   counter.add(sent);
-  fake::submit(group.stream, [meeting = std::move(group.meeting), messages = std::exchange(group.messages, {})] {
-    exchange(*meeting, messages);
+  fake::submit(group.stream, [rendezvous = std::move(group.rendezvous), messages = std::exchange(group.messages, {})] {
+    exchange(*rendezvous, messages);
   });
 }
 
 ncclResult_t add_message(const Message& message, ncclComm_t handle, cudaStream_t stream) {
-  group.meeting = meeting_of(handle);
+  group.rendezvous = rendezvous_of(handle);
   group.stream = stream;
   group.messages.push_back(message);
   if (group.depth == 0) end_group();
@@ -110,13 +111,13 @@ const char* name_of_next(const char* call) {
 
 /// Every rank shows its `bytes` of `from` (where it is not null) piece by piece; `take(offset, bytes)` uses the slots.
 template <typename Take>
-void show(Meeting& meeting, const void* from, std::size_t bytes, const Take& take) {
+void show(Rendezvous& rendezvous, const void* from, std::size_t bytes, const Take& take) {
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     const std::size_t now = std::min(kPiece, bytes - at);
-    if (from) std::memcpy(meeting.slot(meeting.rank()), static_cast<const char*>(from) + at, now);
-    if (!meeting.barrier()) return;
+    if (from) std::memcpy(rendezvous.slot(rendezvous.rank()), static_cast<const char*>(from) + at, now);
+    if (!rendezvous.barrier()) return;
     take(at, now);
-    if (!meeting.barrier()) return;
+    if (!rendezvous.barrier()) return;
   }
 }
 
@@ -124,17 +125,17 @@ template <typename Body>
 ncclResult_t collective(const char* call, std::size_t bytes, ncclComm_t handle, cudaStream_t stream, Body body) {
   if (fake::device_error() != 0) return ncclUnhandledCudaError;
   fake::counter("nccl", call).add(bytes);
-  fake::submit(stream, [meeting = meeting_of(handle), name = name_of_next(call), bytes, body] {
-    if (meeting->agree_on(name, bytes)) body(*meeting);
+  fake::submit(stream, [rendezvous = rendezvous_of(handle), name = name_of_next(call), bytes, body] {
+    if (rendezvous->agree_on(name, bytes)) body(*rendezvous);
   });
   return ncclSuccess;
 }
 
 /// The sum of what the ranks show, in rank order.
-void add_slots(Meeting& meeting, char* target, std::size_t bytes, ncclDataType_t type, ncclRedOp_t op) {
-  std::memcpy(target, meeting.slot(0), bytes);
-  for (int rank = 1; rank < meeting.size(); ++rank)
-    fake::combine(target, meeting.slot(rank), bytes / fake::width_of(type), type, op);
+void add_slots(Rendezvous& rendezvous, char* target, std::size_t bytes, ncclDataType_t type, ncclRedOp_t op) {
+  std::memcpy(target, rendezvous.slot(0), bytes);
+  for (int rank = 1; rank < rendezvous.size(); ++rank)
+    fake::combine(target, rendezvous.slot(rank), bytes / fake::width_of(type), type, op);
 }
 
 }  // namespace
@@ -165,11 +166,11 @@ FAKE_API ncclResult_t ncclCommInitRankConfig(ncclComm_t* out, int size, ncclUniq
                                              ncclConfig_t* config) {
   FAKE_COUNT();
   if (size > fake::kMaxRanks) return ncclInvalidArgument;
-  auto* const meeting = new Shared(std::make_shared<Meeting>(id.internal, rank, size));
-  *out = reinterpret_cast<ncclComm_t>(meeting);
-  if (!config || config->blocking != 0) return (*meeting)->wait_for_all() ? ncclSuccess : ncclSystemError;
-  (*meeting)->state = ncclInProgress;
-  std::thread([one = *meeting] { one->state = one->wait_for_all() ? ncclSuccess : ncclSystemError; }).detach();
+  auto* const rendezvous = new Shared(std::make_shared<Rendezvous>(id.internal, rank, size));
+  *out = reinterpret_cast<ncclComm_t>(rendezvous);
+  if (!config || config->blocking != 0) return (*rendezvous)->wait_for_all() ? ncclSuccess : ncclSystemError;
+  (*rendezvous)->state = ncclInProgress;
+  std::thread([one = *rendezvous] { one->state = one->wait_for_all() ? ncclSuccess : ncclSystemError; }).detach();
   return ncclInProgress;
 }
 
@@ -180,18 +181,18 @@ FAKE_API ncclResult_t ncclCommFinalize(ncclComm_t) {
 
 FAKE_API ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   FAKE_COUNT();
-  delete &meeting_of(handle);
+  delete &rendezvous_of(handle);
   return ncclSuccess;
 }
 
 FAKE_API ncclResult_t ncclCommAbort(ncclComm_t handle) {
   FAKE_COUNT();
-  meeting_of(handle)->abort();
+  rendezvous_of(handle)->abort();
   return ncclSuccess;
 }
 
 FAKE_API ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* state) {
-  *state = meeting_of(handle)->state;
+  *state = rendezvous_of(handle)->state;
   return ncclSuccess;
 }
 
@@ -208,18 +209,19 @@ FAKE_API ncclResult_t ncclGroupEnd() {
 FAKE_API ncclResult_t ncclAllReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
                                     ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
-    show(meeting, from, whole,
-         [&](std::size_t at, std::size_t bytes) { add_slots(meeting, static_cast<char*>(to) + at, bytes, type, op); });
+  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+    show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
+      add_slots(rendezvous, static_cast<char*>(to) + at, bytes, type, op);
+    });
   });
 }
 
 FAKE_API ncclResult_t ncclReduce(const void* from, void* to, size_t number, ncclDataType_t type, ncclRedOp_t op,
                                  int root, ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
-    show(meeting, from, whole, [&](std::size_t at, std::size_t bytes) {
-      if (meeting.rank() == root) add_slots(meeting, static_cast<char*>(to) + at, bytes, type, op);
+  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+    show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
+      if (rendezvous.rank() == root) add_slots(rendezvous, static_cast<char*>(to) + at, bytes, type, op);
     });
   });
 }
@@ -227,9 +229,9 @@ FAKE_API ncclResult_t ncclReduce(const void* from, void* to, size_t number, nccl
 FAKE_API ncclResult_t ncclBroadcast(const void* from, void* to, size_t number, ncclDataType_t type, int root,
                                     ncclComm_t comm, cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
-    show(meeting, meeting.rank() == root ? from : nullptr, whole, [&](std::size_t at, std::size_t bytes) {
-      std::memcpy(static_cast<char*>(to) + at, meeting.slot(root), bytes);
+  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+    show(rendezvous, rendezvous.rank() == root ? from : nullptr, whole, [&](std::size_t at, std::size_t bytes) {
+      std::memcpy(static_cast<char*>(to) + at, rendezvous.slot(root), bytes);
     });
   });
 }
@@ -237,10 +239,10 @@ FAKE_API ncclResult_t ncclBroadcast(const void* from, void* to, size_t number, n
 FAKE_API ncclResult_t ncclAllGather(const void* from, void* to, size_t number, ncclDataType_t type, ncclComm_t comm,
                                     cudaStream_t stream) {
   const std::size_t whole = number * fake::width_of(type);
-  return collective(__func__, whole, comm, stream, [=](Meeting& meeting) {
-    show(meeting, from, whole, [&](std::size_t at, std::size_t bytes) {
-      for (int rank = 0; rank < meeting.size(); ++rank)
-        std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(rank) * whole + at, meeting.slot(rank), bytes);
+  return collective(__func__, whole, comm, stream, [=](Rendezvous& rendezvous) {
+    show(rendezvous, from, whole, [&](std::size_t at, std::size_t bytes) {
+      for (int rank = 0; rank < rendezvous.size(); ++rank)
+        std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(rank) * whole + at, rendezvous.slot(rank), bytes);
     });
   });
 }

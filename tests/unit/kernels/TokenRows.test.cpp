@@ -30,8 +30,8 @@ namespace {
 using test::distance;
 
 /// What the threads of a group share.
-struct Meeting {
-  explicit Meeting(int threads) : barrier(threads), values(static_cast<std::size_t>(threads)) {}
+struct SharedBarrier {
+  explicit SharedBarrier(int threads) : barrier(threads), values(static_cast<std::size_t>(threads)) {}
 
   std::barrier<> barrier;
   std::vector<std::array<float, 2>> values;
@@ -40,38 +40,38 @@ struct Meeting {
 /// Threads of the CPU that do what a block of a GPU does.
 class ThreadGroup {
  public:
-  ThreadGroup(Meeting& meeting, int lane) : meeting_(meeting), lane_(lane) {}
+  ThreadGroup(SharedBarrier& shared, int lane) : shared_(shared), lane_(lane) {}
 
   int lane() const { return lane_; }
-  int size() const { return static_cast<int>(meeting_.values.size()); }
+  int size() const { return static_cast<int>(shared_.values.size()); }
 
   template <typename T, typename Combine>
   T reduce(T value, Combine combine) const {
-    static_assert(sizeof(T) <= sizeof(meeting_.values[0]));
-    meeting_.barrier.arrive_and_wait();
-    std::memcpy(meeting_.values[static_cast<std::size_t>(lane_)].data(), &value, sizeof(T));
-    meeting_.barrier.arrive_and_wait();
+    static_assert(sizeof(T) <= sizeof(shared_.values[0]));
+    shared_.barrier.arrive_and_wait();
+    std::memcpy(shared_.values[static_cast<std::size_t>(lane_)].data(), &value, sizeof(T));
+    shared_.barrier.arrive_and_wait();
     T all{};
-    for (std::size_t i = 0; i < meeting_.values.size(); ++i) {
+    for (std::size_t i = 0; i < shared_.values.size(); ++i) {
       T other{};
-      std::memcpy(&other, meeting_.values[i].data(), sizeof(T));
+      std::memcpy(&other, shared_.values[i].data(), sizeof(T));
       all = i == 0 ? other : combine(all, other);
     }
     return all;
   }
 
  private:
-  Meeting& meeting_;
+  SharedBarrier& shared_;
   int lane_;
 };
 
 template <typename Body>
 void with_group(int num_threads, const Body& body) {
-  Meeting meeting(num_threads);
+  SharedBarrier shared(num_threads);
   std::vector<std::thread> threads;
   threads.reserve(static_cast<std::size_t>(num_threads));
   for (int lane = 0; lane < num_threads; ++lane)
-    threads.emplace_back([&, lane] { body(ThreadGroup(meeting, lane)); });
+    threads.emplace_back([&, lane] { body(ThreadGroup(shared, lane)); });
   for (std::thread& thread : threads)
     thread.join();
 }

@@ -31,8 +31,8 @@ void expect_products(const Nf4Weight& weight, const at::Tensor& values, double t
   const at::Tensor x = at::randn({5, values.size(1)}), dy = at::randn({5, values.size(0)});
   const auto far = [](const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); };
 
-  EXPECT_LT(far(weight.product(x), x.matmul(values.t())), tolerance);
-  EXPECT_LT(far(weight.transposed_product(dy), dy.matmul(values)), tolerance);
+  EXPECT_LT(far(weight.matmul(x), x.matmul(values.t())), tolerance);
+  EXPECT_LT(far(weight.transposed_matmul(dy), dy.matmul(values)), tolerance);
 }
 
 TEST(BaseWeight, QuantisedLayersComputeWithTheirDequantisedValues) {
@@ -51,8 +51,8 @@ TEST(BaseWeight, ProductsHaveTheTypeOfTheirOperand) {
   const auto [weight, values] = filled(64, {64});
   const at::Tensor x = at::randn({3, 64}, at::kDouble);
 
-  EXPECT_LT((weight.product(x) - x.matmul(values.to(at::kDouble).t())).abs().max().item<double>(), 1e-12);
-  EXPECT_EQ(weight.product(x.to(at::kBFloat16)).scalar_type(), at::kBFloat16);
+  EXPECT_LT((weight.matmul(x) - x.matmul(values.to(at::kDouble).t())).abs().max().item<double>(), 1e-12);
+  EXPECT_EQ(weight.matmul(x.to(at::kBFloat16)).scalar_type(), at::kBFloat16);
 }
 
 /// A layer of 6 x 64 as bitsandbytes stores it.

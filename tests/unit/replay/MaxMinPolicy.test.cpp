@@ -14,7 +14,7 @@ TEST(MaxMinPolicy, RaisesTheLeastShareOfTheBestSpeed) {
   jobs.add(test::request("scales", 0, 1, {{1, 400}, {2, 200}, {3, 400.0 / 3}, {4, 100}}));
   jobs.add(test::request("saturates", 0, 1, {{1, 200}, {2, 100}}));
 
-  // After one GPU each the first has 0.25; after two both have 0.5, and the first in order goes on.
+  // After one GPU each the first has 0.25; after two both have 0.5, and the first in order continues.
   EXPECT_EQ(jobs.follow(policy), (std::vector<int>{3, 1}));
 }
 

@@ -33,7 +33,7 @@ TEST(ArrivalFolder, FindsEntriesInOrderAndClaimsThemOnce) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].name, "a");
   EXPECT_EQ(found[1].name, "b");
-  EXPECT_NE(found[1].entry.find("task: image"), std::string::npos) << "the run deck travels with it";
+  EXPECT_NE(found[1].entry.find("task: image"), std::string::npos) << "the run deck is sent with it";
   EXPECT_EQ(folder.find(options_with("first"), {}).size(), 2U) << "it is claimed apart";
 
   ArrivalFolder::claim(found);

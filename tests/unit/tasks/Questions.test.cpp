@@ -81,16 +81,16 @@ TEST_F(QuestionFile, AnswersThatEndWithTheNumberCountOverAllRanks) {
                     R"({"question": "three", "answer": "#### 3"})", R"({"question": "four", "answer": "#### 1,004"})",
                     R"({"question": "five", "answer": "#### 5"})"}));
   // Says what each question names, but three and five.
-  const auto speaker = [&](const std::vector<TokenId>& prompt, std::int64_t max_new) {
+  const auto answer = [&](const std::vector<TokenId>& prompt, std::int64_t max_new) {
     EXPECT_EQ(max_new, 12);
-    const std::string asked = prompter_.tokenizer()->decode(prompt, DecodeSpecial::skip);
-    if (asked.find("one") != std::string::npos) return "It is 7.\n#### 1 apple, not 2";
-    if (asked.find("two") != std::string::npos) return "1 + 1 makes $2.00.";
-    if (asked.find("three") != std::string::npos) return "#### 3.1";
-    return asked.find("four") != std::string::npos ? "1,004" : "none";
+    const std::string question = prompter_.tokenizer()->decode(prompt, DecodeSpecial::skip);
+    if (question.find("one") != std::string::npos) return "It is 7.\n#### 1 apple, not 2";
+    if (question.find("two") != std::string::npos) return "1 + 1 makes $2.00.";
+    if (question.find("three") != std::string::npos) return "#### 3.1";
+    return question.find("four") != std::string::npos ? "1,004" : "none";
   };
 
-  const QuestionScore score = questions.score(speaker, world());
+  const QuestionScore score = questions.score(answer, world());
 
   EXPECT_EQ(questions.size(), 5);
   EXPECT_EQ(score.num_questions, 5);

@@ -20,13 +20,13 @@ struct Mailbox {
   std::uint64_t bytes;
 };
 
-class Meeting {
+class Rendezvous {
  public:
   /// Joins the communicator of that name. Collective, but does not wait for the others.
-  Meeting(std::string name, int rank, int size);
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  Rendezvous(std::string name, int rank, int size);
+  ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -57,11 +57,11 @@ class Meeting {
 
   class Pause {
    public:
-    explicit Pause(Meeting& meeting);
+    explicit Pause(Rendezvous& rendezvous);
     bool take();
 
    private:
-    Meeting& meeting_;
+    Rendezvous& rendezvous_;
     std::int64_t start_ns_;
     int num_taken_ = 0;
   };

@@ -1,4 +1,4 @@
-#include "nccl/Meeting.hpp"
+#include "nccl/Rendezvous.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace fake {
 
-struct Meeting::Header {
+struct Rendezvous::Header {
   std::atomic<std::uint32_t> joined, arrived, generation, is_aborted;
   char calls[kMaxRanks][64];
   Mailbox mail[kMaxRanks][kMaxRanks];
@@ -31,23 +31,23 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-Meeting::Pause::Pause(Meeting& meeting) : meeting_(meeting), start_ns_(now_ns()) {}
+Rendezvous::Pause::Pause(Rendezvous& rendezvous) : rendezvous_(rendezvous), start_ns_(now_ns()) {}
 
-bool Meeting::Pause::take() {
+bool Rendezvous::Pause::take() {
   static const std::int64_t limit_s = environment("FAKE_GPU_NCCL_LIMIT_S", 60);
-  if (meeting_.header_->is_aborted) {
-    meeting_.state = ncclRemoteError;
+  if (rendezvous_.header_->is_aborted) {
+    rendezvous_.state = ncclRemoteError;
     return false;
   }
   if (++num_taken_ < 200) return true;
   std::this_thread::yield();
   if (num_taken_ % 1024 != 0 || now_ns() - start_ns_ < limit_s * 1000000000) return true;
-  std::fprintf(stderr, "fake NCCL: rank %d of %d waited too long\n", meeting_.rank_, meeting_.size_);
-  meeting_.state = ncclSystemError;
+  std::fprintf(stderr, "fake NCCL: rank %d of %d waited too long\n", rendezvous_.rank_, rendezvous_.size_);
+  rendezvous_.state = ncclSystemError;
   return false;
 }
 
-Meeting::Meeting(std::string name, int rank, int size) : name_(std::move(name)), rank_(rank), size_(size) {
+Rendezvous::Rendezvous(std::string name, int rank, int size) : name_(std::move(name)), rank_(rank), size_(size) {
   static_assert(sizeof(Header) <= kHeaderBytes);
   const auto n = static_cast<std::size_t>(size);
   bytes_ = kHeaderBytes + (n + n * n) * kPiece;
@@ -60,17 +60,17 @@ Meeting::Meeting(std::string name, int rank, int size) : name_(std::move(name)),
   header_->joined.fetch_add(1);
 }
 
-Meeting::~Meeting() {
+Rendezvous::~Rendezvous() {
   munmap(header_, bytes_);
 }
 
-bool Meeting::wait_for_all() {
+bool Rendezvous::wait_for_all() {
   const bool is_complete = wait([&] { return header_->joined >= static_cast<std::uint32_t>(size_); });
   if (rank_ == 0) shm_unlink(name_.c_str());
   return is_complete && barrier();
 }
 
-bool Meeting::barrier() {
+bool Rendezvous::barrier() {
   const std::uint32_t generation = header_->generation;
   if (header_->arrived.fetch_add(1) + 1 == static_cast<std::uint32_t>(size_)) {
     header_->arrived = 0;
@@ -80,7 +80,7 @@ bool Meeting::barrier() {
   return wait([&] { return header_->generation != generation; });
 }
 
-bool Meeting::agree_on(const char* call, std::size_t bytes) {
+bool Rendezvous::agree_on(const char* call, std::size_t bytes) {
   std::snprintf(header_->calls[rank_], sizeof header_->calls[rank_], "%s of %zu bytes", call, bytes);
   if (!barrier()) return false;
   for (int other = 0; other < size_; ++other) {
@@ -92,19 +92,19 @@ bool Meeting::agree_on(const char* call, std::size_t bytes) {
   return barrier();
 }
 
-char* Meeting::slot(int rank) const {
+char* Rendezvous::slot(int rank) const {
   return reinterpret_cast<char*>(header_) + kHeaderBytes + static_cast<std::size_t>(rank) * kPiece;
 }
 
-Mailbox& Meeting::mailbox(int from, int to) const {
+Mailbox& Rendezvous::mailbox(int from, int to) const {
   return header_->mail[from][to];
 }
 
-char* Meeting::letter(int from, int to) const {
+char* Rendezvous::letter(int from, int to) const {
   return slot(size_ + from * size_ + to);
 }
 
-void Meeting::abort() {
+void Rendezvous::abort() {
   header_->is_aborted = 1;
 }
 

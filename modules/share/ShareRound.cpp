@@ -1,4 +1,4 @@
-// What the ranks of a share do together when they meet.
+// A scheduling round: what all ranks of a share do together.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ const std::optional<Communicator>& Share::group(const RankRange& range) {
   return groups_[key] = is_in ? std::optional(part) : std::nullopt;
 }
 
-void Share::meet() {
+void Share::run_round() {
   world_.idle_barrier();
   live_.erase();
   if (exchange()) return stop_all();
@@ -151,7 +151,7 @@ ShareDecision Share::first_decision() const {
   return decide(options_.policy, options_.objective, views(), world_.size());
 }
 
-/// A task that cannot run on the ranks that it is given asks for others or ends, and all is decided again.
+/// A task that cannot run on the ranks that it is given requests others or ends, and all is decided again.
 void Share::decide_and_move() {
   do {
     decides_again_ = false;
@@ -259,11 +259,11 @@ void Share::after_failed_move(SharedTask& task, int num_ranks, const Error& erro
     log_warning(fmt::format("task {} does not fit on {}: {}", task.name(), counted(num_ranks, "rank"), error.what()));
 }
 
-/// The disk may have room again at the next meeting.
+/// The disk may have room again at the next round.
 void Share::write_record() {
   if (!world_.is_root()) return;
   const std::optional<Error> failure = error_of([&] { write_share_record(record_file(), record_, now()); });
-  if (failure && !is_unwritten_) log_warning(fmt::format("{} The tasks go on.", failure->what()));
+  if (failure && !is_unwritten_) log_warning(fmt::format("{} The tasks continue.", failure->what()));
   is_unwritten_ = failure.has_value();
 }
 
