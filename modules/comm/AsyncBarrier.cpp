@@ -46,8 +46,9 @@ AsyncBarrier::~AsyncBarrier() {
 }
 
 void AsyncBarrier::request() {
-  if (impl_->has_requested || impl_->communicator.is_null()) return;
+  if (impl_->has_requested) return;
   impl_->has_requested = true;
+  if (impl_->communicator.is_null()) return;
   check_mpi(MPI_Waitall(static_cast<int>(impl_->sends.size()), impl_->sends.data(), MPI_STATUSES_IGNORE),
             "MPI_Waitall");
   impl_->sends.assign(static_cast<std::size_t>(impl_->communicator.size()), MPI_REQUEST_NULL);
@@ -57,6 +58,10 @@ void AsyncBarrier::request() {
       check_mpi(MPI_Isend(&impl_->requested, 1, MPI_INT64_T, rank, kRequestTag, native(impl_->communicator),
                           &impl_->sends[static_cast<std::size_t>(rank)]),
                 "MPI_Isend");
+}
+
+bool AsyncBarrier::has_requested() const {
+  return impl_->has_requested;
 }
 
 bool AsyncBarrier::is_requested() {

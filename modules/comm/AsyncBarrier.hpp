@@ -25,6 +25,8 @@ class AsyncBarrier {
 
   /// Requests that all ranks arrive as soon as they can. Not collective.
   void request();
+  /// Whether this rank has requested the barrier that comes next.
+  bool has_requested() const;
   /// Whether another rank has requested the barrier that comes next. Not collective.
   bool is_requested();
 

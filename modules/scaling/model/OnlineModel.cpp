@@ -63,6 +63,12 @@ const FittedModel& OnlineModel::refit() {
   return *model_;
 }
 
+std::optional<double> OnlineModel::measured(const StepPoint& at) const {
+  const auto known = std::ranges::find(points_, at, &Point::at);
+  if (known == points_.end() || known->seconds.empty()) return std::nullopt;
+  return median(known->seconds);
+}
+
 std::vector<StepObservation> OnlineModel::observations() const {
   std::vector<StepObservation> result;
   for (const Point& point : points_)

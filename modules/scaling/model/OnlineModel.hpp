@@ -37,6 +37,8 @@ class OnlineModel {
   /// The last fit; null before the first.
   const FittedModel* model() const { return model_ ? &*model_ : nullptr; }
 
+  /// Median of the remembered steps at a point; nothing where there are none.
+  std::optional<double> measured(const StepPoint& at) const;
   std::size_t num_points() const { return points_.size(); }
   std::vector<StepObservation> observations() const;
 

@@ -52,8 +52,10 @@ TEST(AsyncBarrier, ARequestReachesAllOthersOnceAndIsForOneBarrier) {
   for (int i = 0; i < 5; ++i) {
     const bool requests = world().rank() == i % world().size();
     if (requests) {
+      EXPECT_FALSE(barrier.has_requested());
       barrier.request();
       barrier.request();
+      EXPECT_TRUE(barrier.has_requested());
       EXPECT_FALSE(barrier.is_requested()) << "by another";
     } else {
       while (!barrier.is_requested())
