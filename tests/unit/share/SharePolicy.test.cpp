@@ -63,6 +63,73 @@ TEST(SharePolicy, MeasuresWhatItDoesNotKnow) {
   EXPECT_FALSE(adaptive(running).is_change(running)) << "it is measured now";
 }
 
+TEST(SharePolicy, RanksThatAreFreeMeasureATaskFirst) {
+  const std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("new", 1, 0, {})};
+  const ShareDecision decision = adaptive(tasks);
+  EXPECT_EQ(decision.ranks, (std::vector<int>{2, 2})) << "a is not displaced";
+  EXPECT_EQ(decision.cost_s, 1) << "that of the new task alone";
+}
+
+TEST(SharePolicy, ATaskThatIsMeasuredKeepsNoOtherFromUsingFreeRanks) {
+  std::vector<TaskView> tasks{task("a", 1000, 1, {1, 1.9, 2.8, 3.7}), task("new", 1, 1, {})};
+  tasks[1].first_rank = 1;
+  const ShareDecision decision = adaptive(tasks);
+  EXPECT_EQ(decision.ranks, (std::vector<int>{3, 1}));
+  EXPECT_NE(decision.reason.find("predicted better"), std::string::npos);
+}
+
+TEST(SharePolicy, AMeasurementWaitsForAnEndThatComesSoonerThanTheMoves) {
+  std::vector<TaskView> tasks{task("a", 10, 4, {1, 2, 3, 4}), task("new", 1, 0, {})};
+  EXPECT_EQ(adaptive(tasks).ranks, (std::vector<int>{2, 2})) << "2.5 s left, and the moves take 2 s";
+  tasks[0].save_s = 1;
+  const ShareDecision decision = adaptive(tasks);
+  EXPECT_FALSE(decision.is_change(tasks)) << "a is saved first, because it has not run on 2 ranks";
+  EXPECT_EQ(decision.reason, "new waits: a task ends in 2.5 s, the moves would take 3.0 s");
+  tasks[0].proven_on = {2};
+  EXPECT_TRUE(adaptive(tasks).is_change(tasks));
+}
+
+TEST(SharePolicy, AnExplorationPaysForTheWayBack) {
+  std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 3.9})};
+  const double better = 1 - (100 / 3.9 + 1) / 50;
+  EXPECT_NEAR(adaptive(tasks).gain, better, 1e-9);
+  tasks[0].unproven = {3, 4};
+  const ShareDecision explores = adaptive(tasks);
+  EXPECT_NEAR(explores.gain, 1 - (100 / 3.9 + 2) / 50, 1e-9);
+  EXPECT_EQ(explores.reason, "worth measuring a on 4 ranks: predicted better by 44.7 %");
+  tasks[0].steps_left = 8;
+  EXPECT_FALSE(adaptive(tasks).is_change(tasks)) << "2 s more for 1.9 s less";
+  tasks[0].unproven = {};
+  EXPECT_TRUE(adaptive(tasks).is_change(tasks));
+}
+
+TEST(SharePolicy, AProvenSplitIsTakenWhereExploringGainsLess) {
+  std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 3.02})};
+  tasks[0].unproven = {4};
+  EXPECT_EQ(adaptive(tasks).ranks, (std::vector<int>{3}));
+}
+
+TEST(SharePolicy, MovesCostTheObjectivesAboutRatesToo) {
+  for (const Objective objective : {Objective::weighted_throughput, Objective::fairness}) {
+    std::vector<TaskView> tasks{task("a", 1000, 2, {1, 2, 3, 4})};
+    const double end_s = 250;
+    EXPECT_NEAR(decide({}, objective, tasks, 4).gain, 2 * end_s / (end_s + 1) - 1, 1e-9);
+    tasks[0].steps_left = 3;
+    EXPECT_FALSE(decide({}, objective, tasks, 4).is_change(tasks)) << "the move takes longer than what is left";
+  }
+}
+
+TEST(SharePolicy, WhatIsExpectedNeedsRatesOfAllTasks) {
+  std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("b", 100, 2, {1, 1.1, 1.1, 1.1})};
+  const std::optional<Allocation> expected = expected_values(Objective::makespan, tasks, 4);
+  ASSERT_TRUE(expected);
+  EXPECT_NEAR(*expected->equal, 100 / 1.1, 1e-9);
+  EXPECT_NEAR(*expected->sequential, 25 + 100 / 1.1, 1e-9);
+  EXPECT_LE(expected->value, *expected->equal);
+  tasks[1].rates = {};
+  EXPECT_FALSE(expected_values(Objective::makespan, tasks, 4));
+}
+
 TEST(SharePolicy, KeepingIsWorthTheBestThatFollowsTheFirstEnd) {
   const std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("b", 300, 2, {1, 2, 3, 4})};
   EXPECT_NEAR(*value_of_keeping(Objective::makespan, tasks, {2, 2}, 4), 50 + 200 / 4.0, 1e-9);

@@ -1,0 +1,273 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "share/SharePolicy.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+AllocationProblem problem_of(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
+  AllocationProblem problem;
+  problem.objective = objective;
+  problem.machine = {1, num_ranks};
+  for (const TaskView& task : tasks)
+    problem.tasks.push_back({task.name, task.rates, task.steps_left, task.weight});
+  return problem;
+}
+
+/// The ranks with which the best schedule begins.
+std::optional<std::vector<int>> best_ranks(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
+  const std::optional<Allocation> best = allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+  if (!best) return std::nullopt;
+  std::vector<int> ranks(tasks.size());
+  for (const ScheduleEntry& entry : best->schedule)
+    if (entry.start_s == 0) ranks[entry.task] = entry.gpus;
+  return ranks;
+}
+
+std::optional<double> best_value(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
+  if (tasks.empty()) return 0;
+  const std::optional<Allocation> best = allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+  return best ? std::optional(best->value) : std::nullopt;
+}
+
+double total_weight(const std::vector<TaskView>& tasks) {
+  return std::accumulate(tasks.begin(), tasks.end(), 0.0,
+                         [](double sum, const TaskView& task) { return sum + task.weight; });
+}
+
+/// How much better `value` is than `other`, as a share of it.
+double improvement(Objective objective, double value, double other) {
+  if (!std::isfinite(other)) return std::isfinite(value) ? 1 : 0;
+  if (is_maximised(objective)) return other > 0 ? value / other - 1 : (value > 0 ? 1 : 0);
+  return other > 0 ? 1 - value / other : 0;
+}
+
+/// Seconds until the first task ends on `ranks`; infinite where none does.
+double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+  double seconds = kInfinity;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (const double rate = rate_on(tasks[i], ranks[i]); rate > 0)
+      seconds = std::min(seconds, tasks[i].steps_left / rate);
+  return seconds;
+}
+
+/// The tasks without rates that are not to be relied on.
+std::vector<TaskView> proven_only(std::vector<TaskView> tasks) {
+  for (TaskView& task : tasks) {
+    std::vector<RateRow> rows = task.rates.rows();
+    std::erase_if(rows, [&](const RateRow& row) { return task.unproven.contains(row.gpus); });
+    task.rates = RateTable(rows);
+  }
+  return tasks;
+}
+
+/// Which tasks `ranks` would measure; empty: none.
+std::string explored(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (tasks[i].unproven.contains(ranks[i]))
+      parts.push_back(fmt::format("{} on {}", tasks[i].name, counted(ranks[i], "rank")));
+  return join(parts, ", ");
+}
+
+/// Decides for tasks that are known, on the ranks that those being measured leave.
+class KnownTasks {
+ public:
+  /// \param cost seconds of the moves to a split of these tasks
+  KnownTasks(const SharePolicyOptions& policy, Objective objective, const std::vector<TaskView>& tasks, int num_ranks,
+             std::function<double(const std::vector<int>&)> cost)
+      : policy_(policy), objective_(objective), tasks_(tasks), num_ranks_(num_ranks), cost_(std::move(cost)) {}
+
+  ShareDecision decide() const;
+
+ private:
+  ShareDecision first_of_all(const std::optional<std::vector<int>>& best) const;
+  ShareDecision in_turn(const ShareDecision& keep) const;
+  ShareDecision judged(const std::vector<int>& ranks) const;
+  double worst() const { return is_maximised(objective_) ? 0 : kInfinity; }
+
+  const SharePolicyOptions& policy_;
+  Objective objective_;
+  const std::vector<TaskView>& tasks_;
+  int num_ranks_;
+  std::function<double(const std::vector<int>&)> cost_;
+};
+
+/// Where none of them runs yet, whatever can run is better.
+ShareDecision KnownTasks::first_of_all(const std::optional<std::vector<int>>& best) const {
+  if (best && number_served(*best) > 0) return {*best, 0, 0, "predicted to be the best"};
+  const std::vector<int> equal = equal_ranks(tasks_, num_ranks_);
+  if (number_served(equal) > 0) return {equal, 0, 0, "not all tasks can run at once"};
+  return {first_alone(tasks_, num_ranks_), 0, 0, "nothing else can run"};
+}
+
+/// Where no split serves all tasks, so that fairness does not distinguish them: in their order, as ranks become free.
+ShareDecision KnownTasks::in_turn(const ShareDecision& keep) const {
+  const std::vector<int> equal = equal_ranks(tasks_, num_ranks_);
+  if (number_served(equal) <= number_served(keep.ranks)) return keep;
+  return {equal, 0, cost_(equal), "not all tasks can run at once"};
+}
+
+/// A change with its gain over keeping the present split.
+ShareDecision KnownTasks::judged(const std::vector<int>& ranks) const {
+  const double kept = value_of_keeping(objective_, tasks_, present_ranks(tasks_), num_ranks_).value_or(worst());
+  double changed = value_of_keeping(objective_, tasks_, ranks, num_ranks_).value_or(worst());
+  const std::string exploration = explored(tasks_, ranks);
+  const double cost = cost_(ranks) * (exploration.empty() ? 1 : 2);
+  if (is_about_time(objective_))
+    changed += cost;
+  else if (const double horizon = first_end(tasks_, ranks); std::isfinite(horizon))
+    changed *= horizon / (horizon + cost);
+  const double gain = improvement(objective_, changed, kept);
+  if (exploration.empty()) return {ranks, gain, cost, fmt::format("predicted better by {:.1f} %", 100 * gain)};
+  return {ranks, gain, cost, fmt::format("worth measuring {}: predicted better by {:.1f} %", exploration, 100 * gain)};
+}
+
+ShareDecision KnownTasks::decide() const {
+  ShareDecision keep{present_ranks(tasks_), 0, 0, "no other split is better"};
+  const std::optional<std::vector<int>> best = best_ranks(objective_, tasks_, num_ranks_);
+  if (number_served(keep.ranks) == 0) return first_of_all(best);
+  if (!best || *best == keep.ranks) return keep;
+  if (is_maximised(objective_) && value_of_keeping(objective_, tasks_, *best, num_ranks_).value_or(0) <= 0)
+    return in_turn(keep);
+  ShareDecision change = judged(*best);
+  if (!explored(tasks_, *best).empty()) {
+    const std::optional<std::vector<int>> proven = best_ranks(objective_, proven_only(tasks_), num_ranks_);
+    if (proven && *proven != keep.ranks)
+      if (ShareDecision other = judged(*proven); other.gain > change.gain) change = other;
+  }
+  if (change.gain >= policy_.min_gain) return change;
+  keep.gain = change.gain;
+  keep.cost_s = change.cost_s;
+  keep.reason = fmt::format("another split would gain {:.0f} %, less than min_gain", 100 * change.gain);
+  return keep;
+}
+
+/// Gives tasks of which nothing is known, and which wait, ranks to be measured on.
+ShareDecision measure_waiting(const std::vector<TaskView>& tasks, int num_ranks) {
+  ShareDecision decision{present_ranks(tasks), 0, 0, ""};
+  int left = num_ranks - sum_of(decision.ranks);
+  const auto waits = [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; };
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!waits(tasks[i])) continue;
+    const int share = std::max(equal_share(i, tasks.size(), num_ranks), tasks[i].min_ranks);
+    const int ranks = std::min({share, tasks[i].max_ranks, left});
+    if (ranks < tasks[i].min_ranks) continue;
+    decision.ranks[i] = ranks;
+    left -= ranks;
+    if (decision.reason.empty()) decision.reason = fmt::format("{} is to be measured", tasks[i].name);
+  }
+  if (!decision.reason.empty()) decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
+  return decision;
+}
+
+/// The same at the expense of tasks that are known: what is being measured keeps its ranks, then those that wait get
+/// their equal share, then the known ones.
+ShareDecision displace(const std::vector<TaskView>& tasks, const std::string& waiting, int num_ranks) {
+  std::vector<std::size_t> order(tasks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return tasks[i].is_unknown(); });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return tasks[i].is_unknown() && tasks[i].ranks > 0; });
+  std::vector<TaskView> sorted;
+  std::vector<int> wanted;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const TaskView& task = tasks[order[k]];
+    const bool is_measured_now = task.is_unknown() && task.ranks > 0;
+    sorted.push_back(task);
+    wanted.push_back(is_measured_now ? task.ranks : std::max(equal_share(k, tasks.size(), num_ranks), task.min_ranks));
+  }
+  const std::vector<int> given = given_in_order(sorted, wanted, num_ranks);
+  ShareDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
+  for (std::size_t k = 0; k < order.size(); ++k)
+    decision.ranks[order[k]] = given[k];
+  decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
+  return decision;
+}
+
+/// How tasks get ranks of which nothing is known; no change where all of them have some, or are to wait.
+ShareDecision measure(const std::vector<TaskView>& tasks, int num_ranks) {
+  ShareDecision keep{present_ranks(tasks), 0, 0, ""};
+  const auto waiting = std::find_if(tasks.begin(), tasks.end(),
+                                    [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; });
+  if (waiting == tasks.end()) return keep;
+  if (ShareDecision decision = measure_waiting(tasks, num_ranks); decision.is_change(tasks)) return decision;
+  ShareDecision decision = displace(tasks, waiting->name, num_ranks);
+  const double end_s = first_end(tasks, keep.ranks);
+  if (!decision.is_change(tasks) || end_s > decision.cost_s) return decision;
+  keep.reason = fmt::format("{} waits: a task ends in {:.1f} s, the moves would take {:.1f} s", waiting->name, end_s,
+                            decision.cost_s);
+  return keep;
+}
+
+}  // namespace
+
+ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective objective,
+                                const std::vector<TaskView>& tasks, int num_ranks) {
+  ShareDecision decision = measure(tasks, num_ranks);
+  if (decision.is_change(tasks)) return decision;
+  std::vector<TaskView> known;
+  std::vector<std::size_t> index;
+  int left = num_ranks;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].is_unknown()) {
+      left -= tasks[i].ranks;
+      if (decision.reason.empty() && tasks[i].ranks > 0)
+        decision.reason = fmt::format("{} is being measured", tasks[i].name);
+    } else {
+      known.push_back(tasks[i]);
+      index.push_back(i);
+    }
+  }
+  if (known.empty() || left < 1) return decision;
+  const auto with = [&](const std::vector<int>& ranks) {
+    std::vector<int> all = present_ranks(tasks);
+    for (std::size_t k = 0; k < index.size(); ++k)
+      all[index[k]] = ranks[k];
+    return all;
+  };
+  const auto cost = [&](const std::vector<int>& ranks) { return cost_of_moves(tasks, with(ranks), num_ranks); };
+  const ShareDecision of_known = KnownTasks(policy, objective, known, left, cost).decide();
+  if (!of_known.is_change(known) && !decision.reason.empty()) return decision;
+  return {with(of_known.ranks), of_known.gain, of_known.cost_s, of_known.reason};
+}
+
+std::optional<double> value_of_keeping(Objective objective, const std::vector<TaskView>& tasks,
+                                       const std::vector<int>& ranks, int num_ranks) {
+  if (!is_about_time(objective)) {
+    Split split;
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      split.push_back({ranks[i], 0, rate_on(tasks[i], ranks[i])});
+    return value_of(problem_of(objective, tasks, num_ranks), split);
+  }
+  const double end_s = first_end(tasks, ranks);
+  if (!std::isfinite(end_s)) return std::nullopt;
+  std::vector<TaskView> rest;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    TaskView task = tasks[i];
+    task.steps_left -= end_s * rate_on(task, ranks[i]);
+    if (task.steps_left > 1e-9 * tasks[i].steps_left) rest.push_back(task);
+  }
+  const std::optional<double> then = best_value(objective, rest, num_ranks);
+  if (!then) return std::nullopt;
+  if (objective == Objective::makespan) return end_s + *then;
+  return end_s + *then * total_weight(rest) / total_weight(tasks);
+}
+
+std::optional<Allocation> expected_values(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
+  if (tasks.empty() || std::any_of(tasks.begin(), tasks.end(), [](const TaskView& task) { return task.is_unknown(); }))
+    return std::nullopt;
+  return allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+}
+
+}  // namespace multicard

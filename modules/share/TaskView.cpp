@@ -1,0 +1,77 @@
+#include "share/TaskView.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "share/RankLayout.hpp"
+
+namespace multicard {
+
+double rate_on(const TaskView& task, int ranks) {
+  for (const RateRow& row : task.rates.rows())
+    if (row.gpus == ranks) return row.rate;
+  return 0;
+}
+
+std::vector<int> present_ranks(const std::vector<TaskView>& tasks) {
+  std::vector<int> ranks;
+  ranks.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    ranks.push_back(task.ranks);
+  return ranks;
+}
+
+int number_served(const std::vector<int>& ranks) {
+  return static_cast<int>(std::count_if(ranks.begin(), ranks.end(), [](int count) { return count > 0; }));
+}
+
+int sum_of(const std::vector<int>& ranks) {
+  return std::accumulate(ranks.begin(), ranks.end(), 0);
+}
+
+std::vector<int> given_in_order(const std::vector<TaskView>& tasks, const std::vector<int>& wanted, int num_ranks) {
+  std::vector<int> ranks(tasks.size());
+  int left = num_ranks;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const int most = std::min({wanted[i], tasks[i].max_ranks, left});
+    if (most >= tasks[i].min_ranks) ranks[i] = most;
+    left -= ranks[i];
+  }
+  return ranks;
+}
+
+int equal_share(std::size_t index, std::size_t number, int num_ranks) {
+  const int tasks = std::min(static_cast<int>(number), num_ranks);
+  return num_ranks / tasks + (static_cast<int>(index) < num_ranks % tasks ? 1 : 0);
+}
+
+std::vector<int> equal_ranks(const std::vector<TaskView>& tasks, int num_ranks) {
+  std::vector<int> wanted(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    wanted[i] = std::max(equal_share(i, tasks.size(), num_ranks), tasks[i].min_ranks);
+  return given_in_order(tasks, wanted, num_ranks);
+}
+
+std::vector<int> first_alone(const std::vector<TaskView>& tasks, int num_ranks) {
+  std::vector<int> wanted(tasks.size());
+  wanted.front() = num_ranks;
+  return given_in_order(tasks, wanted, num_ranks);
+}
+
+double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, int num_ranks) {
+  std::vector<RankRange> before;
+  before.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    before.push_back({task.first_rank, task.ranks});
+  const std::vector<RankRange> after = lay_out(ranks, before, num_ranks);
+  double moves = 0, saving = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const bool moves_it = after[i].count > 0 ? after[i] != before[i] : before[i].count > 0;
+    if (!moves_it) continue;
+    moves += tasks[i].move_s;
+    if (tasks[i].ranks > 0 && !tasks[i].proven_on.contains(after[i].count)) saving = std::max(saving, tasks[i].save_s);
+  }
+  return saving + moves;
+}
+
+}  // namespace multicard
