@@ -52,11 +52,11 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
 }
 
 std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
-                                      const Communicator& world) {
+                                      const Communicator& world, int ranks_per_node) {
   const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
   const Deck resolved = with_defaults(shared.deck);
   const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
-  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, start.checkpoint);
+  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, ranks_per_node, start.checkpoint);
   if (start.finished) {
     task->state = TaskState::complete;
     task->is_stored = true;
@@ -66,9 +66,9 @@ std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTa
   return task;
 }
 
-/// Tasks compute beside each other: the ranks of a node, whatever tasks they have, share its processors.
-void share_processors(const Communicator& world) {
-  const int sharing = ranks_with_my_processors(world.split_by_node());
+/// Tasks compute at the same time: the ranks of a node, whatever tasks they have, share its processors.
+void share_processors(const Topology& topology) {
+  const int sharing = ranks_with_my_processors(topology.node);
   const std::string threads = std::to_string(std::max(1, available_cpus() / sharing));
   setenv("OMP_NUM_THREADS", threads.c_str(), 0);
 }
@@ -100,6 +100,12 @@ RunSummary summary_of(const SharedTask& task) {
 void assemble(const Share& share, const ShareOptions& options, const Provenance& provenance) {
   std::vector<RenamedResults> stored;
   std::vector<RunSummary> unstored;
+  for (const auto& [name, error] : share.failed_arrivals()) {
+    unstored.emplace_back();
+    unstored.back().name = name;
+    unstored.back().status = "failed";
+    unstored.back().error = error;
+  }
   for (const auto& task : share.tasks()) {
     const std::string file = results_of(options, task->name());
     const bool is_of_before = task->state == TaskState::stopped && is_there(file);
@@ -132,11 +138,12 @@ void log_baselines(const Share& share) {
 }
 
 /// Collective. Tasks choose their devices on parts of the ranks; that each rank has one for itself is found here.
-void check_devices(const ShareOptions& options, const Share& share, const Communicator& world) {
+void check_devices(const ShareOptions& options, const Share& share, const Communicator& world,
+                   const Topology& topology) {
   const bool may_meet = std::any_of(share.tasks().begin(), share.tasks().end(), [](const auto& task) {
     return task->options().parallel.share_gpu == ShareGpu::yes;
   });
-  choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, find_topology(world));
+  choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology);
 }
 
 void log_decision(const Share& share, const ShareDecision& decision) {
@@ -145,7 +152,7 @@ void log_decision(const Share& share, const ShareDecision& decision) {
   for (const auto& task : share.tasks())
     if (task->is_active())
       log_info(fmt::format("{:<10}{}: {}", "", task->name(), counted(decision.ranks[k++], "rank")));
-  log_info("dry run: the decks and the number of ranks fit together; nothing was trained");
+  log_info("dry run: the decks, the data, the predicted memory and the number of ranks fit together");
 }
 
 void log_unused(const ShareOptions& options) {
@@ -169,11 +176,13 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   log_unused(options);
   stop.set_wall_limit(options.run.wall_limit);
   if (Watchdog* watchdog = world.watchdog()) watchdog->set_limit(options.run.timeout_s);
-  share_processors(world);
+  const Topology topology = find_topology(world);
+  share_processors(topology);
   std::unique_ptr<FolderLock> lock;
   if (!arguments.dry_run) lock = hold_output(world, options.run.output);
   const Provenance provenance = full_provenance(world, arguments.command_line);
-  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world); },
+  const int ranks_per_node = world.allreduce(topology.local_size, ReduceOp::max);
+  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, ranks_per_node); },
                          [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
                            write_results(results_of(options, task.name()), ranks, provenance, result.summary,
                                          result.rows);
@@ -181,10 +190,9 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
   Share share(world, options, hooks, stop, before);
   share.add_tasks();
-  check_devices(options, share, world);
+  check_devices(options, share, world, topology);
   if (arguments.dry_run) {
-    const ShareDecision decision = share.first_decision();
-    log_decision(share, decision);
+    log_decision(share, share.rehearse());
     return ExitCode::complete;
   }
   agreed_after_long_work(world, [&] {  // not before all decks have been found to be usable

@@ -16,8 +16,10 @@ namespace {
 
 /// Between two looks at the clock a task trains for about so long.
 constexpr double kTurnS = 0.1;
-/// Ranks that have nothing to do look for calls and signals so often.
+/// Ranks that have nothing to do look for requests and signals so often.
 constexpr double kIdleS = 0.2;
+/// Seconds between two states of the live line.
+constexpr double kShownS = 0.5;
 
 }  // namespace
 
@@ -79,7 +81,10 @@ SharedTask* Share::mine() {
 void Share::wait_for_others() {
   barrier_.arrive();
   while (!barrier_.wait(kIdleS))
-    if (stop_.stop_requested()) barrier_.request();
+    if (stop_.stop_requested())
+      barrier_.request();
+    else
+      show_progress(Progress::between);
 }
 
 void Share::conclude(SharedTask& task) {
@@ -87,7 +92,6 @@ void Share::conclude(SharedTask& task) {
 }
 
 void Share::train() {
-  deadline_s_ = seconds_since(start_) + options_.policy.interval_s;
   SharedTask* task = mine();
   if (!task) return wait_for_others();
   const Communicator& ranks = *group(task->range());
@@ -95,6 +99,7 @@ void Share::train() {
     const std::int64_t turn = ranks.broadcast_value(ranks.is_root() ? next_turn(*task, waited) : 0);
     if (turn > 0) {
       task->advance(turn, stop_);
+      show_progress(Progress::between);
       if (task->has_ended()) conclude(*task);
     } else if (turn == static_cast<std::int64_t>(Turn::arrive)) {
       barrier_.arrive();
@@ -107,7 +112,7 @@ void Share::train() {
 
 std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
   const bool has_ended = task.has_ended();
-  if (has_ended) barrier_.request();
+  if (has_ended || (options_.policy.name == SharePolicyName::adaptive && task.has_news())) barrier_.request();
   if (barrier_.has_arrived()) {
     // Once for as long as a step takes, which lets the others come to the end of theirs; then between steps.
     const double seconds = has_ended ? kIdleS : waited ? 0 : task.report().step_s;
@@ -115,7 +120,7 @@ std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
     if (barrier_.wait(seconds)) return static_cast<std::int64_t>(Turn::round);
     return has_ended ? static_cast<std::int64_t>(Turn::wait) : 1;
   }
-  if (has_ended || seconds_since(start_) >= deadline_s_ || barrier_.is_requested())
+  if (barrier_.has_requested() || seconds_since(start_) >= deadline_s_ || barrier_.is_requested())
     return static_cast<std::int64_t>(Turn::arrive);
   return steps_until(task, deadline_s_);
 }
@@ -125,6 +130,19 @@ std::int64_t Share::steps_until(const SharedTask& task, double deadline_s) const
   if (step_s <= 0) return 1;
   const double seconds = std::min(kTurnS, deadline_s - seconds_since(start_));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds / step_s));
+}
+
+void Share::show_progress(Progress when) {
+  if (!world_.is_root() || !live_.is_wanted() || !has_active()) return;
+  const bool is_live = live_.is_live();
+  if (!is_live && when == Progress::between) return;
+  const double pause = !is_live ? options_.policy.interval_s : when == Progress::round ? 0 : kShownS;
+  if (shown_ && seconds_since(*shown_) < pause) return;
+  shown_ = SteadyClock::now();
+  if (is_live)
+    live_.show(line());
+  else
+    log_info(fmt::format("{:>8.1f} s  {}", now(), line()));
 }
 
 std::string Share::line() const {
@@ -138,7 +156,8 @@ std::string Share::line() const {
     if (const auto left = task->time_left(); left && task->has_ranks())
       text += fmt::format(", {} left", human_duration(*left));
   }
-  return fmt::format("{}; next decision in {}", text, human_duration(options_.policy.interval_s));
+  const double left = std::max(0.0, deadline_s_ - seconds_since(start_));
+  return fmt::format("{}; next decision in {}", text, human_duration(left));
 }
 
 }  // namespace multicard

@@ -46,8 +46,10 @@ class Share {
   /// Collective over the world. Makes the tasks: those of the deck, and those that arrived in earlier launches.
   /// \throws UsageError for one that needs more ranks than there are, and what make_task throws
   void add_tasks();
-  /// The same. What would happen first; nothing is trained.
-  ShareDecision first_decision() const;
+  /// Collective over the world. What would happen first; nothing is trained. Each task is built on the ranks that it
+  /// would get (on those that it needs where it would wait), which opens its data and predicts its memory. \throws what
+  /// building it throws
+  ShareDecision rehearse();
   /// Collective over the world. How the share ended: stopped, the code of the first task that failed, or complete.
   /// Tasks are asked for a checkpoint every `checkpoint_every_s`, and before they wait. \throws DataError when the
   /// record cannot be written at the end
@@ -56,6 +58,8 @@ class Share {
   const std::vector<std::unique_ptr<SharedTask>>& tasks() const { return tasks_; }
   /// Rank 0's counts.
   const ShareRecord& record() const { return record_; }
+  /// Tasks that arrived and could not be made: names and errors.
+  const std::map<std::string, std::string>& failed_arrivals() const { return failed_arrivals_; }
   /// For rank 0, after run(). Nothing where a task is not complete, or launches had different numbers of ranks, which
   /// may be others than the world's.
   std::vector<ShareBaseline> baselines() const;
@@ -96,10 +100,12 @@ class Share {
   void decide_and_move();
   void decide_once();
   void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);
+  void log_expectation(const std::vector<TaskView>& tasks);
   void move(const std::vector<RankRange>& ranges);
   bool is_free(const RankRange& range, std::size_t task) const;
   std::vector<SharedTask*> at_risk(const std::vector<RankRange>& ranges) const;
   void move_one(SharedTask& task, const RankRange& range);
+  void rehearse_one(SharedTask& task, RankRange range);
   void after_failed_move(SharedTask& task, int num_ranks, const Error& error);
   const std::optional<Communicator>& group(const RankRange& range);
   void write_record();
@@ -107,6 +113,9 @@ class Share {
 
   double now() const { return record_.elapsed_s + seconds_since(start_); }
   std::string record_file() const { return options_.run.output + "/share.json"; }
+  enum class Progress { round, between };
+  /// On rank 0: the live line, often; a line of the log at most every `interval_s` where there is none.
+  void show_progress(Progress when);
   std::string line() const;
 
   const Communicator& world_;
@@ -120,7 +129,10 @@ class Share {
   std::map<std::pair<int, int>, std::optional<Communicator>> groups_;
   LiveLine live_;
   TimePoint start_ = SteadyClock::now();
-  double deadline_s_ = 0;  ///< of the next round, by this rank's clock
+  double deadline_s_ = 0;                               ///< of the next round, by this rank's clock
+  std::optional<TimePoint> shown_;                      ///< when progress was shown last
+  std::string expected_for_;                            ///< tasks of the last log_expectation()
+  std::map<std::string, std::string> failed_arrivals_;  ///< on all ranks
   bool is_stopped_ = false;
   bool is_unwritten_ = false;                ///< the record, at the last round
   bool decides_again_ = false;               ///< a task could not be moved as the last decision says

@@ -38,6 +38,13 @@ Json json_of(const ShareChange& change) {
           {"reason", change.reason}};
 }
 
+Json json_of(const ShareKept& kept) {
+  return {{"time_s", kept.time_s},
+          {"predicted_gain", kept.predicted_gain},
+          {"cost_s", kept.cost_s},
+          {"reason", kept.reason}};
+}
+
 Json json_of(const ShareArrival& arrival) {
   return {{"name", arrival.name}, {"file", arrival.file}, {"entry", arrival.entry}};
 }
@@ -56,6 +63,11 @@ ShareChange change_of(const nlohmann::json& json) {
           json.at("to").get<int>(),
           json.at("predicted_gain").get<double>(),
           json.at("cost_s").get<double>(),
+          json.at("reason").get<std::string>()};
+}
+
+ShareKept kept_of(const nlohmann::json& json) {
+  return {json.at("time_s").get<double>(), json.at("predicted_gain").get<double>(), json.at("cost_s").get<double>(),
           json.at("reason").get<std::string>()};
 }
 
@@ -90,6 +102,12 @@ void ShareRecord::measure(const std::string& task, std::int64_t num_completed, d
   progress[task].num_completed = num_completed;
   ShareInterval* open = open_interval(task);
   if (open && step_s > 0) open->measured_step_s = step_s;
+}
+
+void ShareRecord::keep(bool is_change, const ShareKept& decision) {
+  const bool is_new = is_changed_ || kept.empty() || kept.back().reason != decision.reason;
+  is_changed_ = is_change;
+  if (!is_change && is_new && !decision.reason.empty()) kept.push_back(decision);
 }
 
 void ShareRecord::begin(int ranks) {
@@ -137,6 +155,19 @@ Table table_of(const std::vector<ShareChange>& changes) {
   return decisions;
 }
 
+Table table_of(const std::vector<ShareKept>& list) {
+  Table table;
+  table.text = {{"reason", {}}};
+  table.reals = {{"time_s", {}}, {"predicted_gain", {}}, {"cost_s", {}}};
+  for (const ShareKept& kept : list) {
+    table.text["reason"].push_back(kept.reason);
+    table.reals["time_s"].push_back(kept.time_s);
+    table.reals["predicted_gain"].push_back(kept.predicted_gain);
+    table.reals["cost_s"].push_back(kept.cost_s);
+  }
+  return table;
+}
+
 Table table_of(const std::vector<ShareBaseline>& baselines) {
   Table table;
   table.text = {{"policy", {}}, {"reason", {}}};
@@ -173,6 +204,7 @@ TableGroup allocation_group(const ShareRecord& record, const std::vector<ShareBa
   TableGroup group{schema::kAllocation, {{"policy", policy}, {"objective", objective}}, {}};
   group.tables["intervals"] = table_of(record.intervals);
   group.tables["decisions"] = table_of(record.changes);
+  group.tables["kept"] = table_of(record.kept);
   group.tables["baselines"] = table_of(baselines);
   return group;
 }
@@ -185,6 +217,7 @@ void write_share_record(const std::string& path, const ShareRecord& record, doub
                   {"tasks", json_of(record.progress)},
                   {"intervals", list_of(record.intervals)},
                   {"changes", list_of(record.changes)},
+                  {"kept", list_of(record.kept)},
                   {"arrivals", list_of(record.arrivals)}};
   write_file(path, json.dump(1) + "\n");
 }
@@ -202,6 +235,8 @@ ShareRecord read_share_record(const std::string& path) {
       record.intervals.push_back(interval_of(entry));
     for (const auto& entry : json.at("changes"))
       record.changes.push_back(change_of(entry));
+    for (const auto& entry : json.value("kept", nlohmann::json::array()))  // older records lack them
+      record.kept.push_back(kept_of(entry));
     for (const auto& entry : json.at("arrivals"))
       record.arrivals.push_back(arrival_of(entry));
     read_progress(json, record);

@@ -31,6 +31,14 @@ struct ShareChange {
   std::string reason;
 };
 
+/// A decision to change nothing.
+struct ShareKept {
+  double time_s = 0;
+  double predicted_gain = 0;  ///< of the best other split, as a share
+  double cost_s = 0;          ///< of its moves
+  std::string reason;
+};
+
 /// A task that came while the share ran.
 struct ShareArrival {
   std::string name;
@@ -51,6 +59,7 @@ struct ShareRecord {
   double elapsed_s = 0;  ///< of earlier launches; in the file: of all until it was written
   std::vector<ShareInterval> intervals;
   std::vector<ShareChange> changes;
+  std::vector<ShareKept> kept;  ///< of several in a row with one reason, the first
   std::vector<ShareArrival> arrivals;
   std::map<std::string, ShareProgress> progress;  ///< by task
   static constexpr int kSeveral = -1;
@@ -60,6 +69,8 @@ struct ShareRecord {
   void note(const std::string& task, const RankRange& range, double now, double predicted_step_s = 0);
   /// Completed steps of the task, and seconds of a step in its open interval.
   void measure(const std::string& task, std::int64_t num_completed, double step_s);
+  /// A decision, which changes something or not.
+  void keep(bool is_change, const ShareKept& decision);
   /// A launch trains on so many ranks; may be called again.
   void begin(int ranks);
   /// Ends all intervals.
@@ -67,6 +78,7 @@ struct ShareRecord {
 
  private:
   ShareInterval* open_interval(const std::string& task);
+  bool is_changed_ = true;  ///< by the last decision
 };
 
 /// As the results file holds it (docs/results_file.md, /allocation).

@@ -51,6 +51,7 @@ void Share::add_arrival(const ShareArrival& arrival) {
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
     failure_ = failure_.value_or(error.code());
+    failed_arrivals_[name] = error.what();
     if (world_.is_root()) log_error(fmt::format("task {}, which has arrived, cannot start: {}", name, error.what()));
   }
 }

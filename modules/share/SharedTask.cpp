@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kWarmUp = 2;  ///< first steps on new ranks, which do not count
 constexpr std::size_t kNewest = 50;
+constexpr int kFarthest = 2;        ///< factor between a measured number of ranks and one to explore
+constexpr std::size_t kEnough = 5;  ///< steps after the warm-up that are worth a decision
 
 TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
   return {Verbosity::quiet, checkpoint, true, MemoryGaps::reserve};  // one that runs out ends all of them
@@ -22,11 +24,12 @@ TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
 }  // namespace
 
 SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck,
-                       const Communicator& world, const std::optional<std::string>& checkpoint)
+                       const Communicator& world, int ranks_per_node, const std::optional<std::string>& checkpoint)
     : shared_(std::move(shared)),
       options_(options),
       run_(options, deck, world, quiet_run(checkpoint)),
       is_resumed_(checkpoint.has_value()),
+      ranks_per_node_(ranks_per_node),
       model_(std::make_shared<StepTimeModel>()) {}
 
 void SharedTask::guard_lone_rank(const std::function<void()>& body) {
@@ -70,10 +73,12 @@ void SharedTask::conclude(StopMonitor& stop, const std::function<void(const RunR
   }
 }
 
+// Every rank leaves MovableRun::move_to() when all do, so that the time of rank 0 is that of all.
 void SharedTask::move_to(const RankRange& range, const std::optional<Communicator>& group) {
   const TimePoint start = SteadyClock::now();
   run_.move_to(group);
   range_ = range;
+  num_reported_ = 0;
   if (range.count == 0) return;
   move_s_ = seconds_since(start);
   has_run_on_.insert(range.count);
@@ -106,34 +111,59 @@ TaskReport SharedTask::report() const {
   for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
     newest.push_back(steps[i].step);
   if (!newest.empty()) report.step_s = median(newest);
+  std::size_t first = std::max(kWarmUp, num_reported_);
+  if (steps.size() > kMostReported) first = std::max(first, steps.size() - kMostReported);
+  for (std::size_t i = first; i < steps.size(); ++i)
+    report.new_step_s.push_back(steps[i].step);
   return report;
+}
+
+bool SharedTask::has_news() const {
+  if (outcome_ || model_.measured(point(range_.count))) return false;
+  return run_.run()->steps().size() >= kWarmUp + kEnough;
 }
 
 void SharedTask::note(const TaskReport& report) {
   last_ = report;
-  if (report.step_s <= 0) return;
-  const bool is_new = measured_.insert_or_assign(range_.count, report.step_s).second;
-  model_.add({point(range_.count), report.step_s});
+  if (run_.run()) num_reported_ = run_.run()->steps().size();
+  if (report.new_step_s.empty()) return;
+  const StepPoint here = point(range_.count);
+  const bool is_new = !model_.measured(here);
+  for (const double seconds : report.new_step_s)
+    model_.add({here, seconds});
   if (is_new || model_.is_due()) model_.refit();
 }
 
 StepPoint SharedTask::point(int num_ranks) const {
   StepPoint at;
   at.gpus = num_ranks;
-  at.max_per_node = num_ranks;
+  at.nodes = (num_ranks + ranks_per_node_ - 1) / ranks_per_node_;
+  at.max_per_node = std::min(num_ranks, ranks_per_node_);
   at.rows_per_gpu = static_cast<double>(options_.run.global_batch) / num_ranks;
   return at;
 }
 
-RateTable SharedTask::rates(int num_ranks) const {
-  if (measured_.empty()) return {};
+/// Predictions that the model refuses are unproven, and left out far from what was measured: a task grows step by step.
+void SharedTask::add_rates(TaskView& view, int num_ranks) const {
+  if (!model_.model()) return;
+  std::vector<int> measured;
+  for (const int ranks : has_run_on_)
+    if (model_.measured(point(ranks))) measured.push_back(ranks);
+  if (measured.empty()) return;
   std::vector<RateRow> rows;
   for (int ranks = least_ranks(); ranks <= max_ranks(num_ranks); ++ranks) {
-    const auto known = measured_.find(ranks);
-    const double seconds = known != measured_.end() ? known->second : model_.model()->seconds(point(ranks));
-    rows.push_back({ranks, 0, 1 / seconds, 0});
+    if (const std::optional<double> known = model_.measured(point(ranks))) {
+      rows.push_back({ranks, 0, 1 / *known, 0});
+      continue;
+    }
+    const Prediction predicted = model_.model()->predict(point(ranks));
+    if (predicted.trust == Trust::refused) {
+      if (ranks > kFarthest * measured.back() || ranks * kFarthest < measured.front()) continue;
+      view.unproven.insert(ranks);
+    }
+    rows.push_back({ranks, 0, 1 / predicted.seconds, 0});
   }
-  return RateTable(rows);
+  view.rates = RateTable(rows);
 }
 
 int SharedTask::max_ranks(int num_ranks) const {
@@ -150,15 +180,17 @@ TaskView SharedTask::view(int num_ranks) const {
   view.max_ranks = max_ranks(num_ranks);
   view.ranks = range_.count;
   view.first_rank = range_.first;
-  view.rates = rates(num_ranks);
+  add_rates(view, num_ranks);
+  view.proven_on = has_run_on_;
   view.move_s = move_s_;
+  view.save_s = save_s_.value_or(move_s_);
   return view;
 }
 
 std::optional<double> SharedTask::time_left() const {
-  const auto known = measured_.find(range_.count);
-  if (known == measured_.end()) return std::nullopt;
-  return static_cast<double>(last_.num_steps - last_.num_completed) * known->second;
+  const std::optional<double> step_s = model_.measured(point(range_.count));
+  if (!step_s) return std::nullopt;
+  return static_cast<double>(last_.num_steps - last_.num_completed) * *step_s;
 }
 
 }  // namespace multicard

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "scaling/model/OnlineModel.hpp"
 #include "share/RankLayout.hpp"
@@ -28,10 +28,13 @@ enum class TaskState {
 /// What a task's root tells all ranks in a scheduling round.
 struct TaskReport {
   std::int64_t num_completed = 0, num_steps = 0;
-  double step_s = 0;        ///< median of the newest steps; 0: none is measured on these ranks yet
-  bool has_ended = false;   ///< the run is complete, stopped or failed
-  bool is_stopped = false;  ///< because that was requested
+  double step_s = 0;                    ///< median of the newest steps; 0: none is measured on these ranks yet
+  std::vector<double> new_step_s = {};  ///< of steps since the last report, at most kMostReported, oldest first
+  bool has_ended = false;               ///< the run is complete, stopped or failed
+  bool is_stopped = false;              ///< because that was requested
 };
+
+constexpr std::size_t kMostReported = 32;
 
 /// How a task has ended, as its ranks know it.
 struct TaskOutcome {
@@ -45,9 +48,10 @@ struct TaskOutcome {
 class SharedTask {
  public:
   /// \param options of a run with the output folder of the task
+  /// \param ranks_per_node of the job; its ranks are numbered node by node
   /// \param checkpoint to resume from
   SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck, const Communicator& world,
-             const std::optional<std::string>& checkpoint);
+             int ranks_per_node, const std::optional<std::string>& checkpoint);
 
   const std::string& name() const { return shared_.name; }
   const ShareTaskOptions& shared() const { return shared_; }
@@ -75,7 +79,8 @@ class SharedTask {
   const TaskOutcome& outcome() const { return *outcome_; }
   /// @}
 
-  /// Collective over the world. \param group the ranks of `range` where this rank is one of them
+  /// Collective over the world; rank 0 learns how long it takes. \param group the ranks of `range` where this rank is
+  /// one of them
   void move_to(const RankRange& range, const std::optional<Communicator>& group);
   /// After a move that failed. False: it could not leave its ranks. Else it has none, and its state waits for the next
   /// move.
@@ -84,8 +89,12 @@ class SharedTask {
   bool has_run_on(int num_ranks) const { return has_run_on_.contains(num_ranks); }
   /// Collective over the world: nothing is left of its run.
   void abandon() { run_.abandon(); }
+  /// Rank 0 learns how long writing its checkpoint has taken.
+  void note_checkpoint(double seconds) { save_s_ = seconds; }
   /// On the root of its ranks.
   TaskReport report() const;
+  /// On the root of its ranks: whether enough steps were done on a number of ranks of which nothing was known.
+  bool has_news() const;
   /// On all ranks: takes what its root has reported.
   void note(const TaskReport& report);
   const TaskReport& last_report() const { return last_; }
@@ -108,7 +117,7 @@ class SharedTask {
  private:
   TaskOutcome finish(StopMonitor& stop, const std::function<void(const RunResult&)>& store);
   void guard_lone_rank(const std::function<void()>& body);
-  RateTable rates(int num_ranks) const;
+  void add_rates(TaskView& view, int num_ranks) const;
 
   ShareTaskOptions shared_;
   RunOptions options_;
@@ -119,10 +128,12 @@ class SharedTask {
   int least_ranks_ = 1;            ///< on which it can run, as far as is known
   std::optional<int> most_ranks_;  ///< the same
   std::set<int> has_run_on_;
-  double move_s_ = 1;                ///< of its last move; before the first a guess
+  int ranks_per_node_;
+  std::size_t num_reported_ = 0;  ///< of the steps on its present ranks, on those
+  double move_s_ = 1;             ///< of its last move; before the first one that of its start, which builds the same
+  std::optional<double> save_s_;  ///< of its last checkpoint; before the first as long as a move
   std::optional<Error> lone_error_;  ///< of a task on one rank
   std::optional<TaskOutcome> outcome_;
-  std::map<int, double> measured_;  ///< seconds of a step by ranks
   OnlineModel model_;
 };
 

@@ -36,8 +36,8 @@ def launch(ranks, *arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-def run(ranks, *arguments, timeout=120):
-    process = launch(ranks, *arguments)
+def run(ranks, *arguments, timeout=120, **options):
+    process = launch(ranks, *arguments, **options)
     out, err = process.communicate(timeout=timeout)
     return process.returncode, out, err
 

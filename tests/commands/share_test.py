@@ -58,15 +58,15 @@ class ShareTest(CommandTest):
 
 class Share(ShareTest):
     def test_tasks_run_side_by_side_and_the_ranks_of_one_that_ends_are_given_on(self):
-        deck = self.share(["name: short, steps: 10", "name: long, steps: 150, overrides: {run.seed: 4}"],
+        deck = self.share(["name: short, steps: 10", "name: long, steps: 800, overrides: {run.seed: 4}"],
                           policy="{interval_s: 60, min_gain: 0}")  # a round when a task ends
         _, _, err = self.expect(0, run(2, "share", deck), r"short: 0 -> 1 rank .short is to be measured",
                                 r"not used  short: run\.output, long: run\.output", r"the tasks took [\d.]+ s;",
                                 r"one after another: [\d.]+ s .*short was not measured on 2 ranks",
                                 r"equal split: [\d.]+ s \([\d.]+-[\d.]+ s\)")
-        self.assertRegex(err, r"long: 1 -> 2 ranks .predicted better by")
+        self.assertRegex(err, r"long: 1 -> 2 ranks .*predicted better by")
         self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
-        self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 150])
+        self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 800])
         intervals = [entry for entry in self.record()["intervals"] if entry["task"] == "long"]
         self.assertEqual([entry["ranks"] for entry in intervals], [1, 2])
         self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), ["1", "2"])
@@ -74,9 +74,31 @@ class Share(ShareTest):
         self.assertGreater(intervals[1]["predicted_step_s"], 0)
         self.assertEqual(len(self.dataset(self.results(), "/allocation/intervals/ranks")),
                          len(self.record()["intervals"]))
+        self.assertEqual(len(self.dataset(self.results(), "/allocation/kept/time_s")), len(self.record()["kept"]))
         again = self.expect(0, run(2, "share", deck), "task      short has finished before")
         self.assertNotIn("->", again[2])
-        self.assertEqual(self.steps("long"), 150)
+        self.assertEqual(self.steps("long"), 800)
+
+    def test_progress_and_what_is_expected_are_logged(self):
+        deck = self.share(["name: one, steps: 200", "name: two, steps: 200, overrides: {run.seed: 4}"],
+                          policy="{interval_s: 0.2, min_gain: 0.9}")  # nothing gains so much
+        _, _, err = self.expect(0, run(2, "share", deck), r"expected +makespan of what is left: [\d.]+ s by sharing, "
+                                r"[\d.]+ s one after another, [\d.]+ s in the equal split",
+                                r"sharing is not expected to gain 90 % over (one after another|the equal split)",
+                                r"one 1 rank, [\d.]+ steps/s, .* left \| two 1 rank.*; next decision in")
+        self.assertEqual(len(re.findall("expected +makespan", err)), 1)
+        reasons = [entry["reason"] for entry in self.record()["kept"]]
+        self.assertTrue(any(re.search("no other split is better|less than min_gain", text) for text in reasons), reasons)
+
+    def test_the_live_line_counts_down(self):
+        deck = self.share(["name: one, steps: 400"], policy="{interval_s: 3}")
+        _, _, err = self.expect(0, run(1, "share", deck, env={**os.environ, "MULTICARD_PROGRESS": "live"}))
+        self.assertGreater(len(set(re.findall("next decision in ([^\r\n\x1b]+)", err))), 1)
+
+    def test_a_dry_run_checks_data_and_memory(self):
+        missing = self.share(["name: one", "name: two, overrides: {data.train: %s}" % self.path("none*.h5")])
+        self.expect(4, run(2, "share", missing, "--dry-run"), "none")
+        self.assertFalse(os.path.exists(self.path("shared")))
 
     def test_what_a_dry_run_says_is_not_done(self):
         deck = self.share(["name: one", "name: two"], policy="{name: sequential}")
@@ -120,6 +142,14 @@ class Share(ShareTest):
                     "warning: the task of .*bad.yaml is not taken: .*a task is named 'first' already")
         self.assertEqual(sorted(os.listdir(self.path("in"))), ["bad.yaml.refused", "second.yaml.claimed"])
         self.assertEqual([self.steps("first"), self.steps("second")], [150, 12])
+
+    def test_an_arrival_that_cannot_start_is_recorded(self):
+        os.mkdir(self.path("in"))
+        Path(self.path("in/odd.yaml")).write_text("{name: odd, deck: ../deck.yaml, min_ranks: 3}\n")
+        deck = self.share(["name: first, steps: 20"], policy="{interval_s: 0.3}",
+                          arrivals="{folder: %s}" % self.path("in"))
+        self.expect(2, run(2, "share", deck), "task odd, which has arrived, cannot start: task odd cannot run")
+        self.assertEqual([self.status("first"), self.status("odd")], ["complete", "failed"])
 
 
 class ShareFailure(ShareTest):
@@ -186,6 +216,24 @@ class ShareFailure(ShareTest):
                       for task in tasks])
         self.assertEqual([self.steps(task) for task in (*tasks, "three")], [before[task] + 20 for task in tasks] + [10])
         self.assertGreater(self.record()["elapsed_s"], 2)
+
+    def test_a_rank_that_is_lost_ends_the_job_and_all_tasks_resume(self):
+        tasks = ("one", "two")
+        endless = ["name: %s, steps: 100000" % task for task in tasks]
+        process = launch(2, "share", self.share(endless, policy="{interval_s: 0.3}", run=", checkpoint_every_s: 0.3"),
+                         start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        newest = lambda task: self.path("shared/tasks/%s/checkpoints" % task)
+        wait_for(lambda: all(list(Path(newest(task)).glob("step_*/COMPLETE")) for task in tasks))
+        os.kill(ranks_of(process)[1], signal.SIGKILL)
+        _, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 137)
+        before = {task: self.newest_checkpoint(task) for task in tasks}
+        more = ["name: %s, steps: %d" % (task, before[task] + 20) for task in tasks]
+        self.expect(0, run(1, "share", self.share(more)),
+                    *["task +%s .resuming from .*tasks/%s/checkpoints/step_0*%d" % (task, task, before[task])
+                      for task in tasks])
+        self.assertEqual([self.steps(task) for task in tasks], [before[task] + 20 for task in tasks])
 
     def time_of_record(self):
         record = Path(self.path("shared/share.json"))
