@@ -11,7 +11,9 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -63,7 +65,7 @@ struct Comparison {
   double worst = 1;  ///< ratio of the times of the job that loses most
   std::string worst_job;
 
-  void add(const Seconds& ours, const Seconds& theirs, int workload) {
+  void add(const Seconds& ours, const Seconds& theirs, const std::string& workload) {
     for (const auto& [job, time] : ours) {
       const double ratio = time / theirs.at(job);
       ++num_jobs;
@@ -71,8 +73,13 @@ struct Comparison {
       num_slower += ratio > 1 ? 1 : 0;
       if (ratio <= worst) continue;
       worst = ratio;
-      worst_job = fmt::format("{} of workload {}", job, workload);
+      worst_job = job + workload;
     }
+  }
+  /// \param ratio of the average times
+  void print(std::string_view other, double ratio) const {
+    fmt::print("  against {:<19} {:+6.1f} %, {} of {} jobs equal, {} slower, most {:.1f} times: {}\n", other,
+               100 * (ratio - 1), num_equal, num_jobs, num_slower, worst, worst_job);
   }
 };
 
@@ -92,16 +99,15 @@ void print_policy(const std::string& folder, ReplayPolicy policy,
     makespan += summary.makespan_s / 3600 / kNumWorkloads;
     row += fmt::format("{:>8.0f}", summary.average_jct_s);
     for (const char* other : kPublished)
-      comparisons[other].add(seconds_of(outcomes), published[{other, workload}], workload);
+      comparisons[other].add(seconds_of(outcomes), published[{other, workload}],
+                             fmt::format(" of workload {}", workload));
   }
   fmt::print("{}{:>9.0f}{:>9.0f}{:>8.2f}\n", row, all, p99, makespan);
   for (const auto& [other, comparison] : comparisons) {
     double theirs = 0;
     for (int workload = 1; workload <= kNumWorkloads; ++workload)
       theirs += mean(published[{other, workload}]) / kNumWorkloads;
-    fmt::print("  against published {:<9} {:+6.1f} %, {} of {} jobs equal, {} slower, most {:.1f} times: {}\n", other,
-               100 * (all / theirs - 1), comparison.num_equal, comparison.num_jobs, comparison.num_slower,
-               comparison.worst, comparison.worst_job);
+    comparison.print("published " + other, all / theirs);
   }
 }
 
@@ -132,11 +138,19 @@ void print_rubick(const std::string& folder) {
   using enum ReplayPolicy;
   options.policies = {fifo_backfill, fifo, tiresias, max_min, ReplayPolicy::multicard};
   fmt::print("\nRubick's base workload on 8 nodes with 8 GPUs, 260 s a restart\n");
-  const std::vector<ReplaySummary> summaries = replay(options);
-  for (const ReplaySummary& summary : summaries)
-    fmt::print("{:<16} {} jobs, average {:.3f} h ({:.2f} times fifo-backfill), makespan {:.2f} h\n",
-               name_of(summary.policy), summary.jobs, summary.average_jct_s / 3600,
-               summary.average_jct_s / summaries.front().average_jct_s, summary.makespan_s / 3600);
+  std::optional<Seconds> baseline;
+  for (const ReplayPolicy policy : options.policies) {
+    const std::vector<JobOutcome> outcomes = replay_jobs(options, policy);
+    const ReplaySummary summary = summary_of(policy, outcomes);
+    const Seconds seconds = seconds_of(outcomes);
+    if (!baseline) baseline = seconds;
+    fmt::print("{:<16} {} jobs, average {:.3f} h ({:.2f} times fifo-backfill), makespan {:.2f} h\n", name_of(policy),
+               summary.jobs, summary.average_jct_s / 3600, mean(seconds) / mean(*baseline), summary.makespan_s / 3600);
+    if (policy == options.policies.front()) continue;
+    Comparison comparison;
+    comparison.add(seconds, *baseline, "");
+    comparison.print("fifo-backfill", mean(seconds) / mean(*baseline));
+  }
 }
 
 /// 10,000 jobs: the eight workloads again and again, a minute apart.

@@ -42,7 +42,7 @@ const AllocationTask* task_without_rate(const AllocationProblem& problem) {
 }
 
 Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& tasks, const Machine& machine) {
-  Plan plan{{options.objective, machine, tasks}, {}, {}, {}, 0};
+  Plan plan{{options.objective, machine, tasks}, options.kind, {}, {}, {}, 0};
   const TimePoint start = SteadyClock::now();
   plan.allocation = allocate(plan.problem, options.kind);
   plan.solve_ms = 1000 * seconds_since(start);

@@ -14,6 +14,7 @@ namespace multicard {
 /// The answer for one machine.
 struct Plan {
   AllocationProblem problem;
+  ScheduleKind kind = ScheduleKind::any;
   std::optional<Allocation> allocation;  ///< none where the machine cannot hold the tasks
   PlanIntervals intervals;               ///< of the allocation
   std::string obstacle;                  ///< why not

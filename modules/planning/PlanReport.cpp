@@ -71,11 +71,14 @@ std::string bound_text(const Plan& plan) {
 }
 
 void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
-  const std::optional<NextMeasurement> next = next_measurement(plan.problem);
-  if (!next) return;
-  lines.push_back(fmt::format("{:<10}{} on {} next: its table's gaps matter most (a static split could reach {})",
-                              "measure", plan.problem.tasks[next->task].name, counted(next->gpus, "GPU"),
-                              value_text(plan.problem.objective, next->value)));
+  const MeasurementAdvice advice = next_measurement(plan.problem, plan.kind, *plan.allocation);
+  if (!advice.next) {
+    lines.push_back(fmt::format("{:<10}nothing next: {}", "measure", advice.reason));
+    return;
+  }
+  lines.push_back(fmt::format("{:<10}{} on {} next: its table's gaps matter most (the plan could reach {})", "measure",
+                              plan.problem.tasks[advice.next->task].name, counted(advice.next->gpus, "GPU"),
+                              value_text(plan.problem.objective, advice.next->value)));
 }
 
 std::string asked_text(const AllocationProblem& problem) {

@@ -3,23 +3,29 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
-#include "scaling/SplitProblem.hpp"
+#include "scaling/Allocation.hpp"
 
 namespace multicard {
 
 struct NextMeasurement {
   std::size_t task = 0;
   int gpus = 0;      ///< number that its table does not have
-  double value = 0;  ///< of the best static split if the task were as fast there as can be hoped
+  double value = 0;  ///< of the best allocation if the task were as fast there as can be hoped
 };
 
-/// The task whose missing numbers of GPUs can change the best static split most. For each task alone they are filled in
-/// as well as can be hoped: in proportion to the next smaller measured number (below the smallest, none), but no faster
-/// than the faster of its two measured neighbours. The number of GPUs is the one that the task then gets. nullopt where
-/// no gap can improve anything, for fairness (where a
-/// faster task takes more from the others), where a task is bound to numbers of nodes, or where the machine is too
-/// large to try it.
-std::optional<NextMeasurement> next_measurement(const AllocationProblem& problem);
+/// What to measure, or why nothing is named.
+struct MeasurementAdvice {
+  std::optional<NextMeasurement> next;
+  std::string reason;  ///< empty where there is something to measure
+};
+
+/// The task whose missing numbers of GPUs can improve `best`, the best allocation of that kind, most. For each task
+/// alone they are filled in as well as can be hoped: in proportion to the next smaller measured number (below the
+/// smallest, none), but no faster than the faster of its two measured neighbours; in a table with numbers of nodes, on
+/// as few nodes as hold the GPUs. The number of GPUs is the one that the task then has for longest. Nothing is named
+/// for fairness (where a faster task takes more from the others), and where the machine is too large to try it.
+MeasurementAdvice next_measurement(const AllocationProblem& problem, ScheduleKind kind, const Allocation& best);
 
 }  // namespace multicard
