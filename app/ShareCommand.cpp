@@ -52,11 +52,11 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
 }
 
 std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
-                                      const Communicator& world, int ranks_per_node) {
+                                      const Communicator& world, const ShareMachine& machine) {
   const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
   const Deck resolved = with_defaults(shared.deck);
   const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
-  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, ranks_per_node, start.checkpoint);
+  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, machine, start.checkpoint);
   if (start.finished) {
     task->state = TaskState::complete;
     task->is_stored = true;
@@ -138,12 +138,13 @@ void log_baselines(const Share& share) {
 }
 
 /// Collective. Tasks choose their devices on parts of the ranks; that each rank has one for itself is found here.
-void check_devices(const ShareOptions& options, const Share& share, const Communicator& world,
-                   const Topology& topology) {
-  const bool may_meet = std::any_of(share.tasks().begin(), share.tasks().end(), [](const auto& task) {
-    return task->options().parallel.share_gpu == ShareGpu::yes;
+at::Device check_devices(const ShareOptions& options, const Communicator& world, const Topology& topology) {
+  const bool may_meet = agreed(world, [&] {
+    return std::any_of(options.tasks.begin(), options.tasks.end(), [&](const ShareTaskOptions& task) {
+      return options_of(options, task).parallel.share_gpu == ShareGpu::yes;
+    });
   });
-  choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology);
+  return choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology).device;
 }
 
 void log_decision(const Share& share, const ShareDecision& decision) {
@@ -181,8 +182,9 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   std::unique_ptr<FolderLock> lock;
   if (!arguments.dry_run) lock = hold_output(world, options.run.output);
   const Provenance provenance = full_provenance(world, arguments.command_line);
-  const int ranks_per_node = world.allreduce(topology.local_size, ReduceOp::max);
-  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, ranks_per_node); },
+  const at::Device device = check_devices(options, world, topology);
+  const ShareMachine machine = measure_machine(world, topology, device);
+  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, machine); },
                          [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
                            write_results(results_of(options, task.name()), ranks, provenance, result.summary,
                                          result.rows);
@@ -190,7 +192,6 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
   Share share(world, options, hooks, stop, before);
   share.add_tasks();
-  check_devices(options, share, world, topology);
   if (arguments.dry_run) {
     log_decision(share, share.rehearse());
     return ExitCode::complete;

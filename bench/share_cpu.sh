@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
 # Seconds until all tasks of a share have ended, by policy: adaptive against one after another and the equal split.
 #
-# usage: bench/share_cpu.sh [--build FOLDER] [--ranks R] [--repeats N] [DECK [KEY=VALUE ...]]
+# usage: bench/share_cpu.sh [--build FOLDER] [--ranks R] [--repeats N] [--arrive SECONDS ENTRY] [DECK [KEY=VALUE ...]]
 # Runs DECK on R (2) ranks under the policies sequential, equal and adaptive, N (3) times in turn, each from scratch in
 # a folder that is removed. Without DECK: an image training on synthetic images and LoRA on TinyStories-656K, whose
-# lengths differ, so that ranks become free while the other task trains. Prints one markdown table of medians; ratios
-# are medians of those of each repeat. Run it on an otherwise idle machine.
+# lengths differ, so that ranks become free while the other task trains. With --arrive the file ENTRY, one entry of
+# `tasks` with a path to its deck from the folder of ENTRY, arrives so many seconds after the launch. Prints one markdown
+# table of medians, of seconds until the last task has ended; ratios are medians of those of each repeat. Run it on an
+# otherwise idle machine.
 set -euo pipefail
 export LC_ALL=C  # decimal points
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
-build=$root/build/release ranks=2 repeats=3
+build=$root/build/release ranks=2 repeats=3 arrive_s='' arrival=''
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
     --ranks) ranks=$2; shift 2 ;;
     --repeats) repeats=$2; shift 2 ;;
+    --arrive) arrive_s=$2 arrival=$(realpath "$3"); shift 3 ;;
     -h | --help) usage "$0"; exit 0 ;;
     -*) say "$program: unknown option $1 (see --help)"; exit 2 ;;
     *) break ;;
@@ -49,10 +52,20 @@ DECK
 
 # Seconds of one run; the log is shown when it fails.
 seconds_of() {
-  rm -rf "$folder/out"
-  mpirun -n "$ranks" "$multicard" share "$deck" "policy.name=$1" "run.output=$folder/out" "${settings[@]}" \
-    >"$folder/log" 2>&1 || { cat "$folder/log" >&2; die "the run under the policy $1 failed"; }
-  sed -n 's/^ "elapsed_s": \([0-9.e+-]*\),$/\1/p' "$folder/out/share.json"
+  local watched=() dropper=''
+  rm -rf "$folder/out" "$folder/in"
+  if [ -n "$arrival" ]; then
+    mkdir "$folder/in"
+    sed "s#deck: *\([^/ ]\)#deck: $(dirname "$arrival")/\1#" "$arrival" >"$folder/in/.entry"
+    watched=("arrivals.folder=$folder/in" "arrivals.wait_s=$arrive_s")
+    (sleep "$arrive_s" && mv "$folder/in/.entry" "$folder/in/arrival.yaml") &
+    dropper=$!
+  fi
+  mpirun -n "$ranks" "$multicard" share "$deck" "policy.name=$1" "run.output=$folder/out" "${watched[@]}" \
+    "${settings[@]}" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; die "the run under the policy $1 failed"; }
+  [ -z "$dropper" ] || wait "$dropper"
+  python3 -c 'import json, sys; print(max(one["end_s"] for one in json.load(open(sys.argv[1]))["intervals"]))' \
+    "$folder/out/share.json"
 }
 
 if [ $# -gt 0 ]; then

@@ -15,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-constexpr std::size_t kReportSize = 6 + kMostReported;
+constexpr std::size_t kReportSize = 7 + kMostReported;
 
 std::array<double, kReportSize> packed(const TaskReport& report) {
   std::array<double, kReportSize> numbers{static_cast<double>(report.num_completed),
@@ -23,19 +23,23 @@ std::array<double, kReportSize> packed(const TaskReport& report) {
                                           report.step_s,
                                           report.has_ended ? 1.0 : 0.0,
                                           report.is_stopped ? 1.0 : 0.0,
+                                          report.gradient_bytes,
                                           static_cast<double>(report.new_step_s.size())};
-  std::ranges::copy(report.new_step_s, numbers.begin() + 6);
+  std::ranges::copy(report.new_step_s, numbers.begin() + 7);
   return numbers;
 }
 
 TaskReport unpacked(const std::array<double, kReportSize>& numbers) {
-  const auto first = numbers.begin() + 6;
-  return {static_cast<std::int64_t>(numbers[0]),
-          static_cast<std::int64_t>(numbers[1]),
-          numbers[2],
-          {first, first + static_cast<std::ptrdiff_t>(numbers[5])},
-          numbers[3] != 0,
-          numbers[4] != 0};
+  const auto first = numbers.begin() + 7;
+  TaskReport report;
+  report.num_completed = static_cast<std::int64_t>(numbers[0]);
+  report.num_steps = static_cast<std::int64_t>(numbers[1]);
+  report.step_s = numbers[2];
+  report.has_ended = numbers[3] != 0;
+  report.is_stopped = numbers[4] != 0;
+  report.gradient_bytes = numbers[5];
+  report.new_step_s.assign(first, first + static_cast<std::ptrdiff_t>(numbers[6]));
+  return report;
 }
 
 }  // namespace

@@ -17,6 +17,12 @@ constexpr std::size_t kNewest = 50;
 constexpr int kFarthest = 2;        ///< factor between a measured number of ranks and one to explore
 constexpr std::size_t kEnough = 5;  ///< steps after the warm-up that are worth a decision
 
+OnlineOptions with_links(const ShareMachine& machine) {
+  OnlineOptions options;
+  options.prediction.fit.known = machine.links;
+  return options;
+}
+
 TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
   return {Verbosity::quiet, checkpoint, true, MemoryGaps::reserve};  // one that runs out ends all of them
 }
@@ -24,13 +30,14 @@ TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
 }  // namespace
 
 SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck,
-                       const Communicator& world, int ranks_per_node, const std::optional<std::string>& checkpoint)
+                       const Communicator& world, const ShareMachine& machine,
+                       const std::optional<std::string>& checkpoint)
     : shared_(std::move(shared)),
       options_(options),
       run_(options, deck, world, quiet_run(checkpoint)),
       is_resumed_(checkpoint.has_value()),
-      ranks_per_node_(ranks_per_node),
-      model_(std::make_shared<StepTimeModel>()) {}
+      ranks_per_node_(machine.ranks_per_node),
+      model_(std::make_shared<StepTimeModel>(), with_links(machine)) {}
 
 void SharedTask::guard_lone_rank(const std::function<void()>& body) {
   try {
@@ -106,6 +113,7 @@ TaskReport SharedTask::report() const {
   report.num_steps = run.num_steps();
   report.has_ended = has_ended();
   report.is_stopped = run.status() == RunStatus::stopped;
+  report.gradient_bytes = static_cast<double>(run.gradient_bytes());
   const std::vector<StepTimes>& steps = run.steps();
   std::vector<double> newest;
   for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
@@ -126,6 +134,7 @@ bool SharedTask::has_news() const {
 void SharedTask::note(const TaskReport& report) {
   last_ = report;
   if (run_.run()) num_reported_ = run_.run()->steps().size();
+  if (report.gradient_bytes > 0) volume_ = report.gradient_bytes;
   if (report.new_step_s.empty()) return;
   const StepPoint here = point(range_.count);
   const bool is_new = !model_.measured(here);
@@ -139,6 +148,7 @@ StepPoint SharedTask::point(int num_ranks) const {
   at.gpus = num_ranks;
   at.nodes = (num_ranks + ranks_per_node_ - 1) / ranks_per_node_;
   at.max_per_node = std::min(num_ranks, ranks_per_node_);
+  at.volume = volume_;
   at.rows_per_gpu = static_cast<double>(options_.run.global_batch) / num_ranks;
   return at;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scaling/model/OnlineModel.hpp"
+#include "share/LinkMeasurement.hpp"
 #include "share/RankLayout.hpp"
 #include "share/ShareOptions.hpp"
 #include "share/SharePolicy.hpp"
@@ -29,6 +30,7 @@ enum class TaskState {
 struct TaskReport {
   std::int64_t num_completed = 0, num_steps = 0;
   double step_s = 0;                    ///< median of the newest steps; 0: none is measured on these ranks yet
+  double gradient_bytes = 0;            ///< that a step all-reduces
   std::vector<double> new_step_s = {};  ///< of steps since the last report, at most kMostReported, oldest first
   bool has_ended = false;               ///< the run is complete, stopped or failed
   bool is_stopped = false;              ///< because that was requested
@@ -48,10 +50,9 @@ struct TaskOutcome {
 class SharedTask {
  public:
   /// \param options of a run with the output folder of the task
-  /// \param ranks_per_node of the job; its ranks are numbered node by node
   /// \param checkpoint to resume from
   SharedTask(ShareTaskOptions shared, const RunOptions& options, const std::string& deck, const Communicator& world,
-             int ranks_per_node, const std::optional<std::string>& checkpoint);
+             const ShareMachine& machine, const std::optional<std::string>& checkpoint);
 
   const std::string& name() const { return shared_.name; }
   const ShareTaskOptions& shared() const { return shared_; }
@@ -129,6 +130,7 @@ class SharedTask {
   std::optional<int> most_ranks_;  ///< the same
   std::set<int> has_run_on_;
   int ranks_per_node_;
+  double volume_ = 1;             ///< bytes of gradients that a step all-reduces, once they are known
   std::size_t num_reported_ = 0;  ///< of the steps on its present ranks, on those
   double move_s_ = 1;             ///< of its last move; before the first one that of its start, which builds the same
   std::optional<double> save_s_;  ///< of its last checkpoint; before the first as long as a move

@@ -48,6 +48,14 @@ void TaskRun::describe() const {
   reporter_.describe(memory_estimate_);
 }
 
+std::int64_t TaskRun::gradient_bytes() const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& parameter : setup_.model().parameters())
+    bytes += parameter.tensor.numel() *
+             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
+  return bytes;
+}
+
 void TaskRun::resume(const TrainingState& state) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(state.trainer.step);
   recorder_.resume(state.trainer.step, state.history);
