@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Seconds until all tasks of a share have ended, by policy: adaptive against one after another and the equal split.
 #
-# usage: bench/share_cpu.sh [--build FOLDER] [--ranks R] [--repeats N] [--arrive SECONDS ENTRY] [DECK [KEY=VALUE ...]]
+# usage: bench/share_cpu.sh [--build FOLDER] [--ranks R] [--repeats N] [--arrive SECONDS ENTRY] \
+#        [DECK [KEY=VALUE ...]]
 # Runs DECK on R (2) ranks under the policies sequential, equal and adaptive, N (3) times in turn, each from scratch in
 # a folder that is removed. Without DECK: an image training on synthetic images and LoRA on TinyStories-656K, whose
 # lengths differ, so that ranks become free while the other task trains. With --arrive the file ENTRY, one entry of

@@ -1,6 +1,7 @@
 #include "share/SharedTask.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/Clock.hpp"
@@ -20,7 +21,21 @@ constexpr std::size_t kEnough = 5;  ///< steps after the warm-up that are worth 
 OnlineOptions with_links(const ShareMachine& machine) {
   OnlineOptions options;
   options.prediction.fit.known = machine.links;
+  options.steps_per_point = 2 * kMostReported;
   return options;
+}
+
+std::vector<double> in_parts(std::span<const StepTimes> steps) {
+  const std::size_t num_parts = std::min(steps.size(), kMostReported);
+  std::vector<double> means;
+  for (std::size_t part = 0; part < num_parts; ++part) {
+    const std::size_t first = part * steps.size() / num_parts, end = (part + 1) * steps.size() / num_parts;
+    double sum = 0;
+    for (std::size_t i = first; i < end; ++i)
+      sum += steps[i].step;
+    means.push_back(sum / static_cast<double>(end - first));
+  }
+  return means;
 }
 
 TaskRunOptions quiet_run(const std::optional<std::string>& checkpoint) {
@@ -119,10 +134,7 @@ TaskReport SharedTask::report() const {
   for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
     newest.push_back(steps[i].step);
   if (!newest.empty()) report.step_s = median(newest);
-  std::size_t first = std::max(kWarmUp, num_reported_);
-  if (steps.size() > kMostReported) first = std::max(first, steps.size() - kMostReported);
-  for (std::size_t i = first; i < steps.size(); ++i)
-    report.new_step_s.push_back(steps[i].step);
+  report.new_step_s = in_parts(std::span(steps).subspan(std::min(steps.size(), std::max(kWarmUp, num_reported_))));
   return report;
 }
 
@@ -154,6 +166,7 @@ StepPoint SharedTask::point(int num_ranks) const {
 }
 
 /// Predictions that the model refuses are unproven, and left out far from what was measured: a task grows step by step.
+/// Measurements on one number of ranks do not tell which part of a step becomes shorter with fewer rows.
 void SharedTask::add_rates(TaskView& view, int num_ranks) const {
   if (!model_.model()) return;
   std::vector<int> measured;
@@ -167,10 +180,9 @@ void SharedTask::add_rates(TaskView& view, int num_ranks) const {
       continue;
     }
     const Prediction predicted = model_.model()->predict(point(ranks));
-    if (predicted.trust == Trust::refused) {
-      if (ranks > kFarthest * measured.back() || ranks * kFarthest < measured.front()) continue;
-      view.unproven.insert(ranks);
-    }
+    const bool is_far = ranks > kFarthest * measured.back() || ranks * kFarthest < measured.front();
+    if (predicted.trust == Trust::refused && is_far) continue;
+    if (predicted.trust == Trust::refused || measured.size() == 1) view.unproven.insert(ranks);
     rows.push_back({ranks, 0, 1 / predicted.seconds, 0});
   }
   view.rates = RateTable(rows);
