@@ -68,9 +68,10 @@ class Share(ShareTest):
         self.assertEqual([self.status(task) for task in ("short", "long")], ["complete", "complete"])
         self.assertEqual([self.steps(task) for task in ("short", "long")], [10, 800])
         intervals = [entry for entry in self.record()["intervals"] if entry["task"] == "long"]
-        self.assertEqual([entry["ranks"] for entry in intervals], [1, 2])
-        self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), ["1", "2"])
-        self.assertGreater(min(entry["measured_step_s"] for entry in intervals), 0)
+        ranks = [entry["ranks"] for entry in intervals]
+        self.assertEqual(ranks[:2], [1, 2])  # where two are found to be slower, it leaves one of them again
+        self.assertEqual(self.dataset(self.results(), "/runs/long/segments/ranks"), list(map(str, ranks)))
+        self.assertGreater(min(entry["measured_step_s"] for entry in intervals[:2]), 0)
         self.assertGreater(intervals[1]["predicted_step_s"], 0)
         self.assertEqual(len(self.dataset(self.results(), "/allocation/intervals/ranks")),
                          len(self.record()["intervals"]))
