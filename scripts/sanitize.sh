@@ -4,7 +4,8 @@
 # usage: scripts/sanitize.sh asan|tsan [--quick] [CTEST ARGUMENT ...]      e.g. scripts/sanitize.sh asan -R '^io/'
 #   asan      addresses and undefined behaviour: unit tests, commands and the fake GPU
 #   tsan      threads: the tests of what has threads (the filter of the test preset)
-#   --quick   only modules that link no LibTorch, which compile fast: base, config, replay, comm, io, results
+#   --quick   only modules that link no LibTorch, which compile fast. asan: base, config, replay, comm, io, results; tsan:
+#             base and comm
 #
 # LibTorch, MPI and HDF5 are not instrumented. What the last two never free would be reported as leaks: those are not
 # looked for.
@@ -20,8 +21,16 @@ esac
 targets=() choice=()
 if [ "${1:-}" = --quick ]; then
   shift
-  targets=(--target test_base test_config test_replay test_comm test_io test_slow_disk test_results)
-  choice=(-R '^(base|config|replay|comm|io|results)/')
+  case $preset in
+    asan)
+      targets=(--target test_base test_config test_replay test_comm test_io test_slow_disk test_results)
+      choice=(-R '^(base|config|replay|comm|io|results)/')
+      ;;
+    tsan)
+      targets=(--target test_base test_comm)
+      choice=(-R '^(base/(BoundedQueue|Log):|comm/)')
+      ;;
+  esac
 fi
 
 # Whatever ends the script early is one failure.

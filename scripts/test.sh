@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test that this machine can run; the last line is `N passed, N failed`.
 #
 # usage: scripts/test.sh [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
-# Without arguments also tests under the address sanitizer (scripts/sanitize.sh asan --quick).
+# Without arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
 # Tests that need a GPU run where there is one; tests that need root or Slurm say so when they are skipped.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -34,9 +34,11 @@ ctest --test-dir "$root/build/release" --output-on-failure --output-junit "$repo
   -j "$(processors)" "${without[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
 if [ $# -eq 0 ]; then
-  step 4 4 "Testing under the address sanitizer modules that link no LibTorch"
-  reports+=("asan=$root/build/asan/Testing/report.xml")
-  "$root/scripts/sanitize.sh" asan --quick >/dev/null || true
+  step 4 4 "Testing under sanitizers modules that link no LibTorch"
+  for sanitizer in asan tsan; do
+    reports+=("$sanitizer=$root/build/$sanitizer/Testing/report.xml")
+    "$root/scripts/sanitize.sh" "$sanitizer" --quick >/dev/null || true
+  done
 fi
 trap - EXIT
 python3 "$root/scripts/summary.py" "${reports[@]}"
