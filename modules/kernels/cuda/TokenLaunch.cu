@@ -1,58 +1,20 @@
-#include <algorithm>
 #include <cstdint>
-#include <initializer_list>
-#include <type_traits>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include "kernels/cuda/ThreadBlock.hpp"
 #include "kernels/cuda/TokenLaunch.hpp"
 
 namespace multicard::rows {
-namespace {
-
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xFFFFFFFFU;
-constexpr std::int64_t kMostBlocks = 1 << 16;  // each goes over several rows where there are more
-constexpr int kNormThreads = 512, kLoopThreads = 256, kSoftmaxThreads = 1024;  // at most
-
-__device__ __forceinline__ float from_lane(float value, int mask) {
-  return __shfl_xor_sync(kAllLanes, value, mask);
-}
 
 __device__ __forceinline__ Exponentials from_lane(const Exponentials& value, int mask) {
   return {from_lane(value.max, mask), from_lane(value.sum, mask)};
 }
 
-/// The threads of a block, whole warps.
-class Block {
- public:
-  __device__ int lane() const { return static_cast<int>(threadIdx.x); }
-  __device__ int size() const { return static_cast<int>(blockDim.x); }
+namespace {
 
-  template <typename T, typename Combine>
-  __device__ T reduce(T value, Combine combine) const {
-    __shared__ T of_warps[kWarp];
-    value = of_warp(value, combine);
-    const int warp = lane() / kWarp, num_warps = size() / kWarp;
-    __syncthreads();  // whoever still reads the last result
-    if (lane() % kWarp == 0) of_warps[warp] = value;
-    __syncthreads();
-    T all = of_warps[0];
-    for (int i = 1; i < num_warps; ++i)
-      all = combine(all, of_warps[i]);
-    return all;
-  }
-
- private:
-  template <typename T, typename Combine>
-  static __device__ T of_warp(T value, Combine combine) {
-#pragma unroll
-    for (int mask = kWarp / 2; mask > 0; mask /= 2)
-      value = combine(value, from_lane(value, mask));
-    return value;
-  }
-};
+constexpr int kNormThreads = 512, kLoopThreads = 256, kSoftmaxThreads = 1024;  // at most
 
 template <int kWidth, typename S, typename P>
 __global__ void __launch_bounds__(kNormThreads) add_norm_kernel(NormRow<S, P> first, std::int64_t num_rows) {
@@ -66,7 +28,7 @@ __global__ void __launch_bounds__(kNormThreads) add_norm_kernel(NormRow<S, P> fi
     }
     one.normed += at;
     one.scale += row;
-    add_norm<kWidth>(Block(), one);
+    add_norm<kWidth>(ThreadBlock(), one);
   }
 }
 
@@ -81,7 +43,7 @@ __global__ void __launch_bounds__(kNormThreads)
     one.stream += at;
     one.dx += at;
     one.scale = scale[row];
-    norm_gradient<kWidth>(Block(), one);
+    norm_gradient<kWidth>(ThreadBlock(), one);
   }
 }
 
@@ -99,7 +61,7 @@ template <int kWidth, typename S>
 __global__ void __launch_bounds__(kLoopThreads)
     swiglu_kernel(const S* gate_and_up, std::int64_t num_rows, std::int64_t size, S* y) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    swiglu<kWidth>(Block(), gate_and_up + row * 2 * size, size, y + row * size);
+    swiglu<kWidth>(ThreadBlock(), gate_and_up + row * 2 * size, size, y + row * size);
 }
 
 template <int kWidth, typename S>
@@ -107,7 +69,7 @@ __global__ void __launch_bounds__(kLoopThreads)
     swiglu_gradient_kernel(const S* dy, const S* gate_and_up, std::int64_t num_rows, std::int64_t size,
                            S* dgate_and_up) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    swiglu_gradient<kWidth>(Block(), dy + row * size, gate_and_up + row * 2 * size, size,
+    swiglu_gradient<kWidth>(ThreadBlock(), dy + row * size, gate_and_up + row * 2 * size, size,
                             dgate_and_up + row * 2 * size);
 }
 
@@ -116,7 +78,8 @@ __global__ void __launch_bounds__(kLoopThreads)
     rope_kernel(S* x, std::int64_t num_rows, std::int64_t row_stride, std::int64_t heads, std::int64_t dim,
                 const float* cos, const float* sin, float direction) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x)
-    rope<kWidth>(Block(), x + row * row_stride, heads, dim, cos + row * (dim / 2), sin + row * (dim / 2), direction);
+    rope<kWidth>(ThreadBlock(), x + row * row_stride, heads, dim, cos + row * (dim / 2), sin + row * (dim / 2),
+                 direction);
 }
 
 template <int kWidth, typename S>
@@ -124,7 +87,7 @@ __global__ void __launch_bounds__(kSoftmaxThreads)
     softmax_loss_kernel(S* logits, const std::int64_t* targets, std::int64_t num_rows, std::int64_t size,
                         Softmax softmax, float* losses) {
   for (std::int64_t row = blockIdx.x; row < num_rows; row += gridDim.x) {
-    const float loss = softmax_loss<kWidth>(Block(), logits + row * size, size, targets[row], softmax);
+    const float loss = softmax_loss<kWidth>(ThreadBlock(), logits + row * size, size, targets[row], softmax);
     if (threadIdx.x == 0) losses[row] = loss;
   }
 }
@@ -135,42 +98,6 @@ __global__ void __launch_bounds__(kLoopThreads) dropout_kernel(Dropout dropout, 
   for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth; at < size;
        at += step)
     drop<kWidth>(dropout, x, at, y);
-}
-
-/// Threads for rows of `size` values, each with some packs of its own; at most `most`.
-template <int kWidth>
-unsigned threads_for(std::int64_t size, std::int64_t most) {
-  constexpr std::int64_t kPacksOfThread = 2;
-  const std::int64_t wanted = (size / kWidth + kPacksOfThread - 1) / kPacksOfThread;
-  return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + kWarp - 1) / kWarp * kWarp, kWarp, most));
-}
-
-unsigned blocks_for(std::int64_t num_rows) {
-  return static_cast<unsigned>(std::min(num_rows, kMostBlocks));
-}
-
-bool are_aligned(std::initializer_list<const void*> pointers) {
-  return std::all_of(pointers.begin(), pointers.end(),
-                     [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % kAlignment == 0; });
-}
-
-/// Calls body(width), a constant, with 16 bytes of S where sizes and pointers allow it, else with single values.
-template <typename S, typename Body>
-cudaError_t with_width(std::int64_t size, std::initializer_list<const void*> pointers, const Body& body) {
-  constexpr int kFull = kAlignment / sizeof(S);
-  if (size % kFull == 0 && are_aligned(pointers)) return body(std::integral_constant<int, kFull>());
-  return body(std::integral_constant<int, 1>());
-}
-
-/// Queues a kernel. A function of the runtime and not <<<>>>, so that a C++ compiler can read this file too.
-template <typename... Parameters>
-cudaError_t launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, cudaStream_t stream,
-                   std::common_type_t<Parameters>... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = blocks;
-  config.blockDim = dim3(threads);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
 }  // namespace
