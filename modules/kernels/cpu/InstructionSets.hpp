@@ -1,7 +1,8 @@
 #pragma once
 /// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels(),
-/// token_kernels() and quant_kernels() pick among them.
+/// token_kernels(), quant_kernels() and fake_quant_kernels() pick among them.
 
+#include "kernels/cpu/FakeQuantKernels.hpp"
 #include "kernels/cpu/PlaneKernels.hpp"
 #include "kernels/cpu/QuantKernels.hpp"
 #include "kernels/cpu/RowKernels.hpp"
@@ -15,6 +16,7 @@ struct CpuKernels {
   const PlaneKernels<S>* planes;
   const TokenKernels<S>* tokens;
   const QuantKernels<S>* quant;
+  const FakeQuantKernels<S>* fake_quant;
 };
 
 template <typename S>

@@ -40,6 +40,10 @@ template <typename S>
 const QuantKernels<S>& quant_kernels() {
   return *kernels<S>().quant;
 }
+template <typename S>
+const FakeQuantKernels<S>& fake_quant_kernels() {
+  return *kernels<S>().fake_quant;
+}
 
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
@@ -57,5 +61,9 @@ template const QuantKernels<float>& quant_kernels();
 template const QuantKernels<double>& quant_kernels();
 template const QuantKernels<Bfloat16>& quant_kernels();
 template const QuantKernels<Float16>& quant_kernels();
+template const FakeQuantKernels<float>& fake_quant_kernels();
+template const FakeQuantKernels<double>& fake_quant_kernels();
+template const FakeQuantKernels<Bfloat16>& fake_quant_kernels();
+template const FakeQuantKernels<Float16>& fake_quant_kernels();
 
 }  // namespace multicard

@@ -1,3 +1,4 @@
+#include "kernels/cpu/FakeQuantKernelsBody.hpp"
 #include "kernels/cpu/InstructionSets.hpp"
 #include "kernels/cpu/PlaneKernelsBody.hpp"
 #include "kernels/cpu/QuantKernelsBody.hpp"
@@ -8,19 +9,23 @@ namespace multicard {
 
 template <>
 CpuKernels<float> InstructionSet<float>::avx2() {
-  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>, &kQuantKernels<float>};
+  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>, &kQuantKernels<float>,
+          &kFakeQuantKernels<float>};
 }
 template <>
 CpuKernels<double> InstructionSet<double>::avx2() {
-  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>, &kQuantKernels<double>};
+  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>, &kQuantKernels<double>,
+          &kFakeQuantKernels<double>};
 }
 template <>
 CpuKernels<Bfloat16> InstructionSet<Bfloat16>::avx2() {
-  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>, &kQuantKernels<Bfloat16>};
+  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>, &kQuantKernels<Bfloat16>,
+          &kFakeQuantKernels<Bfloat16>};
 }
 template <>
 CpuKernels<Float16> InstructionSet<Float16>::avx2() {
-  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>, &kQuantKernels<Float16>};
+  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>, &kQuantKernels<Float16>,
+          &kFakeQuantKernels<Float16>};
 }
 
 }  // namespace multicard
