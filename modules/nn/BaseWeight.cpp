@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
@@ -84,13 +85,69 @@ at::Tensor DenseWeight::transposed_matmul(const at::Tensor& dy) const {
   return fast_matmul(dy, weight_.to(dy.scalar_type()));
 }
 
+at::Tensor BaseWeight::weight_gradient(const at::Tensor& dy, const at::Tensor& x) const {
+  return at::mm(dy.t(), x);
+}
+
+PackedWeight::PackedWeight(std::int64_t in, std::vector<std::int64_t> outs, std::int64_t aligned)
+    : in_(in),
+      out_(std::accumulate(outs.begin(), outs.end(), std::int64_t{0})),
+      aligned_(aligned),
+      outs_(std::move(outs)) {}
+
+/// Whole where all of it is small, else parts that begin with a block of their layer.
+std::vector<PackedWeight::Panel> PackedWeight::panels(at::ScalarType dtype) const {
+  const std::int64_t row_bytes = in_ * static_cast<std::int64_t>(c10::elementSize(dtype));
+  if (out_ * row_bytes <= kPanelBytes) return {{0, out_}};
+  const std::int64_t most = std::max(aligned_, kPanelBytes / row_bytes / aligned_ * aligned_);
+  std::vector<Panel> panels;
+  std::int64_t layer_begin = 0;
+  for (const std::int64_t out : outs_) {
+    for (std::int64_t first = 0; first < out; first += most)
+      panels.push_back({layer_begin + first, std::min(most, out - first)});
+    layer_begin += out;
+  }
+  return panels;
+}
+
+at::Tensor PackedWeight::values(const Panel& panel, const Dequantise& dequantise,
+                                const at::TensorOptions& options) const {
+  at::Tensor values = at::empty({panel.count, in_}, options);
+  std::int64_t begin = 0;  // of the layer
+  for (std::size_t i = 0; i < outs_.size(); ++i) {
+    const std::int64_t first = std::max(panel.first, begin);
+    const std::int64_t end = std::min(panel.first + panel.count, begin + outs_[i]);
+    if (first < end) dequantise(i, first - begin, values.narrow(0, first - panel.first, end - first));
+    begin += outs_[i];
+  }
+  return values;
+}
+
+at::Tensor PackedWeight::matmul(const at::Tensor& x) const {
+  const std::vector<Panel> panels = this->panels(x.scalar_type());
+  const Dequantise dequantise = dequantiser();
+  if (panels.size() == 1) return fast_matmul(x, values(panels.front(), dequantise, x.options()).t());
+  at::Tensor y = at::empty({x.size(0), out_}, x.options());
+  for (const Panel& panel : panels)
+    y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, dequantise, x.options()).t()));
+  return y;
+}
+
+at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
+  const std::vector<Panel> panels = this->panels(dy.scalar_type());
+  const Dequantise dequantise = dequantiser();
+  if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), dequantise, dy.options()));
+  at::Tensor dx = at::zeros({dy.size(0), in_}, dy.options());
+  for (const Panel& panel : panels)
+    dx.addmm_(dy.narrow(1, panel.first, panel.count), values(panel, dequantise, dy.options()));
+  return dx;
+}
+
 Nf4Weight::Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested,
                      at::Device device)
-    : in_(in) {
-  for (const std::int64_t out : outs) {
+    : PackedWeight(in, outs, kNf4Block / std::gcd(in, kNf4Block)) {
+  for (const std::int64_t out : outs)
     layers_.push_back(empty_nf4(out, in, nested, device));
-    out_ += out;
-  }
 }
 
 void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
@@ -102,69 +159,31 @@ void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
   to.nested_offset = from.nested_offset;
 }
 
-void Nf4Weight::take(std::size_t layer, const StoredNf4& stored) {
+void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
+  const auto* nf4 = std::get_if<StoredNf4>(&stored);
+  if (!nf4) throw DataError(std::get<StoredInt4>(stored).origin + " cannot be used", "it is not in NF4");
   Nf4Matrix& to = layers_.at(layer);
   const at::Device device = to.packed.device();
-  const Nf4Matrix from = matrix_of(stored, to.rows, to.columns);
+  const Nf4Matrix from = matrix_of(*nf4, to.rows, to.columns);
   to = from;
   for (at::Tensor* part : {&to.packed, &to.absmax, &to.nested_absmax})
     if (part->defined()) *part = part->to(device, /*non_blocking=*/false, /*copy=*/true);
 }
 
-/// Whole where all of it is small, else parts that begin with a block of their layer.
-std::vector<Nf4Weight::Panel> Nf4Weight::panels(at::ScalarType dtype) const {
-  const std::int64_t row_bytes = in_ * static_cast<std::int64_t>(c10::elementSize(dtype));
-  if (out_ * row_bytes <= kPanelBytes) return {{0, out_}};
-  const std::int64_t aligned = kNf4Block / std::gcd(in_, kNf4Block);  // rows that end with a block
-  const std::int64_t most = std::max(aligned, kPanelBytes / row_bytes / aligned * aligned);
-  std::vector<Panel> panels;
-  std::int64_t layer_begin = 0;
-  for (const Nf4Matrix& layer : layers_) {
-    for (std::int64_t first = 0; first < layer.rows; first += most)
-      panels.push_back({layer_begin + first, std::min(most, layer.rows - first)});
-    layer_begin += layer.rows;
-  }
-  return panels;
+std::int64_t Nf4Weight::bytes() const {
+  std::int64_t bytes = 0;
+  for (const Nf4Matrix& layer : layers_)
+    bytes += layer.bytes();
+  return bytes;
 }
 
-std::vector<at::Tensor> Nf4Weight::scales() const {
+PackedWeight::Dequantise Nf4Weight::dequantiser() const {
   std::vector<at::Tensor> scales;
   for (const Nf4Matrix& layer : layers_)
     scales.push_back(nf4_scales(layer));
-  return scales;
-}
-
-at::Tensor Nf4Weight::values(const Panel& panel, const std::vector<at::Tensor>& scales, at::ScalarType dtype) const {
-  at::Tensor values = at::empty({panel.count, in_}, layers_.front().packed.options().dtype(dtype));
-  std::int64_t begin = 0;  // of the layer
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const std::int64_t first = std::max(panel.first, begin);
-    const std::int64_t end = std::min(panel.first + panel.count, begin + layers_[i].rows);
-    if (first < end)
-      dequantise_nf4(layers_[i], scales[i], first - begin, values.narrow(0, first - panel.first, end - first));
-    begin += layers_[i].rows;
-  }
-  return values;
-}
-
-at::Tensor Nf4Weight::matmul(const at::Tensor& x) const {
-  const std::vector<Panel> panels = this->panels(x.scalar_type());
-  const std::vector<at::Tensor> scales = this->scales();
-  if (panels.size() == 1) return fast_matmul(x, values(panels.front(), scales, x.scalar_type()).t());
-  at::Tensor y = at::empty({x.size(0), out_}, x.options());
-  for (const Panel& panel : panels)
-    y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, scales, x.scalar_type()).t()));
-  return y;
-}
-
-at::Tensor Nf4Weight::transposed_matmul(const at::Tensor& dy) const {
-  const std::vector<Panel> panels = this->panels(dy.scalar_type());
-  const std::vector<at::Tensor> scales = this->scales();
-  if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), scales, dy.scalar_type()));
-  at::Tensor dx = at::zeros({dy.size(0), in_}, dy.options());
-  for (const Panel& panel : panels)
-    dx.addmm_(dy.narrow(1, panel.first, panel.count), values(panel, scales, dy.scalar_type()));
-  return dx;
+  return [this, scales = std::move(scales)](std::size_t layer, std::int64_t first, const at::Tensor& values) {
+    dequantise_nf4(layers_[layer], scales[layer], first, values);
+  };
 }
 
 }  // namespace multicard

@@ -2,12 +2,14 @@
 /// \file What linear layers multiply with: weights as they are stored.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "kernels/Nf4.hpp"
+#include "kernels/WeightFormat.hpp"
 #include "state/WeightSink.hpp"
 
 namespace multicard {
@@ -21,6 +23,15 @@ class BaseWeight {
   virtual at::Tensor matmul(const at::Tensor& x) const = 0;
   /// dy W, [tokens, in], of dy [tokens, out].
   virtual at::Tensor transposed_matmul(const at::Tensor& dy) const = 0;
+
+  /// Whether input_gradient() reads x.
+  virtual bool needs_input() const { return false; }
+  /// The gradient of x from that of matmul(x); both have one type.
+  virtual at::Tensor input_gradient(const at::Tensor& dy, const at::Tensor&) const { return transposed_matmul(dy); }
+  /// The gradient of W, where it is trained, from that of matmul(x).
+  virtual at::Tensor weight_gradient(const at::Tensor& dy, const at::Tensor& x) const;
+  /// For weights that have it; it starts on. The backward pass of a product must find it as the forward pass did.
+  virtual void set_fake_quantisation(FakeQuantisation) {}
 };
 
 /// W is a tensor.
@@ -34,20 +45,28 @@ class DenseWeight final : public BaseWeight {
   at::Tensor weight_;
 };
 
-/// W is in NF4, each layer's rows by themselves. It is dequantised for each product, some rows at a time: never all of
+/// W is packed, each layer's rows by themselves. It is dequantised for each product, some rows at a time: never all of
 /// a large one.
-class Nf4Weight final : public BaseWeight {
+class PackedWeight : public BaseWeight {
  public:
-  /// Layers of `outs` rows each; not filled.
-  Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested, at::Device device);
-  /// Quantises the weight [out, in] of a layer, which may lie anywhere.
-  void fill(std::size_t layer, const at::Tensor& weight);
-  /// \throws DataError for one of another shape, block size or code
-  void take(std::size_t layer, const StoredNf4& stored);
-  const std::vector<Nf4Matrix>& layers() const { return layers_; }
-
   at::Tensor matmul(const at::Tensor& x) const override;
   at::Tensor transposed_matmul(const at::Tensor& dy) const override;
+
+  /// Quantises the weight [out, in] of a layer, which may lie anywhere.
+  virtual void fill(std::size_t layer, const at::Tensor& weight) = 0;
+  /// Takes a layer as it is stored. \throws DataError for one of another kind, shape or code
+  virtual void take(std::size_t layer, const StoredWeight& stored) = 0;
+  /// In memory.
+  virtual std::int64_t bytes() const = 0;
+
+ protected:
+  /// Fills `values` [count, in], of any floating-point type, with the rows of a layer from `first` on.
+  using Dequantise = std::function<void(std::size_t layer, std::int64_t first, const at::Tensor& values)>;
+
+  /// Layers of `outs` rows each, of which every `aligned` begin a new block.
+  PackedWeight(std::int64_t in, std::vector<std::int64_t> outs, std::int64_t aligned);
+  /// For one product.
+  virtual Dequantise dequantiser() const = 0;
 
  private:
   /// Rows of W that are dequantised together, and of which they are.
@@ -56,10 +75,26 @@ class Nf4Weight final : public BaseWeight {
   };
   std::vector<Panel> panels(at::ScalarType dtype) const;
   /// [panel.count, in]
-  at::Tensor values(const Panel& panel, const std::vector<at::Tensor>& scales, at::ScalarType dtype) const;
-  std::vector<at::Tensor> scales() const;
+  at::Tensor values(const Panel& panel, const Dequantise& dequantise, const at::TensorOptions& options) const;
 
-  std::int64_t in_, out_ = 0;
+  std::int64_t in_, out_ = 0, aligned_;
+  std::vector<std::int64_t> outs_;
+};
+
+/// W is in NF4.
+class Nf4Weight final : public PackedWeight {
+ public:
+  /// Not filled.
+  Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested, at::Device device);
+  void fill(std::size_t layer, const at::Tensor& weight) override;
+  void take(std::size_t layer, const StoredWeight& stored) override;
+  std::int64_t bytes() const override;
+  const std::vector<Nf4Matrix>& layers() const { return layers_; }
+
+ protected:
+  Dequantise dequantiser() const override;
+
+ private:
   std::vector<Nf4Matrix> layers_;
 };
 

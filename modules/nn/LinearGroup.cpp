@@ -13,6 +13,7 @@
 
 #include "kernels/Matmul.hpp"
 #include "kernels/SavedPointer.hpp"
+#include "nn/Int4Weight.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -51,7 +52,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
         y.narrow(1, adapter.first, adapter.out).addmm_(columns(lora_hidden, i, *group), adapter.b.to(dtype).t());
       }
     }
-    const bool needs_x = adapts || group->trains_weights();
+    const bool needs_x = adapts || group->trains_weights() || group->base_->needs_input();
     context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
     context->saved_data["group"] = saved_value(group);
     context->saved_data["adapts"] = adapts;
@@ -74,11 +75,12 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool needs_dx = context->needs_input_grad(0);
 
     variable_list result(1 + group.trained_.size() + 2);  // group and pass have none
-    at::Tensor dx = needs_dx ? group.base_->transposed_matmul(dy) : at::Tensor();
+    const at::Tensor x = saved[0].defined() ? saved[0].to(dtype) : at::Tensor();
+    at::Tensor dx = needs_dx ? group.base_->input_gradient(dy, x) : at::Tensor();
     if (pass.uses_adapters)
-      adapter_backward(group, pass, saved[0], saved[1], dy, dx, result);
+      adapter_backward(group, pass, x, saved[1], dy, dx, result);
     else if (group.trains_weights())
-      weight_backward(group, saved[0], dy, result);
+      weight_backward(group, x, dy, result);
     if (needs_dx) result[0] = dx.to(pass.dtype);
     return result;
   }
@@ -102,7 +104,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
       result[2 + 2 * i] = at::mm(dy_i.t(), columns(lora_hidden, i, group)).to(adapter.b.scalar_type());
     }
     if (group.scaling_ != 1) dlora_hidden.mul_(group.scaling_);
-    const at::Tensor da = at::mm(dlora_hidden.t(), dropout(x.to(dy.scalar_type()), pass)).to(group.a_.scalar_type());
+    const at::Tensor da = at::mm(dlora_hidden.t(), dropout(x, pass)).to(group.a_.scalar_type());
     const std::int64_t rank = group.adapted_.front().b.size(1);
     for (std::size_t i = 0; i < group.adapted_.size(); ++i)
       result[1 + 2 * i] = da.narrow(0, static_cast<std::int64_t>(i) * rank, rank);
@@ -116,7 +118,7 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 
   static void weight_backward(const LinearGroup& group, const at::Tensor& x, const at::Tensor& dy,
                               variable_list& result) {
-    const at::Tensor dweight = at::mm(dy.t(), x.to(dy.scalar_type())).to(group.weight_.scalar_type());
+    const at::Tensor dweight = group.base_->weight_gradient(dy, x).to(group.weight_.scalar_type());
     at::Tensor dbias;
     if (group.bias_.defined()) dbias = dy.sum({0}, false, group.bias_.scalar_type());
     std::int64_t first = 0;
@@ -133,27 +135,33 @@ LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::T
                          WeightFormat format)
     : in_(in), layers_(std::move(layers)), options_(options) {
   if (format.is_quantised())
-    make_nf4(format.nested);
+    make_packed(format);
+  else if (format.kind == WeightFormat::Kind::fake_int4)
+    make_tensor([&] { return std::make_shared<FakeInt4Weight>(weight_, format.group_size); });
   else
-    make_dense();
+    make_tensor([&] { return std::make_shared<DenseWeight>(weight_); });
 }
 
-void LinearGroup::make_dense() {
+template <typename MakeBase>
+void LinearGroup::make_tensor(const MakeBase& base) {
   std::int64_t out = 0;
   for (const Layer& layer : layers_)
     out += layer.out;
   weight_ = at::empty({out, in_}, options_);
-  base_ = std::make_shared<DenseWeight>(weight_);
+  base_ = base();
   add_leaves(out);
 }
 
-void LinearGroup::make_nf4(DoubleQuantisation nested) {
+void LinearGroup::make_packed(WeightFormat format) {
   std::int64_t out = 0;
   std::vector<std::int64_t> outs;
   for (const Layer& layer : layers_)
     out += outs.emplace_back(layer.out);
-  nf4_ = std::make_shared<Nf4Weight>(in_, outs, nested, options_.device());
-  base_ = nf4_;
+  if (format.kind == WeightFormat::Kind::nf4)
+    packed_ = std::make_shared<Nf4Weight>(in_, outs, format.nested, options_.device());
+  else
+    packed_ = std::make_shared<Int4Weight>(in_, outs, format.group_size, options_.device());
+  base_ = packed_;
   add_leaves(out);
 }
 
@@ -171,20 +179,16 @@ void LinearGroup::add_leaves(std::int64_t out) {
 
 WeightSinks LinearGroup::sinks() {
   WeightSinks sinks;
-  for (std::size_t i = 0; nf4_ && i < layers_.size(); ++i)
+  for (std::size_t i = 0; packed_ && i < layers_.size(); ++i)
     sinks.push_back({layers_[i].name + ".weight",
                      {layers_[i].out, in_},
-                     [base = nf4_, i](const at::Tensor& values) { base->fill(i, values); },
-                     [base = nf4_, i](const StoredNf4& stored) { base->take(i, stored); }});
+                     [base = packed_, i](const at::Tensor& values) { base->fill(i, values); },
+                     [base = packed_, i](const StoredWeight& stored) { base->take(i, stored); }});
   return sinks;
 }
 
 std::int64_t LinearGroup::quantised_bytes() const {
-  std::int64_t bytes = 0;
-  if (nf4_)
-    for (const Nf4Matrix& layer : nf4_->layers())
-      bytes += layer.bytes();
-  return bytes;
+  return packed_ ? packed_->bytes() : 0;
 }
 
 void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<std::string>& names) {

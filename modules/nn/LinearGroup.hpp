@@ -24,7 +24,7 @@ struct LinearPass {
 };
 
 /// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
-/// adapted. Dense weights are views of one tensor, A matrices too. Other weights are frozen.
+/// adapted. Weights that are not packed are views of one tensor, A matrices too. Packed ones are frozen.
 class LinearGroup {
  public:
   struct Layer {
@@ -34,9 +34,9 @@ class LinearGroup {
   };
   LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options, WeightFormat format = {});
 
-  /// NAME.weight [out, in], where it is dense, and NAME.bias [out] of each layer: leaves.
+  /// NAME.weight [out, in], where it is not packed, and NAME.bias [out] of each layer: leaves.
   const NamedTensors& weights() const { return weights_; }
-  /// NAME.weight of each layer whose weight is not dense. Used as long as the group.
+  /// NAME.weight of each layer whose weight is packed. Used as long as the group.
   WeightSinks sinks();
   /// Bytes of those.
   std::int64_t quantised_bytes() const;
@@ -46,8 +46,11 @@ class LinearGroup {
 
   /// Freezes the weights and adapts the layers whose names are in `names`, with A and B as yet zero.
   void add_adapters(const AdapterOptions& options, const std::vector<std::string>& names);
-  /// Adds s B A to the weights, which are dense, and forgets the adapters.
+  /// Adds s B A to the weights, which are not packed, and forgets the adapters.
   void merge_adapters();
+
+  /// Of weights that have it: see BaseWeight.
+  void set_fake_quantisation(FakeQuantisation state) { base_->set_fake_quantisation(state); }
 
   /// [tokens, out_1 + out_2 + ...] of x [tokens, in] of type pass.dtype. The group must outlive backward.
   at::Tensor forward(const at::Tensor& x, const LinearPass& pass) const;
@@ -60,19 +63,21 @@ class LinearGroup {
   };
   bool is_adapted() const { return !adapted_.empty(); }
   bool trains_weights() const { return !is_adapted() && !trained_.empty(); }
-  void make_dense();
-  void make_nf4(DoubleQuantisation nested);
+  /// \param base of the weights' tensor
+  template <typename MakeBase>
+  void make_tensor(const MakeBase& base);
+  void make_packed(WeightFormat format);
   /// \param out rows of all layers
   void add_leaves(std::int64_t out);
 
   std::int64_t in_;
   std::vector<Layer> layers_;
-  at::TensorOptions options_;         ///< of what is not quantised
-  std::shared_ptr<BaseWeight> base_;  ///< of all layers
-  at::Tensor weight_;                 ///< of `base_`, where it is dense
-  std::shared_ptr<Nf4Weight> nf4_;    ///< `base_`, where it is one
-  at::Tensor bias_;                   ///< of all layers; undefined where none has one
-  at::Tensor a_;                      ///< of all adapted layers, [adapted * rank, in]
+  at::TensorOptions options_;             ///< of what is not quantised
+  std::shared_ptr<BaseWeight> base_;      ///< of all layers
+  at::Tensor weight_;                     ///< of `base_`, where it has one
+  std::shared_ptr<PackedWeight> packed_;  ///< `base_`, where it is one
+  at::Tensor bias_;                       ///< of all layers; undefined where none has one
+  at::Tensor a_;                          ///< of all adapted layers, [adapted * rank, in]
   std::vector<Adapter> adapted_;
   double scaling_ = 1;
   NamedTensors weights_, adapters_;

@@ -11,6 +11,7 @@
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
 #include "kernels/Matmul.hpp"
+#include "nn/Int4Weight.hpp"
 #include "nn/LlamaBlock.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
@@ -56,6 +57,7 @@ void check_input(const TextInput& input) {
 struct Llama::Impl {
   Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format)
       : config(shape), options(tensor_options), compute(c10::typeMetaToScalarType(tensor_options.dtype())) {
+    check_group_size(config, format);
     embedding = matrix(config.vocabulary_size, config.hidden_size, options);
     weights.push_back({"model.embed_tokens.weight", embedding});
     for (std::int64_t number = 0; number < config.num_layers; ++number) {
@@ -241,6 +243,12 @@ void Llama::set_checkpointing(Checkpointing checkpointing) {
 
 void Llama::set_adapters(Adapters adapters) {
   impl_->adapters_state = adapters;
+}
+
+void Llama::set_fake_quantisation(FakeQuantisation state) {
+  for (LlamaBlock& block : impl_->blocks)
+    for (LinearGroup* group : block.groups())
+      group->set_fake_quantisation(state);
 }
 
 std::int64_t Llama::loss_chunk() const {

@@ -39,7 +39,7 @@ enum class Adapters { on, off };
 class Llama {
  public:
   /// Weights are not initialised: fill weights() and sinks(), or call initialise(). All of them are trained until
-  /// add_adapters(); quantised ones never are.
+  /// add_adapters(); quantised ones never are. \throws UsageError as check_group_size() (nn/Int4Weight.hpp)
   Llama(const LlamaConfig& config, at::ScalarType weights_dtype, at::Device device, WeightFormat format = {});
   ~Llama();
   Llama(const Llama&) = delete;
@@ -81,6 +81,8 @@ class Llama {
   void set_dropout_seed(std::uint64_t seed);
   void set_checkpointing(Checkpointing checkpointing);
   void set_adapters(Adapters adapters);
+  /// Of weights in WeightFormat::Kind::fake_int4, between a backward and the next forward pass; it starts on.
+  void set_fake_quantisation(FakeQuantisation state);
 
   /// Targets whose logits the loss holds at a time.
   /// @{

@@ -143,16 +143,21 @@ void refuse_unsupported(const Keys& keys) {
     keys.refuse("attention_dropout", "dropout of attention is not supported", "Set it to 0.0.");
 }
 
-bool has_nf4_weights(const Keys& keys) {
+/// How the linear layers are quantised, where they are.
+void read_quantisation(const Keys& keys, LlamaConfig& config) {
   const json* quantisation = keys.find("quantization_config");
-  if (!quantisation) return false;
-  const auto text = [&](const char* key) {
+  if (!quantisation) return;
+  const auto value = [&](const char* key) {
     return quantisation->is_object() && quantisation->contains(key) ? (*quantisation)[key] : json();
   };
-  if (text("quant_method") != "bitsandbytes" || text("load_in_4bit") != true || text("bnb_4bit_quant_type") != "nf4")
-    keys.refuse("quantization_config", "of quantised weights only bitsandbytes' NF4 is supported",
+  if (value("quant_method") == kInt4Method) {
+    config.int4_group_size = keys.checked("quantization_config.group_size", value("group_size"), 2, kLargestSize);
+    return;
+  }
+  if (value("quant_method") != "bitsandbytes" || value("load_in_4bit") != true || value("bnb_4bit_quant_type") != "nf4")
+    keys.refuse("quantization_config", "of quantised weights only bitsandbytes' NF4 and 8da4w are supported",
                 "Use the folder of the whole model.");
-  return true;
+  config.is_stored_in_nf4 = true;
 }
 
 std::optional<at::ScalarType> dtype_of(const Keys& keys) {
@@ -210,7 +215,7 @@ LlamaConfig LlamaConfig::parse(const std::string& json_text, const std::string& 
   config.has_qkv_bias = config.has_output_bias || config.architecture == "Qwen2ForCausalLM";
   config.has_mlp_bias = is_llama && keys.truth("mlp_bias", false);
   config.weights_dtype = dtype_of(keys);
-  config.is_stored_in_nf4 = has_nf4_weights(keys);
+  read_quantisation(keys, config);
   const std::vector<std::int64_t> bos = token_list(keys, "bos_token_id");
   if (!bos.empty()) config.bos = bos.front();
   config.eos = token_list(keys, "eos_token_id");

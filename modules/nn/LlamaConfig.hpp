@@ -22,6 +22,9 @@ struct RopeScaling {
   /// @}
 };
 
+/// quantization_config.quant_method of a config.json whose model `export --int4` has written (docs/methods_qat.md).
+inline constexpr const char* kInt4Method = "8da4w";
+
 /// LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM: they differ by these values alone.
 struct LlamaConfig {
   std::string architecture = "LlamaForCausalLM";
@@ -42,6 +45,7 @@ struct LlamaConfig {
   std::vector<std::int64_t> eos;                ///< each of them ends a text
   std::optional<at::ScalarType> weights_dtype;  ///< the type the file says its weights have
   bool is_stored_in_nf4 = false;                ///< the linear layers' weights, by bitsandbytes
+  std::int64_t int4_group_size = 0;             ///< of the linear layers' weights in int4 (8da4w); 0: they are not
 
   /// Of a model folder: config.json, with the end tokens of generation_config.json where there is one. DataError naming
   /// file and key for what is missing, makes no sense or is not supported.

@@ -132,6 +132,10 @@ std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dt
                                     std::optional<std::uint64_t> random_seed, WeightFormat format) {
   const LlamaConfig config = LlamaConfig::read(folder);
   if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
+  if (config.int4_group_size > 0) {
+    format.kind = WeightFormat::Kind::int4;
+    format.group_size = config.int4_group_size;
+  }
   if (random_seed) {
     auto network = std::make_unique<Llama>(config, dtype, device, format);
     network->initialise(*random_seed);

@@ -220,7 +220,7 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
   const auto add = [&](const std::string& wanted, const at::Tensor* to, const WeightSink* sink) {
     const std::optional<std::string> name = stored_name(wanted, output);
     if (!name) return missing.push_back(wanted);
-    const std::vector<std::string> parts = sink ? parts_of_nf4(*name) : std::vector{*name};
+    const std::vector<std::string> parts = sink ? parts_of_packed(*name) : std::vector{*name};
     used.insert(parts.begin(), parts.end());
     copies.push_back({&places_.at(*name), to, sink});
   };
@@ -234,7 +234,7 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
       unknown.push_back(name);
   refuse_unknown(folder_, unknown);
   for (const Copy& copy : copies) {
-    if (copy.sink && is_stored_in_nf4(copy.from->entry->name)) continue;  // whoever takes it checks it
+    if (copy.sink && is_packed(copy.from->entry->name)) continue;  // whoever takes it checks it
     refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape,
                  copy.sink ? at::IntArrayRef(copy.sink->shape) : copy.to->sizes(),
                  "Check that config.json belongs to these weights.");
@@ -259,8 +259,8 @@ void ModelFolder::load_into(const NamedTensors& targets, const WeightSinks& sink
     const std::string& name = copy.from->entry->name;
     const at::Tensor source = files_[copy.from->file].second->view(name);
     if (copy.sink) {
-      if (is_stored_in_nf4(name))
-        copy.sink->take(stored_nf4(name));
+      if (is_packed(name))
+        copy.sink->take(stored_weight(name));
       else
         copy.sink->fill(source);
       SafetensorsFile::give_back(copy.from->entry->bytes);

@@ -61,7 +61,8 @@ class ModelFolder {
   /// \throws DataError, with nothing written, when a target is missing or has another shape or a dtype that has no
   /// counterpart, or when other tensors are there that are no target.
   void load_into(const NamedTensors& targets, OutputLayer output) const { load_into(targets, {}, output); }
-  /// The same, where sinks take the tensors of their names, one by one; also those that bitsandbytes stored in NF4.
+  /// The same, where sinks take the tensors of their names, one by one; also those that bitsandbytes stored
+  /// in NF4 and torchao in int4.
   void load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
 
   /// SHA-256 that names these weights: the file's own for a single file (as sha256sum prints it), else the one of the
@@ -85,9 +86,13 @@ class ModelFolder {
   /// What goes where. \throws DataError as load_into()
   std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
   bool is_stored_in_nf4(const std::string& name) const;
+  bool is_stored_in_int4(const std::string& name) const;
+  /// Either of them.
+  bool is_packed(const std::string& name) const;
   /// The names of what belongs to it, with its own.
-  std::vector<std::string> parts_of_nf4(const std::string& name) const;
+  std::vector<std::string> parts_of_packed(const std::string& name) const;
   StoredNf4 stored_nf4(const std::string& name) const;
+  StoredWeight stored_weight(const std::string& name) const;
 
   std::string folder_;
   std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;

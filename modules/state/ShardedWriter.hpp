@@ -31,8 +31,10 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
 std::vector<std::string> files_beside_weights(const std::string& folder);
 
 /// Copies files_beside_weights() from the model folder `from` to the folder
-/// `to`. \param dtype what config.json is to say about the weights \throws DataError when `from` has no config.json or
+/// `to`. \param dtype what config.json is to say about the weights \param quantisation its quantization_config, as
+/// JSON; none where it is empty \throws DataError when `from` has no config.json or
 /// it is no JSON object
-void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype);
+void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype,
+                      const std::string& quantisation = "");
 
 }  // namespace multicard

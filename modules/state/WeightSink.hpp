@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -21,6 +22,15 @@ struct StoredNf4 {
   std::string origin;                                         ///< of errors: the file's folder and the name
 };
 
+/// A weight that is stored as torchao's Int8DynActInt4WeightLinear keeps it: int4 codes in int8. Tensors as above.
+struct StoredInt4 {
+  at::Tensor codes;          ///< LAYER.weight: int8 [out, in]
+  at::Tensor scales, zeros;  ///< LAYER.scales, LAYER.zeros: float32 [out, groups]
+  std::string origin;        ///< of errors: the file's folder and the name
+};
+
+using StoredWeight = std::variant<StoredNf4, StoredInt4>;
+
 /// Takes the weight `name` in a form of its own, quantised for example.
 struct WeightSink {
   std::string name;
@@ -28,7 +38,7 @@ struct WeightSink {
   /// Is given the values on the CPU, which it must not write to.
   std::function<void(const at::Tensor& values)> fill;
   /// Is given a weight that is stored in 4 bits.
-  std::function<void(const StoredNf4& stored)> take;
+  std::function<void(const StoredWeight& stored)> take;
 };
 
 using WeightSinks = std::vector<WeightSink>;

@@ -52,9 +52,9 @@ inline void fill_adapters(const Llama& network, double deviation = 0.1) {
 }
 
 // The network that stories are written with.
-inline std::unique_ptr<Llama> story_network(at::ScalarType dtype) {
+inline std::unique_ptr<Llama> story_network(at::ScalarType dtype, WeightFormat format = {}) {
   const std::string folder = source_path("tests/data/models/tinystories-656K").string();
-  auto network = std::make_unique<Llama>(LlamaConfig::read(folder), dtype, at::kCPU);
+  auto network = std::make_unique<Llama>(LlamaConfig::read(folder), dtype, at::kCPU, format);
   const TensorFile file(folder + "/model.safetensors");
   const at::NoGradGuard no_grad;
   for (const NamedTensor& weight : network->weights()) {

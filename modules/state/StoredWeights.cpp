@@ -1,4 +1,4 @@
-// Weights that bitsandbytes has stored in NF4, in several tensors each.
+// Weights that bitsandbytes has stored in NF4 or torchao in int4, in several tensors each.
 
 #include <fmt/format.h>
 
@@ -7,17 +7,34 @@
 namespace multicard {
 
 namespace {
+
 constexpr const char* kNf4State = ".quant_state.bitsandbytes__nf4";
+
+/// LAYER.weight -> LAYER + part
+std::string beside(const std::string& weight, const char* part) {
+  return weight.substr(0, weight.rfind('.')) + part;
+}
+
 }  // namespace
 
 bool ModelFolder::is_stored_in_nf4(const std::string& name) const {
   return places_.contains(name + kNf4State);
 }
 
-std::vector<std::string> ModelFolder::parts_of_nf4(const std::string& name) const {
+bool ModelFolder::is_stored_in_int4(const std::string& name) const {
+  return places_.contains(beside(name, ".scales")) && places_.contains(beside(name, ".zeros"));
+}
+
+bool ModelFolder::is_packed(const std::string& name) const {
+  return is_stored_in_nf4(name) || is_stored_in_int4(name);
+}
+
+std::vector<std::string> ModelFolder::parts_of_packed(const std::string& name) const {
   std::vector<std::string> parts{name};
   for (const char* part : {kNf4State, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map"})
     if (places_.contains(name + part)) parts.push_back(name + part);
+  for (const char* part : {".scales", ".zeros"})
+    if (places_.contains(beside(name, part))) parts.push_back(beside(name, part));
   return parts;
 }
 
@@ -33,6 +50,12 @@ StoredNf4 ModelFolder::stored_nf4(const std::string& name) const {
           if_there(".nested_quant_map"),
           {reinterpret_cast<const char*>(state.data()), state.size()},
           fmt::format("{}: {}", folder_, name)};
+}
+
+StoredWeight ModelFolder::stored_weight(const std::string& name) const {
+  if (is_stored_in_nf4(name)) return stored_nf4(name);
+  return StoredInt4{view(name), view(beside(name, ".scales")), view(beside(name, ".zeros")),
+                    fmt::format("{}: {}", folder_, name)};
 }
 
 }  // namespace multicard
