@@ -43,16 +43,16 @@ struct ModelSource {
   WeightFormat format = {};                       ///< of the model
 };
 
-/// The base model of a checkpoint with an adapter.
+/// How a checkpoint computes, and its base model where it has an adapter.
 void take_base(ModelSource& source, const std::string& checkpoint) {
   const Deck deck = Deck::parse(CheckpointStore::read_state(checkpoint).deck, checkpoint);
   if (deck.get_text("task") != "llm")
     throw UsageError(fmt::format("{} is not a checkpoint of a language model", checkpoint));
+  source.format = weight_format(deck);
   if (!fs::exists(fs::path(checkpoint) / kAdapterConfigFile)) return;
   source.adapter = checkpoint;
   source.model = deck.get_text("model.path");
   source.random_seed = random_weights_seed(deck);
-  source.format = weight_format(deck);
   if (!fs::exists(source.model))
     throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
                     fmt::format("it was {}", source.model),

@@ -67,8 +67,10 @@ DeckKeys method_keys() {
        llm,
        work,
        "method",
-       "`lora`: low-rank adapters; `qlora`: the same on a base model in 4 bits; `full`: all weights",
-       {.reserved = "dpo lora-dpo qlora-dpo qat lora-qat", .available = "full lora qlora"}},
+       "`lora`: low-rank adapters; `qlora`: the same on a base model in 4 bits; `full`: all weights; `qat`, "
+       "`lora-qat`: "
+       "`full` and `lora` on weights and activations rounded as after a conversion to int4 and int8",
+       {.reserved = "dpo lora-dpo qlora-dpo", .available = "full lora qlora qat lora-qat"}},
       {"method.rank", llm, work, "LoRA rank", "rank of the adapters"},
       {"method.alpha", llm, learning, "LoRA alpha", "adapters are scaled by alpha/rank, with `rslora` by alpha/√rank"},
       {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
@@ -78,6 +80,10 @@ DeckKeys method_keys() {
        "lm_head"},
       {"method.block_size", llm, work, "NF4 block size", "of `qlora`: weights that share a scale; 64 alone"},
       {"method.double_quant", llm, work, "double quantisation", "of `qlora`: the scales are quantised too, to 8 bits"},
+      {"method.group_size", llm, work, "group size",
+       "of `qat` and `lora-qat`: weights of a row that share a scale; even, divides the inputs of all linear layers"},
+      {"method.fake_quant_step", llm, work, "fake quantisation step",
+       "of `qat` and `lora-qat`: the first step that rounds; those before it train as without"},
   };
 }
 
@@ -88,11 +94,39 @@ void read_quantisation(Section& section, MethodOptions& method) {
     section.reject("double_quant", "belongs to qlora", "method.name is another one", "Remove it.");
 }
 
+void read_fake_quantisation(Section& section, MethodOptions& method) {
+  constexpr std::int64_t kMostGroup = 1 << 20;
+  const MethodOptions defaults;  // which the resolved deck of a checkpoint says for any method
+  method.group_size = section.get_in_range<std::int64_t>("group_size", method.group_size, 2, kMostGroup);
+  method.fake_quant_step = section.get_in_range<std::int64_t>("fake_quant_step", method.fake_quant_step, 0,
+                                                              std::numeric_limits<std::int64_t>::max());
+  if (method.has_fake_quantisation()) return;
+  const auto reject = [&](const char* key) {
+    section.reject(key, "belongs to qat and lora-qat", "method.name is another one", "Remove it.");
+  };
+  if (method.group_size != defaults.group_size) reject("group_size");
+  if (method.fake_quant_step != defaults.fake_quant_step) reject("fake_quant_step");
+}
+
+/// Of methods that train all weights.
+void reject_adapter_keys(Section& section, const MethodOptions& method, const ModelOptions& model) {
+  const std::string word(word_of(method.name, kMethodWords));
+  for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
+    if (section.has(key))
+      section.reject(key, "belongs to adapters", "method.name is " + word,
+                     "Remove it, or replace the whole section with method={name: " + word + "}.");
+  if (model.adapter)
+    section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
+                   "Merge it first, or use lora" + std::string(method.has_fake_quantisation() ? "-qat." : "."));
+}
+
 }  // namespace
 
 WeightFormat MethodOptions::weight_format() const {
   WeightFormat format;
   if (name == TuningMethod::qlora) format.kind = WeightFormat::Kind::nf4;
+  if (has_fake_quantisation()) format.kind = WeightFormat::Kind::fake_int4;
+  format.group_size = group_size;
   format.nested = double_quant ? DoubleQuantisation::on : DoubleQuantisation::off;
   return format;
 }
@@ -125,14 +159,9 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
   MethodOptions method;
   method.name = section.choice("name", method.name, kMethodWords);
   read_quantisation(section, method);
-  if (method.name == TuningMethod::full) {
-    for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
-      if (section.has(key))
-        section.reject(key, "belongs to adapters", "method.name is full",
-                       "Remove it, or replace the whole section with method={name: full}.");
-    if (model.adapter)
-      section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
-                     "Merge it first, or use lora.");
+  read_fake_quantisation(section, method);
+  if (!method.has_adapters()) {
+    reject_adapter_keys(section, method, model);
     return method;
   }
   constexpr double kAnyNumber = std::numeric_limits<double>::max();

@@ -1,6 +1,7 @@
 #pragma once
 /// \file What a deck says of its network and of how a language model is tuned.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,9 +35,12 @@ struct ModelOptions {
 };
 
 /// method.name
-enum class TuningMethod { full, lora, qlora };
-inline constexpr Word<TuningMethod> kMethodWords[] = {
-    {"full", TuningMethod::full}, {"lora", TuningMethod::lora}, {"qlora", TuningMethod::qlora}};
+enum class TuningMethod { full, lora, qlora, qat, lora_qat };
+inline constexpr Word<TuningMethod> kMethodWords[] = {{"full", TuningMethod::full},
+                                                      {"lora", TuningMethod::lora},
+                                                      {"qlora", TuningMethod::qlora},
+                                                      {"qat", TuningMethod::qat},
+                                                      {"lora-qat", TuningMethod::lora_qat}};
 
 /// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
@@ -47,8 +51,11 @@ struct MethodOptions {
   std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
   std::vector<std::string> targets;  ///< in PEFT's meaning
   bool double_quant = true;          ///< of qlora
+  std::int64_t group_size = 256;     ///< of fake quantisation: weights of a row that share a scale
+  std::int64_t fake_quant_step = 0;  ///< of fake quantisation: the first step that has it
 
-  bool has_adapters() const { return name != TuningMethod::full; }
+  bool has_adapters() const { return name != TuningMethod::full && name != TuningMethod::qat; }
+  bool has_fake_quantisation() const { return name == TuningMethod::qat || name == TuningMethod::lora_qat; }
   /// Of the base model's linear layers.
   WeightFormat weight_format() const;
 };

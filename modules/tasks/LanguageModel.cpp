@@ -98,18 +98,36 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
       seed_(options.run.seed),
       micro_batch_(options.run.micro_batch),
       device_(device),
-      random_seed_(random_weights_seed(options)) {
+      random_seed_(random_weights_seed(options)),
+      fake_quant_step_(options.method.fake_quant_step) {
   const Precision precision = options.precision;
-  const bool trains_weights = options.method.name == TuningMethod::full;
+  const bool trains_weights = !options.method.has_adapters();
   base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
-  if (!options.method.weight_format().is_quantised() && LlamaConfig::read(folder_).is_stored_in_nf4)
-    throw UsageError(fmt::format("method {} cannot start from {}", word_of(options.method.name, kMethodWords), folder_),
-                     "its weights are stored in 4 bits",
-                     "Set method.name=qlora, or use the folder of the whole model.");
+  check_storage(options);
   network_ = load_network(folder_, base_type_, device, random_seed_, options.method.weight_format());
   if (!trains_weights) add_adapters(options);
   network_->set_compute_dtype(compute_type(precision));
   if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);
+}
+
+void LanguageModel::check_storage(const RunOptions& options) {
+  const LlamaConfig config = LlamaConfig::read(folder_);
+  const auto refuse = [&](const std::string& why, const std::string& help) {
+    throw UsageError(fmt::format("method {} cannot start from {}", word_of(options.method.name, kMethodWords), folder_),
+                     why, help);
+  };
+  if (config.is_stored_in_nf4 && !options.method.weight_format().is_quantised())
+    refuse("its weights are stored in 4 bits", "Set method.name=qlora, or use the folder of the whole model.");
+  is_converted_ = config.int4_group_size > 0;
+  if (is_converted_ && options.method.has_adapters())
+    refuse("its weights are converted to int4", "Use the folder of the whole model; eval takes method={name: full}.");
+}
+
+std::vector<NamedTensor> LanguageModel::parameters() const {
+  if (is_converted_)
+    throw UsageError(fmt::format("{} cannot be tuned", folder_), "its weights are converted to int4",
+                     "Use the folder of the whole model.");
+  return network_->parameters();
 }
 
 void LanguageModel::start_identity() {

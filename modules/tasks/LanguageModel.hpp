@@ -61,7 +61,8 @@ class LanguageModel final : public Model {
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
   double flops(std::int64_t length) const;
 
-  std::vector<NamedTensor> parameters() const override { return network_->parameters(); }
+  /// \throws UsageError for a model that is converted to int4
+  std::vector<NamedTensor> parameters() const override;
   std::vector<NamedTensor> buffers() const override { return {}; }
   bool runs_on_empty_batch() const override { return false; }
   void begin_step(std::int64_t step, int replica) override;
@@ -74,6 +75,8 @@ class LanguageModel final : public Model {
                                 const std::function<void(const at::Tensor&)>& backward) override;
 
  private:
+  /// Whether the method can use the weights as the folder stores them. \throws UsageError
+  void check_storage(const RunOptions& options);
   void add_adapters(const RunOptions& options);
   AdapterConfig config_of(const AdapterOptions& adapters) const;
 
@@ -82,6 +85,8 @@ class LanguageModel final : public Model {
   std::optional<std::int64_t> micro_batch_;
   at::Device device_;
   std::optional<std::uint64_t> random_seed_;
+  std::int64_t fake_quant_step_;
+  bool is_converted_ = false;  ///< to int4
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;

@@ -38,6 +38,7 @@ Evaluation TextTotals::evaluation() const {
 
 void LanguageModel::begin_step(std::int64_t step, int replica) {
   seeds_ = StepSeeds(seed_, step, replica);
+  network_->set_fake_quantisation(step < fake_quant_step_ ? FakeQuantisation::off : FakeQuantisation::on);
 }
 
 Loss LanguageModel::forward(const Batch& batch) {
@@ -66,6 +67,7 @@ Evaluation LanguageModel::evaluate(DataSource& test_set, const Communicator& com
 TextTotals LanguageModel::score(DataSource& test_set, const Communicator& communicator) {
   const at::NoGradGuard no_grad;
   network_->set_training(Mode::evaluate);
+  network_->set_fake_quantisation(FakeQuantisation::on);  // begin_step() sets that of training
   BatchSums losses(device_, 1);
   std::array<std::int64_t, 3> counts{};
   std::int64_t &sequences = counts[0], &tokens = counts[1], &targets = counts[2];

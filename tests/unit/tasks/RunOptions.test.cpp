@@ -191,9 +191,11 @@ TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("parallel: {shard: full}"),
             "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
   EXPECT_EQ(complaint(kTextDeck + "method: {name: dpo}"),
-            "deck x.yaml, method.name: dpo is not available in this version (available: full, lora, qlora)");
-  EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
-            "deck x.yaml, method.name: expected one of full | lora | qlora, got 'dora'. Did you mean lora?");
+            "deck x.yaml, method.name: dpo is not available in this version (available: full, lora, qlora, qat, "
+            "lora-qat)");
+  EXPECT_EQ(
+      complaint(kTextDeck + "method: {name: dora}"),
+      "deck x.yaml, method.name: expected one of full | lora | qlora | qat | lora-qat, got 'dora'. Did you mean lora?");
 }
 
 TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {

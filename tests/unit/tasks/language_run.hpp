@@ -18,10 +18,11 @@ inline std::string lora_oracle(const std::string& file) {
   return source_path("tests/data/oracles/lora/" + file).string();
 }
 
-/// The oracle's 20 batches of 4 rows as shards scratch/oracle-*, in its order and without padding.
-inline void write_oracle_shards(const ScratchFolder& scratch) {
+/// The batches of 4 rows of an oracle as shards scratch/oracle-*, in its order and without padding.
+inline void write_oracle_shards(const ScratchFolder& scratch,
+                                const std::string& source = lora_oracle("batches.safetensors")) {
   if (world().is_root()) {
-    const TensorFile batches(lora_oracle("batches.safetensors"));
+    const TensorFile batches(source);
     const at::Tensor ids = batches.load("input_ids").flatten(0, 1), labels = batches.load("labels").flatten(0, 1);
     const at::Tensor lengths = batches.load("attention_mask").flatten(0, 1).sum(1);
     std::ofstream out(scratch / "oracle.jsonl");
