@@ -89,6 +89,7 @@ void add_export(CLI::App& app, Command& command) {
   sub->add_option("--dtype", arguments->dtype,
                   "fp64 | fp32 | fp16 | bf16; default: the adapter's; for whole models the base model's")
       ->check(CLI::IsMember({"fp64", "fp32", "fp16", "bf16"}));
+  sub->add_flag("--int4", arguments->int4, "Convert the linear layers of a model tuned by qat or lora-qat to int4");
   sub->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
   });

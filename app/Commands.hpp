@@ -62,6 +62,7 @@ struct ExportArguments {
   std::string folder;  ///< that is made
   std::string merge;   ///< original | dequantised; empty: not merged
   std::string dtype;   ///< fp64 | fp32 | fp16 | bf16; empty: as it is
+  bool int4 = false;   ///< convert linear layers to int4
 };
 
 struct TokenizeArguments {

@@ -15,6 +15,7 @@
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "kernels/Nf4.hpp"
+#include "nn/Int4Tensors.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
@@ -105,12 +106,13 @@ class BaseCheck {
   std::future<std::string> hash_;
 };
 
-void log_model(const std::vector<TensorHeader>& headers, at::ScalarType dtype) {
+/// \param before of the dtype, in words
+void log_model(const std::vector<TensorHeader>& headers, const std::string& before, at::ScalarType dtype) {
   std::uint64_t bytes = 0;
   for (const TensorHeader& header : headers)
     bytes += header.num_bytes();
-  log_info(fmt::format("{:<10}{} tensors, {} as {}", "weights", headers.size(), human_bytes(static_cast<double>(bytes)),
-                       *safetensors_dtype(dtype)));
+  log_info(fmt::format("{:<10}{} tensors, {} as {}{}", "weights", headers.size(),
+                       human_bytes(static_cast<double>(bytes)), before, *safetensors_dtype(dtype)));
 }
 
 /// The base model's weights as they were while the adapter was tuned.
@@ -123,46 +125,81 @@ BaseChange dequantised_base(const Tuned& tuned, const LlamaConfig& config) {
   };
 }
 
+/// Writes the weights of a whole model, and the files beside them.
+struct ModelOutput {
+  std::string folder;
+  LlamaConfig config;
+  at::ScalarType dtype;                    ///< of what is not converted
+  std::optional<std::int64_t> group_size;  ///< of int4, where linear layers are converted
+
+  /// \param from folder of the files beside the weights
+  void write(const std::string& from, std::vector<TensorHeader> tensors, const Int4Tensors::WeightOf& weight_of,
+             const SafetensorsMetadata& metadata) const {
+    std::string quantisation;
+    if (group_size) {
+      const Int4Tensors converted(config, *group_size, dtype, tensors, weight_of);
+      tensors = converted.headers();
+      quantisation = converted.quantisation_json();
+      write_weights(
+          folder, tensors, [&](const std::string& name) { return converted.tensor(name); }, kMaxShardBytes, metadata);
+    } else {
+      tensors = headers_in(std::move(tensors), dtype);
+      write_weights(
+          folder, tensors, [&](const std::string& name) { return weight_of(name, dtype); }, kMaxShardBytes, metadata);
+    }
+    copy_model_files(from, folder, dtype, quantisation);
+    log_model(tensors, group_size ? "int4 in int8 and " : "", dtype);
+  }
+};
+
 /// \param onto "original" or "dequantised" weights
-void export_merged(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted,
-                   const std::string& onto) {
-  const LlamaConfig config = LlamaConfig::read(tuned.base);
-  const OutputLayer output = output_layer_of(config);
-  const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
+void export_merged(const Tuned& tuned, const ModelOutput& to, const std::string& onto) {
+  const OutputLayer output = output_layer_of(to.config);
   const ModelFolder base = ModelFolder::open(tuned.base);
   BaseCheck check(tuned, base);
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   const bool is_dequantised = onto == "dequantised";
-  const MergedWeights merged(base, adapter, output, is_dequantised ? dequantised_base(tuned, config) : BaseChange());
+  const MergedWeights merged(base, adapter, output, is_dequantised ? dequantised_base(tuned, to.config) : BaseChange());
   SafetensorsMetadata metadata = tuned.metadata_of_model();
   if (tuned.format.is_quantised())
     metadata["merged_onto"] = is_dequantised ? "dequantised nf4 weights" : "original weights";
-  const std::vector<TensorHeader> headers = headers_in(base.model_tensors(output), dtype);
-  write_weights(
-      folder, headers, [&](const std::string& name) { return merged.weight(name, dtype); }, kMaxShardBytes, metadata);
-  copy_model_files(tuned.base, folder, dtype);
+  to.write(
+      tuned.base, base.model_tensors(output),
+      [&](const std::string& name, at::ScalarType dtype) { return merged.weight(name, dtype); }, metadata);
   check.finish();
-  log_model(headers, dtype);
 }
 
 /// After full tuning: the checkpoint has all weights, and the files beside them.
-void export_model(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> wanted) {
-  const LlamaConfig config = LlamaConfig::read(tuned.folder);
-  const OutputLayer output = output_layer_of(config);
-  const at::ScalarType dtype = wanted.value_or(config.weights_dtype.value_or(at::kFloat));
+void export_model(const Tuned& tuned, const ModelOutput& to) {
+  const OutputLayer output = output_layer_of(to.config);
   const ModelFolder files = ModelFolder::of_file((fs::path(tuned.folder) / tuned.weights).string());
-  const std::vector<TensorHeader> headers = headers_in(files.model_tensors(output), dtype);
-  write_weights(
-      folder, headers,
-      [&](const std::string& name) {
-        const std::string stored = files.stored_name(name, output).value_or(name);
-        at::Tensor weight = files.view(stored).to(dtype, false, true);
-        files.give_back(stored);
-        return weight;
-      },
-      kMaxShardBytes, tuned.metadata_of_model());
-  copy_model_files(tuned.folder, folder, dtype);
-  log_model(headers, dtype);
+  const auto weight_of = [&](const std::string& name, at::ScalarType dtype) {
+    const std::string stored = files.stored_name(name, output).value_or(name);
+    at::Tensor weight = files.view(stored).to(dtype, false, true);
+    files.give_back(stored);
+    return weight;
+  };
+  to.write(tuned.folder, files.model_tensors(output), weight_of, tuned.metadata_of_model());
+}
+
+/// \throws UsageError for arguments that do not fit the checkpoint
+void check_arguments(const ExportArguments& arguments, const Tuned& tuned) {
+  const bool merges = tuned.has_adapter && !arguments.merge.empty();
+  if (arguments.merge == "dequantised" && !tuned.format.is_quantised())
+    throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
+                     "Use --merge original.");
+  if (merges && tuned.has_random_base)
+    throw UsageError("--merge does not fit this checkpoint", "its base model has random weights, which are in no file",
+                     "Export the adapter without --merge.");
+  if (merges && LlamaConfig::read(tuned.base).is_stored_in_nf4)
+    throw UsageError("--merge does not fit this checkpoint", "its base model is stored in 4 bits",
+                     "Export the adapter without --merge.");
+  if (arguments.int4 && !tuned.format.has_groups())
+    throw UsageError("--int4 does not fit this checkpoint", "its weights were not tuned for int4",
+                     "Tune with method.name qat or lora-qat, or leave --int4 out.");
+  if (arguments.int4 && tuned.has_adapter && !merges)
+    throw UsageError("--int4 is given for an adapter", "a model is converted, with its adapter in it",
+                     "Add --merge original.");
 }
 
 /// On rank 0.
@@ -170,23 +207,20 @@ void export_checkpoint(const ExportArguments& arguments) {
   std::optional<at::ScalarType> dtype;
   if (!arguments.dtype.empty()) dtype = weights_type(arguments.dtype);
   const Tuned tuned = read_checkpoint(fs::path(arguments.checkpoint + "/").parent_path().string());
-  if (arguments.merge == "dequantised" && !tuned.format.is_quantised())
-    throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
-                     "Use --merge original.");
-  if (tuned.has_adapter && tuned.has_random_base && !arguments.merge.empty())
-    throw UsageError("--merge does not fit this checkpoint", "its base model has random weights, which are in no file",
-                     "Export the adapter without --merge.");
-  if (tuned.has_adapter && !arguments.merge.empty() && LlamaConfig::read(tuned.base).is_stored_in_nf4)
-    throw UsageError("--merge does not fit this checkpoint", "its base model is stored in 4 bits",
-                     "Export the adapter without --merge.");
+  check_arguments(arguments, tuned);
   PendingFolder pending(arguments.folder);
   const bool is_adapter = tuned.has_adapter && arguments.merge.empty();
-  if (is_adapter)
+  if (is_adapter) {
     export_adapter(tuned, pending.path(), dtype);
-  else if (tuned.has_adapter)
-    export_merged(tuned, pending.path(), dtype, arguments.merge);
-  else
-    export_model(tuned, pending.path(), dtype);
+  } else {
+    const LlamaConfig config = LlamaConfig::read(tuned.has_adapter ? tuned.base : tuned.folder);
+    const ModelOutput to{pending.path(), config, dtype.value_or(config.weights_dtype.value_or(at::kFloat)),
+                         arguments.int4 ? std::optional(tuned.format.group_size) : std::nullopt};
+    if (tuned.has_adapter)
+      export_merged(tuned, to, arguments.merge);
+    else
+      export_model(tuned, to);
+  }
   pending.commit();
   log_info(
       fmt::format("{:<10}{} ({})", "written", arguments.folder, is_adapter ? "PEFT adapter" : "Hugging Face model"));
