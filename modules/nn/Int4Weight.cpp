@@ -77,7 +77,7 @@ at::Tensor FakeInt4Weight::transposed_matmul(const at::Tensor& dy) const {
 }
 
 at::Tensor FakeInt4Weight::input_gradient(const at::Tensor& dy, const at::Tensor& x) const {
-  const at::Tensor gradient = transposed_matmul(dy);
+  at::Tensor gradient = transposed_matmul(dy);
   if (is_on()) fake_int8_gradient(x.contiguous(), gradient);
   return gradient;
 }
