@@ -7,7 +7,8 @@
 namespace multicard {
 
 LossSums::LossSums(const std::vector<SumKind>& kinds) {
-  std::set<std::string> names{"loss", "samples"};  // which every run records itself
+  // Which every run records itself.
+  std::set<std::string> names{"train_loss", "learning_rate", "grad_norm", "loss_scale", "skipped", "samples"};
   for (const SumKind& kind : kinds)
     if (!names.insert(kind.name).second)
       throw std::logic_error("a model names the sum " + kind.name + ", which is recorded already");

@@ -130,7 +130,7 @@ void Trainer::record(const StepResult& result, double scale) {
   with_.recorder.add_metric("learning_rate", result.step, result.learning_rate);
   with_.recorder.add_metric("grad_norm", result.step, result.gradient_norm);
   for (const auto& [name, sum] : result.sums)
-    with_.recorder.add_metric("train_" + name, result.step, sum);
+    with_.recorder.add_metric(name, result.step, sum);
   if (!with_.scaler) return;
   with_.recorder.add_metric("loss_scale", result.step, scale);
   with_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);

@@ -128,14 +128,14 @@ TEST(Trainer, NamedSumsOfAllRanksAndMicroBatchesReachTheMetrics) {
       training.trainer->read_all_results();
 
       const auto& metrics = training.recorder.metrics();
-      EXPECT_EQ(metrics.count("train_rows"), 0u);
+      EXPECT_EQ(metrics.count("rows"), 0u);
       for (const std::int64_t step : {0, 1}) {
         const auto place = static_cast<std::size_t>(step);
         double expected = 0;
         for (const std::int64_t row : training.data.sampler().rows(step))
           expected += static_cast<double>(row) / 40 / static_cast<double>(global_batch);
-        EXPECT_NEAR(metrics.at("train_mean_position").values.at(place), expected, 1e-14);
-        EXPECT_NEAR(metrics.at("train_share").values.at(place), 1, 1e-14) << "a step does not begin where one ended";
+        EXPECT_NEAR(metrics.at("mean_position").values.at(place), expected, 1e-14);
+        EXPECT_NEAR(metrics.at("share").values.at(place), 1, 1e-14) << "a step does not begin where one ended";
         EXPECT_EQ(training.recorder.record().counts.at("rows").at(place), training.recorder.record().samples.at(place));
       }
       ASSERT_EQ(training.trainer->last_result()->sums.size(), 2u);
