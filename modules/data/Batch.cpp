@@ -11,6 +11,7 @@ Batch Batch::rows(std::int64_t first, std::int64_t count) const {
   part.targets = targets.narrow(0, first, count);
   if (windows.defined()) part.windows = windows.narrow(0, first, count);
   if (!shapes.empty()) part.shapes.assign(shapes.begin() + first, shapes.begin() + first + count);
+  if (!row_numbers.empty()) part.row_numbers.assign(row_numbers.begin() + first, row_numbers.begin() + first + count);
   return part;
 }
 

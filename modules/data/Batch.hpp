@@ -21,6 +21,7 @@ struct Batch {
   at::Tensor windows = {};            ///< images whose augmentation is left to the device: int32 [num_rows, 5]
   std::int64_t global_targets = 0;    ///< text: target tokens of all ranks' rows
   std::vector<RowShape> shapes = {};  ///< text: of the num_rows rows, in host memory
+  std::vector<std::int64_t> row_numbers = {};  ///< text: of the num_rows rows in TextRows
 
   /// Rows [first, first + count), sharing memory; global_rows stays.
   Batch rows(std::int64_t first, std::int64_t count) const;

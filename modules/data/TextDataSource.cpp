@@ -5,38 +5,74 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <fmt/format.h>
 
 #include "base/Blocks.hpp"
+#include "base/Error.hpp"
 #include "comm/Agreement.hpp"
 
 namespace multicard {
 
+namespace {
+
+/// Collective. One half of the pairs, or the sequences; of which everything is known with a `scan`.
+TokenShards open_shards(const TextSourceOptions& options, const Communicator& communicator, TokenPart part,
+                        const std::shared_ptr<const TokenSetScan>& scan) {
+  return scan ? TokenShards(scan, communicator, options.reading)
+              : TokenShards(options.shards, communicator, options.reading, part);
+}
+
+/// All ranks see the same numbers.
+void check_pairs(const TokenShards& chosen, const TokenShards& rejected) {
+  const std::int64_t first = chosen.info().num_sequences, second = rejected.info().num_sequences;
+  if (first == second) return;
+  throw DataError(fmt::format("{} is damaged", chosen.files().front()),
+                  fmt::format("it has {} chosen and {} rejected sequences", first, second), "Prepare it again.")
+      .on_all_ranks();
+}
+
+}  // namespace
+
 std::unique_ptr<TextDataSource> TextDataSource::open(const TextSourceOptions& options, const Communicator& communicator,
                                                      at::Device device, const std::optional<TextSetScan>& scan) {
-  TokenShards shards = scan ? TokenShards(scan->tokens, communicator, options.reading)
-                            : TokenShards(options.shards, communicator, options.reading);
+  const TextSetScan known = scan.value_or(TextSetScan{});
+  const bool has_pairs = options.content == RowContent::preference_pairs;
+  TokenShards shards =
+      open_shards(options, communicator, has_pairs ? TokenPart::chosen : TokenPart::sequences, known.tokens);
+  std::unique_ptr<TokenShards> rejected;
+  if (has_pairs) {
+    rejected = std::make_unique<TokenShards>(open_shards(options, communicator, TokenPart::rejected, known.rejected));
+    check_pairs(shards, *rejected);
+  }
+  const RowShards all = rejected ? RowShards(shards, *rejected) : RowShards(shards);
   std::shared_ptr<const TextRows> rows =
-      scan ? scan->rows : std::make_shared<TextRows>(shards, options.rows, communicator);
+      known.rows ? known.rows : std::make_shared<TextRows>(all, options.rows, communicator);
   Sampler sampler = agreed(communicator, [&] {
     SamplerOptions order = options.order;
     order.num_rows = rows->num_rows();
     return Sampler(order);
   });
   return std::unique_ptr<TextDataSource>(
-      new TextDataSource(std::move(shards), std::move(rows), std::move(sampler), options, device));
+      new TextDataSource(std::move(shards), std::move(rejected), std::move(rows), std::move(sampler), options, device));
 }
 
-TextDataSource::TextDataSource(TokenShards shards, std::shared_ptr<const TextRows> rows, Sampler sampler,
-                               const TextSourceOptions& options, at::Device device)
+TextDataSource::TextDataSource(TokenShards shards, std::unique_ptr<TokenShards> rejected,
+                               std::shared_ptr<const TextRows> rows, Sampler sampler, const TextSourceOptions& options,
+                               at::Device device)
     : DataSource(std::move(sampler), device, Finishing::on_host),
       shards_(std::move(shards)),
+      rejected_(std::move(rejected)),
       rows_(std::move(rows)),
       loader_options_(options.loader),
       limit_(options.rows.limit) {}
 
+std::int64_t TextDataSource::largest_id() const {
+  return std::max(shards_.info().largest_id, rejected_ ? rejected_->info().largest_id : kUnknownId);
+}
+
 void TextDataSource::open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) {
-  loader_ =
-      std::make_unique<TextLoader>(shards_, rows(), sampler(), loader_options_, rank, num_ranks, first_step, last_step);
+  loader_ = std::make_unique<TextLoader>(row_shards(), rows(), sampler(), loader_options_, rank, num_ranks, first_step,
+                                         last_step);
 }
 
 Batch TextDataSource::read() {
@@ -50,6 +86,7 @@ Batch TextDataSource::read() {
   batch.targets = std::move(text.targets);
   batch.global_targets = text.global_targets;
   batch.shapes = std::move(text.shapes);
+  batch.row_numbers = std::move(text.rows);
   return batch;
 }
 
@@ -65,6 +102,7 @@ Batch TextDataSource::allocate(std::int64_t step) const {
   batch.targets = at::empty_like(batch.inputs);
   batch.global_targets = targets_of(shapes);
   batch.shapes.assign(shapes.begin() + own.first, shapes.begin() + own.first + own.count);
+  batch.row_numbers = sampler().part(step, plan().rank, plan().num_ranks);
   return batch;
 }
 
@@ -78,7 +116,7 @@ std::int64_t TextDataSource::work_in(std::int64_t step) const {
 InputMemory TextDataSource::memory(std::int64_t rows, std::int64_t rows_read) const {
   constexpr std::int64_t kTensors = 2;  // tokens and targets
   InputMemory memory;
-  memory.kept = shards_.kept_bytes(limit_);
+  memory.kept = shards_.kept_bytes(limit_) + (rejected_ ? rejected_->kept_bytes(limit_) : 0);
   memory.host = loader_bytes(loader_options_, *rows_, rows_read);
   if (device().is_cuda())
     memory.device = kBatchesOnDevice * kTensors * std::max(rows, rows_read) * rows_->longest_row() *

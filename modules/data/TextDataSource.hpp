@@ -14,6 +14,7 @@ namespace multicard {
 /// Which sequences are read, and how.
 struct TextSourceOptions {
   std::string shards;  ///< a path or a glob
+  RowContent content = RowContent::sequences;
   ShardReading reading;
   RowOptions rows;
   TextLoaderOptions loader;
@@ -22,11 +23,13 @@ struct TextSourceOptions {
 
 /// What opening a set of sequences finds, with the rows that they make.
 struct TextSetScan {
-  std::shared_ptr<const TokenSetScan> tokens;
+  std::shared_ptr<const TokenSetScan> tokens;    ///< of pairs: of the chosen sequences
+  std::shared_ptr<const TokenSetScan> rejected;  ///< of pairs, else null
   std::shared_ptr<const TextRows> rows;
 };
 
-/// Batches of token ids and targets, both int64 [num_rows, width] (TextBatch says what they hold).
+/// Batches of token ids and targets, both int64 [num_rows, width] (TextBatch says what they hold). A row of a
+/// preference pair holds the chosen sequence and then the rejected one.
 class TextDataSource final : public DataSource {
  public:
   /// Collective: opens the shards, of which everything is known with a `scan`, that of a source with the same options.
@@ -34,9 +37,12 @@ class TextDataSource final : public DataSource {
   static std::unique_ptr<TextDataSource> open(const TextSourceOptions& options, const Communicator& communicator,
                                               at::Device device, const std::optional<TextSetScan>& scan = std::nullopt);
 
+  /// Of pairs: the chosen sequences.
   const TokenShards& shards() const { return shards_; }
+  /// No token is larger.
+  std::int64_t largest_id() const;
   const TextRows& rows() const { return *rows_; }
-  TextSetScan scan() const { return {shards_.scan(), rows_}; }
+  TextSetScan scan() const { return {shards_.scan(), rejected_ ? rejected_->scan() : nullptr, rows_}; }
 
   Batch allocate(std::int64_t step) const override;
   WorkUnit unit() const override { return {"tokens", "tok"}; }
@@ -47,14 +53,16 @@ class TextDataSource final : public DataSource {
   std::map<std::string, double> identity() const override;
 
  private:
-  TextDataSource(TokenShards shards, std::shared_ptr<const TextRows> rows, Sampler sampler,
-                 const TextSourceOptions& options, at::Device device);
+  TextDataSource(TokenShards shards, std::unique_ptr<TokenShards> rejected, std::shared_ptr<const TextRows> rows,
+                 Sampler sampler, const TextSourceOptions& options, at::Device device);
+  RowShards row_shards() const { return rejected_ ? RowShards(shards_, *rejected_) : RowShards(shards_); }
 
   void open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) override;
   void close_loader() override { loader_.reset(); }
   Batch read() override;
 
   TokenShards shards_;
+  std::unique_ptr<TokenShards> rejected_;  ///< of pairs, else null
   std::shared_ptr<const TextRows> rows_;
   TextLoaderOptions loader_options_;
   std::optional<std::int64_t> limit_;

@@ -47,7 +47,7 @@ std::int64_t loader_bytes(const TextLoaderOptions& options, const TextRows& rows
 /// Makes one rank's batches, one at a time.
 class TextLoader::Engine {
  public:
-  Engine(const TokenShards& shards, const TextRows& rows, const Sampler& sampler, const TextLoaderOptions& options,
+  Engine(const RowShards& shards, const TextRows& rows, const Sampler& sampler, const TextLoaderOptions& options,
          int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step)
       : shards_(shards),
         rows_(rows),
@@ -64,7 +64,7 @@ class TextLoader::Engine {
   TextBatch make(std::int64_t step);
   void fill(std::int64_t row, std::span<std::int64_t> tokens, std::span<std::int64_t> targets);
 
-  const TokenShards& shards_;
+  RowShards shards_;
   const TextRows& rows_;
   Sampler sampler_;
   int rank_, num_ranks_;
@@ -92,6 +92,7 @@ TextBatch TextLoader::Engine::make(std::int64_t step) {
   };
   for (std::size_t i = 0; i < mine.size(); ++i) {
     batch.shapes.push_back(rows_.shape(mine[i]));
+    batch.rows.push_back(mine[i]);
     fill(mine[i], row_of(batch.tokens, i), row_of(batch.targets, i));
   }
   return batch;
@@ -103,7 +104,7 @@ void TextLoader::Engine::fill(std::int64_t row, std::span<std::int64_t> tokens, 
     const auto length = static_cast<std::size_t>(part.length);
     ids_.resize(length);
     mask_.resize(length);
-    shards_.read(part.sequence, ids_, mask_);
+    shards_.holding(part.half).read(part.sequence, ids_, mask_);
     std::copy(ids_.begin(), ids_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(place));
     for (std::size_t i = 0; i < length; ++i)
       targets[place + i] = i + 1 < length && mask_[i + 1] != 0 ? std::int64_t{ids_[i + 1]} : kNoTarget;
@@ -113,7 +114,7 @@ void TextLoader::Engine::fill(std::int64_t row, std::span<std::int64_t> tokens, 
   std::fill(targets.begin() + static_cast<std::ptrdiff_t>(place), targets.end(), kNoTarget);
 }
 
-TextLoader::TextLoader(const TokenShards& shards, const TextRows& rows, const Sampler& sampler,
+TextLoader::TextLoader(const RowShards& shards, const TextRows& rows, const Sampler& sampler,
                        const TextLoaderOptions& options, int rank, int num_ranks, std::int64_t first_step,
                        std::int64_t last_step) {
   if (sampler.options().num_rows != rows.num_rows()) throw std::logic_error("TextLoader: the sampler has other rows");

@@ -10,9 +10,9 @@
 
 #include "base/RowShape.hpp"
 #include "data/BatchPool.hpp"
+#include "data/RowShards.hpp"
 #include "data/Sampler.hpp"
 #include "data/TextRows.hpp"
-#include "data/TokenShards.hpp"
 
 namespace multicard {
 
@@ -26,6 +26,7 @@ struct TextBatch {
   /// where it is a target, else -100.
   at::Tensor targets;
   std::vector<RowShape> shapes;     ///< of this rank's rows
+  std::vector<std::int64_t> rows;   ///< their numbers in TextRows
   std::int64_t num_rows = 0;        ///< of this rank; may be 0
   std::int64_t global_rows = 0;     ///< over all ranks
   std::int64_t global_targets = 0;  ///< targets in the rows of all ranks
@@ -56,8 +57,8 @@ std::int64_t loader_bytes(const TextLoaderOptions& options, const TextRows& rows
 class TextLoader {
  public:
   /// Part `rank` of `num_ranks` of the batches of steps [first_step, last_step). The sampler has rows.num_rows() rows.
-  /// `shards` and `rows` must outlive the loader.
-  TextLoader(const TokenShards& shards, const TextRows& rows, const Sampler& sampler, const TextLoaderOptions& options,
+  /// What `shards` refers to and `rows` must outlive the loader.
+  TextLoader(const RowShards& shards, const TextRows& rows, const Sampler& sampler, const TextLoaderOptions& options,
              int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step);
   /// Ends the thread, without waiting for batches that are not begun.
   ~TextLoader();

@@ -26,16 +26,25 @@ void check_options(const RowOptions& options) {
     throw UsageError(fmt::format("data.limit is {}", *options.limit), "", "Use 1 or more.");
 }
 
+/// What takes the place of the targets of a sequence that was cut, until they are counted.
+constexpr std::int64_t kNotCounted = -1;
+
+bool is_not_counted(const SequencePart& part) {
+  return part.num_targets == kNotCounted;
+}
+
 }  // namespace
 
-TextRows::TextRows(const TokenShards& shards, const RowOptions& options, const Communicator& communicator) {
+TextRows::TextRows(const RowShards& shards, const RowOptions& options, const Communicator& communicator) {
   agreed(communicator, [&] {
     check_options(options);
+    if (options.packing && shards.group_size() > 1)
+      throw UsageError("data.packing is for sequences", "a row of preference pairs is one pair, without padding",
+                       "Set it to false.");
     take_sequences(shards, options);
   });
   if (num_cut_ > 0) count_cut(shards, communicator);
-  const auto has_none = [](const SequencePart& part) { return part.num_targets == 0; };
-  num_without_target_ = std::erase_if(parts_, has_none);
+  leave_out_without_target(shards.group_size());
   if (parts_.empty())
     throw DataError(
         "no sequence can be trained on",
@@ -43,7 +52,7 @@ TextRows::TextRows(const TokenShards& shards, const RowOptions& options, const C
                     num_overlong_, num_without_target_, num_cut_ > 0 ? fmt::format(" ({} were cut)", num_cut_) : ""),
         options.max_length ? "Raise data.max_length." : "Look at the shards' loss_mask.")
         .on_all_ranks();
-  make_rows(options);
+  make_rows(options, shards.group_size());
 }
 
 std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const TextRows>& rows,
@@ -59,37 +68,44 @@ std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const 
   return rows ? rows : whole;
 }
 
-void TextRows::take_sequences(const TokenShards& shards, const RowOptions& options) {
-  const std::int64_t all = shards.info().num_sequences;
-  const std::int64_t num_sequences = std::min(all, options.limit.value_or(all));
-  const std::int64_t longest = options.max_length.value_or(shards.info().longest);
-  for (std::int64_t sequence = 0; sequence < num_sequences; ++sequence) {
-    const std::int64_t length = shards.length(sequence);
-    if (length <= longest) {
-      parts_.push_back({sequence, length, shards.num_targets(sequence)});
-    } else if (options.overlong == Overlong::cut) {
-      parts_.push_back({sequence, longest, kNotCounted});
-      ++num_cut_;
-    } else if (options.overlong == Overlong::drop) {
-      ++num_overlong_;
-    } else {
-      throw DataError(fmt::format("{} has {} tokens", shards.name_of(sequence), length),
-                      fmt::format("data.max_length is {} and data.overlong is error", longest),
-                      "Raise data.max_length, or let data.overlong be cut or drop.");
+void TextRows::take_sequences(const RowShards& shards, const RowOptions& options) {
+  const std::size_t group_size = shards.group_size();
+  const std::int64_t num_groups = std::min(shards.num_groups(), options.limit.value_or(shards.num_groups()));
+  const std::int64_t longest =
+      options.max_length.value_or(std::max(shards.at(0).info().longest, shards.at(group_size - 1).info().longest));
+  for (std::int64_t sequence = 0; sequence < num_groups; ++sequence) {
+    std::vector<SequencePart> group;
+    for (std::size_t place = 0; place < group_size; ++place) {
+      const TokenShards& half = shards.at(place);
+      const std::int64_t length = half.length(sequence);
+      if (length > longest && options.overlong == Overlong::error)
+        throw DataError(fmt::format("{} has {} tokens", half.name_of(sequence), length),
+                        fmt::format("data.max_length is {} and data.overlong is error", longest),
+                        "Raise data.max_length, or let data.overlong be cut or drop.");
+      const bool is_cut = length > longest;
+      group.push_back(
+          {sequence, std::min(length, longest), is_cut ? kNotCounted : half.num_targets(sequence), shards.part(place)});
     }
+    const std::int64_t num_cut = std::count_if(group.begin(), group.end(), is_not_counted);
+    if (num_cut > 0 && options.overlong == Overlong::drop) {
+      ++num_overlong_;
+      continue;
+    }
+    num_cut_ += num_cut;
+    parts_.insert(parts_.end(), group.begin(), group.end());
   }
 }
 
-void TextRows::count_cut(const TokenShards& shards, const Communicator& communicator) {
+void TextRows::count_cut(const RowShards& shards, const Communicator& communicator) {
   std::vector<SequencePart*> cut;
   for (SequencePart& part : parts_)
-    if (part.num_targets == kNotCounted) cut.push_back(&part);
+    if (is_not_counted(part)) cut.push_back(&part);
   std::vector<std::int64_t> targets(cut.size(), 0);
   const Block mine = block_of(num_cut_, communicator.rank(), communicator.size());
   agreed_after_long_work(communicator, [&] {
     for (std::int64_t i = mine.first; i < mine.first + mine.count; ++i) {
       const auto place = static_cast<std::size_t>(i);
-      targets[place] = shards.count_targets(cut[place]->sequence, cut[place]->length);
+      targets[place] = shards.holding(cut[place]->half).count_targets(cut[place]->sequence, cut[place]->length);
     }
   });
   communicator.allreduce(std::span(targets), ReduceOp::sum);
@@ -97,15 +113,27 @@ void TextRows::count_cut(const TokenShards& shards, const Communicator& communic
     cut[i]->num_targets = targets[i];
 }
 
-void TextRows::make_rows(const RowOptions& options) {
+void TextRows::leave_out_without_target(std::size_t group_size) {
+  std::vector<SequencePart> kept;
+  for (auto group = parts_.begin(); group != parts_.end(); group += static_cast<std::ptrdiff_t>(group_size)) {
+    const auto end = group + static_cast<std::ptrdiff_t>(group_size);
+    if (std::any_of(group, end, [](const SequencePart& part) { return part.num_targets == 0; }))
+      ++num_without_target_;
+    else
+      kept.insert(kept.end(), group, end);
+  }
+  parts_ = std::move(kept);
+}
+
+void TextRows::make_rows(const RowOptions& options, std::size_t group_size) {
   for (const SequencePart& part : parts_) {
     longest_sequence_ = std::max(longest_sequence_, part.length);
     num_tokens_ += part.length;
     num_targets_ += part.num_targets;
   }
   if (!options.packing) {
-    first_part_.resize(parts_.size() + 1);
-    std::iota(first_part_.begin(), first_part_.end(), std::size_t{0});
+    for (std::size_t first = 0; first <= parts_.size(); first += group_size)
+      first_part_.push_back(first);
   } else {
     pack(*options.max_length);
   }

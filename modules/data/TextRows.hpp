@@ -10,25 +10,29 @@
 #include "base/RowShape.hpp"
 #include "comm/Communicator.hpp"
 #include "data/RowOptions.hpp"
-#include "data/TokenShards.hpp"
+#include "data/RowShards.hpp"
 
 namespace multicard {
 
 /// A sequence as a part of a row.
 struct SequencePart {
-  std::int64_t sequence = 0;     ///< its number in the shards
-  std::int64_t length = 0;       ///< tokens taken, from its beginning
-  std::int64_t num_targets = 0;  ///< of these
+  std::int64_t sequence = 0;              ///< its number in the shards
+  std::int64_t length = 0;                ///< tokens taken, from its beginning
+  std::int64_t num_targets = 0;           ///< of these
+  TokenPart half = TokenPart::sequences;  ///< whose sequence it is
 };
 
 /// The rows that a set of token shards is trained in: one sequence each, or with packing as many as fit, first fit in
 /// the order of the shards (each sequence goes into the first row with room for it). Sequences without targets, also
 /// those that lost them to a cut, are left out. A function of shards and options alone, the same on all ranks.
+///
+/// Of preference pairs each row is one: the chosen sequence and the rejected one, each cut by itself; a pair is left
+/// out when one of its sequences is.
 class TextRows {
  public:
   /// Collective: the ranks look at the masks of overlong sequences in parallel.
   /// \throws UsageError for options without sense, DataError on all ranks when no row is left or for Overlong::error.
-  TextRows(const TokenShards& shards, const RowOptions& options, const Communicator& communicator);
+  TextRows(const RowShards& shards, const RowOptions& options, const Communicator& communicator);
   /// Collective. Root's rows; other ranks may pass null.
   static std::shared_ptr<const TextRows> broadcast(const std::shared_ptr<const TextRows>& rows,
                                                    const Communicator& communicator, int root);
@@ -46,7 +50,8 @@ class TextRows {
   std::int64_t num_sequences() const { return static_cast<std::int64_t>(parts_.size()); }
   std::int64_t num_tokens() const { return num_tokens_; }
   std::int64_t num_targets() const { return num_targets_; }
-  /// Sequences left out because they are overlong or because they have no target; sequences that were cut.
+  /// Sequences (of pairs: pairs) left out because they are overlong or because they have no target; sequences that were
+  /// cut.
   std::int64_t num_overlong() const { return num_overlong_; }
   std::int64_t num_without_target() const { return num_without_target_; }
   std::int64_t num_cut() const { return num_cut_; }
@@ -54,12 +59,10 @@ class TextRows {
  private:
   TextRows() = default;
 
-  /// In place of the targets of a sequence that was cut.
-  static constexpr std::int64_t kNotCounted = -1;
-
-  void take_sequences(const TokenShards& shards, const RowOptions& options);
-  void count_cut(const TokenShards& shards, const Communicator& communicator);
-  void make_rows(const RowOptions& options);
+  void take_sequences(const RowShards& shards, const RowOptions& options);
+  void count_cut(const RowShards& shards, const Communicator& communicator);
+  void leave_out_without_target(std::size_t group_size);
+  void make_rows(const RowOptions& options, std::size_t group_size);
   void pack(std::int64_t max_length);
 
   std::vector<SequencePart> parts_;      ///< row by row

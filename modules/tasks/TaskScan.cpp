@@ -15,7 +15,12 @@ void share_images(std::shared_ptr<const ImageSetScan>& scan, const Communicator&
 void share_text(std::optional<TextSetScan>& scan, const Communicator& communicator, int root) {
   if (!root_has(scan.has_value(), communicator, root)) return;
   const TextSetScan mine = scan.value_or(TextSetScan{});
-  scan = TextSetScan{broadcast(mine.tokens, communicator, root), TextRows::broadcast(mine.rows, communicator, root)};
+  TextSetScan whole;
+  whole.tokens = broadcast(mine.tokens, communicator, root);
+  if (root_has(mine.rejected != nullptr, communicator, root))
+    whole.rejected = broadcast(mine.rejected, communicator, root);
+  whole.rows = TextRows::broadcast(mine.rows, communicator, root);
+  scan = std::move(whole);
 }
 
 }  // namespace

@@ -143,6 +143,62 @@ TEST(TextRows, DropOrRefuseLongSequences) {
   EXPECT_NO_THROW(TextRows(*shards, options, world()));
 }
 
+/// Both halves of pairs.
+class Pairs {
+ public:
+  Pairs(const std::vector<Sequence>& chosen, const std::vector<Sequence>& rejected)
+      : chosen_(chosen), rejected_(rejected) {}
+  RowShards operator*() const { return {*chosen_, *rejected_}; }
+
+ private:
+  Shards chosen_, rejected_;
+};
+
+TEST(TextRows, ArePairsOfAChosenAndARejectedSequence) {
+  const Pairs pairs({counting(0, 5, 2), counting(10, 3, 1)}, {counting(0, 4, 1), counting(10, 9, 7)});
+
+  const TextRows rows(*pairs, {}, world());
+
+  ASSERT_EQ(rows.num_rows(), 2);
+  EXPECT_EQ(rows.shape(0), (RowShape{{5, 4}, 3}));
+  EXPECT_EQ(rows.shape(1), (RowShape{{3, 9}, 8}));
+  EXPECT_EQ(sequences_of(rows, 1), (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(rows.parts(1)[0].half, TokenPart::chosen);
+  EXPECT_EQ(rows.parts(1)[1].half, TokenPart::rejected);
+  EXPECT_EQ(rows.longest_row(), 12);
+  EXPECT_EQ(rows.num_tokens(), 21);
+}
+
+TEST(TextRows, CutEachHalfOfAPairByItself) {
+  const Pairs pairs({counting(0, 8, 5), counting(10, 8, 8), counting(20, 5, 2)},
+                    {counting(0, 5, 1), counting(10, 9, 2), counting(20, 6, 1)});
+  RowOptions options;
+  options.max_length = 6;
+
+  const TextRows rows(*pairs, options, world());
+
+  ASSERT_EQ(rows.num_rows(), 2);
+  EXPECT_EQ(rows.shape(0), (RowShape{{6, 5}, 4}));
+  EXPECT_EQ(sequences_of(rows, 1), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(rows.num_cut(), 3);
+  EXPECT_EQ(rows.num_without_target(), 1) << "the pair whose rejected half has lost its targets";
+}
+
+TEST(TextRows, LeaveOutAPairWithAnOverlongHalf) {
+  const Pairs pairs({counting(0, 8, 5), counting(10, 4, 2), counting(20, 5, 2)},
+                    {counting(0, 5, 1), counting(10, 4, 2), counting(20, 7, 1)});
+  RowOptions options;
+  options.max_length = 6;
+  options.overlong = Overlong::drop;
+  const TextRows rows(*pairs, options, world());
+  ASSERT_EQ(rows.num_rows(), 1);
+  EXPECT_EQ(sequences_of(rows, 0), (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(rows.num_overlong(), 2);
+
+  options.packing = true;
+  EXPECT_THROW(TextRows(*pairs, options, world()), Error);
+}
+
 TEST(TextRows, PackEverySequenceOnceAndNoRowTooFull) {
   std::vector<Sequence> sequences;
   for (std::uint32_t i = 0; i < 200; ++i) {
