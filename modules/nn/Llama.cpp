@@ -6,7 +6,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
@@ -16,6 +15,7 @@
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/Rope.hpp"
+#include "nn/SequenceLoss.hpp"
 #include "nn/TokenLoss.hpp"
 
 namespace multicard {
@@ -264,14 +264,14 @@ at::Tensor Llama::loss_sum(const TextInput& input) {
   return token_loss(impl_->hidden(input), impl_->head, targets, impl_->loss_chunk);
 }
 
-at::Tensor Llama::sequence_losses(const TextInput& input) {
-  const at::NoGradGuard no_grad;
+SequenceLosses Llama::sequence_losses(const TextInput& input) {
   check_input(input);
   const auto plan = SequencePlan::of_rows(input.shapes, input.tokens.size(1), device());
-  const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
-  const at::Tensor losses = token_losses(impl_->hidden(input.tokens, plan, plan->longest), impl_->head, targets);
-  const at::Tensor sums = at::zeros({static_cast<std::int64_t>(plan->sequences.size())}, losses.options());
-  return sums.index_add_(0, plan->sequence_of.index_select(0, targets.positions), losses);
+  SequenceTargets sequences{token_targets(input.targets.reshape({-1}), num_targets(input.shapes)), {}, 0};
+  sequences.sequence_of = plan->sequence_of.index_select(0, sequences.targets.positions);
+  sequences.num_sequences = static_cast<std::int64_t>(plan->sequences.size());
+  const at::Tensor hidden = impl_->hidden(input.tokens, plan, plan->longest);
+  return {multicard::sequence_losses(hidden, impl_->head, sequences, impl_->loss_chunk), sequences.counts()};
 }
 
 at::Tensor Llama::logits(const at::Tensor& tokens) {

@@ -27,6 +27,12 @@ struct TextInput {
   std::span<const RowShape> shapes;
 };
 
+/// Of each sequence of a batch, on the network's device.
+struct SequenceLosses {
+  at::Tensor sums;         ///< float64 [sequences]: minus the log-probability of its targets
+  at::Tensor num_targets;  ///< float64 [sequences]
+};
+
 /// Whether backward keeps all activations, or those between blocks only and computes the others again.
 enum class Checkpointing { off, per_layer };
 /// Whether the forward pass uses adapters.
@@ -94,8 +100,8 @@ class Llama {
   /// a few positions at a time and for targets only. Records the graph for backward when gradients are enabled; zero,
   /// with zero gradients, when there is no target.
   at::Tensor loss_sum(const TextInput& input);
-  /// The same for each sequence, in order of rows: [sequences]; without gradients.
-  at::Tensor sequence_losses(const TextInput& input);
+  /// The same for each sequence, in order of rows.
+  SequenceLosses sequence_losses(const TextInput& input);
   /// Logits [rows, width, vocabulary] of rows that are one sequence each, in the compute type; without gradients.
   at::Tensor logits(const at::Tensor& tokens);
   /// Reads tokens int64 [new] after those in `cache` and gives the logits [vocabulary] of the last, at least float32.

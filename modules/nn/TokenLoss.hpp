@@ -28,7 +28,4 @@ std::int64_t automatic_chunk(const at::Tensor& weight);
 at::Tensor token_loss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets,
                       std::optional<std::int64_t> chunk = std::nullopt);
 
-/// The summands, [targets], without gradients.
-at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets);
-
 }  // namespace multicard

@@ -63,18 +63,6 @@ TEST(TokenLoss, HasGradientsForWhatIsTrained) {
   EXPECT_FALSE(c.weight.grad().defined());
 }
 
-TEST(TokenLoss, GivesEachTargetItsLoss) {
-  const Case c = large_case();
-  const TokenTargets targets = token_targets(c.targets, 84);
-
-  const at::Tensor losses = token_losses(c.hidden, c.weight, targets);
-
-  ASSERT_EQ(losses.numel(), 84);
-  const at::Tensor whole =
-      at::cross_entropy_loss(at::mm(c.hidden, c.weight.t()), c.targets, {}, at::Reduction::None, -100);
-  EXPECT_LT(distance(losses, whole.index_select(0, targets.positions)), 1e-12);
-}
-
 TEST(TokenLoss, OfNoTargetIsZeroWithZeroGradients) {
   const Case c = large_case();
   c.targets.fill_(-100);
