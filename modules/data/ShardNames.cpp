@@ -13,6 +13,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
+#include "data/ReferenceFile.hpp"
 #include "io/Bytes.hpp"
 
 namespace multicard {
@@ -77,7 +78,9 @@ void require_siblings(const std::string& pattern, const std::vector<std::string>
 std::vector<std::string> find_shards(const std::string& pattern, const Communicator& communicator) {
   const std::string found = agreed(communicator, [&] {
     if (!communicator.is_root()) return std::string();
-    const std::vector<std::string> paths = expand_glob(pattern);
+    std::vector<std::string> paths = expand_glob(pattern);
+    std::erase_if(paths, is_reference_file);
+    if (paths.empty()) throw DataError(fmt::format("{} names no shards", pattern), "reference log-probabilities alone");
     require_siblings(pattern, paths);
     return join(paths, "\n");
   });

@@ -25,7 +25,7 @@ void check_kind(const Hdf5File& file, TokenPart part) {
   const bool has_pairs = file.exists(token_format::kChosen), wants_pairs = part != TokenPart::sequences;
   if (has_pairs && !wants_pairs)
     throw DataError(fmt::format("{} holds preference pairs", file.path()), "plain sequences are needed here",
-                    "Prepare the answers to be trained on with another --type, such as chat.");
+                    "Use method lora-dpo, or prepare the answers to be trained on with another --type, such as chat.");
   if (!has_pairs && wants_pairs)
     throw DataError(fmt::format("{} holds no preference pairs", file.path()), "",
                     "Make them with multicard prepare text --type preference.");
