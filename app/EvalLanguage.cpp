@@ -36,10 +36,12 @@ RunSummary summarise(const LanguageSubject& subject, const LanguageTask& task, c
                   {"deck", with_defaults(subject.deck).to_yaml()}};
   summary.integers = {{"ranks", world.size()},
                       {"global_batch", subject.options.run.batch_over(world.size())},
-                      {"samples", totals.sequences},
+                      {"samples", totals.samples},
                       {"tokens", totals.tokens},
                       {"trained_tokens", totals.targets}};
-  summary.reals = {{"loss", totals.loss}, {"perplexity", totals.perplexity()}};
+  summary.reals = {{"loss", totals.loss}};
+  for (const auto& [name, value] : totals.values)
+    summary.reals[name] = value;
   if (questions) {
     summary.integers["questions"] = questions->num_questions;
     summary.reals["exact_match"] = questions->exact_match();
@@ -56,6 +58,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   const ComputeSettings settings(subject.options, world, topology);
   const DeviceChoice device = set_up_device(subject.options, world, topology);
   LanguageTask task(subject.options, world, device.device);
+  task.prepare_test_set(Weights::at_start);
   agreed(world, [&] {
     const at::NoGradGuard no_grad;
     if (!subject.weights.empty()) copy_into(task.language_model().trained(), TensorFile(subject.weights));
@@ -75,16 +78,16 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   if (asked != nullptr && asked->has_questions()) questions = asked->score_questions();
   write_results(results, world, full_provenance(world, arguments.command_line),
                 summarise(subject, task, world, device, totals, questions), RankRows{});
-  log_info(fmt::format("{:<10}loss {}, perplexity {} ({} sequences, {} tokens, {} of them targets, {})", "test",
-                       significant(totals.loss), significant(totals.perplexity()), grouped(totals.sequences),
+  log_info(fmt::format("{:<10}{}, {} tokens, {} of them targets, {})", "test", task.describe(totals.evaluation()),
                        grouped(totals.tokens), grouped(totals.targets), human_duration(seconds)));
   if (questions) log_info(fmt::format("{:<10}exact match {}", "answers", questions->text()));
   log_results(results);
-  nlohmann::ordered_json scores{{"loss", totals.loss},
-                                {"perplexity", totals.perplexity()},
-                                {"tokens", totals.tokens},
-                                {"targets", totals.targets},
-                                {"sequences", totals.sequences}};
+  nlohmann::ordered_json scores{{"loss", totals.loss}};
+  for (const auto& [name, value] : totals.values)
+    scores[name] = value;
+  scores["tokens"] = totals.tokens;
+  scores["targets"] = totals.targets;
+  scores[subject.options.method.prefers() ? "pairs" : "sequences"] = totals.samples;
   if (questions) scores["exact_match"] = questions->exact_match();
   if (arguments.json && world.is_root()) std::cout << scores << std::endl;
   return ExitCode::complete;

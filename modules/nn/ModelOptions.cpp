@@ -63,14 +63,10 @@ DeckKeys method_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"method.name",
-       llm,
-       work,
-       "method",
-       "`lora`: low-rank adapters; `qlora`: the same on a base model in 4 bits; `full`: all weights; `qat`, "
-       "`lora-qat`: "
-       "`full` and `lora` on weights and activations rounded as after a conversion to int4 and int8",
-       {.reserved = "dpo lora-dpo qlora-dpo", .available = "full lora qlora qat lora-qat"}},
+      {"method.name", llm, work, "method",
+       "`lora`: low-rank adapters; `qlora`: the same on a base model in 4 bits; `full`: all weights; `dpo`, "
+       "`lora-dpo`, `qlora-dpo`: the same on preference pairs; `qat`, `lora-qat`: `full` and `lora` on weights and "
+       "activations rounded as after a conversion to int4 and int8"},
       {"method.rank", llm, work, "LoRA rank", "rank of the adapters"},
       {"method.alpha", llm, learning, "LoRA alpha", "adapters are scaled by alpha/rank, with `rslora` by alpha/√rank"},
       {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
@@ -78,8 +74,9 @@ DeckKeys method_keys() {
       {"method.targets", llm, work, "targets",
        "layers with adapters, in PEFT's meaning: ends of names, a pattern for whole names, or `all-linear`: all but "
        "lm_head"},
-      {"method.block_size", llm, work, "NF4 block size", "of `qlora`: weights that share a scale; 64 alone"},
-      {"method.double_quant", llm, work, "double quantisation", "of `qlora`: the scales are quantised too, to 8 bits"},
+      {"method.block_size", llm, work, "NF4 block size", "of a base in 4 bits: weights that share a scale; 64 alone"},
+      {"method.double_quant", llm, work, "double quantisation",
+       "of a base in 4 bits: the scales are quantised too, to 8 bits"},
       {"method.group_size", llm, work, "group size",
        "of `qat` and `lora-qat`: weights of a row that share a scale; even, divides the inputs of all linear layers"},
       {"method.fake_quant_step", llm, work, "fake quantisation step",
@@ -90,8 +87,8 @@ DeckKeys method_keys() {
 void read_quantisation(Section& section, MethodOptions& method) {
   section.get_in_range("block_size", kNf4Block, kNf4Block, kNf4Block);
   method.double_quant = section.get("double_quant", method.double_quant);
-  if (method.name != TuningMethod::qlora && !method.double_quant)
-    section.reject("double_quant", "belongs to qlora", "method.name is another one", "Remove it.");
+  if (!method.has_quantised_base() && !method.double_quant)
+    section.reject("double_quant", "belongs to qlora and qlora-dpo", "method.name is another one", "Remove it.");
 }
 
 void read_fake_quantisation(Section& section, MethodOptions& method) {
@@ -117,14 +114,16 @@ void reject_adapter_keys(Section& section, const MethodOptions& method, const Mo
                      "Remove it, or replace the whole section with method={name: " + word + "}.");
   if (model.adapter)
     section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
-                   "Merge it first, or use lora" + std::string(method.has_fake_quantisation() ? "-qat." : "."));
+                   "Merge it first, or use " + std::string(method.has_fake_quantisation() ? "lora-qat."
+                                                           : method.prefers()             ? "lora-dpo."
+                                                                                          : "lora."));
 }
 
 }  // namespace
 
 WeightFormat MethodOptions::weight_format() const {
   WeightFormat format;
-  if (name == TuningMethod::qlora) format.kind = WeightFormat::Kind::nf4;
+  if (has_quantised_base()) format.kind = WeightFormat::Kind::nf4;
   if (has_fake_quantisation()) format.kind = WeightFormat::Kind::fake_int4;
   format.group_size = group_size;
   format.nested = double_quant ? DoubleQuantisation::on : DoubleQuantisation::off;
@@ -160,6 +159,8 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
   method.name = section.choice("name", method.name, kMethodWords);
   read_quantisation(section, method);
   read_fake_quantisation(section, method);
+  method.preference = read_preference_options(section, method.prefers() ? Pairs::yes : Pairs::no,
+                                              method.has_adapters() ? Reference::adapters_off : Reference::copy);
   if (!method.has_adapters()) {
     reject_adapter_keys(section, method, model);
     return method;
@@ -182,7 +183,7 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
 }
 
 DeckKeys model_keys() {
-  return concatenated({image_model_keys(), language_model_keys(), method_keys()});
+  return concatenated({image_model_keys(), language_model_keys(), method_keys(), preference_keys()});
 }
 
 }  // namespace multicard

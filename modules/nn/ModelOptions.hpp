@@ -9,6 +9,7 @@
 #include "config/DeckKey.hpp"
 #include "config/Words.hpp"
 #include "kernels/WeightFormat.hpp"
+#include "nn/PreferenceOptions.hpp"
 
 namespace multicard {
 
@@ -34,13 +35,12 @@ struct ModelOptions {
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
 };
 
-/// method.name
-enum class TuningMethod { full, lora, qlora, qat, lora_qat };
-inline constexpr Word<TuningMethod> kMethodWords[] = {{"full", TuningMethod::full},
-                                                      {"lora", TuningMethod::lora},
-                                                      {"qlora", TuningMethod::qlora},
-                                                      {"qat", TuningMethod::qat},
-                                                      {"lora-qat", TuningMethod::lora_qat}};
+/// method.name: what is trained (all weights, or adapters on a base model), on which base and to which objective.
+enum class TuningMethod { full, lora, qlora, dpo, lora_dpo, qlora_dpo, qat, lora_qat };
+inline constexpr Word<TuningMethod> kMethodWords[] = {
+    {"full", TuningMethod::full}, {"lora", TuningMethod::lora},         {"qlora", TuningMethod::qlora},
+    {"dpo", TuningMethod::dpo},   {"lora-dpo", TuningMethod::lora_dpo}, {"qlora-dpo", TuningMethod::qlora_dpo},
+    {"qat", TuningMethod::qat},   {"lora-qat", TuningMethod::lora_qat}};
 
 /// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
@@ -50,12 +50,20 @@ struct MethodOptions {
   double dropout = 0;                ///< on the adapters' input
   std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
   std::vector<std::string> targets;  ///< in PEFT's meaning
-  bool double_quant = true;          ///< of qlora
+  bool double_quant = true;          ///< of a quantised base
   std::int64_t group_size = 256;     ///< of fake quantisation: weights of a row that share a scale
   std::int64_t fake_quant_step = 0;  ///< of fake quantisation: the first step that has it
+  PreferenceOptions preference;      ///< of preference pairs
 
-  bool has_adapters() const { return name != TuningMethod::full && name != TuningMethod::qat; }
+  bool has_adapters() const {
+    return name != TuningMethod::full && name != TuningMethod::dpo && name != TuningMethod::qat;
+  }
+  bool has_quantised_base() const { return name == TuningMethod::qlora || name == TuningMethod::qlora_dpo; }
   bool has_fake_quantisation() const { return name == TuningMethod::qat || name == TuningMethod::lora_qat; }
+  /// Whether it trains on preference pairs.
+  bool prefers() const {
+    return name == TuningMethod::dpo || name == TuningMethod::lora_dpo || name == TuningMethod::qlora_dpo;
+  }
   /// Of the base model's linear layers.
   WeightFormat weight_format() const;
 };

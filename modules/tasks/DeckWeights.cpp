@@ -14,8 +14,7 @@ std::optional<std::uint64_t> random_weights_seed(const Deck& deck) {
 
 WeightFormat weight_format(const Deck& deck) {
   MethodOptions method;
-  const auto name = value_of<TuningMethod>(deck.get_text("method.name"), kMethodWords);
-  if (name) method.name = *name;
+  method.name = value_of<TuningMethod>(deck.get_text("method.name"), kMethodWords).value_or(method.name);
   const std::string group_size = deck.get_text("method.group_size");
   if (!group_size.empty()) method.group_size = std::stoll(group_size);
   method.double_quant = deck.get_text("method.double_quant") != "false";

@@ -10,10 +10,12 @@
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
+#include "io/Sha256.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
+#include "tasks/CrossEntropy.hpp"
 #include "tasks/DeckWeights.hpp"
 #include "text/NameMatch.hpp"
 
@@ -94,32 +96,52 @@ at::ScalarType weights_type(const std::string& word) {
 }
 
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
-    : folder_(options.model.path),
-      seed_(options.run.seed),
-      micro_batch_(options.run.micro_batch),
-      device_(device),
-      random_seed_(random_weights_seed(options)),
-      fake_quant_step_(options.method.fake_quant_step) {
-  const Precision precision = options.precision;
-  const bool trains_weights = !options.method.has_adapters();
-  base_type_ = trains_weights ? trained_type(options) : weights_type(options.model.dtype);
-  check_storage(options);
-  network_ = load_network(folder_, base_type_, device, random_seed_, options.method.weight_format());
-  if (!trains_weights) add_adapters(options);
-  network_->set_compute_dtype(compute_type(precision));
+    : options_(options), folder_(options.model.path), device_(device), random_seed_(random_weights_seed(options)) {
+  const MethodOptions& method = options.method;
+  base_type_ = method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
+  check_storage();
+  network_ = base_network();
+  if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
   if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);
+  make_objective();
 }
 
-void LanguageModel::check_storage(const RunOptions& options) {
+std::unique_ptr<Llama> LanguageModel::base_network() const {
+  auto network = load_network(folder_, base_type_, device_, random_seed_, options_.method.weight_format());
+  network->set_compute_dtype(compute_type(options_.precision));
+  return network;
+}
+
+std::unique_ptr<Llama> LanguageModel::frozen_start() const {
+  std::unique_ptr<Llama> network = base_network();
+  if (options_.method.has_adapters()) add_adapters(*network);
+  return network;
+}
+
+void LanguageModel::make_objective() {
+  if (!options_.method.prefers()) {
+    objective_ = std::make_unique<CrossEntropy>(*network_);
+    return;
+  }
+  const PreferenceOptions& options = options_.method.preference;
+  auto preference =
+      std::make_unique<Preference>(*network_, options.reference == Reference::copy ? frozen_start() : nullptr, options);
+  preference_ = preference.get();
+  objective_ = std::move(preference);
+}
+
+void LanguageModel::check_storage() {
+  const MethodOptions& method = options_.method;
   const LlamaConfig config = LlamaConfig::read(folder_);
   const auto refuse = [&](const std::string& why, const std::string& help) {
-    throw UsageError(fmt::format("method {} cannot start from {}", word_of(options.method.name, kMethodWords), folder_),
-                     why, help);
+    throw UsageError(fmt::format("method {} cannot start from {}", word_of(method.name, kMethodWords), folder_), why,
+                     help);
   };
-  if (config.is_stored_in_nf4 && !options.method.weight_format().is_quantised())
-    refuse("its weights are stored in 4 bits", "Set method.name=qlora, or use the folder of the whole model.");
+  if (config.is_stored_in_nf4 && !method.weight_format().is_quantised())
+    refuse("its weights are stored in 4 bits", fmt::format("Set method.name={}, or use the folder of the whole model.",
+                                                           method.prefers() ? "qlora-dpo" : "qlora"));
   is_converted_ = config.int4_group_size > 0;
-  if (is_converted_ && options.method.has_adapters())
+  if (is_converted_ && method.has_adapters())
     refuse("its weights are converted to int4", "Use the folder of the whole model; eval takes method={name: full}.");
 }
 
@@ -137,16 +159,16 @@ void LanguageModel::start_identity() {
             }).share();
 }
 
-void LanguageModel::add_adapters(const RunOptions& options) {
+AdapterOptions LanguageModel::add_adapters(Llama& network) const {
   std::optional<PeftAdapter> start;
-  if (options.model.adapter) start = PeftAdapter::open(*options.model.adapter);
-  AdapterOptions adapters = adapter_options(options.method, start, network_->linear_layers());
-  adapters.dtype = trained_type(options);
-  adapters.seed = static_cast<std::uint64_t>(options.run.seed);
-  network_->add_adapters(adapters);
+  if (options_.model.adapter) start = PeftAdapter::open(*options_.model.adapter);
+  AdapterOptions adapters = adapter_options(options_.method, start, network.linear_layers());
+  adapters.dtype = trained_type(options_);
+  adapters.seed = static_cast<std::uint64_t>(options_.run.seed);
+  network.add_adapters(adapters);
   const at::NoGradGuard no_grad;
-  if (start) start->load_into(network_->adapters());
-  adapter_ = config_of(adapters);
+  if (start) start->load_into(network.adapters());
+  return adapters;
 }
 
 AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
@@ -158,6 +180,18 @@ AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   config.targets = adapters.targets;
   config.base_model = folder_;
   return with_resolved_targets(std::move(config), adapted_layers_of(network_->adapters(), folder_));
+}
+
+std::string LanguageModel::reference_settings() const {
+  const WeightFormat format = options_.method.weight_format();
+  const char* nested = format.nested == DoubleQuantisation::on ? "nf4 nested" : "nf4";
+  std::string adapter = "none";
+  if (options_.model.adapter)
+    adapter = sha256_of_file((std::filesystem::path(*options_.model.adapter) / kAdapterFile).string());
+  return fmt::format("adapter {}\nquantisation {}\nweights {}\ncompute {}\nlength_average {}\n", adapter,
+                     format.is_quantised() ? nested : "none", c10::toString(base_type_),
+                     c10::toString(compute_type(options_.precision)),
+                     options_.method.preference.averages_lengths() ? 1 : 0);
 }
 
 std::string LanguageModel::file_name() const {

@@ -10,6 +10,7 @@
 #include "comm/Communicator.hpp"
 #include "nn/Llama.hpp"
 #include "state/AdapterConfig.hpp"
+#include "tasks/Preference.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
 #include "train/Model.hpp"
@@ -23,17 +24,8 @@ inline constexpr const char* kBaseHash = "base_model_sha256";
 at::ScalarType weights_type(const std::string& word);
 at::ScalarType weights_type(WeightDtype dtype);
 
-/// Loss over a set of sequences, equal on all ranks.
-struct TextTotals {
-  double loss = 0;  ///< mean over target tokens
-  std::int64_t sequences = 0, tokens = 0, targets = 0;
-
-  double perplexity() const;
-  Evaluation evaluation() const;
-};
-
-/// A Llama-type network with the weights of its folder and, with adapters, those of the deck; cross-entropy over the
-/// target tokens.
+/// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
+/// to do.
 class LanguageModel final : public Model {
  public:
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
@@ -52,12 +44,22 @@ class LanguageModel final : public Model {
   std::string file_name() const;
   /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
   std::map<std::string, std::string> files_beside() const;
+  /// Text that tells apart all that decides about the log-probabilities of the reference, but for the base weights and
+  /// the rows. Reads the adapter that the deck names.
+  std::string reference_settings() const;
   /// Starts to compute identity() beside other work, unless it has been started. On one rank: the files are long.
   void start_identity();
   /// SHA-256 of the base model; empty where it was not started.
   std::map<std::string, std::string> identity() const;
   /// Collective over `communicator`. As evaluate().
   TextTotals score(DataSource& test_set, const Communicator& communicator);
+  /// Reads one epoch of `source`, each rank its part, and calls `body` with as many rows as are computed at once.
+  void for_each_part(DataSource& source, const Communicator& communicator,
+                     const std::function<void(const Batch& part)>& body) const;
+  /// The objective where it is one of preference pairs, else null.
+  Preference* preference() const { return preference_; }
+  /// A network as this one was before it was trained, for the reference of preference pairs.
+  std::unique_ptr<Llama> frozen_start() const;
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
   double flops(std::int64_t length) const;
 
@@ -67,7 +69,8 @@ class LanguageModel final : public Model {
   bool runs_on_empty_batch() const override { return false; }
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
-  /// Tokens that were read, those of them that are targets, and those that were computed, with padding.
+  /// Tokens that were read, those of them that are targets, and those that were computed, with padding; and the metrics
+  /// of the objective.
   std::vector<SumKind> sums() const override;
   Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
   std::int64_t frozen_bytes() const override;
@@ -76,21 +79,25 @@ class LanguageModel final : public Model {
 
  private:
   /// Whether the method can use the weights as the folder stores them. \throws UsageError
-  void check_storage(const RunOptions& options);
-  void add_adapters(const RunOptions& options);
+  void check_storage();
+  /// With frozen or as yet untrained weights, without adapters.
+  std::unique_ptr<Llama> base_network() const;
+  /// As the deck says, which is returned.
+  AdapterOptions add_adapters(Llama& network) const;
+  void make_objective();
   AdapterConfig config_of(const AdapterOptions& adapters) const;
 
+  RunOptions options_;
   std::string folder_;
-  std::int64_t seed_;
-  std::optional<std::int64_t> micro_batch_;
   at::Device device_;
   std::optional<std::uint64_t> random_seed_;
-  std::int64_t fake_quant_step_;
   bool is_converted_ = false;  ///< to int4
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;
   std::optional<AdapterConfig> adapter_;
+  std::unique_ptr<LanguageObjective> objective_;
+  Preference* preference_ = nullptr;  ///< objective_, where it is one
   std::shared_future<std::string> sha256_;
 };
 

@@ -22,6 +22,14 @@ std::string rows_text(const TextRows& rows, const TokenSetInfo& set) {
                      grouped(rows.longest_row()), grouped(rows.num_tokens()), grouped(rows.num_targets()), left_out);
 }
 
+std::string objective_text(const PreferenceOptions& pairs) {
+  std::string how = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
+                                significant(pairs.beta));
+  if (pairs.label_smoothing > 0) how += fmt::format(", label smoothing {}", significant(pairs.label_smoothing));
+  if (pairs.averages_lengths()) how += ", means over targets";
+  return how + fmt::format(", reference {}", word_of(pairs.reference, kReferenceWords));
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> LanguageTask::description() const {
@@ -45,6 +53,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
       {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
+  if (method.prefers()) lines.emplace_back("objective", objective_text(method.preference));
   if (generation_evaluation_) lines.emplace_back("asked", generation_evaluation_->text());
   return lines;
 }
@@ -62,6 +71,10 @@ std::string LanguageTask::tokens_text() const {
 }
 
 std::string LanguageTask::describe(const Evaluation& found) const {
+  if (options_.method.prefers())
+    return fmt::format("loss {}, reward margin {}, reward accuracy {} ({} pairs", significant(found.loss),
+                       significant(found.values.at(2).second), significant(found.values.at(3).second),
+                       grouped(found.samples));
   return fmt::format("loss {}, perplexity {} ({} sequences", significant(found.loss),
                      significant(found.values.front().second), grouped(found.samples));
 }

@@ -7,6 +7,7 @@
 #include "device/DeviceError.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
+#include "tasks/ReferencePass.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace multicard {
@@ -27,6 +28,7 @@ TextSourceOptions training_options(const RunOptions& options, int num_ranks, at:
   const bool is_pinned = device.is_cuda() && data.pin_memory;
   TextSourceOptions source;
   source.shards = data.train;
+  if (options.method.prefers()) source.content = RowContent::preference_pairs;
   source.reading = data.reading;
   source.rows = row_options(data, data.limit);
   source.loader = {data.prefetch, is_pinned ? HostMemory::pinned : HostMemory::pageable};
@@ -49,7 +51,7 @@ TextSourceOptions test_options(const RunOptions& options, TextSourceOptions sour
 
 LanguageTask::LanguageTask(const RunOptions& options, const Communicator& communicator, at::Device device,
                            std::shared_ptr<LanguageModel> model, const TaskScan& scan)
-    : options_(options), communicator_(communicator) {
+    : options_(options), communicator_(communicator), device_(device) {
   const TextSourceOptions training = training_options(options, communicator.size(), device);
   train_ = TextDataSource::open(training, communicator, device, scan.training_text);
   if (options.data.test)
@@ -62,13 +64,40 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     if (communicator_.is_root()) model_->start_identity();
     check_vocabulary(*train_);
     if (test_) check_vocabulary(*test_);
-    if (communicator_.is_root() && !is_known) warn_of_tokenizers();
+    if (!communicator_.is_root() || is_known) return;
+    warn_of_tokenizers();
+    if (options_.method.prefers() && options_.method.dropout > 0)
+      log_warning("method.dropout is not applied: preference pairs are compared with a reference, without dropout");
   });
   const TokenSetInfo& info = train_->shards().info();
   if (options_.evaluate.questions || !options_.evaluate.prompts.empty())
     generation_evaluation_ =
         std::make_unique<GenerationEvaluation>(options_.evaluate, options_.model.path, info.template_name,
                                                info.template_date, model_->network(), communicator_);
+}
+
+/// All ranks need it where one does: a task may move to ranks that have not computed anything yet.
+bool LanguageTask::needs_table(bool has_one) const {
+  return communicator_.allreduce(has_one ? 0 : 1, ReduceOp::max) > 0;
+}
+
+void LanguageTask::prepare(Weights weights) {
+  if (!options_.method.prefers() || options_.method.preference.reference != Reference::cached) return;
+  Preference& preference = *model_->preference();
+  if (needs_table(preference.has_training_reference())) {
+    const SourceOfPairs pairs{*train_, training_options(options_, communicator_.size(), device_)};
+    preference.set_training_reference(reference_table(*model_, weights, pairs, communicator_));
+  }
+  prepare_test_set(weights);
+}
+
+void LanguageTask::prepare_test_set(Weights weights) {
+  if (!test_ || !options_.method.prefers() || options_.method.preference.reference != Reference::cached) return;
+  Preference& preference = *model_->preference();
+  if (!needs_table(preference.has_test_reference())) return;
+  const TextSourceOptions training = training_options(options_, communicator_.size(), device_);
+  const SourceOfPairs pairs{*test_, test_options(options_, training)};
+  preference.set_test_reference(reference_table(*model_, weights, pairs, communicator_));
 }
 
 TaskScan LanguageTask::scan() const {
@@ -80,9 +109,9 @@ TaskScan LanguageTask::scan() const {
 
 void LanguageTask::check_vocabulary(const TextDataSource& set) const {
   const std::int64_t size = model_->network().config().vocabulary_size;
-  if (set.shards().info().largest_id >= size)
+  if (set.largest_id() >= size)
     throw DataError(fmt::format("{} holds token {}, but the model has a vocabulary of {}", set.shards().files().front(),
-                                set.shards().info().largest_id, size),
+                                set.largest_id(), size),
                     "it was made with the tokenizer of another model",
                     "Prepare the text with --tokenizer " + options_.model.path + ".");
   const std::int64_t most = model_->network().config().max_positions;

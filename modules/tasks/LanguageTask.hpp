@@ -27,6 +27,11 @@ class LanguageTask final : public Task {
   LanguageModel& language_model() { return *model_; }
   /// Collective. There must be a test set.
   TextTotals score_test_set() { return model_->score(*test_, communicator_); }
+  /// With a cached reference its log-probabilities of all sets, or of the test set.
+  /// @{
+  void prepare(Weights weights) override;
+  void prepare_test_set(Weights weights);
+  /// @}
 
   std::vector<std::pair<std::string, std::string>> description() const override;
   std::string describe(const Evaluation& evaluation) const override;
@@ -41,8 +46,11 @@ class LanguageTask final : public Task {
   void warn_of_tokenizers() const;
   std::string tokens_text() const;
 
+  bool needs_table(bool has_one) const;
+
   RunOptions options_;
   Communicator communicator_;
+  at::Device device_;
   std::unique_ptr<TextDataSource> train_, test_;
   std::shared_ptr<LanguageModel> model_;
   std::unique_ptr<GenerationEvaluation> generation_evaluation_;

@@ -53,6 +53,9 @@ void check_together(Section& root, const RunOptions& options) {
   if (options.precision == Precision::fp64 && options.parallel.gradient_dtype != CommDtype::same)
     root.section("parallel")
         .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
+  if (options.method.prefers() && options.data.packing)
+    root.section("data").reject("packing", "is for sequences", "a row of preference pairs is one pair, without padding",
+                                "Set it to false.");
   if (options.run.keep_best && !options.data.test)
     root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
                                "Name the test shards.");

@@ -21,6 +21,9 @@ namespace multicard {
 
 class GenerationEvaluation;
 
+/// Whether a network still is what it was when the run first started.
+enum class Weights { at_start, trained };
+
 /// The data of a task.
 struct TaskData {
   DataSource& training;
@@ -37,6 +40,10 @@ class Task {
   virtual std::shared_ptr<Model> model() const = 0;
   /// What opening the data has found.
   virtual TaskScan scan() const = 0;
+
+  /// Collective. What is computed before the first step of a run, or of what is left of it. `weights` says whether the
+  /// model is as it was when the run first started.
+  virtual void prepare(Weights weights) { (void)weights; }
 
   /// Lines of the block that says what will run: a label and a text each.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;

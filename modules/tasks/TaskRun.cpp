@@ -91,6 +91,8 @@ void TaskRun::begin() {
   settings.num_steps = setup_.num_steps;
   settings.micro_batch = options.run.micro_batch;
   settings.results_lag = setup_.device.device.is_cuda() ? 1 : 0;
+  const bool is_start = settings.first_step == 0 && !has_begun_;
+  setup_.task->prepare(is_start ? Weights::at_start : Weights::trained);
   const TrainerParts parts{setup_.model(),
                            *setup_.strategy,
                            setup_.schedule,
@@ -104,7 +106,6 @@ void TaskRun::begin() {
   if (options.run.keep_checkpoints > 0)
     agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
   recorder_.start_epoch();
-  const bool is_start = settings.first_step == 0 && !has_begun_;
   has_begun_ = true;
   if (options.evaluate.at_start && is_start) evaluate();
   if (is_start) evaluate_generation(GenerationPhase::start);

@@ -240,6 +240,32 @@ class Language(CommandTest):
         self.expect(2, run(1, "export", self.checkpoint("theirs"), self.path("x"), "--merge", "original"),
                     "its base model is stored in 4 bits")
 
+    def test_preference_pairs_train_a_model_that_every_command_takes(self):
+        source = SOURCE / "inputs/text/instruction-data-with-preference.json"
+        self.expect(0, run(2, "prepare", "text", "--type", "preference", "--tokenizer", self.model, "--in", str(source),
+                           "--split", "0.1", "-o", self.path("pairs")))
+        pairs = ["data.train=" + self.path("pairs-train*.h5"), "data.test=" + self.path("pairs-test*.h5"),
+                 "data.limit=40", "evaluate.limit=20", "evaluate.at_start=true"]
+        for method, reference in (("lora-dpo, rank: 4", "cached"), ("dpo", "copy")):
+            output = self.path(method[:4])
+            method = "method={name: %s, reference: %s}" % (method, reference)
+            deck = [self.deck, *pairs, method, "run.output=" + output]
+            self.expect(0, run(2, "run", *deck), "reward margin")
+            losses = self.losses(output)
+            self.assertAlmostEqual(losses[0], 0.693147, delta=1e-5)
+            self.assertLess(losses[-1], 0.69)
+            code, out, err = run(1, "eval", self.checkpoint(output), "--json")
+            self.assertEqual(code, 0, err)
+            for name, found in (("loss", "eval_loss"), ("reward_margin", "eval_reward_margin")):
+                recorded = self.dataset(output + "/results.h5", "/runs/main/metrics/" + found)[-1]
+                self.assertAlmostEqual(json.loads(out)[name], float(recorded), delta=1e-5)
+            self.expect(0, run(1, "generate", self.checkpoint(output), "--greedy", "--max-new", "5", "Hello"))
+            self.expect(0, run(1, "export", self.checkpoint(output), output + "/exported"))
+            kind = "adapter_model" if "lora" in method else "model"
+            self.assertTrue(Path(output, "exported", kind + ".safetensors").exists())
+        self.expect(4, run(1, "run", self.deck, "method={name: lora-dpo}"), "holds no preference pairs")
+        self.expect(4, run(1, "run", self.deck, *pairs), "holds preference pairs.*lora-dpo")
+
     def test_targets_may_be_spelt_as_the_adapter_does_not(self):
         self.expect(0, run(1, "run", self.deck, "run.steps=1"))
         self.expect(0, run(1, "export", self.checkpoint(step=1), self.path("adapter")))

@@ -190,12 +190,9 @@ const std::string kTextDeck = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\
 TEST(RunOptions, SaysWhatThisVersionDoesNotHave) {
   EXPECT_EQ(complaint("parallel: {shard: full}"),
             "deck x.yaml, parallel.shard: full is not available in this version (available: none)");
-  EXPECT_EQ(complaint(kTextDeck + "method: {name: dpo}"),
-            "deck x.yaml, method.name: dpo is not available in this version (available: full, lora, qlora, qat, "
-            "lora-qat)");
-  EXPECT_EQ(
-      complaint(kTextDeck + "method: {name: dora}"),
-      "deck x.yaml, method.name: expected one of full | lora | qlora | qat | lora-qat, got 'dora'. Did you mean lora?");
+  EXPECT_EQ(complaint(kTextDeck + "method: {name: dora}"),
+            "deck x.yaml, method.name: expected one of full | lora | qlora | dpo | lora-dpo | qlora-dpo | qat | "
+            "lora-qat, got 'dora'. Did you mean lora?");
 }
 
 TEST(RunOptions, NamesTheTaskThatAKeyBelongsTo) {
@@ -289,6 +286,8 @@ TEST(RunOptions, RefusesLanguageDecksThatContradictThemselves) {
   EXPECT_EQ(complaint("task: llm\nmodel: {path: m, adapter: a}\ndata: {train: t.h5}\nmethod: {name: full}"),
             "deck x.yaml, method.name: full tuning does not start from an adapter (model.adapter is set) "
             "Merge it first, or use lora.");
+  const std::string packed = "task: llm\nmodel: {path: m}\ndata: {train: t.h5, packing: true, max_length: 9}\n";
+  EXPECT_NE(complaint(packed + "method: {name: dpo}").find("data.packing: is for sequences"), std::string::npos);
 }
 
 TEST(RunOptions, ReadsWhatALanguageModelIsAsked) {
