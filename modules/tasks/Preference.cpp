@@ -9,8 +9,6 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
-#include "device/StagedCopies.hpp"
-
 namespace multicard {
 
 namespace {
@@ -87,18 +85,14 @@ at::Tensor Preference::reference_log_probs(const Batch& batch, Llama* start) {
 
 PairLogProbs Preference::reference_of(const PackedPairs& pairs, const Batch& batch, const ReferenceTable& table) const {
   if (options_.reference != Reference::cached) return computed_reference(pairs);
-  at::Tensor values = at::empty({2, batch.num_rows}, at::kDouble);
+  const at::Device device = network_.device();
+  at::Tensor values =
+      at::empty({2, batch.num_rows}, at::TensorOptions().dtype(at::kDouble).pinned_memory(!device.is_cpu()));
   auto* value = values.mutable_data_ptr<double>();
   for (const std::vector<float>* half : {&table.chosen, &table.rejected})
     for (const std::int64_t row : batch.row_numbers)
       *value++ = half->at(static_cast<std::size_t>(row));
-  if (!network_.device().is_cpu()) {
-    const at::Tensor there = at::empty(values.sizes(), values.options().device(network_.device()));
-    StagedCopies copies;
-    copies.copy(there, values);
-    copies.finish();
-    values = there;
-  }
+  values = values.to(device, at::kDouble, /*non_blocking=*/true);
   return {values[0], values[1]};
 }
 
