@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "data/ReferenceFile.hpp"
-#include "language_run.hpp"
+#include "moving.hpp"
 #include "unit/data/test_tokens.hpp"
 
 namespace multicard {
@@ -275,6 +275,24 @@ TEST_F(PreferenceRun, ContinuesBitForBit) {
       for (std::size_t i = 0; i < state.size(); ++i)
         EXPECT_TRUE(state[i].tensor.equal(whole.state[i].tensor))
             << word_of(method, kMethodWords) << " " << word_of(reference, kReferenceWords) << " " << state[i].name;
+    }
+}
+
+TEST_F(PreferenceRun, MovesToRanksThatHaveComputedNothingYet) {
+  const int all = world().size();
+  for (const TuningMethod method : {TuningMethod::lora_dpo, TuningMethod::dpo})
+    for (const Reference reference : {Reference::copy, Reference::cached}) {
+      RunOptions options = recipe("fp64", method);
+      options.method.preference.reference = reference;
+      const Trained stays = train(options, world());
+      const bool is_alone = all == 1;
+
+      const test::Outcome moved =
+          test::move_through(options, {{is_alone ? 1 : all / 2, 3}, {all, 3}, {1, 2}, {all, 2}});
+
+      const std::vector<double>& losses = moved.summary.metrics.at("train_loss").values;
+      for (std::size_t i = 0; i < kSteps; ++i)
+        EXPECT_NEAR(losses.at(i), metric(stays, "train_loss")[i], 1e-7) << word_of(method, kMethodWords) << i;
     }
 }
 
