@@ -73,6 +73,8 @@ Json json_of(const Change& change) {
 Json json_of(const TuningReport& tuning) {
   Json out{{"test_loss", json_of(tuning.loss)},
            {"perplexity", json_of(tuning.perplexity)},
+           {"reward_margin", json_of(tuning.reward_margin)},
+           {"reward_accuracy", json_of(tuning.reward_accuracy)},
            {"exact_match", json_of(tuning.exact_match)},
            {"questions", json_of(tuning.questions)}};
   out["answers"] = Json::array();
@@ -163,6 +165,8 @@ Json json_of(const Collection& collection, const RunReport& run) {
   if (report.language) {
     out["loss"] = number(report.loss);
     out["perplexity"] = number(report.language->perplexity);
+    out["reward_margin"] = number(report.language->reward_margin);
+    out["reward_accuracy"] = number(report.language->reward_accuracy);
     out["sequences"] = report.samples;
     out["tokens"] = report.language->tokens;
     out["targets"] = report.language->targets;

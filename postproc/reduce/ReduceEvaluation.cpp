@@ -72,6 +72,8 @@ EvaluationReport language_evaluation(const RunSummary& summary) {
   report.samples = integer(summary, "samples");
   LanguageScore score;
   score.perplexity = real(summary, "perplexity");
+  score.reward_margin = real(summary, "reward_margin");
+  score.reward_accuracy = real(summary, "reward_accuracy");
   score.tokens = integer(summary, "tokens");
   score.targets = integer(summary, "trained_tokens");
   score.questions = integer(summary, "questions");
@@ -86,7 +88,8 @@ EvaluationReport language_evaluation(const RunSummary& summary) {
 }  // namespace
 
 std::optional<EvaluationReport> reduce_evaluation(const RunSummary& summary) {
-  if (summary.reals.contains("perplexity")) return language_evaluation(summary);
+  if (summary.reals.contains("perplexity") || summary.reals.contains("reward_margin"))
+    return language_evaluation(summary);
   const auto classes = summary.tables.find("evaluation/classes");
   if (classes == summary.tables.end()) return std::nullopt;
   EvaluationReport report;

@@ -41,6 +41,8 @@ std::optional<TuningReport> reduce_tuning(const RunSummary& summary) {
   TuningReport report;
   report.loss = change_of(summary, "eval_loss");
   report.perplexity = change_of(summary, "eval_perplexity");
+  report.reward_margin = change_of(summary, "eval_reward_margin");
+  report.reward_accuracy = change_of(summary, "eval_reward_accuracy");
   report.exact_match = change_of(summary, "eval_exact_match");
   report.questions = change_of(summary, "eval_questions");
   report.answers = answers_of(summary);

@@ -50,6 +50,7 @@ struct ConfusionCount {
 /// Scores that only language models have.
 struct LanguageScore {
   double perplexity = kNone;
+  double reward_margin = kNone, reward_accuracy = kNone;  ///< of preference pairs instead
   std::int64_t tokens = 0, targets = 0;  ///< of the test set, without padding; those that the loss is of
   Estimate exact_match;                  ///< share of the questions, with the interval of a share
   std::int64_t questions = 0, hits = 0;  ///< number of them; answered exactly
@@ -94,9 +95,10 @@ struct AnswerPair {
 
 /// What tuning changed.
 struct TuningReport {
-  Change loss, perplexity;  ///< on the test set
-  Change exact_match;       ///< share of the questions
-  Change questions;         ///< number of them
+  Change loss, perplexity;                ///< on the test set
+  Change reward_margin, reward_accuracy;  ///< of preference pairs, instead of the perplexity
+  Change exact_match;                     ///< share of the questions
+  Change questions;                       ///< number of them
   std::vector<AnswerPair> answers;
 };
 

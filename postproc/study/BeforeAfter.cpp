@@ -50,11 +50,15 @@ std::string points(const Change& change) {
 
 std::vector<ChangeLine> change_lines(const TuningReport& report) {
   std::vector<ChangeLine> lines;
-  if (report.loss.any()) {
-    lines.push_back({"test loss", number(report.loss.before), number(report.loss.after), difference(report.loss)});
-    lines.push_back(
-        {"perplexity", number(report.perplexity.before), number(report.perplexity.after), relative(report.perplexity)});
-  }
+  const auto add = [&](const char* label, const Change& change, const std::string& by) {
+    if (change.any()) lines.push_back({label, number(change.before), number(change.after), by});
+  };
+  add("test loss", report.loss, difference(report.loss));
+  add("perplexity", report.perplexity, relative(report.perplexity));
+  add("reward margin", report.reward_margin, difference(report.reward_margin));
+  if (report.reward_accuracy.any())
+    lines.push_back({"reward accuracy", hits(report.reward_accuracy.before, kNone),
+                     hits(report.reward_accuracy.after, kNone), points(report.reward_accuracy)});
   if (report.exact_match.any())
     lines.push_back({"exact match", hits(report.exact_match.before, report.questions.before),
                      hits(report.exact_match.after, report.questions.after), points(report.exact_match)});

@@ -13,7 +13,7 @@ struct ChangeLine {
   std::string measure, before, after, change;
 };
 
-/// Test loss, perplexity and exact match, of those that are known.
+/// Test loss, perplexity or rewards, and exact match, of those that are known.
 std::vector<ChangeLine> change_lines(const TuningReport& report);
 
 /// The runs of a study that have a TuningReport: heading ("run 0003: ddp, fp32, 2 ranks"; of a single run empty).

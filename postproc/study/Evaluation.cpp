@@ -1,6 +1,7 @@
 #include "postproc/study/Evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -26,10 +27,13 @@ std::string exact_match_text(const LanguageScore& score) {
 
 std::string language_sentence(const EvaluationReport& report) {
   const LanguageScore& score = *report.language;
-  std::string out =
-      fmt::format("Test loss {}, perplexity {} over {} ({}, {} of them targets)", significant(report.loss),
-                  significant(score.perplexity), counted(report.samples, "sequence"), counted(score.tokens, "token"),
-                  grouped(score.targets));
+  const bool has_pairs = std::isfinite(score.reward_accuracy);
+  const std::string measure = has_pairs ? fmt::format("reward margin {}, reward accuracy {}",
+                                                      significant(score.reward_margin), percent(score.reward_accuracy))
+                                        : "perplexity " + significant(score.perplexity);
+  std::string out = fmt::format("Test loss {}, {} over {} ({}, {} of them targets)", significant(report.loss), measure,
+                                counted(report.samples, has_pairs ? "pair" : "sequence"),
+                                counted(score.tokens, "token"), grouped(score.targets));
   if (score.questions > 0) out += "; exact match " + exact_match_text(score);
   return out + ".";
 }
@@ -76,11 +80,17 @@ std::vector<std::pair<std::string, std::string>> evaluation_facts(const RunRepor
   std::vector<std::pair<std::string, std::string>> facts;
   if (const EvaluationReport& report = *run.evaluation; report.language) {
     const LanguageScore& score = *report.language;
-    facts = {{"test loss", significant(report.loss)},
-             {"perplexity", significant(score.perplexity)},
-             {"sequences", grouped(report.samples)},
-             {"tokens", grouped(score.tokens)},
-             {"targets", grouped(score.targets)}};
+    facts = {{"test loss", significant(report.loss)}};
+    if (std::isfinite(score.reward_accuracy)) {
+      facts.emplace_back("reward margin", significant(score.reward_margin));
+      facts.emplace_back("reward accuracy", percent(score.reward_accuracy));
+      facts.emplace_back("pairs", grouped(report.samples));
+    } else {
+      facts.emplace_back("perplexity", significant(score.perplexity));
+      facts.emplace_back("sequences", grouped(report.samples));
+    }
+    facts.emplace_back("tokens", grouped(score.tokens));
+    facts.emplace_back("targets", grouped(score.targets));
     if (score.questions > 0) facts.emplace_back("exact match", exact_match_text(score));
   }
   for (const char* key : {"model", "weights", "weights_origin", "dataset", "precision", "device", "ranks"})

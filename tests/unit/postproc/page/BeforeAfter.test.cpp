@@ -65,6 +65,20 @@ TEST(BeforeAfter, WhatWasNotMeasuredBeforeHasNoChange) {
   EXPECT_EQ(lines[0].before + " " + lines[0].after + " " + lines[0].change, "– 1.5 –");
 }
 
+TEST(BeforeAfter, ShowsRewardsOfPreferencePairsInPlaceOfThePerplexity) {
+  RunSummary summary = tuned_summary();
+  summary.metrics.erase("eval_perplexity");
+  summary.metrics.erase("eval_exact_match");
+  summary.metrics["eval_reward_margin"] = {{0, 0.25}, {0, 30}};
+  summary.metrics["eval_reward_accuracy"] = {{0, 0.8}, {0, 30}};
+
+  const std::vector<ChangeLine> lines = change_lines(reduce_tuning(summary).value());
+
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1].measure + ": " + lines[1].before + " " + lines[1].after, "reward margin: 0 0.25");
+  EXPECT_EQ(lines[2].before + " " + lines[2].after + " " + lines[2].change, "0.0 % 80.0 % +80.0 points");
+}
+
 TEST(BeforeAfter, RunsWithNothingToCompareHaveNone) {
   RunSummary summary = tuned_summary();
   summary.metrics["eval_loss"] = {{1.5}, {30}};
