@@ -46,6 +46,7 @@ DECKS = [
     Deck("llm/tinystories", "llm/tinystories.yaml"),
     Deck("llm/lora", "llm/lora.yaml"),
     Deck("llm/lora, full tuning", "llm/lora.yaml", overrides=["method={name: full}"]),
+    Deck("llm/dpo", "llm/dpo.yaml", steps=(2, 4)),
     Deck("llm/chat", "llm/chat.yaml", is_tested=False),
     Deck("llm/gsm8k", "llm/gsm8k.yaml", is_tested=False),
     Deck("llm/llama3_8b_1gpu", "llm/llama3_8b_1gpu.yaml", steps=(2, 4)),
@@ -64,6 +65,14 @@ def make_rows(prefix, vocabulary, length, number, shortest=None):
             print(json.dumps({"input_ids": row, "labels": row}), file=file)
     prepare("text", "--type", "tokens", "--in", path, "-o", prefix)
     path.unlink()
+
+
+def make_pairs(folder, number=64):
+    """Shards of preference pairs with ids of the small model, which larger ones have too."""
+    records = json.loads((SOURCE / "inputs/text/instruction-data-with-preference.json").read_text())[:number]
+    path = Path(folder, "records.json")
+    path.write_text(json.dumps(records))
+    prepare("text", "--type", "preference", "--tokenizer", TINY_MODEL, "--in", path, "-o", Path(folder, "pairs"))
 
 
 def make_grey_images(folder, number=256):
@@ -100,6 +109,10 @@ class Inputs:
         place = self._once("stories", lambda to: make_text_data(to, number=400))
         return "data.train=%s/text-train*.h5" % place
 
+    def pairs(self):
+        place = self._once("pairs", make_pairs)
+        return "data.train=%s/pairs-*.h5" % place
+
     def rows(self, config, length, number):
         vocabulary = config["vocab_size"]
         place = self._once("rows%d_%d_%d" % (vocabulary, length, number),
@@ -130,6 +143,8 @@ class Inputs:
             return [self.images(100, 10)]
         if deck.path == "llm/tinystories.yaml":
             return [self.stories(), "model.path=%s" % TINY_MODEL]
+        if deck.path == "llm/dpo.yaml":
+            return [self.pairs(), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
         if deck.path.startswith("llm/llama3_8b"):
             shape, config = self.llama8b()
             return [self.rows(config, 2048, 384), "model.path=%s" % shape, "model.random_weights=true"]
