@@ -22,7 +22,7 @@ struct RopeScaling {
   /// @}
 };
 
-/// quantization_config.quant_method of a config.json whose model `export --int4` has written (docs/methods_qat.md).
+/// quantization_config.quant_method of a config.json whose model `export --int4` has written (docs/methods.md).
 inline constexpr const char* kInt4Method = "8da4w";
 
 /// LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM: they differ by these values alone.
