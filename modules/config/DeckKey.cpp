@@ -59,6 +59,15 @@ const DeckKey* find_key(std::span<const DeckKey> keys, std::string_view path) {
   return found == keys.end() ? nullptr : &*found;
 }
 
+std::vector<KnownKey> known_keys(std::span<const DeckKey> keys) {
+  std::vector<KnownKey> known;
+  known.reserve(keys.size());
+  for (const DeckKey& key : keys)
+    known.push_back({std::string(key.path),
+                     key.tasks == KeyTasks::any ? std::string() : fmt::format("of task {}", text_of(key.tasks))});
+  return known;
+}
+
 void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const DeckKey> keys, KeyTasks task) {
   for (const DeckKey& key : keys) {
     if (key.belongs_to(task)) continue;

@@ -68,6 +68,9 @@ std::string_view text_of(KeyEffect effect);
 /// The row of `path`, or nullptr.
 const DeckKey* find_key(std::span<const DeckKey> keys, std::string_view path);
 
+/// The table as Section takes it for suggestions: keys that not all decks have with their task.
+std::vector<KnownKey> known_keys(std::span<const DeckKey> keys);
+
 /// Rejects keys and sections of `deck` that only decks of another task than `task` have.
 void reject_keys_of_other_tasks(Section& root, const Deck& deck, std::span<const DeckKey> keys, KeyTasks task);
 

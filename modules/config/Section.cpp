@@ -10,6 +10,7 @@
 
 #include "base/Text.hpp"
 #include "config/ForeignNames.hpp"
+#include "config/KeySuggestion.hpp"
 #include "config/RangeText.hpp"
 #include "config/Scalar.hpp"
 #include "config/Yaml.hpp"
@@ -19,13 +20,13 @@ namespace multicard {
 /// What all sections of one deck share.
 struct Section::Record {
   Deck deck;
-  std::map<std::string, std::vector<std::string>> known;  ///< section path -> keys in the order asked for
-  std::optional<UsageError> problem;                      ///< the first one
+  std::vector<KnownKey> table;
+  KeysBySection known;
+  std::optional<UsageError> problem;  ///< the first one
   Value resolved = Value::map();
   std::map<std::string, KeyReading> readings;
 
   const Value* at(const std::string& path) const { return path.empty() ? &deck.root() : deck.root().find_path(path); }
-  std::optional<std::string> meant_by(const std::string& section, const std::string& key) const;
 };
 
 namespace {
@@ -40,25 +41,9 @@ std::string quoted_word(const std::string& word) {
 
 }  // namespace
 
-/// The key that was meant, with its section if that is another one.
-std::optional<std::string> Section::Record::meant_by(const std::string& section, const std::string& key) const {
-  const auto has = [&](const std::vector<std::string>& keys, const std::string& one) {
-    return std::find(keys.begin(), keys.end(), one) != keys.end();
-  };
-  if (const std::optional<std::string> own = own_key(key)) {
-    const std::size_t dot = own->rfind('.');
-    const std::string home = own->substr(0, dot), name = own->substr(dot + 1);
-    const auto keys = known.find(home);
-    if (keys != known.end() && has(keys->second, name)) return home == section ? name : *own;
-  }
-  if (std::optional<std::string> near = nearest(key, known.at(section))) return near;
-  for (const auto& [other, keys] : known)
-    if (has(keys, key)) return other + "." + key;
-  return std::nullopt;
-}
-
-Section::Section(const Deck& deck) : record_(std::make_shared<Record>()) {
+Section::Section(const Deck& deck, std::vector<KnownKey> table) : record_(std::make_shared<Record>()) {
   record_->deck = deck;
+  record_->table = std::move(table);
   record_->known[""];
 }
 
@@ -263,7 +248,7 @@ void Section::finish() const {
       const std::string path = section.empty() ? key : section + "." + key;
       throw UnknownKeyError(fmt::format("deck {}, {}: unknown key", record_->deck.name(), path),
                             fmt::format("known keys here: {}", join(known, ", ")),
-                            did_you_mean(record_->meant_by(section, key)));
+                            did_you_mean(suggested_key(record_->known, record_->table, section, key)));
     }
   }
   if (record_->problem) throw UsageError(*record_->problem);

@@ -11,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "config/Deck.hpp"
+#include "config/KeySuggestion.hpp"
 #include "config/Words.hpp"
 
 namespace multicard {
@@ -39,8 +40,8 @@ struct UnknownKeyError : UsageError {
 /// T is bool, int, std::int64_t, double or std::string.
 class Section {
  public:
-  /// The deck's top map.
-  explicit Section(const Deck& deck);
+  /// The deck's top map. \param table keys that are suggested for unknown ones, besides those that are read
+  explicit Section(const Deck& deck, std::vector<KnownKey> table = {});
 
   /// The map at `key`; empty when absent.
   Section section(const std::string& key);

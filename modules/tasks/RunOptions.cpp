@@ -134,14 +134,14 @@ const std::map<TaskName, const char*> kDecksWithEverything{
 }  // namespace
 
 RunOptions read_run_options(const Deck& deck) {
-  Section root(deck);
+  Section root(deck, known_keys(run_keys()));
   RunOptions options = read(root, deck);
   root.finish();
   return options;
 }
 
 Deck with_defaults(const Deck& deck) {
-  Section root(deck);
+  Section root(deck, known_keys(run_keys()));
   read(root, deck);
   root.finish();
   return in_order_of_keys(root.resolved());

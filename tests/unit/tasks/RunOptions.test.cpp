@@ -101,6 +101,8 @@ TEST(RunOptions, NamesAMistypedKeyInEverySection) {
 TEST(RunOptions, KnowsWhatOtherProgramsCallItsKeys) {
   const std::string text = "task: llm\nmodel: {path: m}\ndata: {train: t.h5}\n";
   EXPECT_NE(complaint(text + "method: {r: 8}").find("Did you mean rank?"), std::string::npos);
+  EXPECT_NE(complaint("data: {channels_last: 1}").find("Did you mean layout?"), std::string::npos);
+  EXPECT_NE(complaint("model: {rank: 1}").find("Did you mean method.rank (of task llm)?"), std::string::npos);
   EXPECT_NE(complaint(text + "method: {lora_alpha: 8}").find("Did you mean alpha?"), std::string::npos);
   EXPECT_NE(complaint(text + "method: {target_modules: a}").find("Did you mean targets?"), std::string::npos);
   EXPECT_NE(complaint("optimizer: {lr: 1}").find("Did you mean learning_rate?"), std::string::npos);
