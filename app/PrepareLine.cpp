@@ -6,6 +6,7 @@
 
 #include "Commands.hpp"
 #include "OptionWords.hpp"
+#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 
 namespace multicard {
@@ -16,8 +17,8 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   auto options = std::make_shared<TextPrepareOptions>();
   CLI::App* text =
       prepare.add_subcommand("text", "Token shards from instructions, conversations, texts or preferences");
-  text->add_option("--type", options->type,
-                   "alpaca | chat | prompt-completion | text | question-answer | preference | tokens")
+  const auto type = std::make_shared<std::string>(), loss = std::make_shared<std::string>();
+  text->add_option("--type", *type, join(texts_of<DatasetType>(kDatasetTypeWords), " | "))
       ->type_name("TYPE")
       ->required();
   text->add_option("--in", options->inputs,
@@ -36,13 +37,19 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
   text->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   text->add_option("--max-length", options->max_length,
                    "Maximum tokens per sequence: longer ones are truncated, plain texts are split");
-  text->add_option("--loss", options->loss, "completion (default): train on answers; all: on prompts too")
-      ->type_name(one_of({"completion", "all"}));
+  text->add_option("--loss", *loss, "completion (default): train on answers; all: on prompts too")
+      ->type_name(one_of(texts_of<LossOn>(kLossOnWords)));
   text->add_option("--split", options->split,
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
   text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
-  text->callback([&command, options] {
-    command = [options](const Communicator& world) { return prepare_text_command(*options, world); };
+  text->callback([&command, options, type, loss] {
+    command = [options, type, loss](const Communicator& world) {
+      agreed(world, [&] {
+        options->type = dataset_type(*type);
+        if (!loss->empty()) options->loss = loss_on(*loss);
+      });
+      return prepare_text_command(*options, world);
+    };
   });
 }
 

@@ -108,7 +108,7 @@ void write_tokens(const std::string& folder, std::int64_t num_sequences, const C
   }
   world.barrier();
   TextPrepareOptions options;
-  options.type = "tokens";
+  options.type = DatasetType::tokens;
   options.inputs = {folder + "/tokens.jsonl"};
   options.output = folder + "/tokens";
   options.quiet = true;

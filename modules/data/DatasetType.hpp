@@ -4,11 +4,20 @@
 #include <string>
 #include <string_view>
 
+#include "config/Words.hpp"
+
 namespace multicard {
 
 enum class DatasetType { alpaca, chat, prompt_completion, text, question_answer, preference, tokens };
+inline constexpr Word<DatasetType> kDatasetTypeWords[] = {{"alpaca", DatasetType::alpaca},
+                                                          {"chat", DatasetType::chat},
+                                                          {"prompt-completion", DatasetType::prompt_completion},
+                                                          {"text", DatasetType::text},
+                                                          {"question-answer", DatasetType::question_answer},
+                                                          {"preference", DatasetType::preference},
+                                                          {"tokens", DatasetType::tokens}};
 
-/// "prompt-completion" and so on; a UsageError naming them for anything else.
+/// \throws UsageError naming the words for anything else
 DatasetType dataset_type(std::string_view name);
 std::string name_of(DatasetType type);
 
@@ -17,8 +26,9 @@ enum class LossOn {
   completion,  ///< those of answers
   all          ///< every token that has one before it
 };
+inline constexpr Word<LossOn> kLossOnWords[] = {{"completion", LossOn::completion}, {"all", LossOn::all}};
 
-/// "completion" or "all"; a UsageError for anything else.
+/// \throws UsageError for anything but a word
 LossOn loss_on(std::string_view name);
 
 }  // namespace multicard

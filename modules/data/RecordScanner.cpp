@@ -33,9 +33,9 @@ void RecordScanner::take(std::string_view piece) {
         take_element_byte(byte);
         break;
       case State::after:
-        if (!is_space(byte)) state_ = State::goes_on;
+        if (!is_space(byte)) state_ = State::trailing;
         break;
-      case State::goes_on:
+      case State::trailing:
         break;
     }
     ++offset_;
@@ -101,7 +101,7 @@ void RecordScanner::end_record(std::int64_t end) {
 }
 
 std::string RecordScanner::finish() {
-  if (state_ == State::goes_on) return "something stands behind the end of its JSON array";
+  if (state_ == State::trailing) return "there is data after the end of its JSON array";
   if (state_ == State::array) return "it is truncated: its JSON array does not end";
   if (state_ == State::element)
     return fmt::format("it is truncated: element {} of its JSON array (line {}) does not end", current_.element,

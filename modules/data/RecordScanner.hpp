@@ -33,7 +33,7 @@ class RecordScanner {
     array,    ///< between elements of an array
     element,  ///< in one
     after,    ///< behind the array
-    goes_on   ///< something stands behind the array
+    trailing  ///< there is data after the array
   };
 
   void take_line_byte(char byte);

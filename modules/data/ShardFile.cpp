@@ -50,10 +50,10 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
 }  // namespace
 
 ShardFile::ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method)
-    : file_(open_shard(path, "image", communicator)) {
+    : file_(open_shard(path, ShardKind::image, communicator)) {
   // All ranks see the same file, so they fail together.
   agreed(communicator, [&] {
-    require_format(file_, "image", shard_format::kFormat, shard_format::kSchemaVersion);
+    require_format(file_, ShardKind::image, shard_format::kFormat, shard_format::kSchemaVersion);
     const Hdf5Dataset images = file_.open_dataset(shard_format::kImages);
     labels_ = file_.open_dataset(shard_format::kLabels);
     info_ = read_info(file_, images, *labels_);
@@ -64,7 +64,7 @@ ShardFile::ShardFile(const std::string& path, const Communicator& communicator, 
 
 ShardFile::ShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
                      std::int64_t num_rows, const ImageSetInfo& set)
-    : file_(open_shard(path, "image", communicator)) {
+    : file_(open_shard(path, ShardKind::image, communicator)) {
   agreed(communicator, [&] {
     const Hdf5Dataset images = file_.open_dataset(shard_format::kImages);
     const Extents expected{static_cast<std::uint64_t>(num_rows), static_cast<std::uint64_t>(set.height),

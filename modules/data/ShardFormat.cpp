@@ -12,8 +12,13 @@ namespace multicard {
 
 namespace {
 
-std::string command_for(const std::string& kind) {
-  return fmt::format("multicard prepare {}", kind == "image" ? "images" : "text");
+std::string command_for(ShardKind kind) {
+  return kind == ShardKind::image ? "multicard prepare images" : "multicard prepare text";
+}
+
+/// Behind "PATH is not ".
+std::string name_of(ShardKind kind) {
+  return kind == ShardKind::image ? "an image shard" : "a token shard";
 }
 
 bool is_of_another_kind(const std::string& path) {
@@ -26,21 +31,21 @@ bool is_of_another_kind(const std::string& path) {
 
 }  // namespace
 
-Hdf5File open_shard(const std::string& path, const std::string& kind, const Communicator& communicator) {
+Hdf5File open_shard(const std::string& path, ShardKind kind, const Communicator& communicator) {
   try {
     return Hdf5File::open_read(path, communicator);
   } catch (const Error& error) {
     if (!is_of_another_kind(path)) throw;
-    const DataError told(fmt::format("{} is not {} {} shard", path, kind == "image" ? "an" : "a", kind),
-                         "it is not an HDF5 file", fmt::format("Make shards of it with {}.", command_for(kind)));
-    if (error.scope() == Scope::all_ranks) throw told.on_all_ranks();
-    throw told;
+    const DataError found(fmt::format("{} is not {}", path, name_of(kind)), "it is not an HDF5 file",
+                          fmt::format("Make shards of it with {}.", command_for(kind)));
+    if (error.scope() == Scope::all_ranks) throw found.on_all_ranks();
+    throw found;
   }
 }
 
-void require_format(const Hdf5File& file, const std::string& kind, const std::string& format, std::int64_t version) {
+void require_format(const Hdf5File& file, ShardKind kind, const std::string& format, std::int64_t version) {
   if (!file.has_attribute("/", "format") || file.attribute<std::string>("/", "format") != format)
-    throw DataError(fmt::format("{} is not {} {} shard", file.path(), kind == "image" ? "an" : "a", kind),
+    throw DataError(fmt::format("{} is not {}", file.path(), name_of(kind)),
                     fmt::format("its attribute format is not {}", format),
                     fmt::format("Make shards with {}.", command_for(kind)));
   const auto found = file.attribute<std::int64_t>("/", "schema_version");

@@ -9,6 +9,9 @@
 
 namespace multicard {
 
+/// What a shard holds.
+enum class ShardKind { image, token };
+
 /// Image shards.
 namespace shard_format {
 
@@ -35,12 +38,12 @@ inline const std::string kRejected = "/rejected";
 }  // namespace token_format
 
 /// Collective. Opens a shard for reading; a file of another kind (JSON, say) is an error that says which command makes
-/// shards of it. `kind` is "image" or "token". \throws DataError on all ranks
-Hdf5File open_shard(const std::string& path, const std::string& kind, const Communicator& communicator);
+/// shards of it. \throws DataError on all ranks
+Hdf5File open_shard(const std::string& path, ShardKind kind, const Communicator& communicator);
 
-/// Checks what a file says of itself; `kind` ("image") names what is wanted in the message and the command that makes
-/// it. An earlier version of a format would be read by its module; a newer one cannot. \throws DataError
-void require_format(const Hdf5File& file, const std::string& kind, const std::string& format, std::int64_t version);
+/// Checks what a file says of itself; `kind` is named in the message with the command that makes it. An earlier version
+/// of a format would be read by its module; a newer one cannot. \throws DataError
+void require_format(const Hdf5File& file, ShardKind kind, const std::string& format, std::int64_t version);
 
 /// Of a file that has been looked at before: what was found then still holds of a dataset. \throws DataError
 void require_unchanged(const std::string& path, const Hdf5Dataset& dataset, ElementType type, const Extents& dims);

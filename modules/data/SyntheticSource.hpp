@@ -5,7 +5,7 @@
 
 namespace multicard {
 
-/// Colour images that can be told apart by learning and need no input: label i mod classes; every class has a smooth
+/// Colour images that can be distinguished by learning and need no input: label i mod classes; every class has a smooth
 /// pattern of its own, every image its own brightness and noise. Integers only: the same bytes on every machine.
 class SyntheticSource final : public ImageSource {
  public:

@@ -26,10 +26,11 @@ bool uses_template(DatasetType type) {
   return type != DatasetType::text && type != DatasetType::tokens;
 }
 
-void check_options(const TextPrepareOptions& options, DatasetType type) {
+void check_options(const TextPrepareOptions& options) {
   check_shard_options(options);
+  const DatasetType type = options.type;
   const auto refuse = [&](bool is_there, const char* what) {
-    if (is_there) throw UsageError(fmt::format("--type {} has no {}", options.type, what));
+    if (is_there) throw UsageError(fmt::format("--type {} has no {}", name_of(type), what));
   };
   if (options.inputs.empty()) throw UsageError("--in needs a file");
   if (options.max_length && *options.max_length < 2)
@@ -38,12 +39,11 @@ void check_options(const TextPrepareOptions& options, DatasetType type) {
   refuse(!uses_template(type) && !options.date.empty(), "--date");
   if (type == DatasetType::tokens) {
     refuse(!options.tokenizer.empty(), "--tokenizer");
-    refuse(!options.loss.empty(), "--loss: the labels say it");
+    refuse(options.loss.has_value(), "--loss: the labels mark the targets");
   } else if (options.tokenizer.empty()) {
-    throw UsageError(fmt::format("--type {} needs --tokenizer DIR|FILE", options.type));
+    throw UsageError(fmt::format("--type {} needs --tokenizer DIR|FILE", name_of(type)));
   }
-  if (!options.loss.empty()) loss_on(options.loss);
-  refuse(type == DatasetType::preference && options.loss == "all", "--loss all: only answers are compared");
+  refuse(type == DatasetType::preference && options.loss == LossOn::all, "--loss all: only answers are compared");
 }
 
 struct ChosenTemplate {
@@ -90,9 +90,9 @@ struct Setup {
 
 Setup make_setup(const TextPrepareOptions& options) {
   Setup setup;
-  setup.type = dataset_type(options.type);
-  check_options(options, setup.type);
-  setup.loss = loss_on(options.loss.empty() ? "completion" : options.loss);
+  setup.type = options.type;
+  check_options(options);
+  setup.loss = options.loss.value_or(LossOn::completion);
   setup.chosen = choose_template(options, setup.type);
   if (setup.chosen.prompt_template) setup.chosen.prompt_template->require_use_of(options.date);
   if (!options.tokenizer.empty()) setup.tokenizer = Tokenizer::load(options.tokenizer);
@@ -201,7 +201,7 @@ std::map<std::string, Hdf5Value> attributes(const TextPrepareOptions& options, c
     names.push_back(file.name);
   const bool has_labels = setup.type == DatasetType::tokens;
   std::map<std::string, Hdf5Value> values{
-      {"dataset_type", options.type},
+      {"dataset_type", name_of(options.type)},
       {"template", setup.chosen.prompt_template ? setup.chosen.prompt_template->name() : std::string()},
       {"loss", has_labels                  ? std::string("labels")
                : setup.loss == LossOn::all ? "all"

@@ -7,20 +7,21 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
+#include "data/DatasetType.hpp"
 #include "data/EncodedSet.hpp"
 #include "data/ShardOptions.hpp"
 
 namespace multicard {
 
-/// What `multicard prepare text` was asked for.
+/// Options of `multicard prepare text`.
 struct TextPrepareOptions : ShardOptions {
-  std::string type;  ///< alpaca | chat | prompt-completion | text | question-answer | preference | tokens
+  DatasetType type = DatasetType::alpaca;
   std::vector<std::string> inputs;         ///< files or globs, gzip or plain
   std::string tokenizer;                   ///< model folder or tokenizer file; none for type tokens
   std::string prompt_template;             ///< empty: the folder's chat template, else alpaca
   std::string date;                        ///< YYYY-MM-DD, which the template writes; empty: its default
   std::vector<std::string> map;            ///< names of fields and roles, see RecordMap
-  std::string loss;                        ///< completion | all; empty: completion
+  std::optional<LossOn> loss;              ///< none: completion
   std::optional<std::int64_t> max_length;  ///< tokens of a sequence
 };
 

@@ -67,10 +67,10 @@ void check_arrays(const Hdf5File& file, const Hdf5Dataset& tokens, const Hdf5Dat
 
 TokenShardFile::TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
                                TokenPart part)
-    : file_(open_shard(path, "token", communicator)) {
+    : file_(open_shard(path, ShardKind::token, communicator)) {
   // All ranks see the same file, so they fail together.
   agreed(communicator, [&] {
-    require_format(file_, "token", token_format::kFormat, token_format::kSchemaVersion);
+    require_format(file_, ShardKind::token, token_format::kFormat, token_format::kSchemaVersion);
     check_kind(file_, part);
     const std::string group = group_of(part);
     const Hdf5Dataset tokens = file_.open_dataset(group + token_format::kTokens);
@@ -89,7 +89,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
 
 TokenShardFile::TokenShardFile(const std::string& path, const Communicator& communicator, ReadMethod method,
                                TokenPart part, std::int64_t num_tokens)
-    : file_(open_shard(path, "token", communicator)) {
+    : file_(open_shard(path, ShardKind::token, communicator)) {
   agreed(communicator, [&] {
     const std::string group = group_of(part);
     const Hdf5Dataset tokens = file_.open_dataset(group + token_format::kTokens);

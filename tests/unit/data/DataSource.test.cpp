@@ -46,7 +46,7 @@ void write_text(const ScratchFolder& scratch) {
   }
   world().barrier();
   TextPrepareOptions options;
-  options.type = "tokens";
+  options.type = DatasetType::tokens;
   options.inputs = {scratch / "rows.jsonl"};
   options.output = scratch / "text";
   options.num_shards = 2;

@@ -43,7 +43,7 @@ TEST(RecordScanner, NoticesArraysThatAreNotWhole) {
   EXPECT_NE(scan("[{}, ").problem.find("does not end"), std::string::npos);
   EXPECT_NE(scan("[{},\n{\"a\": \"b]").problem.find("element 2 of its JSON array (line 2) does not end"),
             std::string::npos);
-  EXPECT_NE(scan("[{}] {}").problem.find("stands behind"), std::string::npos);
+  EXPECT_NE(scan("[{}] {}").problem.find("data after the end"), std::string::npos);
   EXPECT_EQ(scan("[[[[").texts, Texts{});
 }
 

@@ -330,6 +330,21 @@ TEST_F(TextPrepareTest, NeverOverwritesShards) {
   expect_error(what, ExitCode::data, "set-00000-of-00001.h5 exists");
 }
 
+TEST(TextPrepareWords, OfNoTypeAndNoLossAreRefused) {
+  EXPECT_EQ(dataset_type("question-answer"), DatasetType::question_answer);
+  EXPECT_EQ(loss_on("all"), LossOn::all);
+  const auto message_of = [](const auto& body) -> std::string {
+    try {
+      body();
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message_of([] { dataset_type("poems"); }).find("no dataset type poems"), std::string::npos);
+  EXPECT_NE(message_of([] { loss_on("some"); }).find("--loss some"), std::string::npos);
+}
+
 TEST_F(TextPrepareTest, RefusesOptionsThatDoNotFit) {
   const TextPrepareOptions right = options("question-answer", write("q.jsonl", questions(3)), "set");
   const auto expect = [&](auto change, const std::string& text) {
@@ -341,14 +356,13 @@ TEST_F(TextPrepareTest, RefusesOptionsThatDoNotFit) {
   expect([](auto& o) { o.split = 1.5; }, "--split");
   expect([](auto& o) { o.split = 0.1; }, "--split 0.1 of 3 leaves no record for testing (round(0.1 x 3) is 0) Set it");
   expect([](auto& o) { o.split = 0.9; }, "leaves no record to train on");
-  expect([](auto& o) { o.type = "poems"; }, "no dataset type poems");
-  expect([](auto& o) { o.loss = "some"; }, "--loss some");
   expect([](auto& o) { o.tokenizer.clear(); }, "needs --tokenizer");
   expect([](auto& o) { o.prompt_template = "latin"; }, "latin");
   expect([](auto& o) { o.max_length = 1; }, "--max-length");
-  expect([](auto& o) { o.type = "text"; }, "--type text has no --template");
-  expect([](auto& o) { o.type = "tokens", o.prompt_template.clear(); }, "--type tokens has no --tokenizer");
-  expect([](auto& o) { o.type = "preference", o.loss = "all"; }, "--type preference has no --loss all");
+  expect([](auto& o) { o.type = DatasetType::text; }, "--type text has no --template");
+  expect([](auto& o) { o.type = DatasetType::tokens, o.prompt_template.clear(); }, "--type tokens has no --tokenizer");
+  expect([](auto& o) { o.type = DatasetType::preference, o.loss = LossOn::all; },
+         "--type preference has no --loss all");
 }
 
 TEST_F(TextPrepareTest, SaysThatADiskIsFullAndLeavesNothing) {

@@ -26,7 +26,7 @@ class TextFolder : public testing::Test {
   }
   TextPrepareOptions options(const std::string& type, const std::string& input, const std::string& output) const {
     TextPrepareOptions options;
-    options.type = type;
+    options.type = dataset_type(type);
     options.inputs = {input};
     options.output = scratch_ / output;
     options.quiet = true;

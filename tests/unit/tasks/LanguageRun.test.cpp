@@ -278,7 +278,7 @@ TEST_F(LanguageRun, RefusesTokensThatTheModelDoesNotHave) {
   }
   world().barrier();
   TextPrepareOptions prepare;
-  prepare.type = "tokens";
+  prepare.type = DatasetType::tokens;
   prepare.inputs = {scratch_ / "foreign.jsonl"};
   prepare.output = scratch_ / "foreign";
   prepare.quiet = true;

@@ -36,7 +36,7 @@ inline void write_oracle_shards(const ScratchFolder& scratch,
   }
   world().barrier();
   TextPrepareOptions options;
-  options.type = "tokens";
+  options.type = DatasetType::tokens;
   options.inputs = {scratch / "oracle.jsonl"};
   options.output = scratch / "oracle";
   options.num_shards = 3;
