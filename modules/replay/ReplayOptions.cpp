@@ -24,9 +24,11 @@ bool needs_pollux(ReplayPolicy policy) {
 
 std::vector<ReplayPolicy> read_policies(Section& replay, ReplayLayout layout) {
   std::vector<ReplayPolicy> policies;
-  for (const std::string& word : replay.list<std::string>("policy", {"multicard"})) {
+  const std::vector<std::string> words = texts_of<ReplayPolicy>(kReplayPolicyWords);
+  const std::vector<std::string> named = replay.list<std::string>("policy", {"multicard"});
+  if (named.empty()) replay.reject("policy", "is empty", "", fmt::format("Name some of {}.", join(words, ", ")));
+  for (const std::string& word : named) {
     const std::optional<ReplayPolicy> policy = value_of<ReplayPolicy>(word, kReplayPolicyWords);
-    const std::vector<std::string> words = texts_of<ReplayPolicy>(kReplayPolicyWords);
     if (!policy) {
       const std::optional<std::string> meant = nearest(word, words);
       replay.reject("policy", fmt::format("expected one of {}, got {}", join(words, ", "), word), "",

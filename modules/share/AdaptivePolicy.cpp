@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "share/MeasurementPolicy.hpp"
 #include "share/SharePolicy.hpp"
 
 namespace multicard {
@@ -52,15 +53,6 @@ double improvement(Objective objective, double value, double other) {
   return other > 0 ? 1 - value / other : 0;
 }
 
-/// Seconds until the first task ends on `ranks`; infinite where none does.
-double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
-  double seconds = kInfinity;
-  for (std::size_t i = 0; i < tasks.size(); ++i)
-    if (const double rate = rate_on(tasks[i], ranks[i]); rate > 0)
-      seconds = std::min(seconds, tasks[i].steps_left / rate);
-  return seconds;
-}
-
 /// The tasks without rates that are not to be relied on.
 std::vector<TaskView> proven_only(std::vector<TaskView> tasks) {
   for (TaskView& task : tasks) {
@@ -93,6 +85,8 @@ class KnownTasks {
  private:
   ShareDecision first_of_all(const std::optional<std::vector<int>>& best) const;
   ShareDecision in_turn(const ShareDecision& keep) const;
+  ShareDecision best_change(const std::vector<int>& best) const;
+  std::vector<int> filled(std::vector<int> ranks) const;
   ShareDecision judged(const std::vector<int>& ranks) const;
   double worst() const { return is_maximised(objective_) ? 0 : kInfinity; }
 
@@ -133,80 +127,43 @@ ShareDecision KnownTasks::judged(const std::vector<int>& ranks) const {
   return {ranks, gain, cost, fmt::format("worth measuring {}: predicted better by {:.1f} %", exploration, 100 * gain)};
 }
 
+/// The best split, or the best one without exploration where that gains more.
+ShareDecision KnownTasks::best_change(const std::vector<int>& best) const {
+  ShareDecision change = judged(best);
+  if (explored(tasks_, best).empty()) return change;
+  const std::optional<std::vector<int>> proven = best_ranks(objective_, proven_only(tasks_), num_ranks_);
+  if (proven && *proven != present_ranks(tasks_))
+    if (ShareDecision other = judged(*proven); other.gain > change.gain) return other;
+  return change;
+}
+
+/// Ranks that are free go to tasks that wait, in their order, as many as they are fastest on: it costs nobody anything.
+std::vector<int> KnownTasks::filled(std::vector<int> ranks) const {
+  int left = num_ranks_ - sum_of(ranks);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (ranks[i] > 0) continue;
+    for (const RateRow& row : tasks_[i].rates.rows())
+      if (row.gpus <= left && row.rate > rate_on(tasks_[i], ranks[i])) ranks[i] = row.gpus;
+    left -= ranks[i];
+  }
+  return ranks;
+}
+
 ShareDecision KnownTasks::decide() const {
   ShareDecision keep{present_ranks(tasks_), 0, 0, "no other split is better"};
   const std::optional<std::vector<int>> best = best_ranks(objective_, tasks_, num_ranks_);
   if (number_served(keep.ranks) == 0) return first_of_all(best);
-  if (!best || *best == keep.ranks) return keep;
+  if (const std::vector<int> fill = filled(keep.ranks); fill != keep.ranks)
+    keep = {fill, 0, cost_(fill), "ranks are free"};
+  if (!best || *best == present_ranks(tasks_)) return keep;
   if (is_maximised(objective_) && value_of_keeping(objective_, tasks_, *best, num_ranks_).value_or(0) <= 0)
     return in_turn(keep);
-  ShareDecision change = judged(*best);
-  if (!explored(tasks_, *best).empty()) {
-    const std::optional<std::vector<int>> proven = best_ranks(objective_, proven_only(tasks_), num_ranks_);
-    if (proven && *proven != keep.ranks)
-      if (ShareDecision other = judged(*proven); other.gain > change.gain) change = other;
-  }
+  const ShareDecision change = best_change(*best);
   if (change.gain >= policy_.min_gain) return change;
+  if (keep.is_change(tasks_)) return keep;
   keep.gain = change.gain;
   keep.cost_s = change.cost_s;
   keep.reason = fmt::format("another split would gain {:.0f} %, less than min_gain", 100 * change.gain);
-  return keep;
-}
-
-/// Gives tasks of which nothing is known, and which wait, ranks to be measured on.
-ShareDecision measure_waiting(const std::vector<TaskView>& tasks, int num_ranks) {
-  ShareDecision decision{present_ranks(tasks), 0, 0, ""};
-  int left = num_ranks - sum_of(decision.ranks);
-  const auto waits = [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; };
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!waits(tasks[i])) continue;
-    const int share = std::max(equal_share(i, tasks.size(), num_ranks), tasks[i].min_ranks);
-    const int ranks = std::min({share, tasks[i].max_ranks, left});
-    if (ranks < tasks[i].min_ranks) continue;
-    decision.ranks[i] = ranks;
-    left -= ranks;
-    if (decision.reason.empty()) decision.reason = fmt::format("{} is to be measured", tasks[i].name);
-  }
-  if (!decision.reason.empty()) decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
-  return decision;
-}
-
-/// The same at the expense of tasks that are known: what is being measured keeps its ranks, then those that wait get
-/// their equal share, then the known ones.
-ShareDecision displace(const std::vector<TaskView>& tasks, const std::string& waiting, int num_ranks) {
-  std::vector<std::size_t> order(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return tasks[i].is_unknown(); });
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t i) { return tasks[i].is_unknown() && tasks[i].ranks > 0; });
-  std::vector<TaskView> sorted;
-  std::vector<int> wanted;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const TaskView& task = tasks[order[k]];
-    const bool is_measured_now = task.is_unknown() && task.ranks > 0;
-    sorted.push_back(task);
-    wanted.push_back(is_measured_now ? task.ranks : std::max(equal_share(k, tasks.size(), num_ranks), task.min_ranks));
-  }
-  const std::vector<int> given = given_in_order(sorted, wanted, num_ranks);
-  ShareDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
-  for (std::size_t k = 0; k < order.size(); ++k)
-    decision.ranks[order[k]] = given[k];
-  decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
-  return decision;
-}
-
-/// How tasks get ranks of which nothing is known; no change where all of them have some, or are to wait.
-ShareDecision measure(const std::vector<TaskView>& tasks, int num_ranks) {
-  ShareDecision keep{present_ranks(tasks), 0, 0, ""};
-  const auto waiting = std::find_if(tasks.begin(), tasks.end(),
-                                    [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; });
-  if (waiting == tasks.end()) return keep;
-  if (ShareDecision decision = measure_waiting(tasks, num_ranks); decision.is_change(tasks)) return decision;
-  ShareDecision decision = displace(tasks, waiting->name, num_ranks);
-  const double end_s = first_end(tasks, keep.ranks);
-  if (!decision.is_change(tasks) || end_s > decision.cost_s) return decision;
-  keep.reason = fmt::format("{} waits: a task ends in {:.1f} s, the moves would take {:.1f} s", waiting->name, end_s,
-                            decision.cost_s);
   return keep;
 }
 
@@ -214,7 +171,7 @@ ShareDecision measure(const std::vector<TaskView>& tasks, int num_ranks) {
 
 ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective objective,
                                 const std::vector<TaskView>& tasks, int num_ranks) {
-  ShareDecision decision = measure(tasks, num_ranks);
+  ShareDecision decision = decide_measurement(tasks, num_ranks);
   if (decision.is_change(tasks)) return decision;
   std::vector<TaskView> known;
   std::vector<std::size_t> index;

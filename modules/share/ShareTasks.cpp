@@ -1,6 +1,7 @@
 // The tasks of a share: those of its deck, and those that arrive.
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include <fmt/format.h>
@@ -29,6 +30,9 @@ std::unique_ptr<SharedTask> Share::make(const ShareTaskOptions& task) const {
 }
 
 void Share::add_tasks() {
+  if (const auto& folder = options_.arrivals.folder;
+      folder && world_.is_root() && !std::filesystem::is_directory(*folder))
+    log_warning(fmt::format("arrivals.folder {} is not a folder (yet): tasks can arrive when it is one", *folder));
   for (const ShareTaskOptions& task : options_.tasks)
     tasks_.push_back(make(task));
   std::int64_t number = world_.broadcast_value(static_cast<std::int64_t>(record_.arrivals.size()));
@@ -84,17 +88,16 @@ void Share::take_arrivals() {
 
 bool Share::wait_for_arrivals() {
   if (!options_.arrivals.folder || options_.arrivals.wait_s <= 0) return false;
-  bool stays = false;
-  if (world_.is_root()) {
-    const TimePoint since = SteadyClock::now();
-    while (!stays && !stop_.stop_requested() && seconds_since(since) < options_.arrivals.wait_s) {
-      std::this_thread::sleep_for(kLook);
-      stays = !arrivals_.find(options_, record_).empty();
-    }
-    stays = stays || stop_.stop_requested();  // which the next round heeds
+  enum Found : int { nothing, time_is_over, something };
+  const TimePoint since = SteadyClock::now();
+  for (;;) {
+    int found = nothing;
+    if (world_.is_root() && seconds_since(since) >= options_.arrivals.wait_s) found = time_is_over;
+    if (stop_.stop_requested() || (world_.is_root() && !arrivals_.find(options_, record_).empty())) found = something;
+    found = world_.allreduce(found, ReduceOp::max);
+    if (found != nothing) return found == something;  // the next round heeds a request to stop
+    std::this_thread::sleep_for(kLook);
   }
-  world_.idle_barrier();
-  return world_.broadcast_value(stays ? 1 : 0) == 1;
 }
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "share/TaskView.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "share/RankLayout.hpp"
@@ -11,6 +12,14 @@ double rate_on(const TaskView& task, int ranks) {
   for (const RateRow& row : task.rates.rows())
     if (row.gpus == ranks) return row.rate;
   return 0;
+}
+
+double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+  double seconds = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (const double rate = rate_on(tasks[i], ranks[i]); rate > 0)
+      seconds = std::min(seconds, tasks[i].steps_left / rate);
+  return seconds;
 }
 
 std::vector<int> present_ranks(const std::vector<TaskView>& tasks) {
@@ -41,7 +50,7 @@ std::vector<int> given_in_order(const std::vector<TaskView>& tasks, const std::v
 }
 
 int equal_share(std::size_t index, std::size_t number, int num_ranks) {
-  const int tasks = std::min(static_cast<int>(number), num_ranks);
+  const int tasks = std::clamp(static_cast<int>(number), 1, num_ranks);
   return num_ranks / tasks + (static_cast<int>(index) < num_ranks % tasks ? 1 : 0);
 }
 
@@ -64,6 +73,7 @@ double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>&
   for (const TaskView& task : tasks)
     before.push_back({task.first_rank, task.ranks});
   const std::vector<RankRange> after = lay_out(ranks, before, num_ranks);
+  if (std::all_of(before.begin(), before.end(), [](const RankRange& range) { return range.count == 0; })) return 0;
   double moves = 0, saving = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const bool moves_it = after[i].count > 0 ? after[i] != before[i] : before[i].count > 0;

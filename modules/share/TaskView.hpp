@@ -30,6 +30,9 @@ struct TaskView {
 /// Steps per second on so many ranks; 0 where that is not known.
 double rate_on(const TaskView& task, int ranks);
 
+/// Seconds until the first task ends on `ranks`; infinite where none does.
+double first_end(const std::vector<TaskView>& tasks, const std::vector<int>& ranks);
+
 std::vector<int> present_ranks(const std::vector<TaskView>& tasks);
 /// How many tasks have ranks.
 int number_served(const std::vector<int>& ranks);
@@ -38,7 +41,8 @@ int sum_of(const std::vector<int>& ranks);
 /// As many as each wants, in order, while they last; what is below a task's least is not given.
 std::vector<int> given_in_order(const std::vector<TaskView>& tasks, const std::vector<int>& wanted, int num_ranks);
 
-/// The equal share of task `index` of `number`: the remainder goes to the first.
+/// The equal share of task `index` of `number`: the remainder goes to the first. Tasks that arrive have an index beyond
+/// `number`, that of the deck's tasks, which may be 0.
 int equal_share(std::size_t index, std::size_t number, int num_ranks);
 /// The equal share of each, but as many as it needs at least.
 std::vector<int> equal_ranks(const std::vector<TaskView>& tasks, int num_ranks);
@@ -47,7 +51,7 @@ std::vector<int> first_alone(const std::vector<TaskView>& tasks, int num_ranks);
 
 /// Seconds that all ranks wait when the tasks get `ranks`: those of checkpoints, which are written together before
 /// tasks move to a number of ranks that they have not trained on, and those of the moves, one after the other. Tasks
-/// that keep their number of ranks may have to make room.
+/// that keep their number of ranks may have to make room. 0 where no task has ranks: nobody waits.
 double cost_of_moves(const std::vector<TaskView>& tasks, const std::vector<int>& ranks, int num_ranks);
 
 }  // namespace multicard

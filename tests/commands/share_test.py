@@ -144,6 +144,28 @@ class Share(ShareTest):
         self.assertEqual(sorted(os.listdir(self.path("in"))), ["bad.yaml.refused", "second.yaml.claimed"])
         self.assertEqual([self.steps("first"), self.steps("second")], [150, 12])
 
+    def test_a_deck_may_have_arrivals_alone(self):
+        os.mkdir(self.path("in"))
+        Path(self.path("in/only.yaml")).write_text("{name: only, deck: ../deck.yaml, steps: 5}\n")
+        for policy in ("adaptive", "equal", "sequential"):
+            deck = self.share([], policy="{name: %s, interval_s: 0.3}" % policy,
+                              arrivals="{folder: %s, wait_s: 0.5}" % self.path("in"))
+            text = Path(deck).read_text().replace("tasks:\n", "")
+            Path(deck).write_text(text)
+            self.expect(0, run(2, "share", deck, "run.resume=never"), "only has arrived")
+            self.assertEqual(self.steps("only"), 5)
+            os.rename(self.path("in/only.yaml.claimed"), self.path("in/only.yaml"))
+
+    def test_a_signal_to_any_rank_ends_the_wait_for_arrivals(self):
+        deck = self.share(["name: one, steps: 4"], arrivals="{folder: %s, wait_s: 60}" % self.path("none"))
+        process = launch(2, "share", deck, start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        wait_for(lambda: os.path.exists(self.path("shared/tasks/one/results.h5")))
+        time.sleep(0.5)
+        os.kill(ranks_of(process)[1], signal.SIGUSR1)
+        out, err = process.communicate(timeout=30)
+        self.expect(75, (process.returncode, out, err), "arrivals.folder .*none is not a folder")
+
     def test_an_arrival_that_cannot_start_is_recorded(self):
         os.mkdir(self.path("in"))
         Path(self.path("in/odd.yaml")).write_text("{name: odd, deck: ../deck.yaml, min_ranks: 3}\n")

@@ -119,6 +119,36 @@ TEST(SharePolicy, MovesCostTheObjectivesAboutRatesToo) {
   }
 }
 
+TEST(SharePolicy, FreeRanksGoToATaskThatWaitsWhateverMinGainSays) {
+  std::vector<TaskView> tasks{task("long", 10000, 1, {1}), task("short", 70, 0, {1})};
+  for (TaskView& one : tasks)
+    one.max_ranks = 1;
+  SharePolicyOptions policy;
+  const ShareDecision decision = decide(policy, Objective::makespan, tasks, 2);
+  EXPECT_EQ(decision.ranks, (std::vector<int>{1, 1}));
+  EXPECT_LT(decision.gain, policy.min_gain);
+}
+
+TEST(SharePolicy, ALargeTaskDoesNotWaitForAnEndThatFreesTooFewRanks) {
+  std::vector<TaskView> tasks{task("soon", 1, 1, {1}), task("late", 1000, 3, {1, 1.9, 2.8}), task("large", 10, 0, {})};
+  tasks[1].first_rank = 1;
+  tasks[2].min_ranks = 3;
+  EXPECT_GT(adaptive(tasks).ranks[2], 0) << "soon frees 1 rank";
+  tasks[2].min_ranks = 1;
+  EXPECT_FALSE(adaptive(tasks).is_change(tasks));
+}
+
+TEST(SharePolicy, NobodyWaitsForTheFirstTasksToStart) {
+  SharePolicyOptions policy;
+  const std::vector<TaskView> tasks{task("a", 10, 0, {}), task("b", 10, 0, {})};
+  EXPECT_EQ(decide(policy, Objective::makespan, tasks, 4).cost_s, 0);
+}
+
+TEST(TaskView, EqualSharesOfNoTasksAndOfArrivals) {
+  EXPECT_EQ(equal_share(0, 0, 4), 4) << "the deck has arrivals alone";
+  EXPECT_EQ(equal_share(5, 3, 4), 1);
+}
+
 TEST(SharePolicy, WhatIsExpectedNeedsRatesOfAllTasks) {
   std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("b", 100, 2, {1, 1.1, 1.1, 1.1})};
   const std::optional<Allocation> expected = expected_values(Objective::makespan, tasks, 4);

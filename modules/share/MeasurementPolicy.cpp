@@ -1,0 +1,79 @@
+#include "share/MeasurementPolicy.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace multicard {
+
+namespace {
+
+/// Gives tasks of which nothing is known, and which wait, ranks to be measured on.
+ShareDecision measure_waiting(const std::vector<TaskView>& tasks, int num_ranks) {
+  ShareDecision decision{present_ranks(tasks), 0, 0, ""};
+  int left = num_ranks - sum_of(decision.ranks);
+  const auto waits = [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; };
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!waits(tasks[i])) continue;
+    const int share = std::max(equal_share(i, tasks.size(), num_ranks), tasks[i].min_ranks);
+    const int ranks = std::min({share, tasks[i].max_ranks, left});
+    if (ranks < tasks[i].min_ranks) continue;
+    decision.ranks[i] = ranks;
+    left -= ranks;
+    if (decision.reason.empty()) decision.reason = fmt::format("{} is to be measured", tasks[i].name);
+  }
+  if (!decision.reason.empty()) decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
+  return decision;
+}
+
+/// The same at the expense of tasks that are known: what is being measured keeps its ranks, then those that wait get
+/// their equal share, then the known ones.
+ShareDecision displace(const std::vector<TaskView>& tasks, const std::string& waiting, int num_ranks) {
+  std::vector<std::size_t> order(tasks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return tasks[i].is_unknown(); });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return tasks[i].is_unknown() && tasks[i].ranks > 0; });
+  std::vector<TaskView> sorted;
+  std::vector<int> wanted;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const TaskView& task = tasks[order[k]];
+    const bool is_measured_now = task.is_unknown() && task.ranks > 0;
+    sorted.push_back(task);
+    wanted.push_back(is_measured_now ? task.ranks : std::max(equal_share(k, tasks.size(), num_ranks), task.min_ranks));
+  }
+  const std::vector<int> given = given_in_order(sorted, wanted, num_ranks);
+  ShareDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
+  for (std::size_t k = 0; k < order.size(); ++k)
+    decision.ranks[order[k]] = given[k];
+  decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
+  return decision;
+}
+
+/// Ranks that are free, or will be when tasks end within `seconds`.
+int free_within(const std::vector<TaskView>& tasks, double seconds, int num_ranks) {
+  int free = num_ranks - sum_of(present_ranks(tasks));
+  for (const TaskView& task : tasks)
+    if (const double rate = rate_on(task, task.ranks); rate > 0 && task.steps_left / rate <= seconds)
+      free += task.ranks;
+  return free;
+}
+
+}  // namespace
+
+ShareDecision decide_measurement(const std::vector<TaskView>& tasks, int num_ranks) {
+  ShareDecision keep{present_ranks(tasks), 0, 0, ""};
+  const auto waiting = std::find_if(tasks.begin(), tasks.end(),
+                                    [](const TaskView& task) { return task.is_unknown() && task.ranks == 0; });
+  if (waiting == tasks.end()) return keep;
+  if (ShareDecision decision = measure_waiting(tasks, num_ranks); decision.is_change(tasks)) return decision;
+  ShareDecision decision = displace(tasks, waiting->name, num_ranks);
+  if (!decision.is_change(tasks) || free_within(tasks, decision.cost_s, num_ranks) < waiting->min_ranks)
+    return decision;
+  keep.reason = fmt::format("{} waits: a task ends in {:.1f} s, the moves would take {:.1f} s", waiting->name,
+                            first_end(tasks, keep.ranks), decision.cost_s);
+  return keep;
+}
+
+}  // namespace multicard
