@@ -4,8 +4,8 @@
 # usage: scripts/sanitize.sh asan|tsan [--quick] [CTEST ARGUMENT ...]      e.g. scripts/sanitize.sh asan -R '^io/'
 #   asan      addresses and undefined behaviour: unit tests, commands and the fake GPU
 #   tsan      threads: the tests of what has threads (the filter of the test preset)
-#   --quick   only modules that link no LibTorch, which compile fast. asan: base, config, replay, comm, io, results; tsan:
-#             base and comm
+#   --quick   only modules that link no LibTorch, which compile fast (asan: base, config, replay, comm, io, results;
+#             tsan: base, comm)
 #
 # LibTorch, MPI and HDF5 are not instrumented. What the last two never free would be reported as leaks: those are not
 # looked for.

@@ -21,7 +21,8 @@ void check_parameter(const at::Tensor& parameter) {
   const at::ScalarType type = parameter.scalar_type();
   const bool summable = type == at::kFloat || type == at::kDouble || type == at::kBFloat16;
   if (!parameter.is_leaf() || !parameter.requires_grad() || !summable)
-    throw std::invalid_argument("GradientReducer wants leaves of float32, float64 or bfloat16 that require gradients");
+    throw std::invalid_argument(
+        "GradientReducer requires leaves of float32, float64 or bfloat16 that require gradients");
 }
 
 void check_comm_dtype(const std::vector<at::Tensor>& parameters, CommDtype comm_dtype) {

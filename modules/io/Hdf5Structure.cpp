@@ -107,7 +107,7 @@ void check_storage(const Hdf5FileState& file, const std::string& dataset, hid_t 
   const Hdf5Id type(H5Dget_type(id), H5Tclose);
   const H5D_layout_t layout = H5Pget_layout(properties);
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) != 0)
-    refuse(file.path, dataset, "cannot be read", "its elements stand in other files");
+    refuse(file.path, dataset, "cannot be read", "its elements are stored in other files");
   if (!can_be_in(file.bytes_at_open, dims, H5Tget_size(type), layout))
     refuse(file.path, dataset, "is damaged", "it has more elements than the file has room for");
 }

@@ -63,13 +63,13 @@ Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t col
   if (state.shape != std::vector{rows, columns}) refuse("config.json gives it another shape");
   if (!is_like(stored.packed, matrix.packed) || !is_like(stored.absmax, matrix.absmax))
     refuse("a tensor has another size");
-  if (!has_values(stored.quant_map, kNf4Values, 16)) refuse("its codes stand for other values");
+  if (!has_values(stored.quant_map, kNf4Values, 16)) refuse("its quantisation table is not that of NF4");
   matrix.packed = stored.packed.view(-1);
   matrix.absmax = stored.absmax.view(-1);
   if (!matrix.is_nested()) return matrix;
   if (!is_like(*stored.nested_absmax, matrix.nested_absmax)) refuse("nested_absmax has another size");
   if (!stored.nested_quant_map || !has_values(*stored.nested_quant_map, nf4_nested_values().data(), 256))
-    refuse("the codes of its scales stand for other values");
+    refuse("the quantisation table of its scales is another one");
   matrix.nested_absmax = stored.nested_absmax->view(-1);
   matrix.nested_offset = state.nested_offset;
   return matrix;

@@ -52,7 +52,7 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
   }
   const AllocationTask* task = task_without_rate(plan.problem);
   plan.obstacle = task != nullptr ? fmt::format("no rate of task {} can be used", task->name)
-                                  : "the tasks do not fit beside each other";
+                                  : "the tasks do not fit at the same time";
   return plan;
 }
 
@@ -65,7 +65,7 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
   const std::string machine = machine_text(problem.machine);
   const AllocationTask* task = task_without_rate(problem);
   if (task == nullptr)
-    throw UsageError(fmt::format("{} cannot run beside each other on {}",
+    throw UsageError(fmt::format("{} cannot run at the same time on {}",
                                  counted(static_cast<std::int64_t>(problem.tasks.size()), "task"), machine),
                      "their tables have no numbers of GPUs that fit together", "Set static_only: false.");
   const auto number = static_cast<std::size_t>(task - problem.tasks.data());

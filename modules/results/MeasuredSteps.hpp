@@ -17,7 +17,7 @@ bool is_warm_up(const RunSummary& summary, std::int64_t first_step, std::size_t 
 
 /// Steps after warm-up with all ranks present; all steps with all ranks in a run that has no others.
 struct MeasuredSteps {
-  std::int64_t num_skipped = 0;                     ///< at the beginning and after each resumption
+  std::int64_t num_skipped = 0;                     ///< at the beginning and after each resume
   std::vector<double> seconds;                      ///< of each step, of its slowest rank
   std::vector<double> rates;                        ///< tokens (else samples) of all ranks over these seconds
   std::array<double, kPhaseNames.size()> phases{};  ///< seconds, summed over ranks and steps

@@ -17,7 +17,7 @@ MetricFeed::~MetricFeed() {
 }
 
 void MetricFeed::open(const std::function<std::unique_ptr<MetricSink>()>& make) {
-  if (const auto error = error_of([&] { sinks_.push_back(make()); })) give_up(error->what());
+  if (const auto error = error_of([&] { sinks_.push_back(make()); })) disable(error->what());
 }
 
 void MetricFeed::add(const std::string& name, std::int64_t step, double value) {
@@ -31,12 +31,12 @@ void MetricFeed::flush() {
 void MetricFeed::each(const std::function<void(MetricSink&)>& body) {
   std::erase_if(sinks_, [&](const std::unique_ptr<MetricSink>& sink) {
     const auto error = error_of([&] { body(*sink); });
-    if (error) give_up(error->what());
+    if (error) disable(error->what());
     return error.has_value();
   });
 }
 
-void MetricFeed::give_up(const std::string& why) const {
+void MetricFeed::disable(const std::string& why) const {
   warn_(fmt::format("{} The run continues without it.", why));
 }
 

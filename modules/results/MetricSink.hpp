@@ -39,7 +39,7 @@ class MetricFeed {
 
  private:
   void each(const std::function<void(MetricSink&)>& body);
-  void give_up(const std::string& why) const;
+  void disable(const std::string& why) const;
 
   std::function<void(const std::string&)> warn_;
   std::vector<std::unique_ptr<MetricSink>> sinks_;

@@ -180,7 +180,7 @@ void JinjaExpressionParser::arguments(JinjaExpression& call) {
       call.named.emplace_back(std::move(name), expression());
       count_depth(call, call.named.back().second);
     } else if (!call.named.empty()) {
-      stream_.fail("an argument stands behind named ones");
+      stream_.fail("a positional argument follows a keyword argument");
     } else {
       add_operand(call, expression());
     }

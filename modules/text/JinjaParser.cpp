@@ -167,7 +167,7 @@ class Parser {
       node.targets.push_back(target());
       const bool has_default = stream_.take_symbol("=");
       if (!has_default && !node.more.empty() && node.more.back())
-        stream_.fail("a parameter without a default stands behind one with");
+        stream_.fail("a parameter without a default follows one with a default");
       node.more.push_back(has_default ? expressions_.expression() : nullptr);
     }
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""multicard share on fake GPUs: image and text work start beside each other, move and end, each rank on its own GPU.
+"""multicard share on fake GPUs: image and text work start at the same time, move and end, each rank on its own GPU.
 
 usage: share_test.py NAME   runs one test class; see fake_run.py
 """

@@ -5,7 +5,7 @@ import re
 QUAINT = re.compile(r"""
     \bmend(?:ed|s)?\b | is\ not\ a\ text\b | is\ no\ type\ of | that\ is\ no\ UTF | it\ is\ no\ lora
     | taking\ it\ along | the\ mean\ of\ steps | \banew\b | \bmade\ up\ for\b | \bdrawn\ weights\b | \blikeliest\b
-    | \bstands?\ beside\b | \bvalues?\ put\ out\b
+    | \bstands?\ beside\b | \bstands?\ in\ other\b | \btold\ apart\b | \bbeside\ each\ other\b | \bvalues?\ put\ out\b
     | \bthan\ is\ wanted\b | \bis\ not\ as\ it\ was\ written\b
     | \bof\ which\ \S+\ (?:do|does)\ not\ count\b | \bof\ which\ a\ warning\b
     | \btravels?\b | \bgo(?:es)?\ on\b(?!\ LD) | \bgoing\ on\b
@@ -30,6 +30,15 @@ HOME_MADE = {
     r"Survey|survey_images": "DatasetScan",
     r"mask_all": "mask_prompt",
     r"start_anew": "start_over",
+    r"kNumTold": "status",
+    r"inspect_gradients": "prepare_update",
+    r"joins_empty": "runs_on_empty_batch",
+    r"Resumption": "ResumeMode",
+    r"OptionWorth": "OptionEffect",
+    r"Standings": "Ranking",
+    r"culprit": "bottleneck",
+    r"is_hasty": "stop_requested",
+    r"Voice": "Verbosity",
     r"\w*[Ss]peaker": "ModelSource",
     r"Meeting|meeting_?": "AsyncBarrier, scheduling round",
     r"(?:transposed_)?product\(at::": "matmul",

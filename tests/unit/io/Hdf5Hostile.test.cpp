@@ -140,8 +140,8 @@ TEST(Hdf5Hostile, ElementsStandInTheFileItself) {
                                               }),
                                          read);
 
-  EXPECT_TRUE(contains(external, "/x cannot be read (its elements stand in other files)")) << external;
-  EXPECT_TRUE(contains(virtually, "/x cannot be read (its elements stand in other files)")) << virtually;
+  EXPECT_TRUE(contains(external, "/x cannot be read (its elements are stored in other files)")) << external;
+  EXPECT_TRUE(contains(virtually, "/x cannot be read (its elements are stored in other files)")) << virtually;
 }
 
 TEST(Hdf5Hostile, MoreElementsThanTheFileHasRoomForAreNotRead) {
