@@ -158,7 +158,7 @@ ShareDecision KnownTasks::decide() const {
   if (!best || *best == present_ranks(tasks_)) return keep;
   if (is_maximised(objective_) && value_of_keeping(objective_, tasks_, *best, num_ranks_).value_or(0) <= 0)
     return in_turn(keep);
-  const ShareDecision change = best_change(*best);
+  ShareDecision change = best_change(*best);
   if (change.gain >= policy_.min_gain) return change;
   if (keep.is_change(tasks_)) return keep;
   keep.gain = change.gain;
