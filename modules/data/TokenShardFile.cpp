@@ -10,23 +10,21 @@ namespace multicard {
 
 namespace {
 
-std::string group_of(TokenPart part) {
+/// Where the arrays of a part are.
+std::string group_of(const Hdf5File& file, TokenPart part) {
   switch (part) {
+    case TokenPart::sequences:
+      return file.exists(token_format::kChosen) ? token_format::kChosen : "";
     case TokenPart::chosen:
       return token_format::kChosen;
     case TokenPart::rejected:
-      return token_format::kRejected;
-    default:
-      return "";
+      break;
   }
+  return token_format::kRejected;
 }
 
 void check_kind(const Hdf5File& file, TokenPart part) {
-  const bool has_pairs = file.exists(token_format::kChosen), wants_pairs = part != TokenPart::sequences;
-  if (has_pairs && !wants_pairs)
-    throw DataError(fmt::format("{} holds preference pairs", file.path()), "plain sequences are needed here",
-                    "Use method lora-dpo, or prepare the answers to be trained on with another --type, such as chat.");
-  if (!has_pairs && wants_pairs)
+  if (part != TokenPart::sequences && !file.exists(token_format::kChosen))
     throw DataError(fmt::format("{} holds no preference pairs", file.path()), "",
                     "Make them with multicard prepare text --type preference.");
 }
@@ -72,7 +70,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
   agreed(communicator, [&] {
     require_format(file_, ShardKind::token, token_format::kFormat, token_format::kSchemaVersion);
     check_kind(file_, part);
-    const std::string group = group_of(part);
+    const std::string group = group_of(file_, part);
     const Hdf5Dataset tokens = file_.open_dataset(group + token_format::kTokens);
     const Hdf5Dataset mask = file_.open_dataset(group + token_format::kLossMask);
     offsets_ = file_.open_dataset(group + token_format::kOffsets);
@@ -91,7 +89,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
                                TokenPart part, std::int64_t num_tokens)
     : file_(open_shard(path, ShardKind::token, communicator)) {
   agreed(communicator, [&] {
-    const std::string group = group_of(part);
+    const std::string group = group_of(file_, part);
     const Hdf5Dataset tokens = file_.open_dataset(group + token_format::kTokens);
     const Hdf5Dataset mask = file_.open_dataset(group + token_format::kLossMask);
     const Extents expected{static_cast<std::uint64_t>(num_tokens)};

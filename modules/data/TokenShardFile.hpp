@@ -33,7 +33,7 @@ struct TokenSetInfo {
   std::string source;            ///< names of the input files
 };
 
-/// Which arrays of a shard are meant: its own, or one half of its preference pairs.
+/// Which arrays of a shard are meant: its own (of preference pairs the chosen answers), or one half of its pairs.
 enum class TokenPart { sequences, chosen, rejected };
 
 /// An open shard.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "data/DatasetType.hpp"
 #include "tasks/LanguageTask.hpp"
 
 namespace multicard {
@@ -39,6 +40,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
     trained += entry.tensor.numel();
   const auto millions = [](std::int64_t count) { return significant(static_cast<double>(count) / 1e6, 3); };
   const MethodOptions& method = options_.method;
+  const bool is_of_pairs = train_->shards().info().dataset_type == name_of(DatasetType::preference);
   std::string how(word_of(method.name, kMethodWords));
   if (model_->has_adapters())
     how += fmt::format(" rank {}, alpha {}", model_->adapter().rank, significant(model_->adapter().alpha));
@@ -50,7 +52,8 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
        fmt::format("{}, {} M trained ({} %){}", how, millions(trained),
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
                    options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
-      {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "")},
+      {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "") +
+                   (is_of_pairs && !method.prefers() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
   if (method.prefers()) lines.emplace_back("objective", objective_text(method.preference));
