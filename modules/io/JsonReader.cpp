@@ -75,14 +75,11 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
   return parse<nlohmann::ordered_json>(text, origin);
 }
 
-namespace {
-
 template <class Json>
-Json parse_object(std::string_view text, const std::string& problem, const std::string& suggestion,
-                  const typename Json::parser_callback_t& watch = nullptr) {
+Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
   Json object;
   try {
-    object = parse<Json>(text, "it", watch);
+    object = parse<Json>(text, "it");
   } catch (const DataError& error) {
     throw DataError(problem, error.why().empty() ? error.problem() : error.why(), suggestion);
   }
@@ -90,23 +87,23 @@ Json parse_object(std::string_view text, const std::string& problem, const std::
   return object;
 }
 
-}  // namespace
-
-template <class Json>
-Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion) {
-  return parse_object<Json>(text, problem, suggestion);
-}
-
-json parse_unambiguous_json_object(std::string_view text, const std::string& problem) {
+json parse_unambiguous_json_object(std::string_view text, const std::string& origin, const std::string& problem) {
   std::vector<std::set<std::string>> open_objects;
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
-      throw DataError(fmt::format("it names {} twice", parsed.get<std::string>()));
+      throw DataError(fmt::format("{} names {} twice", origin, parsed.get<std::string>()));
     return true;
   };
-  return parse_object<json>(text, problem, {}, watch);
+  json object;
+  try {
+    object = parse<json>(text, origin, watch);
+  } catch (const DataError& error) {
+    throw DataError(problem, error.why().empty() ? error.problem() : error.problem() + ": " + error.why());
+  }
+  if (!object.is_object()) throw DataError(problem, fmt::format("{} is not a JSON object", origin));
+  return object;
 }
 
 template <class Json>

@@ -21,8 +21,10 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 template <class Json>
 Json parse_json_object(std::string_view text, const std::string& problem, const std::string& suggestion = {});
 
-/// The same; an object that names a member twice, which the parser itself would not notice, is refused too.
-nlohmann::json parse_unambiguous_json_object(std::string_view text, const std::string& problem);
+/// The same; an object that names a member twice, which the parser itself would not notice, is refused too. `origin`
+/// names the text in the reason.
+nlohmann::json parse_unambiguous_json_object(std::string_view text, const std::string& origin,
+                                             const std::string& problem);
 
 /// \name Members of an object, which may be ordered or not; `what` names the object in errors
 /// @{

@@ -124,7 +124,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   if (header_bytes > kLargestHeader || header_bytes > all.size() - kPrefixBytes)
     refuse(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, all.size()));
   const auto* text = reinterpret_cast<const char*>(all.data()) + kPrefixBytes;
-  const json header = parse_unambiguous_json_object(std::string_view(text, header_bytes),
+  const json header = parse_unambiguous_json_object(std::string_view(text, header_bytes), "its header",
                                                     fmt::format("{} is not a valid safetensors file", path));
   const std::span data = all.subspan(kPrefixBytes + header_bytes);
   for (const auto& [name, value] : header.items()) {
