@@ -82,13 +82,17 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
 }
 
 TEST(ShareInputs, CanBeShared) {
-  for (const char* deck : {"share/tiny.yaml", "share/vision_and_llm.yaml", "tests/slurm_share.yaml"}) {
+  for (const char* deck :
+       {"share/tiny.yaml", "share/uneven.yaml", "share/vision_and_llm.yaml", "tests/slurm_share.yaml"}) {
     const ShareOptions options =
         read_share_options(load_share_deck(test::source_path(std::string("inputs/") + deck).string()));
     EXPECT_EQ(options.tasks.size(), 2U) << deck;
     for (const ShareTaskOptions& task : options.tasks)
       EXPECT_NO_THROW(read_run_options(task.deck)) << deck;
   }
+  std::vector<std::string> unused;
+  const Deck entry = load_arrival(test::source_path("inputs/share/arrival.yaml").string());
+  EXPECT_NO_THROW(read_run_options(read_arrival(entry, {}, unused).deck));
 }
 
 }  // namespace
