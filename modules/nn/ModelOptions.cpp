@@ -70,7 +70,8 @@ DeckKeys method_keys() {
       {"method.rank", llm, work, "LoRA rank", "rank of the adapters"},
       {"method.alpha", llm, learning, "LoRA alpha", "adapters are scaled by alpha/rank, with `rslora` by alpha/√rank"},
       {"method.dropout", llm, work, "dropout", "dropout on the adapters' input"},
-      {"method.rslora", llm, learning, "rslora", "see `alpha`"},
+      {"method.rslora", llm, learning, "rslora",
+       "rank-stabilised LoRA: scale adapters by alpha/√rank instead of alpha/rank"},
       {"method.targets", llm, work, "targets",
        "layers with adapters, in PEFT's meaning: ends of names, a pattern for whole names, or `all-linear`: all but "
        "lm_head"},
