@@ -79,16 +79,23 @@ void add_plan(CLI::App& app, Command& command) {
   });
 }
 
+/// An option that takes one of `words`.
+template <class E>
+void add_word(CLI::App& app, const std::string& name, std::optional<E>& value, Words<E> words,
+              const std::string& help) {
+  app.add_option_function<std::string>(
+         name, [&value, words](const std::string& word) { value = value_of<E>(word, words); }, help)
+      ->check(CLI::IsMember(texts_of<E>(words)));
+}
+
 void add_export(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* sub = app.add_subcommand("export", "Write a tuned language model as a PEFT or Hugging Face folder");
   sub->add_option("checkpoint", arguments->checkpoint, "Folder of the checkpoint")->required();
   sub->add_option("folder", arguments->folder, "Folder to create")->required();
-  sub->add_option("--merge", arguments->merge, "Add the adapter to the base model: original | dequantised")
-      ->check(CLI::IsMember({"original", "dequantised"}));
-  sub->add_option("--dtype", arguments->dtype,
-                  "fp64 | fp32 | fp16 | bf16; default: the adapter's; for whole models the base model's")
-      ->check(CLI::IsMember({"fp64", "fp32", "fp16", "bf16"}));
+  add_word<MergeBase>(*sub, "--merge", arguments->merge, kMergeBaseWords, "Add the adapter to these base weights");
+  add_word<WeightDtype>(*sub, "--dtype", arguments->dtype, kWeightDtypeWords,
+                        "Data type of the weights; default: the adapter's; for whole models the base model's");
   sub->add_flag("--int4", arguments->int4, "Convert the linear layers of a model tuned by qat or lora-qat to int4");
   sub->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
@@ -119,7 +126,8 @@ CLI::Validator not_negative() {
 
 void add_generate(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<GenerateArguments>();
-  CLI::App* generate = app.add_subcommand("generate", "Let a language model answer a prompt or continue a text");
+  CLI::App* generate =
+      app.add_subcommand("generate", "Generate text with a language model: answer a prompt or continue it");
   generate->add_option("model", arguments->model, "Model folder, or a checkpoint of a language run")->required();
   generate
       ->add_option("prompt", arguments->prompt,
@@ -128,9 +136,10 @@ void add_generate(CLI::App& app, Command& command) {
                    "echo does)")
       ->required();
   generate->add_option("--adapter", arguments->adapter, "PEFT folder");
-  generate->add_option("--dtype", arguments->dtype, "Of the computation; default: that of the model folder")
-      ->type_name(one_of({"fp64", "fp32", "fp16", "bf16"}));
-  CLI::Option* greedy = generate->add_flag("--greedy", arguments->greedy, "Always take the most probable token");
+  add_word<WeightDtype>(*generate, "--dtype", arguments->dtype, kWeightDtypeWords,
+                        "Data type of the computation; default: that of the model folder");
+  CLI::Option* greedy =
+      generate->add_flag("--greedy", arguments->greedy, "Greedy decoding: always take the most probable token");
   generate
       ->add_option("--temperature", arguments->temperature,
                    "Sampling temperature: below 1 favours probable tokens, above 1 flattens the distribution")

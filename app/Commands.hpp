@@ -2,13 +2,16 @@
 /// \file One function per command. Each is collective over `world`, returns the exit code and throws Error.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
+#include "config/Words.hpp"
 #include "data/Prepare.hpp"
 #include "data/TextPrepare.hpp"
+#include "nn/ModelOptions.hpp"
 
 namespace multicard {
 
@@ -32,12 +35,12 @@ struct EvalArguments {
 };
 
 struct GenerateArguments {
-  std::string model;          ///< model folder, or a checkpoint of a language run
-  std::string prompt;         ///< "-": standard input
-  std::string adapter;        ///< PEFT folder; may be empty
-  std::string dtype;          ///< empty: the folder's own
-  std::string template_name;  ///< empty: that of the training, else the folder's own
-  std::string date;           ///< YYYY-MM-DD, which the template writes; empty: its default
+  std::string model;                 ///< model folder, or a checkpoint of a language run
+  std::string prompt;                ///< "-": standard input
+  std::string adapter;               ///< PEFT folder; may be empty
+  std::optional<WeightDtype> dtype;  ///< none: the folder's own
+  std::string template_name;         ///< empty: that of the training, else the folder's own
+  std::string date;                  ///< YYYY-MM-DD, which the template writes; empty: its default
   double temperature = 1.0, top_p = 1.0;
   std::uint64_t seed = 1;
   std::int64_t max_new = 128;
@@ -57,12 +60,17 @@ struct InfoArguments {
   std::string deck;  ///< selftest at this deck's model and shards; may be empty
 };
 
+/// What an adapter is added to.
+enum class MergeBase { original, dequantised };
+inline constexpr Word<MergeBase> kMergeBaseWords[] = {{"original", MergeBase::original},
+                                                      {"dequantised", MergeBase::dequantised}};
+
 struct ExportArguments {
   std::string checkpoint;
-  std::string folder;  ///< that is made
-  std::string merge;   ///< original | dequantised; empty: not merged
-  std::string dtype;   ///< fp64 | fp32 | fp16 | bf16; empty: as it is
-  bool int4 = false;   ///< convert linear layers to int4
+  std::string folder;                ///< that is made
+  std::optional<MergeBase> merge;    ///< none: not merged
+  std::optional<WeightDtype> dtype;  ///< none: as it is
+  bool int4 = false;                 ///< convert linear layers to int4
 };
 
 struct TokenizeArguments {

@@ -152,13 +152,13 @@ struct ModelOutput {
   }
 };
 
-/// \param onto "original" or "dequantised" weights
-void export_merged(const Tuned& tuned, const ModelOutput& to, const std::string& onto) {
+/// \param onto which base weights
+void export_merged(const Tuned& tuned, const ModelOutput& to, MergeBase onto) {
   const OutputLayer output = output_layer_of(to.config);
   const ModelFolder base = ModelFolder::open(tuned.base);
   BaseCheck check(tuned, base);
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
-  const bool is_dequantised = onto == "dequantised";
+  const bool is_dequantised = onto == MergeBase::dequantised;
   const MergedWeights merged(base, adapter, output, is_dequantised ? dequantised_base(tuned, to.config) : BaseChange());
   SafetensorsMetadata metadata = tuned.metadata_of_model();
   if (tuned.format.is_quantised())
@@ -184,8 +184,8 @@ void export_model(const Tuned& tuned, const ModelOutput& to) {
 
 /// \throws UsageError for arguments that do not fit the checkpoint
 void check_arguments(const ExportArguments& arguments, const Tuned& tuned) {
-  const bool merges = tuned.has_adapter && !arguments.merge.empty();
-  if (arguments.merge == "dequantised" && !tuned.format.is_quantised())
+  const bool merges = tuned.has_adapter && arguments.merge;
+  if (arguments.merge == MergeBase::dequantised && !tuned.format.is_quantised())
     throw UsageError("--merge dequantised does not fit this checkpoint", "its base model was not quantised",
                      "Use --merge original.");
   if (merges && tuned.has_random_base)
@@ -205,11 +205,11 @@ void check_arguments(const ExportArguments& arguments, const Tuned& tuned) {
 /// On rank 0.
 void export_checkpoint(const ExportArguments& arguments) {
   std::optional<at::ScalarType> dtype;
-  if (!arguments.dtype.empty()) dtype = weights_type(arguments.dtype);
+  if (arguments.dtype) dtype = weights_type(*arguments.dtype);
   const Tuned tuned = read_checkpoint(fs::path(arguments.checkpoint + "/").parent_path().string());
   check_arguments(arguments, tuned);
   PendingFolder pending(arguments.folder);
-  const bool is_adapter = tuned.has_adapter && arguments.merge.empty();
+  const bool is_adapter = tuned.has_adapter && !arguments.merge;
   if (is_adapter) {
     export_adapter(tuned, pending.path(), dtype);
   } else {
@@ -217,7 +217,7 @@ void export_checkpoint(const ExportArguments& arguments) {
     const ModelOutput to{pending.path(), config, dtype.value_or(config.weights_dtype.value_or(at::kFloat)),
                          arguments.int4 ? std::optional(tuned.format.group_size) : std::nullopt};
     if (tuned.has_adapter)
-      export_merged(tuned, to, arguments.merge);
+      export_merged(tuned, to, *arguments.merge);
     else
       export_model(tuned, to);
   }

@@ -137,7 +137,7 @@ void answer_prompt(const GenerateArguments& arguments, at::Device device) {
   const Prompter prompter = make_prompter(arguments, source);
   const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
-      arguments.dtype.empty() ? config.weights_dtype.value_or(at::kFloat) : weights_type(arguments.dtype);
+      arguments.dtype ? weights_type(*arguments.dtype) : config.weights_dtype.value_or(at::kFloat);
   const std::string text_of_prompt = read_prompt(arguments.prompt);
   const std::vector<TokenId> prompt =
       arguments.raw ? prompter.encode_raw(text_of_prompt) : prompter.encode(text_of_prompt);

@@ -90,11 +90,6 @@ at::ScalarType weights_type(WeightDtype dtype) {
   return at::kBFloat16;
 }
 
-at::ScalarType weights_type(const std::string& word) {
-  if (const auto dtype = value_of<WeightDtype>(word, kWeightDtypeWords)) return weights_type(*dtype);
-  throw UsageError(fmt::format("{} is not a type of weights", word), "the types are fp64, fp32, fp16 and bf16");
-}
-
 LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
     : options_(options), folder_(options.model.path), device_(device), random_seed_(random_weights_seed(options)) {
   const MethodOptions& method = options.method;

@@ -20,8 +20,6 @@ namespace multicard {
 /// Key of the SHA-256 of the base model's weights in a checkpoint.
 inline constexpr const char* kBaseHash = "base_model_sha256";
 
-/// A deck's word for a type of weights: fp64 | fp32 | fp16 | bf16. UsageError for another.
-at::ScalarType weights_type(const std::string& word);
 at::ScalarType weights_type(WeightDtype dtype);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
