@@ -86,7 +86,7 @@ void Deck::apply(const Assignments& layer) {
   for (const auto& [path, value] : layer) {
     if (!root_.set_path(path, value))
       throw UsageError(fmt::format("deck {}: {} cannot be set", name_, path),
-                       "part of that path is a single value in the deck");
+                       "part of that path is a single value in the deck, or an element that its list does not have");
     together.set_path(path, value);
   }
   for (const auto& [one, other] : kAlternatives) {

@@ -1,6 +1,7 @@
 #include "config/Value.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace multicard {
@@ -10,6 +11,18 @@ namespace {
 /// Where the first key of `path` ends. A key of the map may hold dots itself, as the axes of sweeps do.
 std::size_t first_dot(const Value& map, std::string_view path) {
   return map.find(path) != nullptr ? std::string_view::npos : path.find('.');
+}
+
+/// The element of a list that `key` counts from 1, or nullptr.
+const Value* element(const Value& list, std::string_view key) {
+  std::size_t number = 0;
+  const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), number);
+  const bool is_number = failed == std::errc() && end == key.data() + key.size();
+  return is_number && number >= 1 && number <= list.items.size() ? &list.items[number - 1] : nullptr;
+}
+
+const Value* child_of(const Value& parent, std::string_view key) {
+  return parent.kind == Value::Kind::list ? element(parent, key) : parent.find(key);
 }
 
 }  // namespace
@@ -35,16 +48,16 @@ const Value* Value::find(std::string_view key) const {
 
 const Value* Value::find_path(std::string_view path) const {
   const std::size_t dot = first_dot(*this, path);
-  const Value* child = find(path.substr(0, dot));
+  const Value* child = child_of(*this, path.substr(0, dot));
   return child == nullptr || dot == std::string_view::npos ? child : child->find_path(path.substr(dot + 1));
 }
 
 bool Value::set_path(std::string_view path, Value value) {
   if (is_null()) *this = map();
-  if (!is_map()) return false;
   const std::size_t dot = first_dot(*this, path);
   const std::string key(path.substr(0, dot));
-  Value* child = const_cast<Value*>(find(key));
+  Value* child = const_cast<Value*>(child_of(*this, key));
+  if (!is_map() && child == nullptr) return false;
   Value fresh;
   Value& target = child == nullptr ? fresh : *child;
   if (dot == std::string_view::npos)

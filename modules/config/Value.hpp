@@ -26,10 +26,10 @@ struct Value {
 
   /// The value of `key` in a map, or nullptr.
   const Value* find(std::string_view key) const;
-  /// The value at a dotted path, or nullptr.
+  /// The value at a dotted path, or nullptr. Elements of lists are counted from 1: `tasks.2.steps`.
   const Value* find_path(std::string_view path) const;
   /// Puts `value` at a dotted path and makes the maps on the way. False, changing nothing, when something on the way
-  /// is neither a map nor null.
+  /// is neither a map, nor null, nor an element of a list.
   bool set_path(std::string_view path, Value value);
   /// Removes the key at a dotted path, if it is there.
   void erase_path(std::string_view path);

@@ -30,6 +30,18 @@ TEST(Deck, KeepsOrderKindsAndQuotesWhenWrittenAndReadBack) {
   EXPECT_EQ(again.get_text("lines"), "one\ntwo\n");
 }
 
+TEST(Deck, CountsElementsOfListsFromOne) {
+  Deck deck = deck_of("tasks: [{name: a, steps: 1}, {name: b}]\ngpus: [4, 8]\n");
+  deck.set("tasks.1.steps", "5");
+  deck.set("tasks.2.overrides", "{run.seed: 3}");
+  deck.set("gpus.2", "16");
+  EXPECT_EQ(deck.get_text("tasks"), "[{name: a, steps: 5}, {name: b, overrides: {run.seed: 3}}]");
+  EXPECT_EQ(deck.get_text("tasks.1.steps"), "5");
+  EXPECT_EQ(deck.get_text("gpus"), "[4, 16]");
+  for (const char* path : {"tasks.3.steps", "tasks.0.steps", "tasks.a", "tasks.1x", "gpus.1.x"})
+    EXPECT_NE(message_of<UsageError>([&] { deck.set(path, "1"); }).find(path), std::string::npos);
+}
+
 TEST(Deck, NamesFileAndLineOfASyntaxError) {
   const std::string message = message_of<UsageError>([] { deck_of("a: 1\nb: [1, 2\nc: 3\n"); });
 
