@@ -20,9 +20,11 @@ std::string source_of(const PlanTaskOptions& task) {
 
 std::vector<AllocationTask> read_tasks(const PlanOptions& options) {
   std::vector<AllocationTask> tasks;
+  const bool is_one_node = options.machines.front().nodes == 1;
+  const PlacementUse placements = is_one_node ? PlacementUse::ignored : PlacementUse::bound;
   for (const PlanTaskOptions& task : options.tasks) {
-    RateTable table =
-        task.table.empty() ? read_measured_rates(task.results) : read_rate_table(task.table, task.layout, task.batch);
+    RateTable table = task.table.empty() ? read_measured_rates(task.results)
+                                         : read_rate_table(task.table, task.layout, task.batch, placements);
     tasks.push_back({task.name, std::move(table), task.work, task.weight});
   }
   return tasks;

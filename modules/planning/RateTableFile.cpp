@@ -55,16 +55,21 @@ std::vector<RateRow> own_rows(const CsvTable& csv) {
   return rows;
 }
 
-int gpus_of_placement(const CsvTable& csv, std::size_t row) {
+/// GPUs and nodes of a row's placement, without a rate yet.
+RateRow placed_row(const CsvTable& csv, std::size_t row, PlacementUse placements) {
   const std::vector<int> gpus = csv.digits(row, "placement", "node");
-  return std::accumulate(gpus.begin(), gpus.end(), 0);
+  RateRow placed;
+  placed.gpus = std::accumulate(gpus.begin(), gpus.end(), 0);
+  if (placements == PlacementUse::bound) placed.nodes = static_cast<int>(gpus.size());
+  return placed;
 }
 
-std::vector<RateRow> rubick_rows(const CsvTable& csv) {
+std::vector<RateRow> rubick_rows(const CsvTable& csv, PlacementUse placements) {
   std::vector<RateRow> rows;
   for (std::size_t i = 0; i < csv.num_rows(); ++i) {
     const double seconds = csv.number(i, "iter_time", 0, kLargest);
-    rows.push_back({gpus_of_placement(csv, i), 0, seconds > 0 ? 1 / seconds : 0, 0});
+    rows.push_back(placed_row(csv, i, placements));
+    if (seconds > 0) rows.back().rate = 1 / seconds;
   }
   return rows;
 }
@@ -85,22 +90,27 @@ std::vector<RateRow> elasticflow_rows(const CsvTable& csv, std::optional<int> ba
   return rows;
 }
 
-std::vector<RateRow> pollux_rows(const CsvTable& csv) {
+std::vector<RateRow> pollux_rows(const CsvTable& csv, PlacementUse placements) {
+  const bool is_placed = csv.has("placement");
+  const bool counts_nodes = placements == PlacementUse::bound && !is_placed && csv.has("num_nodes");
   std::vector<RateRow> rows;
   for (std::size_t i = 0; i < csv.num_rows(); ++i) {
-    const int gpus =
-        csv.has("placement") ? gpus_of_placement(csv, i) : static_cast<int>(csv.whole(i, "num_replicas", 1, kMostGpus));
+    RateRow row = is_placed ? placed_row(csv, i, placements) : RateRow{};
+    if (!is_placed) row.gpus = static_cast<int>(csv.whole(i, "num_replicas", 1, kMostGpus));
+    if (counts_nodes) row.nodes = static_cast<int>(csv.whole(i, "num_nodes", 1, row.gpus));
     const double seconds = csv.number(i, "step_time", 0, kLargest);
     const auto batch = static_cast<double>(csv.whole(i, "local_bsz", 1, 1'000'000'000));
-    rows.push_back({gpus, 0, seconds > 0 ? gpus * batch / seconds : 0, 0});
+    if (seconds > 0) row.rate = row.gpus * batch / seconds;
+    rows.push_back(row);
   }
   return rows;
 }
 
-std::vector<RateRow> rows_of(const std::string& path, TableLayout layout, std::optional<int> batch) {
+std::vector<RateRow> rows_of(const std::string& path, TableLayout layout, std::optional<int> batch,
+                             PlacementUse placements) {
   if (layout == TableLayout::pollux && is_folder(path)) {
-    std::vector<RateRow> rows = pollux_rows(CsvTable(path + "/placements.csv"));
-    const std::vector<RateRow> more = pollux_rows(CsvTable(path + "/scalability.csv"));
+    std::vector<RateRow> rows = pollux_rows(CsvTable(path + "/placements.csv"), placements);
+    const std::vector<RateRow> more = pollux_rows(CsvTable(path + "/scalability.csv"), placements);
     rows.insert(rows.end(), more.begin(), more.end());
     return rows;
   }
@@ -110,20 +120,21 @@ std::vector<RateRow> rows_of(const std::string& path, TableLayout layout, std::o
     case TableLayout::multicard:
       return own_rows(csv);
     case TableLayout::rubick:
-      return rubick_rows(csv);
+      return rubick_rows(csv, placements);
     case TableLayout::elasticflow:
       return elasticflow_rows(csv, batch);
     case TableLayout::pollux:
       break;
   }
-  return pollux_rows(csv);
+  return pollux_rows(csv, placements);
 }
 
 }  // namespace
 
-RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch) {
+RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch,
+                          PlacementUse placements) {
   if (!is_there(path)) throw DataError(fmt::format("{} does not exist", path), "", did_you_mean(path, ""));
-  return RateTable(rows_of(path, layout, batch));
+  return RateTable(rows_of(path, layout, batch, placements));
 }
 
 }  // namespace multicard

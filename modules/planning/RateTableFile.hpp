@@ -8,6 +8,12 @@
 
 namespace multicard {
 
+/// What the placements that a table names mean.
+enum class PlacementUse {
+  ignored,  ///< the rates hold for any: on a machine of one node they tell only how many GPUs there were
+  bound     ///< a rate holds for exactly as many nodes
+};
+
 /// Reads a table of rates.
 ///
 /// - multicard: columns gpus, rate (units of work per second; 0: does not run), and, if there, nodes and memory_gb;
@@ -20,7 +26,11 @@ namespace multicard {
 /// - pollux (placements.csv and scalability.csv of petuum/adaptdl, or the folder of both): samples per second,
 ///   replicas × local_bsz / step_time, at the local batch where that is largest: the global batch grows with the GPUs.
 ///
+/// Placements of rubick and pollux have a digit for each node; with PlacementUse::bound their rows hold for that many
+/// nodes alone, and a number of GPUs may then have a rate on several numbers of nodes.
+///
 /// \throws DataError that names file and line
-RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch = std::nullopt);
+RateTable read_rate_table(const std::string& path, TableLayout layout, std::optional<int> batch = std::nullopt,
+                          PlacementUse placements = PlacementUse::ignored);
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "planning/RateTableFile.hpp"
 
 #include <fstream>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +61,27 @@ TEST(RateTableFile, TakesTheFastestOfRubicksPlansAndPlacements) {
   EXPECT_DOUBLE_EQ(rate_at(table, 16), 1 / 1.130784211);
   EXPECT_DOUBLE_EQ(rate_at(table, 64), 1 / 0.672942105);
   EXPECT_EQ(rate_at(table, 12), 0);
+}
+
+TEST(RateTableFile, BindsPlacementsToTheirNodesOnRequest) {
+  const RateTable rubick = read_rate_table(test::allocation_data("rubick/llama7.csv"), TableLayout::rubick,
+                                           std::nullopt, PlacementUse::bound);
+  std::map<std::pair<int, int>, double> rates;
+  for (const Choice& choice : rubick.usable({8, 8}))
+    rates[{choice.gpus, choice.nodes}] = choice.rate;
+  EXPECT_DOUBLE_EQ((rates[{8, 1}]), 1 / 9.400914431) << "the only plan of placement 8";
+  EXPECT_DOUBLE_EQ((rates[{16, 2}]), 1 / 1.130784211);
+  EXPECT_DOUBLE_EQ((rates[{16, 4}]), 1 / 1.6486);
+  EXPECT_DOUBLE_EQ((rates[{16, 8}]), 1 / 2.227210526);
+  for (const Choice& choice : rubick.usable({8, 4}))
+    EXPECT_LE(choice.gpus, 4 * choice.nodes) << "8 GPUs a node do not exist there";
+
+  const RateTable pollux = read_rate_table(test::allocation_data("pollux/traces/bert"), TableLayout::pollux,
+                                           std::nullopt, PlacementUse::bound);
+  for (const RateRow& row : pollux.rows()) {
+    EXPECT_GE(row.nodes, 1);
+    EXPECT_LE(row.nodes, row.gpus);
+  }
 }
 
 TEST(RateTableFile, TakesIterationTimesOfZeroForRunsThatFailed) {
