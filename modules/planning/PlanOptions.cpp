@@ -85,7 +85,7 @@ PlanTaskOptions read_task(Section section, Objective objective, const Deck& deck
   const std::optional<double> work = section.optional_in_range("work", kAboveZero, kMost);
   if (!section.has("work") && is_about_time(objective)) section.reject("work", "is missing");
   task.work = work.value_or(0);
-  task.weight = section.get_in_range("weight", 1.0, kAboveZero, kMost);
+  task.weight = section.get_in_range("weight", 1.0, kLeastWeight, kMostWeight);
   return task;
 }
 

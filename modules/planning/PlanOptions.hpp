@@ -24,6 +24,9 @@ inline constexpr Word<TableLayout> kTableLayoutWords[] = {{"multicard", TableLay
                                                           {"elasticflow", TableLayout::elasticflow},
                                                           {"pollux", TableLayout::pollux}};
 
+/// Weights are added, multiplied with rates and divided by each other.
+inline constexpr double kLeastWeight = 1e-9, kMostWeight = 1e9;
+
 /// One of `tasks`.
 struct PlanTaskOptions {
   std::string name;

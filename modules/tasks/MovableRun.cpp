@@ -1,5 +1,6 @@
 #include "tasks/MovableRun.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/Clock.hpp"
@@ -11,6 +12,8 @@
 namespace multicard {
 
 namespace {
+
+constexpr int kMovesKept = 4;  ///< after which collectives that have not been used are released
 
 /// Runs `body`, in which the ranks of `group` (null where this rank is not among them) take part; an error that they
 /// find together becomes one of all ranks. What a rank alone in its group finds, the whole group finds. The other ranks
@@ -53,23 +56,33 @@ void MovableRun::take_state() {
   state_ = std::move(state);
 }
 
-std::shared_ptr<TensorCollectives> MovableRun::known_collectives(const Communicator& communicator) const {
+MovableRun::KeptCollectives* MovableRun::known_collectives(const Communicator& communicator) {
   const auto is_same = [&](const Communicator& other) {
     if (communicator.is_null() || other.is_null()) return communicator.is_null() && other.is_null();
     return &communicator.impl() == &other.impl();
   };
-  for (const auto& [known, collectives] : collectives_)
-    if (is_same(known)) return collectives;
-  return nullptr;
+  const auto known = std::ranges::find_if(collectives_, is_same, &KeptCollectives::communicator);
+  return known == collectives_.end() ? nullptr : &*known;
+}
+
+/// All ranks of a communicator have made the same moves on it, so that they agree on its age.
+void MovableRun::release_old_collectives() {
+  for (KeptCollectives& kept : collectives_)
+    if (num_moves_ - kept.last_move > kMovesKept) kept.collectives.reset();
+  std::erase_if(collectives_, [](const KeptCollectives& kept) { return !kept.collectives; });
 }
 
 void MovableRun::build(const Communicator& next) {
-  TrainingParts reused{std::move(model_), known_collectives(next), scan_};
+  const KeptCollectives* known = known_collectives(next);
+  TrainingParts reused{std::move(model_), known ? known->collectives : nullptr, scan_};
   run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
                 : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
   group_ = next;
   model_ = run_->model();
-  if (!known_collectives(next)) collectives_.emplace_back(next, run_->collectives());
+  if (KeptCollectives* kept = known_collectives(next))
+    kept->last_move = num_moves_;
+  else
+    collectives_.push_back({next, run_->collectives(), num_moves_});
 }
 
 RunResult MovableRun::finish(StopMonitor* stop) {
@@ -80,8 +93,8 @@ RunResult MovableRun::finish(StopMonitor* stop) {
 void MovableRun::abandon() {
   run_.reset();
   state_.reset();
-  for (auto& entry : collectives_)
-    entry.second.reset();
+  for (KeptCollectives& kept : collectives_)
+    kept.collectives.reset();
   collectives_.clear();
   release_model();
 }
@@ -98,6 +111,8 @@ void MovableRun::move_to(const std::optional<Communicator>& next) {
   // The state is sent to all, as large as the run has it.
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
+  ++num_moves_;
+  release_old_collectives();
   const TimePoint start = SteadyClock::now();
   if (!next) release_model();
   agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tasks/TaskRun.hpp"
@@ -22,8 +21,9 @@ struct MoveTimes {
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
 /// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
 /// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives are kept for
-/// every communicator that the run has been on. They are destroyed in the order in which they were made, which is the
-/// same on all of their ranks (NCCL wants that).
+/// the communicators of the last moves, because a run often goes back; older ones are released at the next move (those
+/// of NCCL hold device memory). They are destroyed in the order in which they were made, which is the same on all of
+/// their ranks (NCCL wants that).
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
@@ -58,7 +58,14 @@ class MovableRun {
   /// Collective over all. Ends the run, if there is one, and leaves its state in state_ of all ranks.
   void take_state();
   void build(const Communicator& next);
-  std::shared_ptr<TensorCollectives> known_collectives(const Communicator& communicator) const;
+  /// Tensor collectives of a communicator that the run has been on.
+  struct KeptCollectives {
+    Communicator communicator;
+    std::shared_ptr<TensorCollectives> collectives;
+    int last_move = 0;  ///< that has led the run there, counted alike on all ranks
+  };
+  KeptCollectives* known_collectives(const Communicator& communicator);
+  void release_old_collectives();
   void release_model();
 
   RunOptions options_;
@@ -66,11 +73,12 @@ class MovableRun {
   Communicator all_;
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
-  std::optional<Communicator> group_;   ///< of the newest run here
-  std::optional<TrainingState> state_;  ///< while no rank has the run
-  TaskScan scan_;                       ///< empty before the first move
-  std::shared_ptr<Model> model_;        ///< of the rank, while it runs
-  std::vector<std::pair<Communicator, std::shared_ptr<TensorCollectives>>> collectives_;  ///< as they were made
+  std::optional<Communicator> group_;         ///< of the newest run here
+  std::optional<TrainingState> state_;        ///< while no rank has the run
+  TaskScan scan_;                             ///< empty before the first move
+  std::shared_ptr<Model> model_;              ///< of the rank, while it runs
+  std::vector<KeptCollectives> collectives_;  ///< as they were made
+  int num_moves_ = 0;
   MoveTimes times_;
 };
 
