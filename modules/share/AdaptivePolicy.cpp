@@ -72,6 +72,20 @@ std::string explored(const std::vector<TaskView>& tasks, const std::vector<int>&
   return join(parts, ", ");
 }
 
+/// Ranks that are free go to known tasks that wait, in their order, as many as they are fastest on: it costs nobody
+/// anything. \param ranks is changed \return whether it was
+bool fill_waiting(const std::vector<TaskView>& tasks, int num_ranks, std::vector<int>& ranks) {
+  const std::vector<int> before = ranks;
+  int left = num_ranks - sum_of(ranks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (ranks[i] > 0) continue;
+    for (const RateRow& row : tasks[i].rates.rows())
+      if (row.gpus <= left && row.rate > rate_on(tasks[i], ranks[i])) ranks[i] = row.gpus;
+    left -= ranks[i];
+  }
+  return ranks != before;
+}
+
 /// Decides for tasks that are known, on the ranks that those being measured leave.
 class KnownTasks {
  public:
@@ -86,7 +100,6 @@ class KnownTasks {
   ShareDecision first_of_all(const std::optional<std::vector<int>>& best) const;
   ShareDecision in_turn(const ShareDecision& keep) const;
   ShareDecision best_change(const std::vector<int>& best) const;
-  std::vector<int> filled(std::vector<int> ranks) const;
   ShareDecision judged(const std::vector<int>& ranks) const;
   double worst() const { return is_maximised(objective_) ? 0 : kInfinity; }
 
@@ -137,23 +150,11 @@ ShareDecision KnownTasks::best_change(const std::vector<int>& best) const {
   return change;
 }
 
-/// Ranks that are free go to tasks that wait, in their order, as many as they are fastest on: it costs nobody anything.
-std::vector<int> KnownTasks::filled(std::vector<int> ranks) const {
-  int left = num_ranks_ - sum_of(ranks);
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (ranks[i] > 0) continue;
-    for (const RateRow& row : tasks_[i].rates.rows())
-      if (row.gpus <= left && row.rate > rate_on(tasks_[i], ranks[i])) ranks[i] = row.gpus;
-    left -= ranks[i];
-  }
-  return ranks;
-}
-
 ShareDecision KnownTasks::decide() const {
   ShareDecision keep{present_ranks(tasks_), 0, 0, "no other split is better"};
   const std::optional<std::vector<int>> best = best_ranks(objective_, tasks_, num_ranks_);
   if (number_served(keep.ranks) == 0) return first_of_all(best);
-  if (const std::vector<int> fill = filled(keep.ranks); fill != keep.ranks)
+  if (std::vector<int> fill = keep.ranks; fill_waiting(tasks_, num_ranks_, fill))
     keep = {fill, 0, cost_(fill), "ranks are free"};
   if (!best || *best == present_ranks(tasks_)) return keep;
   if (is_maximised(objective_) && value_of_keeping(objective_, tasks_, *best, num_ranks_).value_or(0) <= 0)
@@ -163,7 +164,7 @@ ShareDecision KnownTasks::decide() const {
   if (keep.is_change(tasks_)) return keep;
   keep.gain = change.gain;
   keep.cost_s = change.cost_s;
-  keep.reason = fmt::format("another split would gain {:.0f} %, less than min_gain", 100 * change.gain);
+  keep.reason = fmt::format("another split gains less than the required {:.3g} %", 100 * policy_.min_gain);
   return keep;
 }
 
@@ -172,7 +173,11 @@ ShareDecision KnownTasks::decide() const {
 ShareDecision decide_adaptively(const SharePolicyOptions& policy, Objective objective,
                                 const std::vector<TaskView>& tasks, int num_ranks) {
   ShareDecision decision = decide_measurement(tasks, num_ranks);
-  if (decision.is_change(tasks)) return decision;
+  if (decision.is_change(tasks)) {
+    fill_waiting(tasks, num_ranks, decision.ranks);
+    decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
+    return decision;
+  }
   std::vector<TaskView> known;
   std::vector<std::size_t> index;
   int left = num_ranks;

@@ -9,7 +9,8 @@ namespace multicard {
 
 namespace {
 
-/// Gives tasks of which nothing is known, and which wait, ranks to be measured on.
+/// Gives tasks of which nothing is known, and which wait, ranks to be measured on. In their order, so that one that
+/// needs many ranks is not overtaken again and again by smaller ones that arrive later.
 ShareDecision measure_waiting(const std::vector<TaskView>& tasks, int num_ranks) {
   ShareDecision decision{present_ranks(tasks), 0, 0, ""};
   int left = num_ranks - sum_of(decision.ranks);
@@ -18,7 +19,7 @@ ShareDecision measure_waiting(const std::vector<TaskView>& tasks, int num_ranks)
     if (!waits(tasks[i])) continue;
     const int share = std::max(equal_share(i, tasks.size(), num_ranks), tasks[i].min_ranks);
     const int ranks = std::min({share, tasks[i].max_ranks, left});
-    if (ranks < tasks[i].min_ranks) continue;
+    if (ranks < tasks[i].min_ranks) break;
     decision.ranks[i] = ranks;
     left -= ranks;
     if (decision.reason.empty()) decision.reason = fmt::format("{} is to be measured", tasks[i].name);
@@ -69,10 +70,14 @@ ShareDecision decide_measurement(const std::vector<TaskView>& tasks, int num_ran
   if (waiting == tasks.end()) return keep;
   if (ShareDecision decision = measure_waiting(tasks, num_ranks); decision.is_change(tasks)) return decision;
   ShareDecision decision = displace(tasks, waiting->name, num_ranks);
+  if (decision.ranks[static_cast<std::size_t>(waiting - tasks.begin())] == 0) {
+    keep.reason = fmt::format("{} waits until others have been measured", waiting->name);
+    return keep;
+  }
   if (!decision.is_change(tasks) || free_within(tasks, decision.cost_s, num_ranks) < waiting->min_ranks)
     return decision;
-  keep.reason = fmt::format("{} waits: a task ends in {:.1f} s, the moves would take {:.1f} s", waiting->name,
-                            first_end(tasks, keep.ranks), decision.cost_s);
+  keep.cost_s = decision.cost_s;
+  keep.reason = fmt::format("{} waits for a task that ends before the moves would be done", waiting->name);
   return keep;
 }
 

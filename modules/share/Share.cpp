@@ -115,7 +115,7 @@ std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
   if (has_ended || (options_.policy.name == SharePolicyName::adaptive && task.has_news())) barrier_.request();
   if (barrier_.has_arrived()) {
     // Once for as long as a step takes, which lets the others come to the end of theirs; then between steps.
-    const double seconds = has_ended ? kIdleS : waited ? 0 : task.report().step_s;
+    const double seconds = has_ended ? kIdleS : waited ? 0 : task.step_s();
     waited = true;
     if (barrier_.wait(seconds)) return static_cast<std::int64_t>(Turn::round);
     return has_ended ? static_cast<std::int64_t>(Turn::wait) : 1;
@@ -126,7 +126,7 @@ std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
 }
 
 std::int64_t Share::steps_until(const SharedTask& task, double deadline_s) const {
-  const double step_s = task.report().step_s;
+  const double step_s = task.step_s();
   if (step_s <= 0) return 1;
   const double seconds = std::min(kTurnS, deadline_s - seconds_since(start_));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds / step_s));

@@ -17,6 +17,7 @@
 #include "share/ShareBaselines.hpp"
 #include "share/ShareRecord.hpp"
 #include "share/SharedTask.hpp"
+#include "share/SplitHistory.hpp"
 
 namespace multicard {
 
@@ -84,6 +85,7 @@ class Share {
   void run_round();
   bool exchange();
   void finish(SharedTask& task);
+  void finish_if_ended(SharedTask& task);
   void fail(SharedTask& task, const Error& error);
   void stop_all();
   void checkpoint_due();
@@ -108,6 +110,7 @@ class Share {
   void rehearse_one(SharedTask& task, RankRange range);
   void after_failed_move(SharedTask& task, int num_ranks, const Error& error);
   const std::optional<Communicator>& group(const RankRange& range);
+  void release_groups();
   void write_record();
   /// @}
 
@@ -137,6 +140,7 @@ class Share {
   bool is_unwritten_ = false;                ///< the record, at the last round
   bool decides_again_ = false;               ///< a task could not be moved as the last decision says
   std::optional<ExitCode> failure_;          ///< of the first task that failed
+  SplitHistory history_;                     ///< on rank 0
   std::map<std::string, double> predicted_;  ///< on rank 0: seconds of a step of each task on its ranks
 };
 

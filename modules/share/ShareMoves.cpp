@@ -14,6 +14,10 @@
 
 namespace multicard {
 
+namespace {
+constexpr std::size_t kMostGroups = 64;
+}  // namespace
+
 const std::optional<Communicator>& Share::group(const RankRange& range) {
   const std::pair key{range.first, range.count};
   const auto known = groups_.find(key);
@@ -21,6 +25,21 @@ const std::optional<Communicator>& Share::group(const RankRange& range) {
   const bool is_in = range.contains(world_.rank());
   const Communicator part = world_.split(is_in ? 0 : 1, world_.rank());
   return groups_[key] = is_in ? std::optional(part) : std::nullopt;
+}
+
+/// Those that no task is on, when there are many: MPI has only so many, and each costs memory.
+void Share::release_groups() {
+  if (groups_.size() <= kMostGroups) return;
+  std::erase_if(groups_, [&](const auto& group) {
+    const RankRange range{group.first.first, group.first.second};
+    return std::ranges::none_of(tasks_, [&](const auto& task) { return task->has_ranks() && task->range() == range; });
+  });
+}
+
+/// A task can end where it is built, resumed at its last step: it cannot be moved then.
+void Share::finish_if_ended(SharedTask& task) {
+  const bool has_ended = task.range().contains(world_.rank()) && task.has_ended();
+  if (world_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1) finish(task);
 }
 
 std::vector<TaskView> Share::views() const {
@@ -78,10 +97,14 @@ ShareDecision Share::rehearse() {
 
 /// A task that cannot run on the ranks that it is given requests others or ends, and all is decided again.
 void Share::decide_and_move() {
-  do {
+  decide_once();
+  while (decides_again_) {
     decides_again_ = false;
+    for (const auto& task : tasks_)
+      if (task->has_ranks()) finish_if_ended(*task);
     decide_once();
-  } while (decides_again_);
+  }
+  release_groups();
   if (has_active() && std::none_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->has_ranks(); }))
     throw std::logic_error("tasks are left, and none of them has ranks");
 }
@@ -91,7 +114,11 @@ void Share::decide_once() {
   if (views.empty()) return;
   ShareDecision decision;
   agreed(world_, [&] {
-    if (world_.is_root()) decision = decide(options_.policy, options_.objective, views, world_.size());
+    if (!world_.is_root()) return;
+    SharePolicyOptions policy = options_.policy;
+    policy.min_gain = history_.required_gain(policy.min_gain);
+    decision = decide(policy, options_.objective, views, world_.size());
+    history_.note(views, decision.ranks);
   });
   decision.ranks.resize(views.size());
   world_.broadcast(std::span(decision.ranks));

@@ -9,6 +9,7 @@
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
 #include "planning/PlanOptions.hpp"
+#include "tasks/RunOptions.hpp"
 
 namespace multicard {
 
@@ -53,10 +54,10 @@ Value with_deck(const Deck& share, const Value& entry, const std::string& place)
 }
 
 /// A task's run deck: the deck named, then the entry's overrides, then its length.
-Deck run_deck_of(const Deck& share, const Value& entry, const std::string& place) {
+Deck run_deck_of(const Deck& share, const Value& entry, const std::string& task, const std::string& place) {
   const Value* base = entry.find("deck");
   if (base == nullptr || !base->is_map()) refuse(share, place + ".deck", "is missing", "", "Name the run deck.");
-  Deck deck = Deck::parse(emit_yaml(*base), share.name());
+  Deck deck = Deck::parse(emit_yaml(*base), fmt::format("{}, task {}", share.name(), task));
   if (const Value* overrides = entry.find("overrides"); overrides != nullptr && !overrides->is_null()) {
     if (!overrides->is_map()) refuse(share, place + ".overrides", "expected keys of run decks with their values");
     Deck::Assignments layer;
@@ -97,7 +98,7 @@ ShareTaskOptions read_task(Section section, const Value& entry, const Deck& shar
   if (section.has("name") && !is_file_name(task.name))
     section.reject("name", fmt::format("'{}' cannot be the name of a folder", task.name), "",
                    "Use letters, digits, '-', '_' and '.', at most 64.");
-  task.weight = section.get_in_range("weight", 1.0, kAboveZero, kMost);
+  task.weight = section.get_in_range("weight", 1.0, kLeastWeight, kMostWeight);
   task.min_ranks = section.get_in_range("min_ranks", 1, 1, kMostRanks);
   task.max_ranks = section.optional_in_range("max_ranks", 1, kMostRanks);
   if (task.max_ranks && *task.max_ranks < task.min_ranks)
@@ -105,7 +106,7 @@ ShareTaskOptions read_task(Section section, const Value& entry, const Deck& shar
   for (const char* key : {"deck", "overrides", "epochs", "steps"})
     section.has(key);
   if (section.has("epochs") && section.has("steps")) section.reject("epochs", "cannot be set together with steps");
-  task.deck = run_deck_of(share, entry, place);
+  task.deck = run_deck_of(share, entry, task.name, place);
   take_common_keys(task.deck, task.name, share, unused);
   return task;
 }
@@ -175,6 +176,11 @@ void check_tasks(Section& root, const ShareOptions& options) {
     root.reject("tasks", "is missing", "", "Name the tasks that share the ranks, or a folder of arrivals.");
 }
 
+/// What reading it finds is found before any task is built.
+void check_run_deck(const ShareTaskOptions& task) {
+  static_cast<void>(read_run_options(task.deck));
+}
+
 }  // namespace
 
 Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides) {
@@ -203,6 +209,8 @@ ShareOptions read_share_options(const Deck& deck) {
   options.run = read_run(root.section("run"));
   check_tasks(root, options);
   root.finish();
+  for (const ShareTaskOptions& task : options.tasks)
+    check_run_deck(task);
   return options;
 }
 
@@ -216,6 +224,7 @@ ShareTaskOptions read_arrival(const Deck& entry, const ShareOptions& options, st
   Section root(Deck::parse(emit_yaml(short_entry(entry.root())), entry.name()));
   ShareTaskOptions task = read_task(root, entry.root(), entry, "task", unused);
   root.finish();
+  check_run_deck(task);
   if (std::any_of(options.tasks.begin(), options.tasks.end(), [&](const auto& one) { return one.name == task.name; }))
     refuse(entry, "name", fmt::format("a task is named '{}' already", task.name));
   return task;

@@ -128,8 +128,7 @@ void Share::save(const std::vector<SharedTask*>& tasks) {
   const double seconds = seconds_since(start);
   for (SharedTask* task : tasks) {
     task->note_checkpoint(seconds);
-    const bool has_ended = task->range().contains(world_.rank()) && task->has_ended();
-    if (world_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1) finish(*task);
+    finish_if_ended(*task);
   }
 }
 

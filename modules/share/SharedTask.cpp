@@ -120,6 +120,15 @@ bool SharedTask::refuse_ranks(int count, int num_ranks) {
   return !has_run_on(count) && least_ranks() <= max_ranks(num_ranks);
 }
 
+double SharedTask::step_s() const {
+  if (outcome_) return last_.step_s;
+  const std::vector<StepTimes>& steps = run_.run()->steps();
+  std::vector<double> newest;
+  for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
+    newest.push_back(steps[i].step);
+  return newest.empty() ? 0 : median(newest);
+}
+
 TaskReport SharedTask::report() const {
   if (outcome_) return last_;
   const TaskRun& run = *run_.run();
@@ -129,11 +138,8 @@ TaskReport SharedTask::report() const {
   report.has_ended = has_ended();
   report.is_stopped = run.status() == RunStatus::stopped;
   report.gradient_bytes = static_cast<double>(run.gradient_bytes());
+  report.step_s = step_s();
   const std::vector<StepTimes>& steps = run.steps();
-  std::vector<double> newest;
-  for (std::size_t i = std::max(kWarmUp, steps.size() - std::min(steps.size(), kNewest)); i < steps.size(); ++i)
-    newest.push_back(steps[i].step);
-  if (!newest.empty()) report.step_s = median(newest);
   report.new_step_s = in_parts(std::span(steps).subspan(std::min(steps.size(), std::max(kWarmUp, num_reported_))));
   return report;
 }

@@ -96,6 +96,8 @@ class SharedTask {
   void note_checkpoint(double seconds) { save_s_ = seconds; }
   /// On the root of its ranks.
   TaskReport report() const;
+  /// On its ranks: median seconds of the newest steps; 0 where none has been measured on these ranks.
+  double step_s() const;
   /// On the root of its ranks: whether enough steps were done on a number of ranks of which nothing was known.
   bool has_news() const;
   /// On all ranks: takes what its root has reported.

@@ -89,7 +89,7 @@ class Share(ShareTest):
                                 r"one 1 rank, [\d.]+ steps/s, .* left \| two 1 rank.*; next decision in")
         self.assertEqual(len(re.findall("expected +makespan", err)), 1)
         reasons = [entry["reason"] for entry in self.record()["kept"]]
-        self.assertTrue(any(re.search("no other split|less than min_gain", text) for text in reasons), reasons)
+        self.assertTrue(any(re.search("no other split|less than the required", text) for text in reasons), reasons)
 
     def test_the_live_line_counts_down(self):
         deck = self.share(["name: one, steps: 400"], policy="{interval_s: 3}")

@@ -51,5 +51,10 @@ TEST(PlanOptions, NamesTheTaskOfAWrongKey) {
   EXPECT_NE(message.find("Did you mean table?"), std::string::npos) << message;
 }
 
+TEST(PlanOptions, RefusesWeightsThatSumsWouldNotHold) {
+  const auto wrong = [] { read("machine: {gpus: 4}\ntasks: [{name: a, table: a, work: 1, weight: 1e308}]"); };
+  EXPECT_NE(test::message_of<UsageError>(wrong).find("tasks.1.weight"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace multicard

@@ -22,7 +22,7 @@ ShareOptions options_with(const std::string& task) {
 
 TEST(ArrivalFolder, FindsEntriesInOrderAndClaimsThemOnce) {
   const ScratchFolder scratch;
-  write_file(scratch / "deck.yaml", "task: image\nrun: {steps: 5}\n");
+  write_file(scratch / "deck.yaml", "task: image\ndata: {train: x.h5}\nrun: {steps: 5}\n");
   write_file(scratch / "in/b.yaml", "{name: b, deck: ../deck.yaml, steps: 7}\n");
   write_file(scratch / "in/a.yaml", "{name: a, deck: ../deck.yaml}\n");
   write_file(scratch / "in/.c.yaml", "half");
@@ -44,7 +44,7 @@ TEST(ArrivalFolder, FindsEntriesInOrderAndClaimsThemOnce) {
 
 TEST(ArrivalFolder, WhatTheRecordKnowsIsOnlyClaimed) {
   const ScratchFolder scratch;
-  write_file(scratch / "deck.yaml", "task: image\n");
+  write_file(scratch / "deck.yaml", "task: image\ndata: {train: x.h5}\n");
   write_file(scratch / "in/a.yaml", "{name: a, deck: ../deck.yaml}\n");
   ShareRecord known;
   ArrivalFolder folder(scratch / "in");
@@ -56,7 +56,7 @@ TEST(ArrivalFolder, WhatTheRecordKnowsIsOnlyClaimed) {
 
 TEST(ArrivalFolder, AFileOfANameThatWasUsedBeforeIsAnotherTask) {
   const ScratchFolder scratch;
-  write_file(scratch / "deck.yaml", "task: image\n");
+  write_file(scratch / "deck.yaml", "task: image\ndata: {train: x.h5}\n");
   write_file(scratch / "in/job.yaml", "{name: a, deck: ../deck.yaml}\n");
   ArrivalFolder folder(scratch / "in");
   ShareRecord known;
@@ -70,18 +70,19 @@ TEST(ArrivalFolder, AFileOfANameThatWasUsedBeforeIsAnotherTask) {
 
 TEST(ArrivalFolder, WhatCannotBeUsedIsRefused) {
   const ScratchFolder scratch;
-  write_file(scratch / "deck.yaml", "task: image\n");
+  write_file(scratch / "deck.yaml", "task: image\ndata: {train: x.h5}\n");
   write_file(scratch / "in/1.yaml", "{name: first, deck: ../deck.yaml}\n");
   write_file(scratch / "in/2.yaml", "{name: known, deck: ../deck.yaml}\n");
   write_file(scratch / "in/3.yaml", "{name: x, deck: ../none.yaml}\n");
   write_file(scratch / "in/4.yaml", "{name: y, deck: ../deck.yaml, stepz: 4}\n");
-  write_file(scratch / "in/5.yaml", "{name: z, deck: ../deck.yaml}\n");
+  write_file(scratch / "in/5.yaml", "{name: none, deck: ../deck.yaml, steps: 0}\n");
+  write_file(scratch / "in/6.yaml", "{name: z, deck: ../deck.yaml}\n");
   ShareRecord known;
   known.arrivals.push_back({"known", "elsewhere.yaml", ""});
   const std::vector<ShareArrival> found = ArrivalFolder(scratch / "in").find(options_with("first"), known);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].name, "z");
-  for (const char* name : {"1", "2", "3", "4"})
+  for (const char* name : {"1", "2", "3", "4", "5"})
     EXPECT_TRUE(fs::exists(scratch / (std::string("in/") + name + ".yaml.refused"))) << name;
 }
 

@@ -15,7 +15,8 @@ using test::ScratchFolder;
 class ShareOptionsTest : public testing::Test {
  protected:
   ShareOptionsTest() {
-    write_file(scratch_ / "run.yaml", "task: image\nrun: {output: out, steps: 5, global_batch: 8}\n");
+    write_file(scratch_ / "run.yaml",
+               "task: image\ndata: {train: x.h5}\nrun: {output: out, steps: 5, global_batch: 8}\n");
   }
 
   ShareOptions read(const std::string& text) const {
@@ -68,6 +69,8 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
   refuse("tasks: [{name: a, deck: run.yaml, steps: 1, epochs: 2}]", "epochs");
   refuse("tasks: [{name: a, deck: run.yaml, min_ranks: 3, max_ranks: 2}]", "max_ranks");
   refuse("tasks: [{name: a, deck: run.yaml, wait: 2}]", "wait");
+  refuse("tasks: [{name: a, deck: run.yaml, weight: 1e308}]", "weight");
+  refuse("tasks: [{name: a, deck: run.yaml}, {name: b, deck: run.yaml, steps: 0}]", "task b, run.steps");
   refuse("policy: {name: equal}", "tasks");
   refuse(a + "policy: {name: fixed}", "policy.ranks");
   refuse(a + "policy: {name: fixed, ranks: {b: 1}}", "no task is named 'b'");

@@ -63,6 +63,22 @@ TEST(SharePolicy, MeasuresWhatItDoesNotKnow) {
   EXPECT_FALSE(adaptive(running).is_change(running)) << "it is measured now";
 }
 
+TEST(SharePolicy, ALargeTaskIsNotOvertakenBySmallOnesThatCameLater) {
+  std::vector<TaskView> tasks{task("a", 100, 3, {1, 2, 3, 4}), task("large", 1, 0, {}), task("small", 1, 0, {})};
+  tasks[1].min_ranks = 3;
+  EXPECT_EQ(adaptive(tasks).ranks, (std::vector<int>{0, 3, 1})) << "a makes room";
+  tasks[0].rates = {};  // is being measured
+  EXPECT_FALSE(adaptive(tasks).is_change(tasks)) << "the free rank is kept for large";
+}
+
+TEST(SharePolicy, WhatAMeasurementLeavesGoesToTasksThatWait) {
+  std::vector<TaskView> tasks{task("a", 100, 0, {1, 2, 3, 4}), task("new", 1, 0, {})};
+  tasks[1].max_ranks = 1;
+  const ShareDecision decision = adaptive(tasks);
+  EXPECT_EQ(decision.ranks, (std::vector<int>{3, 1}));
+  EXPECT_EQ(decision.reason, "new is to be measured");
+}
+
 TEST(SharePolicy, RanksThatAreFreeMeasureATaskFirst) {
   const std::vector<TaskView> tasks{task("a", 100, 2, {1, 2, 3, 4}), task("new", 1, 0, {})};
   const ShareDecision decision = adaptive(tasks);
@@ -84,7 +100,8 @@ TEST(SharePolicy, AMeasurementWaitsForAnEndThatComesSoonerThanTheMoves) {
   tasks[0].save_s = 1;
   const ShareDecision decision = adaptive(tasks);
   EXPECT_FALSE(decision.is_change(tasks)) << "a is saved first, because it has not run on 2 ranks";
-  EXPECT_EQ(decision.reason, "new waits: a task ends in 2.5 s, the moves would take 3.0 s");
+  EXPECT_EQ(decision.reason, "new waits for a task that ends before the moves would be done");
+  EXPECT_EQ(decision.cost_s, 3);
   tasks[0].proven_on = {2};
   EXPECT_TRUE(adaptive(tasks).is_change(tasks));
 }
