@@ -45,7 +45,17 @@ void collect_leaves(const Value& map, const std::string& prefix, Deck::Assignmen
   }
 }
 
-bool sets(const Value& layer, const char* path) {
+/// The length of a task of a share in the other unit, where `path` is `tasks.N.steps` or `tasks.N.epochs`; else empty.
+std::string other_length(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  if (!path.starts_with("tasks.") || dot == std::string::npos) return "";
+  const std::string key = path.substr(dot + 1), task = path.substr(0, dot + 1);
+  if (std::count(task.begin(), task.end(), '.') != 2) return "";
+  if (key == "steps") return task + "epochs";
+  return key == "epochs" ? task + "steps" : "";
+}
+
+bool sets(const Value& layer, const std::string& path) {
   const Value* value = layer.find_path(path);
   return value != nullptr && !value->is_null();
 }
@@ -86,13 +96,17 @@ void Deck::apply(const Assignments& layer) {
   for (const auto& [path, value] : layer) {
     if (!root_.set_path(path, value))
       throw UsageError(fmt::format("deck {}: {} cannot be set", name_, path),
-                       "part of that path is a single value in the deck, or an element that its list does not have");
+                       "part of the path is a single value in the deck, or the list has no element with that number");
     together.set_path(path, value);
   }
   for (const auto& [one, other] : kAlternatives) {
     if (sets(together, one) && !sets(together, other)) root_.erase_path(other);
     if (sets(together, other) && !sets(together, one)) root_.erase_path(one);
   }
+  for (const auto& entry : layer)
+    if (const std::string other = other_length(entry.first);
+        !other.empty() && !entry.second.is_null() && !sets(together, other))
+      root_.erase_path(other);
 }
 
 void Deck::merge(const Value& section) {

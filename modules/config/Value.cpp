@@ -73,12 +73,12 @@ bool Value::set_path(std::string_view path, Value value) {
 
 void Value::erase_path(std::string_view path) {
   const std::size_t dot = first_dot(*this, path);
-  const auto key = std::find(keys.begin(), keys.end(), path.substr(0, dot));
-  if (key == keys.end()) return;
-  const auto item = items.begin() + (key - keys.begin());
-  if (dot != std::string_view::npos) return item->erase_path(path.substr(dot + 1));
-  items.erase(item);
-  keys.erase(key);
+  Value* child = const_cast<Value*>(child_of(*this, path.substr(0, dot)));
+  if (child == nullptr) return;
+  if (dot != std::string_view::npos) return child->erase_path(path.substr(dot + 1));
+  const auto index = child - items.data();
+  items.erase(items.begin() + index);
+  if (is_map()) keys.erase(keys.begin() + index);
 }
 
 }  // namespace multicard

@@ -36,18 +36,19 @@ ShareDecision displace(const std::vector<TaskView>& tasks, const std::string& wa
   std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return tasks[i].is_unknown(); });
   std::stable_partition(order.begin(), order.end(),
                         [&](std::size_t i) { return tasks[i].is_unknown() && tasks[i].ranks > 0; });
-  std::vector<TaskView> sorted;
-  std::vector<int> wanted;
+  ShareDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
+  int left = num_ranks;
+  bool is_blocked = false;  // a task that is to be measured does not fit, and later ones do not overtake it
   for (std::size_t k = 0; k < order.size(); ++k) {
     const TaskView& task = tasks[order[k]];
     const bool is_measured_now = task.is_unknown() && task.ranks > 0;
-    sorted.push_back(task);
-    wanted.push_back(is_measured_now ? task.ranks : std::max(equal_share(k, tasks.size(), num_ranks), task.min_ranks));
+    const int share = std::max(equal_share(k, tasks.size(), num_ranks), task.min_ranks);
+    const int ranks = std::min({is_measured_now ? task.ranks : share, task.max_ranks, left});
+    is_blocked = is_blocked || (task.is_unknown() && ranks < task.min_ranks);
+    if (ranks < task.min_ranks || (is_blocked && task.is_unknown())) continue;
+    decision.ranks[order[k]] = ranks;
+    left -= ranks;
   }
-  const std::vector<int> given = given_in_order(sorted, wanted, num_ranks);
-  ShareDecision decision{std::vector<int>(tasks.size()), 0, 0, fmt::format("{} is to be measured", waiting)};
-  for (std::size_t k = 0; k < order.size(); ++k)
-    decision.ranks[order[k]] = given[k];
   decision.cost_s = cost_of_moves(tasks, decision.ranks, num_ranks);
   return decision;
 }

@@ -15,7 +15,7 @@
 namespace multicard {
 
 namespace {
-constexpr std::size_t kMostGroups = 64;
+constexpr std::size_t kMostGroups = 8;
 }  // namespace
 
 const std::optional<Communicator>& Share::group(const RankRange& range) {
@@ -27,7 +27,7 @@ const std::optional<Communicator>& Share::group(const RankRange& range) {
   return groups_[key] = is_in ? std::optional(part) : std::nullopt;
 }
 
-/// Those that no task is on, when there are many: MPI has only so many, and each costs memory.
+/// Drops communicators that no task uses once there are more than kMostGroups: MPI limits their number.
 void Share::release_groups() {
   if (groups_.size() <= kMostGroups) return;
   std::erase_if(groups_, [&](const auto& group) {
@@ -115,10 +115,10 @@ void Share::decide_once() {
   ShareDecision decision;
   agreed(world_, [&] {
     if (!world_.is_root()) return;
+    history_.note(views);
     SharePolicyOptions policy = options_.policy;
     policy.min_gain = history_.required_gain(policy.min_gain);
     decision = decide(policy, options_.objective, views, world_.size());
-    history_.note(views, decision.ranks);
   });
   decision.ranks.resize(views.size());
   world_.broadcast(std::span(decision.ranks));
@@ -198,7 +198,12 @@ void Share::move(const std::vector<RankRange>& ranges) {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     if (tasks_[i]->is_active() && ranges[i] != tasks_[i]->range()) open.push_back(i);
-  save(at_risk(ranges));
+  const std::vector<SharedTask*> saved = at_risk(ranges);
+  save(saved);
+  if (!std::ranges::all_of(saved, &SharedTask::is_active)) {  // one that has ended leaves its ranks to the others
+    decides_again_ = true;
+    return;
+  }
   while (!open.empty()) {
     const auto next =
         std::find_if(open.begin(), open.end(), [&](std::size_t task) { return is_free(ranges[task], task); });

@@ -60,10 +60,7 @@ Deck run_deck_of(const Deck& share, const Value& entry, const std::string& task,
   Deck deck = Deck::parse(emit_yaml(*base), fmt::format("{}, task {}", share.name(), task));
   if (const Value* overrides = entry.find("overrides"); overrides != nullptr && !overrides->is_null()) {
     if (!overrides->is_map()) refuse(share, place + ".overrides", "expected keys of run decks with their values");
-    Deck::Assignments layer;
-    for (std::size_t i = 0; i < overrides->keys.size(); ++i)
-      layer.emplace_back(overrides->keys[i], overrides->items[i]);
-    deck.apply(layer);
+    deck.merge(*overrides);
   }
   for (const char* length : {"epochs", "steps"})
     if (const Value* value = entry.find(length); value != nullptr && !value->is_null())
@@ -176,7 +173,7 @@ void check_tasks(Section& root, const ShareOptions& options) {
     root.reject("tasks", "is missing", "", "Name the tasks that share the ranks, or a folder of arrivals.");
 }
 
-/// What reading it finds is found before any task is built.
+/// Reports errors in a task's deck before any task is built.
 void check_run_deck(const ShareTaskOptions& task) {
   static_cast<void>(read_run_options(task.deck));
 }

@@ -7,23 +7,29 @@ namespace multicard {
 
 namespace {
 constexpr double kLeastGain = 0.025;  ///< that is doubled
+constexpr double kMostGain = 0.5;
 }  // namespace
 
-void SplitHistory::note(const std::vector<TaskView>& tasks, const std::vector<int>& ranks) {
+void SplitHistory::note(const std::vector<TaskView>& tasks) {
   std::vector<std::string> names;
   names.reserve(tasks.size());
   for (const TaskView& task : tasks)
     names.push_back(task.name);
-  if (names != names_) *this = SplitHistory();
-  names_ = std::move(names);
+  const std::vector<int> ranks = present_ranks(tasks);
+  if (names != names_) {
+    *this = SplitHistory();
+    names_ = std::move(names);
+    last_ = ranks;
+  }
   if (ranks == last_) return;
+  if (!changes_.emplace(last_, ranks).second) ++num_repeats_;
   last_ = ranks;
-  if (!seen_.insert(ranks).second) ++num_returns_;
 }
 
 double SplitHistory::required_gain(double min_gain) const {
-  if (num_returns_ < 2) return min_gain;
-  return std::ldexp(std::max(min_gain, kLeastGain), num_returns_ - 1);
+  if (num_repeats_ == 0) return min_gain;
+  const double most = std::max(min_gain, kMostGain);
+  return std::min(most, std::ldexp(std::max(min_gain, kLeastGain), num_repeats_));
 }
 
 }  // namespace multicard

@@ -13,8 +13,6 @@ namespace multicard {
 
 namespace {
 
-constexpr int kMovesKept = 4;  ///< after which collectives that have not been used are released
-
 /// Runs `body`, in which the ranks of `group` (null where this rank is not among them) take part; an error that they
 /// find together becomes one of all ranks. What a rank alone in its group finds, the whole group finds. The other ranks
 /// wait for as long as `body` takes.
@@ -53,6 +51,7 @@ void MovableRun::take_state() {
   share(scan_, all_, root);
   times_.broadcast = seconds_since(sending);
   run_.reset();
+  group_.reset();
   state_ = std::move(state);
 }
 
@@ -65,10 +64,11 @@ MovableRun::KeptCollectives* MovableRun::known_collectives(const Communicator& c
   return known == collectives_.end() ? nullptr : &*known;
 }
 
-/// All ranks of a communicator have made the same moves on it, so that they agree on its age.
+/// Those that neither this move nor the one before has used. All ranks of a communicator have made the same moves on
+/// it, so that they agree.
 void MovableRun::release_old_collectives() {
   for (KeptCollectives& kept : collectives_)
-    if (num_moves_ - kept.last_move > kMovesKept) kept.collectives.reset();
+    if (num_moves_ - kept.last_move > 1) kept.collectives.reset();
   std::erase_if(collectives_, [](const KeptCollectives& kept) { return !kept.collectives; });
 }
 
@@ -92,6 +92,7 @@ RunResult MovableRun::finish(StopMonitor* stop) {
 
 void MovableRun::abandon() {
   run_.reset();
+  group_.reset();
   state_.reset();
   for (KeptCollectives& kept : collectives_)
     kept.collectives.reset();
@@ -112,11 +113,11 @@ void MovableRun::move_to(const std::optional<Communicator>& next) {
   const Watchdog::LongerTimeout longer_timeout(all_.watchdog(), options_.run.timeout_s);
   take_state();
   ++num_moves_;
-  release_old_collectives();
   const TimePoint start = SteadyClock::now();
   if (!next) release_model();
   agreed_with_others(all_, next ? &*next : nullptr, [&] { build(*next); });
   if (all_.allreduce(next ? 1 : 0, ReduceOp::max) > 0) state_.reset();
+  release_old_collectives();
   times_.build = seconds_since(start);
 }
 

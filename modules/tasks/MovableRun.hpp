@@ -20,10 +20,10 @@ struct MoveTimes {
 /// A run among the ranks of `all`, every one of which has one of these, whether it runs at the moment or not. A move
 /// goes through memory: the ranks that run collect the state, release everything tied to their communicator, and the
 /// state is broadcast. A rank that stays on its device keeps its model, with the weights that are not trained; a rank
-/// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives are kept for
-/// the communicators of the last moves, because a run often goes back; older ones are released at the next move (those
-/// of NCCL hold device memory). They are destroyed in the order in which they were made, which is the same on all of
-/// their ranks (NCCL wants that).
+/// that joins reads them. Data is scanned once: every rank keeps what opening it has found. Collectives of the
+/// communicator before the present one are kept, because a run often goes back; older ones are released at the end of a
+/// move (those of NCCL hold device memory). They are destroyed in the order in which they were made, which is the same
+/// on all of their ranks (NCCL wants that).
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
@@ -62,7 +62,7 @@ class MovableRun {
   struct KeptCollectives {
     Communicator communicator;
     std::shared_ptr<TensorCollectives> collectives;
-    int last_move = 0;  ///< that has led the run there, counted alike on all ranks
+    int last_move = 0;  ///< number of the move that last used it; the same on all ranks
   };
   KeptCollectives* known_collectives(const Communicator& communicator);
   void release_old_collectives();
@@ -73,7 +73,7 @@ class MovableRun {
   Communicator all_;
   TaskRunOptions how_;
   std::unique_ptr<TaskRun> run_;
-  std::optional<Communicator> group_;         ///< of the newest run here
+  std::optional<Communicator> group_;         ///< of the run here
   std::optional<TrainingState> state_;        ///< while no rank has the run
   TaskScan scan_;                             ///< empty before the first move
   std::shared_ptr<Model> model_;              ///< of the rank, while it runs

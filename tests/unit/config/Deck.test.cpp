@@ -38,6 +38,8 @@ TEST(Deck, CountsElementsOfListsFromOne) {
   EXPECT_EQ(deck.get_text("tasks"), "[{name: a, steps: 5}, {name: b, overrides: {run.seed: 3}}]");
   EXPECT_EQ(deck.get_text("tasks.1.steps"), "5");
   EXPECT_EQ(deck.get_text("gpus"), "[4, 16]");
+  deck.set("tasks.1.epochs", "2");
+  EXPECT_EQ(deck.get_text("tasks.1"), "{name: a, epochs: 2}") << "the one length replaces the other";
   for (const char* path : {"tasks.3.steps", "tasks.0.steps", "tasks.a", "tasks.1x", "gpus.1.x"})
     EXPECT_NE(message_of<UsageError>([&] { deck.set(path, "1"); }).find(path), std::string::npos);
 }

@@ -19,9 +19,15 @@ class ShareOptionsTest : public testing::Test {
                "task: image\ndata: {train: x.h5}\nrun: {output: out, steps: 5, global_batch: 8}\n");
   }
 
+  void write(const std::string& text) const { write_file(scratch_ / "share.yaml", text); }
+
+  ShareOptions read_with(const std::vector<std::string>& overrides) const {
+    return read_share_options(load_share_deck(scratch_ / "share.yaml", overrides));
+  }
+
   ShareOptions read(const std::string& text) const {
-    write_file(scratch_ / "share.yaml", text);
-    return read_share_options(load_share_deck(scratch_ / "share.yaml"));
+    write(text);
+    return read_with({});
   }
 
   void refuse(const std::string& text, const std::string& part) const {
@@ -57,6 +63,17 @@ TEST_F(ShareOptionsTest, ReadsAWholeDeck) {
   EXPECT_EQ(options.arrivals.wait_s, 5);
   EXPECT_EQ(options.run.wall_limit, 3600);
   EXPECT_EQ(options.unused, (std::vector<std::string>{"a: run.output", "b: run.output"}));
+}
+
+TEST_F(ShareOptionsTest, TakesOverridesOfSingleKeysOfATask) {
+  write("tasks: [{name: a, deck: run.yaml, epochs: 3, overrides: {run.seed: 2}}]\n");
+  const ShareOptions options = read_with({"tasks.1.steps=7", "tasks.1.overrides.run.log_every=4", "tasks.1.weight=2"});
+  const Deck& deck = options.tasks.at(0).deck;
+  EXPECT_EQ(deck.get_text("run.steps"), "7");
+  EXPECT_EQ(deck.get_text("run.log_every"), "4");
+  EXPECT_EQ(deck.get_text("run.seed"), "2");
+  EXPECT_EQ(deck.get_text("run.global_batch"), "8") << "the rest of the section is the run deck's";
+  EXPECT_EQ(options.tasks.at(0).weight, 2);
 }
 
 TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {

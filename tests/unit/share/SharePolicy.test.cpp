@@ -67,6 +67,10 @@ TEST(SharePolicy, ALargeTaskIsNotOvertakenBySmallOnesThatCameLater) {
   std::vector<TaskView> tasks{task("a", 100, 3, {1, 2, 3, 4}), task("large", 1, 0, {}), task("small", 1, 0, {})};
   tasks[1].min_ranks = 3;
   EXPECT_EQ(adaptive(tasks).ranks, (std::vector<int>{0, 3, 1})) << "a makes room";
+  std::vector<TaskView> queue{task("a", 100, 4, {1, 2, 3, 4}), task("one", 1, 0, {}), tasks[1], task("two", 1, 0, {})};
+  queue[1].max_ranks = 1;
+  queue[2].min_ranks = 4;
+  EXPECT_EQ(adaptive(queue).ranks, (std::vector<int>{1, 1, 0, 0})) << "a keeps what two must not take before large";
   tasks[0].rates = {};  // is being measured
   EXPECT_FALSE(adaptive(tasks).is_change(tasks)) << "the free rank is kept for large";
 }

@@ -7,33 +7,45 @@
 namespace multicard {
 namespace {
 
-std::vector<TaskView> tasks(const std::vector<std::string>& names) {
+std::vector<TaskView> tasks(const std::vector<std::string>& names, const std::vector<int>& ranks) {
   std::vector<TaskView> views(names.size());
-  for (std::size_t i = 0; i < names.size(); ++i)
+  for (std::size_t i = 0; i < names.size(); ++i) {
     views[i].name = names[i];
+    views[i].ranks = ranks[i];
+  }
   return views;
 }
 
-TEST(SplitHistory, AsksForMoreWithEveryReturnButTheFirst) {
+std::vector<double> required_after(const std::vector<std::vector<int>>& splits, double min_gain) {
   SplitHistory history;
-  const std::vector<TaskView> both = tasks({"a", "b"});
   std::vector<double> required;
-  for (const std::vector<int>& ranks : {std::vector<int>{1, 1}, {2, 0}, {2, 0}, {1, 1}, {2, 0}, {0, 2}, {1, 1}}) {
-    history.note(both, ranks);
-    required.push_back(history.required_gain(0.05));
+  for (const std::vector<int>& ranks : splits) {
+    history.note(tasks({"a", "b"}, ranks));
+    required.push_back(history.required_gain(min_gain));
   }
-  EXPECT_EQ(required, (std::vector<double>{0.05, 0.05, 0.05, 0.05, 0.1, 0.1, 0.2}));
-  EXPECT_GT(history.required_gain(0), 0) << "nothing would grow from 0";
+  return required;
+}
+
+TEST(SplitHistory, DoublesWithEveryChangeThatIsRepeated) {
+  const std::vector<std::vector<int>> to_and_fro{{1, 1}, {2, 0}, {2, 0}, {1, 1}, {2, 0},
+                                                 {1, 1}, {2, 0}, {1, 1}, {2, 0}};
+  EXPECT_EQ(required_after(to_and_fro, 0.05), (std::vector<double>{0.05, 0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.5, 0.5}));
+  EXPECT_EQ(required_after(to_and_fro, 0).at(4), 0.05) << "nothing would grow from 0";
+  EXPECT_EQ(required_after(to_and_fro, 0.9).back(), 0.9) << "never less than min_gain";
+}
+
+TEST(SplitHistory, ExplorationsRepeatNothing) {
+  EXPECT_EQ(required_after({{2, 2}, {3, 1}, {2, 2}, {1, 3}, {2, 2}, {4, 0}, {2, 2}}, 0.05).back(), 0.05);
 }
 
 TEST(SplitHistory, StartsAfreshWithOtherTasks) {
   SplitHistory history;
   for (int i = 0; i < 4; ++i) {
-    history.note(tasks({"a", "b"}), {1, 1});
-    history.note(tasks({"a", "b"}), {2, 0});
+    history.note(tasks({"a", "b"}, {1, 1}));
+    history.note(tasks({"a", "b"}, {2, 0}));
   }
   EXPECT_GT(history.required_gain(0.05), 0.05);
-  history.note(tasks({"a"}), {2});
+  history.note(tasks({"a"}, {2}));
   EXPECT_EQ(history.required_gain(0.05), 0.05);
 }
 
@@ -52,11 +64,11 @@ TEST(SplitHistory, AShareSettlesUnderALoadThatChanges) {
     slowest *= 0.85;
     rows[static_cast<std::size_t>(task.ranks - 1)].rate = slowest;
     task.rates = RateTable(rows);
+    history.note({task});
     SharePolicyOptions policy;
     policy.min_gain = history.required_gain(0);
     const ShareDecision decision = decide(policy, Objective::makespan, {task}, 2);
     num_moves += decision.is_change({task}) ? 1 : 0;
-    history.note({task}, decision.ranks);
     task.ranks = decision.ranks.front();
   }
   EXPECT_GE(num_moves, 2);

@@ -51,6 +51,26 @@ TEST(Moving, ARankThatStaysKeepsItsModelAndCommunicatorsTheirCollectives) {
   EXPECT_EQ(movable.run()->num_completed(), 2);
 }
 
+TEST(Moving, CollectivesAreReleasedTwoMovesAfterTheirLastUse) {
+  const ScratchFolder scratch;
+  write_oracle_shards(scratch);
+  const Group all(4), two(2);
+  MovableRun movable(oracle_recipe(scratch, "fp64"), "", world(), kQuiet);
+  movable.move_to(all.ranks);
+  const std::weak_ptr<TensorCollectives> of_all = movable.run()->collectives();
+  movable.move_to(two.mine());
+  std::weak_ptr<TensorCollectives> of_two;
+  if (movable.run()) of_two = movable.run()->collectives();
+  EXPECT_FALSE(of_all.expired()) << "it may go back";
+  movable.move_to(std::nullopt);
+  EXPECT_TRUE(of_all.expired());
+  EXPECT_EQ(of_two.expired(), !two.member);
+  movable.move_to(all.ranks);
+  EXPECT_TRUE(of_two.expired());
+  movable.run()->advance(1, nullptr);
+  EXPECT_EQ(movable.run()->num_completed(), 1);
+}
+
 TEST(Moving, SynchronisedBatchNormKeepsItsStatistics) {
   const ScratchFolder scratch;
   write_shards(scratch);
