@@ -170,8 +170,9 @@ void Llama::initialise(std::uint64_t seed) {
     else
       weight.fill_(entry.name.ends_with("norm.weight") ? 1.0 : 0.0);
   }
+  const auto on_device = at::TensorOptions(at::kFloat).device(impl_->weights.front().tensor.device());
   for (const WeightSink& sink : sinks()) {
-    at::Tensor weight = at::empty(sink.shape, at::kFloat);
+    at::Tensor weight = at::empty(sink.shape, on_device);  // billions of values take minutes on a CPU
     fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(sink.name));
     sink.fill(weight);
   }
