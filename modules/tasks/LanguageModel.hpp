@@ -58,6 +58,10 @@ class LanguageModel final : public Model {
   Preference* preference() const { return preference_; }
   /// A network as this one was before it was trained, for the reference of preference pairs.
   std::unique_ptr<Llama> frozen_start() const;
+  /// Bytes of the adapters; 0 without.
+  std::int64_t adapter_bytes() const;
+  /// Bytes of a frozen copy that is the reference of preference pairs; 0 where there is none.
+  std::int64_t reference_bytes() const { return objective_->frozen_bytes(); }
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
   double flops(std::int64_t length) const;
 

@@ -92,8 +92,16 @@ double LanguageModel::flops(std::int64_t length) const {
   return per_token * tokens + per_pair * tokens * tokens;
 }
 
+std::int64_t LanguageModel::adapter_bytes() const {
+  std::int64_t bytes = 0;
+  if (!has_adapters()) return bytes;
+  for (const NamedTensor& adapter : network_->adapters())
+    bytes += static_cast<std::int64_t>(adapter.tensor.nbytes());
+  return bytes;
+}
+
 std::int64_t LanguageModel::frozen_bytes() const {
-  return (has_adapters() ? network_->weight_bytes() : 0) + objective_->frozen_bytes();
+  return (has_adapters() ? network_->weight_bytes() : 0) + reference_bytes();
 }
 
 std::int64_t LanguageModel::activation_bytes(std::int64_t rows, std::int64_t row_size,

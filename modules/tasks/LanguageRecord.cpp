@@ -82,6 +82,10 @@ std::string LanguageTask::describe(const Evaluation& found) const {
                      significant(found.values.front().second), grouped(found.samples));
 }
 
+std::map<std::string, std::int64_t> LanguageTask::weight_parts() const {
+  return {{"adapters", model_->adapter_bytes()}, {"reference", model_->reference_bytes()}};
+}
+
 double LanguageTask::flops_in(std::int64_t step) const {
   double flops = 0;
   for (const std::int64_t row : train_->sampler().rows(step))

@@ -36,6 +36,7 @@ class LanguageTask final : public Task {
   std::vector<std::pair<std::string, std::string>> description() const override;
   std::string describe(const Evaluation& evaluation) const override;
   void add_attributes(RunSummary& summary) const override;
+  std::map<std::string, std::int64_t> weight_parts() const override;
   double flops_in(std::int64_t step) const override;
   CheckpointPart model_part() const override { return {model_->file_name(), model_->trained()}; }
   std::map<std::string, std::string> model_files() const override { return model_->files_beside(); }

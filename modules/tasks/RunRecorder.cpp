@@ -57,6 +57,8 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   RankRecord& record = steps_.record();
   record_memory(predicted, setup_, record);
   record.memory["model/checkpoint_copies"] = checkpoint_copies;
+  for (const auto& [part, bytes] : setup_.task->weight_parts())
+    record.memory["model/" + part] = bytes;
   record.communication = since(setup_.collectives->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);

@@ -151,6 +151,7 @@ Evaluation Trainer::evaluate(const std::function<Evaluation()>& evaluate) {
   Evaluation found;
   evaluate_with([&] { found = evaluate(); });
   with_.recorder.add_metric("eval_loss", step_, found.loss);
+  with_.recorder.add_metric("eval_samples", step_, static_cast<double>(found.samples));
   for (const auto& [name, value] : found.values)
     with_.recorder.add_metric("eval_" + name, step_, value);
   return found;
