@@ -29,8 +29,9 @@ constexpr std::size_t kHelpColumn = 30;  ///< where the descriptions of options 
 struct Options {
   std::vector<std::string> files;
   std::string folder;
-  std::string heat;  ///< two axes with a comma between them; empty: not asked for
-  std::string csv;   ///< runs, cells or options; empty: not asked for
+  std::string heat;    ///< two axes with a comma between them; empty: not asked for
+  std::string counts;  ///< file of counted methods; empty: none
+  std::string csv;     ///< runs, cells or options; empty: not asked for
   bool json = false, pdf = false;
 };
 
@@ -48,7 +49,8 @@ HeatAxes heat_axes(const std::string& text) {
 }
 
 void run(const Options& options) {
-  const Collection collection = read_results(options.files, known_setting_keys());
+  Collection collection = read_results(options.files, known_setting_keys());
+  if (!options.counts.empty()) collection.counted = read_counted_methods(options.counts);
   for (const std::string& notice : collection.notices)
     log_warning(notice);
   if (options.csv == "runs") return print(runs_csv(collection));
@@ -80,6 +82,8 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   app.add_flag("--json", options.json, "Print the summary to standard output, write nothing")->excludes(csv);
   app.add_option("--heat", options.heat, "The two axes of the heat map, across and down, e.g. image_size,precision")
       ->type_name("AXIS,AXIS");
+  app.add_option("--counts", options.counts, "Add the table of what bench/method_counts.sh counted on a simulated GPU")
+      ->type_name("FILE");
   app.add_flag("--pdf", options.pdf, "Write every figure as PDF too");
   app.set_version_flag("-V,--version", "multicard-post " + build_info().version);
   try {

@@ -1,10 +1,12 @@
 #include "postproc/figures/Bars.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
 
@@ -12,7 +14,62 @@ namespace {
 
 constexpr std::size_t kMostCells = 12;
 
+Bar bar_of(const Study& study, const Cell& cell, const Estimate& value, std::size_t colour) {
+  const std::string label = drawn_label(study, cell);
+  if (cell.status != CellStatus::complete) return crossed_bar(cell, label);
+  Bar bar;
+  bar.label = label;
+  bar.segments = {{value.value, kColours[colour % kColours.size()], "#111111", ""}};
+  bar.interval = error_bar(value);
+  bar.note = significant(value.value, 3);
+  return bar;
+}
+
+/// The cells of `configurations` on the drawn ranks that have a bar.
+std::vector<const Cell*> barred_cells(const Study& study, const std::vector<std::size_t>& configurations,
+                                      const CellBars& what) {
+  std::vector<const Cell*> cells;
+  for (const std::size_t configuration : configurations)
+    for (const int ranks : drawn_ranks(study))
+      if (const Cell* cell = study.cell(configuration, ranks);
+          cell && (cell->status != CellStatus::complete || what.of(*cell).known()))
+        cells.push_back(cell);
+  return cells;
+}
+
 }  // namespace
+
+std::vector<int> drawn_ranks(const Study& study) {
+  const std::size_t bars = study.configurations.size() * study.rank_counts.size();
+  if (bars <= kMostBars || study.rank_counts.size() < 3) return study.rank_counts;
+  return {study.rank_counts.front(), study.rank_counts.back()};
+}
+
+std::string drawn_label(const Study& study, const Cell& cell) {
+  const std::string label = study.configurations[cell.configuration].full_label();
+  return drawn_ranks(study).size() > 1 ? label + ", " + counted(cell.ranks, "rank") : label;
+}
+
+void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>& figures) {
+  const std::vector<int> ranks = drawn_ranks(study);
+  std::vector<std::size_t> all(study.configurations.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  int number = 0;
+  for (const auto& piece : pieces(all, std::max<std::size_t>(1, kMostBars / ranks.size()))) {
+    const std::vector<const Cell*> cells = barred_cells(study, piece, what);
+    if (std::none_of(cells.begin(), cells.end(), [](const Cell* cell) { return cell->status == CellStatus::complete; }))
+      continue;
+    BarChart chart;
+    for (const Cell* cell : cells) {
+      const auto colour = std::find(ranks.begin(), ranks.end(), cell->ranks) - ranks.begin();
+      chart.bars.push_back(bar_of(study, *cell, what.of(*cell), static_cast<std::size_t>(colour)));
+    }
+    chart.title = what.title;
+    chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece), what.amount, reading_aid(study, cells));
+    chart.x_name = what.x_name;
+    figures.push_back(figure_of(numbered(what.id, number++), Section::study, chart, what.caption, what.heading));
+  }
+}
 
 std::string numbered(const std::string& id, int number) {
   return number == 0 ? id : fmt::format("{}-{}", id, number + 1);

@@ -1,10 +1,12 @@
 #pragma once
 /// \file Helpers of the bar charts of cells.
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "postproc/draw/BarChart.hpp"
+#include "postproc/figures/Figures.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -23,6 +25,23 @@ Bar crossed_bar(const Cell& cell, const std::string& label);
 /// The cells of `group` for stacked bars, at most kMostBars together: all, or where those are many only each
 /// configuration's on most ranks.
 std::vector<std::vector<const Cell*>> cells_in_pieces(const Study& study, const std::vector<std::size_t>& group);
+
+/// What the bars of cells show.
+struct CellBars {
+  std::string id, x_name, title, caption, heading;
+  std::string amount;  ///< what the subtitle adds to the settings that all have in common
+  std::function<Estimate(const Cell& cell)> of;
+};
+
+/// A bar for each cell that completed with a known value, and a cross for those that did not complete: a figure for
+/// each kMostBars of them. Where they would be many, only those on the fewest and on the most ranks.
+void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>& figures);
+
+/// The numbers of ranks that add_cell_bars() draws.
+std::vector<int> drawn_ranks(const Study& study);
+
+/// The full label of a cell's configuration; with the number of ranks where several are drawn.
+std::string drawn_label(const Study& study, const Cell& cell);
 
 /// ", 8 ranks" where all cells have as many, for a subtitle.
 std::string on_ranks(const std::vector<const Cell*>& cells);

@@ -15,6 +15,7 @@ namespace multicard::post {
 std::vector<Figure> plan_figures(const Study& study, const std::optional<HeatAxes>& heat) {
   std::vector<Figure> figures;
   add_data_set_figures(study, figures);
+  add_method_figures(study, figures);
   add_allocation_figures(study, figures);
   add_overview_figure(study, figures);
   add_comparison_figures(study, figures);

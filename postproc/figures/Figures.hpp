@@ -49,6 +49,7 @@ void draw(const Gnuplot& gnuplot, std::vector<Figure>& figures, Formats formats 
 /// \name One kind each; used by plan_figures()
 /// @{
 void add_data_set_figures(const Study& study, std::vector<Figure>& figures);
+void add_method_figures(const Study& study, std::vector<Figure>& figures);
 void add_overview_figure(const Study& study, std::vector<Figure>& figures);
 void add_scaling_figures(const Study& study, std::vector<Figure>& figures);
 void add_model_figures(const Study& study, std::vector<Figure>& figures);

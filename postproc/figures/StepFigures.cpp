@@ -9,6 +9,7 @@
 #include "postproc/figures/Figures.hpp"
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
+#include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
@@ -212,7 +213,7 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
 
 void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
   const std::string counter = memory_counter(study);
-  if (counter.empty()) return;
+  if (counter.empty() || compares_methods(study)) return;  // of methods the parts are shown
   int number = 0;
   for (const std::vector<const Cell*>& cells : cells_in_figures(study)) {
     BarChart chart;

@@ -4,6 +4,7 @@
 
 #include "base/JsonText.hpp"
 #include "postproc/page/Tables.hpp"
+#include "postproc/study/Methods.hpp"
 #include "postproc/study/OptionEffect.hpp"
 
 namespace multicard::post {
@@ -133,6 +134,27 @@ Json json_of(const OptionEffect& effect) {
           {"most_at", effect.most_at}};
 }
 
+Json json_of(const MethodCell& cell) {
+  Json out{{"configuration", cell.label},
+           {"method", cell.method},
+           {"objective", text_of(cell.objective)},
+           {"ranks", cell.cell->ranks},
+           {"iteration_s", json_of(cell.cell->step_time)},
+           {"rate_per_s", json_of(cell.cell->rate)}};
+  out["host_to_device_bytes_a_step"] = cell.on_cpu ? Json(nullptr) : number(cell.host_to_device);
+  out["all_reduce_bytes_a_step"] = number(cell.reduced);
+  out["all_reduce_bus_bytes_a_step"] = number(cell.on_bus);
+  out["held_out_loss"] = json_of(cell.held_out_loss);
+  out["preference_accuracy"] = json_of(cell.preference_accuracy);
+  if (!cell.memory) return out;
+  const MemorySplit& memory = *cell.memory;
+  out["memory_bytes"] = {{"peak", memory.peak},           {"weights", memory.weights},
+                         {"adapters", memory.adapters},   {"gradients", memory.gradients},
+                         {"optimizer", memory.optimizer}, {"reference", memory.reference},
+                         {"rest", memory.rest},           {"activations_predicted", number(memory.activations)}};
+  return out;
+}
+
 Json json_of(const Study& study) {
   Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
   out["axes"] = Json::array();
@@ -149,6 +171,11 @@ Json json_of(const Study& study) {
     for (const ScalingPrediction& prediction : study.predictions)
       if (prediction.configuration == i) entry["prediction"] = json_of(prediction);
     out["configurations"].push_back(std::move(entry));
+  }
+  if (compares_methods(study)) {
+    out["methods"] = Json::array();
+    for (const MethodCell& cell : method_cells(study))
+      out["methods"].push_back(json_of(cell));
   }
   out["options"] = Json::array();
   for (const OptionEffect& effect : option_effects(study))
@@ -192,6 +219,29 @@ Json json_of(const Collection& collection, const RunReport& run) {
   return out;
 }
 
+Json json_of(const std::vector<CountedMethod>& all, const CountedMethod& method) {
+  return {{"method", method.method},
+          {"model", method.model},
+          {"checkpointing", method.checkpointing},
+          {"tokens", method.tokens},
+          {"launches", method.launches()},
+          {"launches_over_lora", number(launches_over_lora(all, method))},
+          {"matrix_products", method.products},
+          {"matrix_products_over_lora", number(products_over_lora(all, method))},
+          {"flops", method.flops},
+          {"host_to_device_bytes", method.host_to_device},
+          {"device_to_device_bytes", method.device_to_device},
+          {"all_reduce_bytes", method.reduced},
+          {"memory_bytes",
+           {{"peak", method.peak},
+            {"weights", method.weights},
+            {"adapters", method.adapters},
+            {"gradients", method.gradients},
+            {"optimizer", method.optimizer},
+            {"reference", method.reference},
+            {"rest", method.rest()}}}};
+}
+
 }  // namespace
 
 std::string summary_json(const Collection& collection) {
@@ -206,6 +256,11 @@ std::string summary_json(const Collection& collection) {
   out["evaluations"] = Json::array();
   for (const RunReport& run : collection.evaluated)
     out["evaluations"].push_back(json_of(collection, run));
+  if (!collection.counted.empty()) {
+    out["counted"] = Json::array();
+    for (const CountedMethod& method : collection.counted)
+      out["counted"].push_back(json_of(collection.counted, method));
+  }
   return json_text(out, 1) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
 #include "postproc/page/Html.hpp"
+#include "postproc/page/PageCounted.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"
 #include "postproc/study/Evaluation.hpp"
@@ -56,6 +57,7 @@ std::vector<Part> parts_of(const Collection& collection, const PageFigures& figu
       parts.push_back({study.id.empty() ? "study" : study.id, study.id.empty() ? "The study" : study.title(),
                        study_html(study, figures.of_studies[i])});
     }
+    if (!collection.counted.empty()) parts.push_back({"counted", kCountedHeading, counted_html(collection.counted)});
     parts.push_back({"step", "Where a step’s time goes", step_html(collection, figures)});
     parts.push_back({"memory", "Memory", memory_html(collection, figures)});
     parts.push_back({"ranks", "Ranks", ranks_html(collection, figures)});

@@ -13,6 +13,7 @@
 #include "postproc/page/PageBeforeAfter.hpp"
 #include "postproc/page/PageDataSets.hpp"
 #include "postproc/page/PageEvaluation.hpp"
+#include "postproc/page/PageMethods.hpp"
 #include "postproc/page/PageScaling.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
@@ -22,6 +23,7 @@
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Findings.hpp"
+#include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
@@ -89,6 +91,8 @@ std::string answer_of(const Study& study) {
     const std::vector<std::string> sentences = answer(study);
     out += paragraph(sentences.front());
     if (sentences.size() > 1) out += paragraph(join({sentences.begin() + 1, sentences.end()}, " "));
+  } else if (compares_methods(study)) {
+    out += list(memory_limit_sentences(study));
   } else {
     out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
     if (compares_data_sets(study)) out += list(data_set_sentences(study));
@@ -155,7 +159,7 @@ std::string study_html(const Study& study, const std::vector<Figure>& figures) {
   const std::string cells = cells_html(study);
   const bool few = study.cells.size() <= kMostCellsUnfolded;
   std::string out = few ? cells : std::string();
-  out += data_sets_html(study) + allocation_html(study);
+  out += data_sets_html(study) + methods_html(study) + allocation_html(study);
   bool options_shown = false, scaling_shown = false;
   out += figures_of(study.sources, figures, Section::study, Topics::named, [&](const std::string& topic) {
     if (topic == kPrediction) {

@@ -11,6 +11,7 @@
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Learning.hpp"
+#include "postproc/study/Methods.hpp"
 #include "postproc/study/OptionEffect.hpp"
 #include "postproc/study/Ranking.hpp"
 
@@ -70,7 +71,8 @@ HtmlTable cells_table(const Study& study) {
   out.head.emplace_back("s for 1,000");
   if (study.has_scaling()) out.head.insert(out.head.end(), {"speedup", "efficiency"});
   const std::optional<LearningScore> score = learning_score(study);
-  if (score) out.head.emplace_back(score->name);
+  if (score)
+    out.head.emplace_back(compares_methods(study) ? std::string(score->name) + " of its objective" : score->name);
   out.head.insert(out.head.end(), {"exposed", "data wait", "step, ms", "complete"});
   for (const Cell& cell : study.cells) {
     const std::size_t complete = cell.status == CellStatus::complete ? cell.measured.size() : 0;
@@ -124,6 +126,10 @@ std::string communication_html(const Study& study) {
 
 std::string transfers_html(const Study& study) {
   std::set<std::string> directions;
+  bool all_on_cpu = true;
+  for (const RunReport& run : study.runs)
+    all_on_cpu = all_on_cpu && run.on_cpu();
+  if (all_on_cpu) return paragraph("Nothing is copied between host and device: the ranks computed on CPUs.");
   for (const Cell& cell : study.cells)
     if (!cell.measured.empty())
       for (const auto& [direction, bytes] : representative(study, cell).transfers)

@@ -13,6 +13,7 @@
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Learning.hpp"
+#include "postproc/study/Methods.hpp"
 
 namespace multicard::post {
 
@@ -119,6 +120,9 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   std::string out = aligned(cells_of(study), columns);
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
+  if (compares_methods(study))
+    for (const std::string& sentence : memory_limit_sentences(study))
+      out += fitted(sentence) + "\n";
   const std::string note = interval_note(study);
   return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
 }

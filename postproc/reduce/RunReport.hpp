@@ -136,6 +136,11 @@ struct RunReport {
   bool is_quick = false;  ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }
+  /// Whether ranks computed on CPUs, where nothing is copied between a host and a device.
+  bool on_cpu() const {
+    const auto device = settings.find("device");
+    return device != settings.end() && device->second.starts_with("cpu");
+  }
   double phase(Phase phase) const { return phases[static_cast<std::size_t>(phase)]; }
 };
 

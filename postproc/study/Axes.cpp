@@ -72,11 +72,13 @@ std::vector<std::string> distinct(const Values& values) {
   return out;
 }
 
-/// Whether `key` is a named set of settings that chooses the data set and what suits it: the name then
-/// stands for the work.
-bool names_data_sets(const std::vector<RunReport>& runs, const std::string& key) {
-  const Values names = values_of(runs, key), data = values_of(runs, "data.train");
-  return short_key(key) == "case" && distinct(data).size() > 1 && follows(names, data);
+/// Whether `key` is a named set of settings that chooses the data set and what suits it, or one tuning method each: the
+/// name then stands for the work.
+bool names_work(const std::vector<RunReport>& runs, const std::string& key) {
+  if (short_key(key) != "case") return false;
+  const Values names = values_of(runs, key), data = values_of(runs, "data.train"), methods = values_of(runs, "method");
+  const bool is_of_data = distinct(data).size() > 1 && follows(names, data);
+  return is_of_data || (distinct(methods).size() > 1 && follows(names, methods) && follows(methods, names));
 }
 
 /// Whether `key` repeats one of `axes`: the same setting written differently (true and 1), or one of the
@@ -113,8 +115,7 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& 
     // As an attribute it is the longest row there was, which follows from packing or the data set.
     const auto decides = [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); };
     if (key == "max_length" && std::any_of(axes.begin(), axes.end(), decides)) continue;
-    axes.push_back(
-        {key, different, table.changes_work(key) || names_data_sets(runs, key), table.changes_learning(key)});
+    axes.push_back({key, different, table.changes_work(key) || names_work(runs, key), table.changes_learning(key)});
   }
   return axes;
 }

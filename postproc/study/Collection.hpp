@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/study/CountedMethods.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -11,9 +12,10 @@ namespace multicard::post {
 /// The contents of all given files.
 struct Collection {
   std::vector<Source> sources;
-  std::vector<Study> studies;        ///< of what was timed; their runs name sources by Study::sources
-  std::vector<RunReport> evaluated;  ///< runs with an evaluation; they name sources by `sources`
-  std::vector<std::string> notices;  ///< what a reader must know before anything else
+  std::vector<Study> studies;               ///< of what was timed; their runs name sources by Study::sources
+  std::vector<RunReport> evaluated;         ///< runs with an evaluation; they name sources by `sources`
+  std::vector<std::string> notices;         ///< what a reader must know before anything else
+  std::vector<CountedMethod> counted = {};  ///< on a simulated GPU
 };
 
 /// The runs of all files as studies. Files in whose runs the same settings differ are one study: the same sweep

@@ -10,6 +10,7 @@
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/Labels.hpp"
+#include "postproc/study/Methods.hpp"
 
 namespace multicard::post {
 
@@ -161,10 +162,10 @@ void compare_with_baseline(Study& study) {
   }
 }
 
-/// "data sets", with what all their steps have in common.
+/// "data sets" or "tuning methods", with what all their steps have in common.
 std::string with_amount(const Study& study) {
-  const std::string amount = fixed_amount(study);
-  return amount.empty() ? "data sets" : "data sets at " + amount;
+  const std::string amount = fixed_amount(study), what = compares_methods(study) ? "tuning methods" : "data sets";
+  return amount.empty() ? what : what + " at " + amount;
 }
 
 void add_machine_where_it_differs(Study& study) {

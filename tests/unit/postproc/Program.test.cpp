@@ -62,6 +62,21 @@ TEST_F(Program, WritesWhereItIsTold) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "in/report.html"));
 }
 
+TEST_F(Program, AddsWhatWasCountedOnASimulatedGpu) {
+  const std::string counts = folder_ / "counts.csv";
+  std::ofstream(counts)
+      << "method,model,checkpointing,tokens,kernels,matrix_products,flops,host_to_device_bytes,device_to_device_bytes,"
+         "all_reduce_bytes,peak_bytes,weights_bytes,adapters_bytes,gradients_bytes,optimizer_bytes,reference_bytes\n"
+         "lora,shape,1,2048,90,10,1e12,16,0,8,100,50,10,10,20,0\n";
+
+  EXPECT_EQ(run(file_ + " --counts " + counts).exit_code, 0);
+  std::ifstream page(folder_ / "in/report.html");
+  const std::string html{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_NE(html.find("Counted on a simulated GPU, not timed"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(run(file_ + " --json --counts " + counts).output)["counted"][0]["launches"], 100);
+  EXPECT_EQ(run(file_ + " --counts " + (folder_ / "none.csv")).exit_code, 4);
+}
+
 TEST_F(Program, TheReportOfAnEvaluationLeavesThatOfTheRunAlone) {
   test::write_language_evaluation(folder_ / "in/eval.h5");
 

@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/draw/LineChart.hpp"
+#include "postproc/draw/Palette.hpp"
+#include "postproc/figures/Bars.hpp"
+#include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/DataSets.hpp"
+#include "postproc/study/Methods.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+constexpr const char* kHeading = "Tuning methods side by side";
+
+struct MemoryKind {
+  const char* name;
+  double MemorySplit::*bytes;
+  const char* colour;
+};
+
+/// In the order of the bars; the warm colours are what a smaller method saves.
+constexpr std::array<MemoryKind, 6> kKinds{{{"weights", &MemorySplit::weights, "#0072B2"},
+                                            {"reference copy", &MemorySplit::reference, "#56B4E9"},
+                                            {"adapters", &MemorySplit::adapters, "#009E73"},
+                                            {"gradients", &MemorySplit::gradients, "#E69F00"},
+                                            {"optimizer", &MemorySplit::optimizer, "#D55E00"},
+                                            {"activations and the rest", &MemorySplit::rest, "#999999"}}};
+
+const MethodCell* find(const std::vector<MethodCell>& cells, const Cell& cell) {
+  for (const MethodCell& one : cells)
+    if (one.cell == &cell) return &one;
+  return nullptr;
+}
+
+/// A number that is known exactly, or not at all.
+Estimate exactly(double value) {
+  return {value, std::nullopt, Basis::none, 1};
+}
+
+/// A figure of what `of` says of every cell that has it.
+void add_bars(const Study& study, const std::vector<MethodCell>& cells, CellBars what,
+              const std::function<Estimate(const MethodCell&)>& of, std::vector<Figure>& figures) {
+  what.heading = kHeading;
+  what.of = [&cells, of](const Cell& cell) {
+    const MethodCell* const found = find(cells, cell);
+    return found ? of(*found) : Estimate{};
+  };
+  if (std::any_of(cells.begin(), cells.end(), [&](const MethodCell& cell) { return of(cell).known(); }))
+    add_cell_bars(study, what, figures);
+}
+
+void add_speed(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
+  add_bars(
+      study, cells,
+      {"methods-time",
+       "milliseconds per step",
+       "The time of an iteration by tuning method",
+       "Of the slowest rank. A row of a preference method is a pair: two sequences.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return in_milliseconds(cell.cell->step_time); }, figures);
+  add_bars(
+      study, cells,
+      {"methods-rate",
+       study.rate_unit(),
+       "The rate of each tuning method",
+       "Tokens of the input, of a pair those of both sequences: padding does not count.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return cell.cell->rate; }, figures);
+}
+
+/// Bytes that no rank sends or copies are no bar.
+Estimate traffic(double bytes) {
+  return bytes > 0 ? exactly(bytes / 1e6) : Estimate{};
+}
+
+void add_traffic(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
+  add_bars(
+      study, cells,
+      {"methods-bus",
+       "MB a step and rank",
+       "What a step sends over the interconnect",
+       "Bytes of all-reduces on the bus by nccl-tests' formula. One rank sends nothing.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return traffic(cell.on_bus); }, figures);
+  add_bars(
+      study, cells,
+      {"methods-host_to_device",
+       "MB a step and rank",
+       "What a step copies from host to device",
+       "The program's own copies, of batches.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : traffic(cell.host_to_device); }, figures);
+}
+
+void add_scores(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {
+  add_bars(
+      study, cells,
+      {"methods-loss",
+       "held-out loss",
+       "Held-out loss of methods that predict tokens",
+       "After the last step, mean over held-out target tokens; lower is better. Those of qat and lora-qat are of "
+       "the rounded model.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return cell.held_out_loss; }, figures);
+  add_bars(
+      study, cells,
+      {"methods-accuracy",
+       "preference accuracy",
+       "Held-out preference accuracy of DPO methods",
+       "After the last step: share of held-out pairs whose chosen answer has the larger reward.",
+       "",
+       "",
+       {}},
+      [](const MethodCell& cell) { return cell.preference_accuracy; }, figures);
+}
+
+Bar memory_bar(const Study& study, const MethodCell& cell) {
+  Bar bar;
+  bar.label = drawn_label(study, *cell.cell);
+  for (const MemoryKind& kind : kKinds)
+    bar.segments.push_back({(*cell.memory).*kind.bytes / 1e9, kind.colour, "#111111", ""});
+  bar.note = human_bytes(cell.memory->peak);
+  return bar;
+}
+
+std::string memory_title(const std::vector<const MethodCell*>& cells) {
+  const auto by_peak = [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; };
+  const auto [least, most] = std::minmax_element(cells.begin(), cells.end(), by_peak);
+  return fmt::format("A rank needs from {} ({}) to {} ({})", human_bytes((*least)->memory->peak), (*least)->label,
+                     human_bytes((*most)->memory->peak), (*most)->label);
+}
+
+void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vector<Figure>& figures) {
+  const std::vector<int> ranks = drawn_ranks(study);
+  std::vector<const MethodCell*> cells;
+  for (const MethodCell& cell : all)
+    if (cell.memory && std::find(ranks.begin(), ranks.end(), cell.cell->ranks) != ranks.end()) cells.push_back(&cell);
+  int number = 0;
+  for (std::size_t from = 0; from < cells.size(); from += kMostBars) {
+    const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::vector<const MethodCell*> piece(
+        begin, begin + static_cast<std::ptrdiff_t>(std::min(kMostBars, cells.size() - from)));
+    BarChart chart;
+    for (const MethodCell* cell : piece)
+      chart.bars.push_back(memory_bar(study, *cell));
+    for (const MemoryKind& kind : kKinds)
+      chart.legend.emplace_back(kind.colour, kind.name);
+    chart.title = memory_title(piece);
+    chart.subtitle = fmt::format("Peak {} memory of the rank that needs most",
+                                 piece.front()->memory->on_device ? "of tensors in GPU" : "resident in host");
+    chart.x_name = "GB";
+    figures.push_back(figure_of(
+        numbered("methods-memory", number++), Section::study, chart,
+        "The peak is measured, the other kinds are the bytes of the tensors; the rest is the difference.", kHeading));
+  }
+}
+
+/// Rate against peak memory, a point for each method, on most ranks.
+void add_limits(const Study& study, const std::vector<MethodCell>& all, Objective objective,
+                std::vector<Figure>& figures) {
+  LineChart chart;
+  double most = 0;
+  for (const MethodCell& cell : all) {
+    if (cell.objective != objective || cell.cell->ranks != study.rank_counts.back() || !cell.memory ||
+        cell.cell->status != CellStatus::complete || !cell.cell->rate.known())
+      continue;
+    const double peak = cell.memory->peak / 1e9;
+    chart.series.push_back(
+        {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});
+    most = std::max(most, peak);
+  }
+  if (chart.series.size() < 2) return;
+  chart.title = fmt::format("Rate against memory: {}", text_of(objective));
+  chart.subtitle = fmt::format("{}. A method fits where a rank may take the memory of its point",
+                               counted(study.rank_counts.back(), "rank"));
+  chart.x_name = "GB of a rank, peak";
+  chart.y_name = study.rate_unit();
+  chart.horizontal = Horizontal::linear;
+  figures.push_back(figure_of(objective == Objective::preference ? "methods-limits-preference" : "methods-limits",
+                              Section::study, chart, "Left and above is better.", kHeading));
+}
+
+}  // namespace
+
+void add_method_figures(const Study& study, std::vector<Figure>& figures) {
+  if (!compares_methods(study)) return;
+  const std::vector<MethodCell> cells = method_cells(study);
+  add_speed(study, cells, figures);
+  add_memory(study, cells, figures);
+  for (const Objective objective : {Objective::next_token, Objective::preference})
+    add_limits(study, cells, objective, figures);
+  add_traffic(study, cells, figures);
+  add_scores(study, cells, figures);
+}
+
+}  // namespace multicard::post
