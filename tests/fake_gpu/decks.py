@@ -91,7 +91,7 @@ class Inputs:
     def __init__(self, folder):
         self.folder = Path(folder)
 
-    def _once(self, name, make):
+    def made(self, name, make):
         place = self.folder / name
         if not place.exists():
             place.mkdir()
@@ -99,34 +99,34 @@ class Inputs:
         return place
 
     def images(self, size, classes):
-        place = self._once("images%d" % size, lambda to: make_image_data(to, size, 256, 8, classes))
+        place = self.made("images%d" % size, lambda to: make_image_data(to, size, 256, 8, classes))
         return "data.train=%s/train*.h5" % place
 
     def fashion(self):
-        return "data.train=%s/fashion*.h5" % self._once("fashion", make_grey_images)
+        return "data.train=%s/fashion*.h5" % self.made("fashion", make_grey_images)
 
     def stories(self):
-        place = self._once("stories", lambda to: make_text_data(to, number=400))
+        place = self.made("stories", lambda to: make_text_data(to, number=400))
         return "data.train=%s/text-train*.h5" % place
 
     def pairs(self):
-        place = self._once("pairs", make_pairs)
+        place = self.made("pairs", make_pairs)
         return "data.train=%s/pairs-*.h5" % place
 
     def rows(self, config, length, number):
         vocabulary = config["vocab_size"]
-        place = self._once("rows%d_%d_%d" % (vocabulary, length, number),
+        place = self.made("rows%d_%d_%d" % (vocabulary, length, number),
                            lambda to: make_rows(to / "rows", vocabulary, length, number))
         return "data.train=%s/rows-*.h5" % place
 
     def ragged_rows(self, config, length, number):
         vocabulary = config["vocab_size"]
-        place = self._once("ragged%d_%d_%d" % (vocabulary, length, number),
+        place = self.made("ragged%d_%d_%d" % (vocabulary, length, number),
                            lambda to: make_rows(to / "rows", vocabulary, length, number, length // 4))
         return "data.train=%s/rows-*.h5" % place
 
     def smollm2(self):
-        return self._once("smollm2", lambda to: Path(to, "config.json").write_text(json.dumps(SMOLLM2)))
+        return self.made("smollm2", lambda to: Path(to, "config.json").write_text(json.dumps(SMOLLM2)))
 
     @staticmethod
     def llama8b():
