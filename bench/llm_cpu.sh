@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# multicard against transformers + PEFT on CPU: LoRA (rank 16, alpha 32, all linear layers) on SmolLM2-135M-Instruct,
-# ranks of 1 thread, 2 rows of 512 tokens of real text a rank and step.
+# multicard against transformers + PEFT, bitsandbytes, torchao and TRL on CPU: every tuning method (adapters of rank 16,
+# alpha 32, on all linear layers) on SmolLM2-135M-Instruct, ranks of 1 thread, 2 rows of 512 tokens of real text a rank
+# and step; of preference methods 2 pairs of such rows.
 #
-# usage: bench/llm_cpu.sh [--ranks "1 2"] [--precisions "fp32 bf16"] [--masked "0 50"] [--steps 8] [--warmup 2]
-#                         [--repeats 3] [--length 512] [--batch 2] [--check] [-o FOLDER]
-#   --masked   percent of every row's labels that are -100: the first ones, as those of a prompt
+# usage: bench/llm_cpu.sh [--methods "full lora qlora qat lora-qat dpo lora-dpo qlora-dpo"] [--ranks "1 2"]
+#                         [--precisions "bf16"] [--masked "50"] [--steps 8] [--warmup 2] [--repeats 3] [--length 512]
+#                         [--batch 2] [--check] [-o FOLDER]
+#   --masked   percent of every row's labels that are -100: the first ones, as those of a prompt; pairs have prompts
 #   --check    tries this script itself with TinyStories-656K and a few short rows; its rates mean nothing
 # Every repeat runs multicard, the plain peer and the tuned peer one after the other, so that a change of the machine's
 # speed meets all three. The peer is tuned by its environment: glibc keeps freed memory, and on CPUs of other makers MKL
@@ -19,13 +21,14 @@ export LC_ALL=C  # decimal points
 # shellcheck source=bench/llm_peer.sh
 . "$root/bench/llm_peer.sh"
 
-ranks="1 2" precisions="fp32 bf16" masked='' steps='' warmup='' repeats='' length='' batch=2 check=no device=cpu
+methods="full lora qlora qat lora-qat dpo lora-dpo qlora-dpo" group_size=64
+ranks="1 2" precisions=bf16 masked='' steps='' warmup='' repeats='' length='' batch=2 check=no device=cpu
 folder=$root/results/bench_llm_cpu
-read_options ranks precisions masked steps warmup repeats length batch check? -- "$@"
+read_options methods ranks precisions masked steps warmup repeats length batch check? -- "$@"
 if [ "$check" = yes ]; then
-  : "${masked:=50}" "${steps:=2}" "${warmup:=1}" "${repeats:=1}" "${length:=64}"
+  : "${masked:=50}" "${steps:=2}" "${warmup:=1}" "${repeats:=1}" "${length:=256}"
 else
-  : "${masked:=0 50}" "${steps:=8}" "${warmup:=2}" "${repeats:=3}" "${length:=512}"
+  : "${masked:=50}" "${steps:=8}" "${warmup:=2}" "${repeats:=3}" "${length:=512}"
 fi
 micro_batch=$batch
 # shellcheck source=scripts/env.sh
@@ -38,6 +41,7 @@ records=$folder/runs.jsonl
 # Sets `python` and `model`.
 install() {
   install_llm_peer
+  case $methods in *q* | *dpo*) "$root/scripts/setup_peers.sh" --methods; use_method_peers ;; esac
   if [ "$check" = yes ]; then
     model=$root/tests/data/models/tinystories-656K
   else
@@ -87,20 +91,64 @@ PYTHON
   for count in $masked; do make_token_shards "rows-$count"; done
 }
 
-run_multicard() {  # RANKS PRECISION MASKED
-  local measured
-  measured=$(tune_by_multicard "rows-$3" "$1" "$2" data.packing=false)
-  note "$records" "$measured" program=multicard "ranks=$1" "precision=$2" "masked=$3"
+# $folder/pairs.jsonl and shards of pairs that are longer than $length, cut to it: a question of GSM8K and two answers
+# that are several solved questions each.
+make_pairs() {
+  local most=1 count
+  for count in $ranks; do if [ "$count" -gt "$most" ]; then most=$count; fi; done
+  rm -rf "$folder/data/pairs"-*.h5
+  mkdir -p "$folder/data"
+  "$python" - "$root/inputs/text/gsm8k_train.jsonl" "$folder/records.json" "$length" \
+    $(((warmup + steps) * most * batch)) <<'PYTHON'
+import json
+import random
+import sys
+
+source, path, length, num_pairs = sys.argv[1:]
+with open(source, encoding="utf-8") as file:
+    texts = [json.loads(line) for line in file]
+draw = random.Random(1)
+
+
+def answer():
+    words = []
+    while len(words) < int(length):  # a token is at most a word here, and mostly less
+        words += "{question}\n{answer}".format(**draw.choice(texts)).split()
+    return " ".join(words)
+
+
+records = [{"instruction": draw.choice(texts)["question"], "input": "", "output": "", "chosen": answer(),
+            "rejected": answer()} for _ in range(int(num_pairs))]
+with open(path, "w", encoding="utf-8") as file:
+    json.dump(records, file)
+PYTHON
+  multicard prepare text --type preference --tokenizer "$model" --in "$folder/records.json" --max-length "$length" \
+    -o "$folder/data/pairs" >"$folder/prepare.log" 2>&1 ||
+    die "the pairs cannot be prepared: $(tail -n 1 "$folder/prepare.log")"
+  with_peers "$python" "$root/bench/pairs_of_shards.py" "$folder/data"/pairs-*.h5 >"$folder/pairs.jsonl"
 }
 
-run_peer() {  # PROGRAM RANKS PRECISION MASKED
+# The rows of a method: pairs, or those with so many labels masked.
+rows_of() {  # METHOD MASKED
+  case $1 in *dpo) echo pairs ;; *) echo "rows-$2" ;; esac
+}
+
+run_multicard() {  # METHOD RANKS PRECISION MASKED
   local measured
-  measured=$(tune_by_peer "rows-$4" "$2" "$3")
-  note "$records" "$measured" "program=$1" "ranks=$2" "precision=$3" "masked=$4"
+  measured=$(tune_by_multicard "$(rows_of "$1" "$4")" "$2" "$3" data.packing=false \
+    "$(method_in_deck "$1" "$group_size")")
+  note "$records" "$measured" program=multicard "method=$1" "ranks=$2" "precision=$3" "masked=$4"
+}
+
+run_peer() {  # PROGRAM METHOD RANKS PRECISION MASKED
+  local measured
+  measured=$(tune_by_peer "$(rows_of "$2" "$5")" "$3" "$4" --method "$2" --group-size "$group_size" \
+    --scratch "$folder/trl")
+  note "$records" "$measured" "program=$1" "method=$2" "ranks=$3" "precision=$4" "masked=$5"
 }
 
 # Every program once, one after the other.
-run_all() {  # RANKS PRECISION MASKED
+run_all() {  # METHOD RANKS PRECISION MASKED
   run_multicard "$@"
   tuning=()
   run_peer plain "$@"
@@ -117,10 +165,11 @@ import sys
 
 records, title, tuned = sys.argv[1:]
 TOLERANCE = {"fp32": 1e-4, "bf16": 1e-2}  # of the loss before any update
+OF_ROUNDED = 2e-2  # of the same where a value may be rounded to another of few codes
 groups = {}
 with open(records, encoding="utf-8") as file:
     for run in map(json.loads, file):
-        cell = groups.setdefault((run["ranks"], run["precision"], run["masked"]), {})
+        cell = groups.setdefault((run["method"], run["ranks"], run["precision"], run["masked"]), {})
         cell.setdefault(run["program"], []).append(run)
 
 
@@ -134,20 +183,22 @@ def ratio(own, others, key):
 
 
 print(f"{title}; tuned: {tuned}")
-print(f"{'ranks':>5} {'type':4} {'masked':>6} {'program':9} {'tokens/s':>9} {'range':>15} {'multicard over it':>17} "
-      f"{'peak MB':>8} {'multicard over it':>17} {'exchange':>8} {'loss':>7}")
+print(f"{'method':9} {'ranks':>5} {'type':4} {'masked':>6} {'program':9} {'tokens/s':>9} {'range':>15} "
+      f"{'multicard over it':>17} {'peak MB':>8} {'multicard over it':>17} {'exchange':>8} {'loss':>7}")
 differing = []
-for (ranks, precision, masked), programs in groups.items():
+for (method, ranks, precision, masked), programs in groups.items():
+    tolerance = max(TOLERANCE[precision], OF_ROUNDED if "q" in method else 0)
+    share = "pairs" if method.endswith("dpo") else f"{masked}%"
     own = programs["multicard"]
     for program, runs in programs.items():
         rates = [run["tokens_per_s"] for run in runs]
         exchange = f"{median(runs, 'exchange_share'):8.1%}" if program == "multicard" and ranks > 1 else f"{'-':>8}"
-        print(f"{ranks:5} {precision:4} {masked:5}% {program:9} {statistics.median(rates):9.1f} "
+        print(f"{method:9} {ranks:5} {precision:4} {share:>6} {program:9} {statistics.median(rates):9.1f} "
               f"{min(rates):7.1f}-{max(rates):7.1f} {ratio(own, runs, 'tokens_per_s'):17.2f} "
               f"{median(runs, 'peak_rank_bytes') / 1e6:8.0f} {ratio(own, runs, 'peak_rank_bytes'):17.2f} {exchange} "
               f"{runs[0]['first_loss']:7.4f}")
-        if any(abs(run["first_loss"] / own[0]["first_loss"] - 1) > TOLERANCE[precision] for run in runs):
-            differing.append(f"{ranks} ranks, {precision}, {masked} % masked: {program}")
+        if any(abs(run["first_loss"] / own[0]["first_loss"] - 1) > tolerance for run in runs):
+            differing.append(f"{method}, {ranks} ranks, {precision}, {share}: {program}")
 if differing:
     sys.exit("another loss at the start than multicard's, so not the same work: " + "; ".join(differing))
 PYTHON
@@ -156,13 +207,18 @@ PYTHON
 install
 prefer_fast_mkl
 make_rows
+case $methods in *dpo*) make_pairs ;; esac
 warn_unless_idle
-for count in $ranks; do
-  for precision in $precisions; do
-    for percent in $masked; do
-      for repeat in $(seq "$repeats"); do
-        say "$count ranks, $precision, $percent % masked, repeat $repeat of $repeats  (${SECONDS} s since start)"
-        run_all "$count" "$precision" "$percent"
+for method in $methods; do
+  for count in $ranks; do
+    for precision in $precisions; do
+      for percent in $masked; do
+        for repeat in $(seq "$repeats"); do
+          say "$method, $count ranks, $precision, $(rows_of "$method" "$percent"), repeat $repeat of $repeats" \
+            "(${SECONDS} s since start)"
+          run_all "$method" "$count" "$precision" "$percent"
+        done
+        case $method in *dpo) break ;; esac  # pairs have prompts of their own
       done
     done
   done

@@ -22,8 +22,16 @@ make_token_shards() {
     die "the rows cannot be prepared: $(head -n 1 "$folder/prepare.log")"
 }
 
-# tune_by_multicard NAME RANKS PRECISION KEY=VALUE...: LoRA of rank 16 on the rows of make_token_shards NAME; prints
-# what was measured as JSON.
+# method_in_deck METHOD GROUP_SIZE: what a deck says of a method, with adapters of rank 16 on all linear layers.
+method_in_deck() {
+  local adapters=''
+  case $1 in *lora*) adapters=', rank: 16, alpha: 32, targets: all-linear' ;; esac
+  case $1 in *qat) adapters+=", group_size: $2" ;; esac
+  echo "method={name: $1$adapters}"
+}
+
+# tune_by_multicard NAME RANKS PRECISION KEY=VALUE...: LoRA of rank 16 on the rows of make_token_shards NAME, or another
+# method; prints what was measured as JSON.
 tune_by_multicard() {
   local name=$1 ranks=$2 precision=$3
   shift 3

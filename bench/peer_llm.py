@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The peer of multicard's language task: LoRA by transformers and PEFT, AdamW, DistributedDataParallel.
+"""The peer of multicard's language task: a tuning method by transformers and PEFT, AdamW, DistributedDataParallel.
 
 Written as a practised user of both libraries writes it: sdpa attention, no cache of keys, adapters in float32 on all
-linear layers; fp32 loads the model in float32, bf16 in bfloat16 and trains under autocast. One rank is one plain
-process, several are torchrun's over gloo on the CPU (bench/llm_cpu.sh and bench/gpu_llm.sh install what it needs and
-start it).
+linear layers; fp32 loads frozen weights in float32, bf16 in bfloat16 and trains under autocast. Methods beside lora and
+full also need bitsandbytes, torchao or TRL (bench/peer_methods.py). One rank is one plain process, several are
+torchrun's over gloo on the CPU (bench/llm_cpu.sh and bench/gpu_llm.sh install what it needs and start it).
 
     python3 bench/peer_llm.py --model MODEL_FOLDER --rows rows.jsonl --precision bf16
     python3 bench/peer_llm.py --model MODEL_FOLDER --random-weights --device cuda --compile default ...
     python3 -m torch.distributed.run --standalone --nproc-per-node 2 bench/peer_llm.py --model MODEL_FOLDER ...
 
-Every line of --rows is {"input_ids": [...], "labels": [...]}, all equally long; -100 is not trained on. A step takes
-the next rows, in their order. Rank 0 prints one JSON line: tokens/s over all ranks (every input token counts; median
+Every line of --rows is {"input_ids": [...], "labels": [...]}, all equally long; -100 is not trained on. Those of
+preference methods are {"prompt_ids": [...], "chosen_ids": [...], "rejected_ids": [...]}. A step takes the next rows, in
+their order (TRL in its own). Rank 0 prints one JSON line: tokens/s over all ranks (every input token counts; median
 step after the warm-up), the loss of the first step over all ranks, the largest resident memory a rank ever had, from
 its start on, and of a GPU the largest memory that tensors took.
 """
@@ -27,12 +28,17 @@ import torch
 import torch.distributed
 import transformers
 
+import peer_methods
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="Hugging Face folder")
     parser.add_argument("--rows", required=True, help="JSON lines of input_ids and labels")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--method", choices=peer_methods.METHODS, default="lora")
+    parser.add_argument("--group-size", type=int, default=64, help="weights that share a scale, of qat and lora-qat")
+    parser.add_argument("--scratch", default="/tmp", help="folder for what TRL writes")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: one rank only")
     parser.add_argument("--random-weights", action="store_true", help="random weights; --model needs config.json")
     parser.add_argument("--compile", metavar="MODE", help="of torch.compile, e.g. default, max-autotune")
@@ -49,16 +55,13 @@ def arguments():
 
 
 def read_rows(path):
-    """Returns input_ids and labels as [rows, tokens] each."""
     with open(path, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return (torch.tensor([row[key] for row in rows]) for key in ("input_ids", "labels"))
+        return [json.loads(line) for line in file]
 
 
 def make_model(options, ranks):
     torch.manual_seed(1)
-    settings = {"dtype": torch.bfloat16 if options.precision == "bf16" else torch.float32,
-                "attn_implementation": "sdpa"}
+    settings = peer_methods.load_options(options.method, options.precision)
     if options.random_weights:
         config = transformers.AutoConfig.from_pretrained(options.model)
         with torch.device(options.device):
@@ -68,17 +71,23 @@ def make_model(options, ranks):
     model.config.use_cache = False
     if options.checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    model = peft.get_peft_model(model, peft.LoraConfig(
-        r=options.rank, lora_alpha=options.alpha, target_modules="all-linear", task_type="CAUSAL_LM"))
+    model = peer_methods.with_method(model, options)
     model.to(options.device).train()
     if options.compile:
         model = torch.compile(model, mode=options.compile, dynamic=False)
-    return torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True) if ranks > 1 else model
+    if ranks == 1 or peer_methods.is_preference(options.method):  # TRL wraps it itself
+        return model
+    return torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
 
 
 def train(options, model, rank, ranks):
     """Returns the seconds and this rank's loss of each step, and the tokens of all ranks in a step."""
-    input_ids, labels = (rows.to(options.device) for rows in read_rows(options.rows))
+    rows = read_rows(options.rows)
+    if peer_methods.is_preference(options.method):
+        tokens = sum(map(len, rows[0].values())) + len(rows[0]["prompt_ids"])
+        return *peer_methods.train_preferences(options, model, rows), ranks * options.batch * tokens
+    input_ids, labels = (torch.tensor([row[key] for row in rows], device=options.device)
+                         for key in ("input_ids", "labels"))
     micro_batch = options.micro_batch or options.batch
     parts = options.batch // micro_batch
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -160,7 +160,8 @@ ENV
   # The batch scripts source scripts/env.sh of MULTICARD_ROOT, the benchmarks also the others.
   mkdir -p "$bundle/scripts"
   cp "$root/scripts/env.sh" "$bundle/scripts/settings.sh"
-  cp "$root"/scripts/{lib.sh,gpu_day.sh,peers.sh,setup_peers.sh,llm-peers-requirements.txt} "$bundle/scripts/"
+  cp "$root"/scripts/{lib.sh,gpu_day.sh,peers.sh,setup_peers.sh} "$root"/scripts/llm-*peers-requirements.txt \
+    "$bundle/scripts/"
   # shellcheck disable=SC2016
   printf '%s\n' '# shellcheck shell=bash' '. "$(dirname "${BASH_SOURCE[0]}")/../env.sh"' >"$bundle/scripts/env.sh"
 }

@@ -4,6 +4,11 @@
 
 torch_folder=$(dirname "${TORCH_ROOT:-$cache/libtorch-2.11.0/torch}")
 peers_folder=$cache/llm-peers
+method_peers_folder=$cache/llm-method-peers
+peers_path=$torch_folder:$peers_folder
+
+# Lets with_peers find TRL, bitsandbytes and torchao too (setup_peers.sh --methods).
+use_method_peers() { peers_path=$torch_folder:$peers_folder:$method_peers_folder; }
 
 # Sets `python` to the one that the torch wheel is for: it fits one minor version only, which its tag names.
 find_torch_python() {
@@ -19,7 +24,7 @@ find_torch_python() {
 
 # with_peers COMMAND...: runs it where torch, transformers and PEFT can be imported; nothing is fetched from a hub.
 with_peers() {
-  env PYTHONPATH="$torch_folder:$peers_folder" PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 \
+  env PYTHONPATH="$peers_path" PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 \
     LD_LIBRARY_PATH="${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
 }
 
