@@ -169,6 +169,26 @@ TEST_F(PreferenceRun, ReferencesOfAllKindsAreTheSame) {
     EXPECT_EQ(metric(read, name), metric(computed, name)) << name;
 }
 
+TEST_F(PreferenceRun, RecordsAdaptersAndReferenceAmongItsMemory) {
+  RunOptions options = recipe("fp32");
+  options.run.steps = 1;
+  const auto adapters_off = train(options, world()).result.record.memory;
+  EXPECT_GT(adapters_off.at("model/adapters"), 0);
+  EXPECT_EQ(adapters_off.at("model/adapters"), adapters_off.at("model/parameters"));
+  EXPECT_EQ(adapters_off.at("model/reference"), 0);
+
+  options.method.preference.reference = Reference::copy;
+  const auto copy = train(options, world()).result.record.memory;
+  EXPECT_GT(copy.at("model/reference"), 0);
+  EXPECT_EQ(copy.at("model/frozen"), adapters_off.at("model/frozen") + copy.at("model/reference"));
+
+  options = recipe("fp32", TuningMethod::dpo);
+  options.run.steps = 1;
+  const auto full = train(options, world()).result.record.memory;
+  EXPECT_EQ(full.at("model/adapters"), 0);
+  EXPECT_EQ(full.at("model/reference"), full.at("model/parameters"));
+}
+
 TEST_F(PreferenceRun, KeepsTheLogProbabilitiesOfTheOracle) {
   RunOptions options = recipe("fp32");
   options.method.preference.reference = Reference::cached;
@@ -315,6 +335,7 @@ TEST_F(PreferenceRun, EvaluatesTestPairs) {
 
     ASSERT_EQ(metric(trained, "eval_loss").size(), 2U);
     EXPECT_NEAR(metric(trained, "eval_loss")[0], std::numbers::ln2, 1e-6);
+    EXPECT_EQ(metric(trained, "eval_samples"), (std::vector<double>{40, 40}));
     EXPECT_LT(metric(trained, "eval_loss")[1], 0.67);
     EXPECT_GT(metric(trained, "eval_reward_margin")[1], 0.01);
     EXPECT_NEAR(metric(trained, "eval_reward_margin")[1],
