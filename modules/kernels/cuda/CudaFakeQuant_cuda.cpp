@@ -1,34 +1,13 @@
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
 
 #include "kernels/cuda/CudaFakeQuant.hpp"
 #include "kernels/cuda/FakeQuantLaunch.hpp"
+#include "kernels/cuda/WithType.hpp"
 
 namespace multicard {
-namespace {
-
-/// Calls body.operator()<S>(stream) with the type of x, on its device, and throws what a launch returns.
-template <typename Body>
-void with_type(const at::Tensor& x, const Body& body) {
-  const c10::cuda::CUDAGuard guard(x.device());
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(x.device().index());
-  if (x.scalar_type() == at::kHalf)
-    C10_CUDA_CHECK(body.template operator()<c10::Half>(stream));
-  else if (x.scalar_type() == at::kBFloat16)
-    C10_CUDA_CHECK(body.template operator()<c10::BFloat16>(stream));
-  else
-    C10_CUDA_CHECK(body.template operator()<float>(stream));
-}
-
-}  // namespace
 
 bool has_cuda_fake_quant(const at::Tensor& x) {
-  const at::ScalarType dtype = x.scalar_type();
-  return x.is_cuda() && (dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16);
+  return x.is_cuda() && is_type_of_kernels(x.scalar_type());
 }
 
 at::Tensor cuda_fake_int4(const at::Tensor& weight, std::int64_t group_size) {

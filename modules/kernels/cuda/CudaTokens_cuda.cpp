@@ -1,33 +1,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
 
 #include "kernels/cuda/CudaTokens.hpp"
 #include "kernels/cuda/TokenLaunch.hpp"
+#include "kernels/cuda/WithType.hpp"
 
 namespace multicard {
 namespace {
-
-bool has_kernels(at::ScalarType dtype) {
-  return dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16;
-}
-
-/// Calls body.operator()<S>(stream) with the type of x, on its device, and throws what a launch returns.
-template <typename Body>
-void with_type(const at::Tensor& x, const Body& body) {
-  const c10::cuda::CUDAGuard guard(x.device());
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(x.device().index());
-  if (x.scalar_type() == at::kHalf)
-    C10_CUDA_CHECK(body.template operator()<c10::Half>(stream));
-  else if (x.scalar_type() == at::kBFloat16)
-    C10_CUDA_CHECK(body.template operator()<c10::BFloat16>(stream));
-  else
-    C10_CUDA_CHECK(body.template operator()<float>(stream));
-}
 
 /// The weight as kernels for x take it: in the type of x or in float32.
 at::Tensor kernel_weight(const at::Tensor& weight, const at::Tensor& x) {
@@ -54,7 +33,7 @@ S* write(const at::Tensor& tensor) {
 }  // namespace
 
 bool has_cuda_token_kernels(const at::Tensor& x) {
-  return x.is_cuda() && has_kernels(x.scalar_type());
+  return x.is_cuda() && is_type_of_kernels(x.scalar_type());
 }
 
 CudaNormed cuda_add_norm(const at::Tensor& x, const at::Tensor& delta, const at::Tensor& weight, double epsilon) {
