@@ -12,6 +12,7 @@
 #include "kernels/FakeQuantValues.hpp"
 #include "kernels/cpu/FakeQuantKernels.hpp"
 #include "kernels/cpu/TensorValues.hpp"
+#include "kernels/cuda/CudaQuant.hpp"
 
 namespace multicard {
 
@@ -26,7 +27,7 @@ at::Tensor codes_of(const at::Tensor& packed) {
   return at::stack({even, odd}, 2).flatten(1);
 }
 
-/// Of devices that have no kernel of their own.
+/// Of devices and types that have no kernel of their own.
 void dequantise_by_aten(const Int4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
   const std::int64_t count = values.size(0);
   const at::Tensor codes = codes_of(matrix.packed.narrow(0, first, count)).to(at::kFloat);
@@ -65,6 +66,7 @@ Int4Matrix quantise_int4(const at::Tensor& matrix, std::int64_t group_size) {
 }
 
 void dequantise_int4(const Int4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  if (has_cuda_quant(values)) return cuda_dequantise_int4(matrix, first, values);
   if (!values.is_cpu()) return dequantise_by_aten(matrix, first, values);
   const std::int64_t size = matrix.group_size, begin = first * matrix.columns;
   const auto* packed = matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include <ATen/Parallel.h>
@@ -9,54 +10,30 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 
+#include "kernels/DynamicMap.hpp"
 #include "kernels/cpu/QuantKernels.hpp"
 #include "kernels/cpu/TensorValues.hpp"
+#include "kernels/cuda/CudaQuant.hpp"
 
 namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kFewestBlocks = 64;  ///< that a thread is started for
+constexpr std::int64_t kFewestBlocks = 64;  ///< that a thread is started for, and whose scales are computed together
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
-}
-
-/// Entry i of torch.linspace(0.1, 1, steps + 1) in float32, which goes from both ends to the middle.
-float bound_of_map(int i, int steps) {
-  const float low = 0.1F, high = 1, step = (high - low) / static_cast<float>(steps);
-  return i < (steps + 1) / 2 ? std::fma(step, static_cast<float>(i), low)
-                             : std::fma(-step, static_cast<float>(steps - i), high);
-}
-
-/// bitsandbytes' create_dynamic_map() for signed values of 8 bits: seven decades, the larger the finer.
-std::array<float, 256> dynamic_map() {
-  std::array<float, 256> map{};
-  std::size_t size = 0;
-  for (int decade = 0; decade < 7; ++decade) {
-    const int steps = 1 << decade;
-    const auto power = static_cast<float>(std::pow(10.0, decade - 6));
-    for (int i = 0; i < steps; ++i) {
-      const float value = power * ((bound_of_map(i, steps) + bound_of_map(i + 1, steps)) / 2);
-      map.at(size++) = value;
-      map.at(size++) = -value;
-    }
-  }
-  map.at(size++) = 0;
-  map.at(size++) = 1;
-  std::sort(map.begin(), map.end());
-  return map;
 }
 
 /// The nearest one to the middle of the 1/32768 in which a scaled value lies: as bitsandbytes' CPU code, which looks a
 /// table of 65536 up, chooses between neighbours (found from its results).
 std::uint8_t nearest_code(float scaled) {
   const auto value = static_cast<float>((std::floor((static_cast<double>(scaled) + 1) * 32768) + 0.5) / 32768 - 1);
-  const std::array<float, 256>& map = nf4_nested_values();
-  const auto above = std::lower_bound(map.begin(), map.end(), value);
-  if (above == map.begin()) return 0;
-  const auto code = static_cast<std::uint8_t>(above - map.begin());
-  if (above == map.end()) return 255;
+  const auto& map = signed_dynamic_map().values;
+  const auto* const above = std::lower_bound(std::begin(map), std::end(map), value);
+  if (above == std::begin(map)) return 0;
+  const auto code = static_cast<std::uint8_t>(above - std::begin(map));
+  if (above == std::end(map)) return 255;
   return value - *(above - 1) <= *above - value ? static_cast<std::uint8_t>(code - 1) : code;
 }
 
@@ -66,22 +43,29 @@ at::Tensor table_on(at::Device device, const float* values, std::int64_t size) {
   return table.to(device);
 }
 
-at::Tensor scales_by_aten(const Nf4Matrix& matrix) {
-  const at::Tensor table = table_on(matrix.absmax.device(), nf4_nested_values().data(), 256);
-  const at::Tensor nested = matrix.nested_absmax.repeat_interleave(kNf4NestedBlock).narrow(0, 0, matrix.num_blocks());
-  return table.index_select(0, matrix.absmax.to(at::kInt)).mul_(nested).add_(matrix.nested_offset);
-}
-
-/// Of devices that have no kernel of their own.
-void dequantise_by_aten(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first,
-                        const at::Tensor& values) {
+/// Of devices and types that have no kernel of their own.
+void dequantise_by_aten(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
   const std::int64_t begin = first * matrix.columns, elements = values.numel();
   const at::Tensor bytes = matrix.packed.narrow(0, begin / 2, ceil_div(elements, 2));
   const at::Tensor codes = at::stack({bytes.bitwise_right_shift(4), bytes.bitwise_and(15)}, 1).flatten();
   const at::Tensor table = table_on(values.device(), kNf4Values, 16);
   const at::Tensor found = table.index_select(0, codes.narrow(0, 0, elements).to(at::kInt));
-  const at::Tensor absmax = scales.narrow(0, begin / kNf4Block, ceil_div(elements, kNf4Block));
+  const at::Tensor absmax = nf4_scales(matrix).narrow(0, begin / kNf4Block, ceil_div(elements, kNf4Block));
   values.view(-1).copy_(found.mul_(absmax.repeat_interleave(kNf4Block).narrow(0, 0, elements)));
+}
+
+/// The scales of `count` blocks from `first` on.
+void fill_scales(const Nf4Matrix& matrix, std::int64_t first, std::int64_t count, float* scales) {
+  if (!matrix.is_nested()) {
+    std::copy_n(matrix.absmax.const_data_ptr<float>() + first, count, scales);
+    return;
+  }
+  const auto* codes = matrix.absmax.const_data_ptr<std::uint8_t>() + first;
+  const auto* nested = matrix.nested_absmax.const_data_ptr<float>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float scaled = signed_dynamic_map().values[codes[i]] * nested[(first + i) / kNf4NestedBlock];
+    scales[i] = scaled + matrix.nested_offset;  // rounded twice, as the reference does
+  }
 }
 
 /// Quantises float32 scales into the matrix.
@@ -104,11 +88,6 @@ void nest_scales(const at::Tensor& scales, Nf4Matrix& matrix) {
 }
 
 }  // namespace
-
-const std::array<float, 256>& nf4_nested_values() {
-  static const std::array<float, 256> map = dynamic_map();
-  return map;
-}
 
 std::int64_t Nf4Matrix::bytes() const {
   const std::size_t scales = absmax.nbytes() + (is_nested() ? nested_absmax.nbytes() : 0);
@@ -146,39 +125,33 @@ Nf4Matrix quantise_nf4(const at::Tensor& matrix, DoubleQuantisation nested) {
 
 at::Tensor nf4_scales(const Nf4Matrix& matrix) {
   if (!matrix.is_nested()) return matrix.absmax;
-  if (!matrix.packed.is_cpu()) return scales_by_aten(matrix);
-  at::Tensor scales = at::empty({matrix.num_blocks()}, at::kFloat);
-  const auto* codes = matrix.absmax.const_data_ptr<std::uint8_t>();
-  const auto* nested = matrix.nested_absmax.const_data_ptr<float>();
-  auto* to = scales.mutable_data_ptr<float>();
-  const std::array<float, 256>& map = nf4_nested_values();
-  at::parallel_for(0, matrix.num_blocks(), kNf4NestedBlock * kFewestBlocks, [&](std::int64_t first, std::int64_t end) {
-    for (std::int64_t i = first; i < end; ++i) {
-      const float scaled = map[codes[i]] * nested[i / kNf4NestedBlock];  // rounded, as the reference does
-      to[i] = scaled + matrix.nested_offset;
-    }
-  });
-  return scales;
+  const at::Tensor table = table_on(matrix.absmax.device(), signed_dynamic_map().values, 256);
+  const at::Tensor nested = matrix.nested_absmax.repeat_interleave(kNf4NestedBlock).narrow(0, 0, matrix.num_blocks());
+  return table.index_select(0, matrix.absmax.to(at::kInt)).mul_(nested).add_(matrix.nested_offset);
 }
 
-void dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, const at::Tensor& values) {
-  if (!values.is_cpu()) return dequantise_by_aten(matrix, scales, first, values);
+void dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  if (has_cuda_quant(values)) return cuda_dequantise_nf4(matrix, first, values);
+  if (!values.is_cpu()) return dequantise_by_aten(matrix, first, values);
   const std::int64_t begin = first * matrix.columns, elements = values.numel();
   const auto* packed = matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2;
-  const float* absmax = scales.const_data_ptr<float>() + begin / kNf4Block;
   with_storage(values.scalar_type(), [&]<typename S>() {
     const QuantKernels<S>& kernels = quant_kernels<S>();
     S* to = mutable_values_of<S>(values);
     at::parallel_for(0, ceil_div(elements, kNf4Block), kFewestBlocks, [&](std::int64_t from, std::int64_t end) {
-      const std::int64_t at = from * kNf4Block;
-      kernels.nf4_values(packed + at / 2, absmax + from, std::min(end * kNf4Block, elements) - at, to + at);
+      float scales[kFewestBlocks];
+      for (; from < end; from += kFewestBlocks) {
+        const std::int64_t at = from * kNf4Block, blocks = std::min(kFewestBlocks, end - from);
+        fill_scales(matrix, begin / kNf4Block + from, blocks, scales);
+        kernels.nf4_values(packed + at / 2, scales, std::min(blocks * kNf4Block, elements - at), to + at);
+      }
     });
   });
 }
 
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype) {
   at::Tensor values = at::empty({matrix.rows, matrix.columns}, matrix.packed.options().dtype(dtype));
-  dequantise_nf4(matrix, nf4_scales(matrix), 0, values);
+  dequantise_nf4(matrix, 0, values);
   return values;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 /// \file Matrices of 4-bit normal floats in bitsandbytes' layout (Dettmers et al. 2023, arXiv 2305.14314).
 
-#include <array>
 #include <cstdint>
 
 #include <ATen/core/Tensor.h>
@@ -11,11 +10,6 @@
 
 namespace multicard {
 
-inline constexpr std::int64_t kNf4NestedBlock = 256;  ///< scales that share a scale of their own
-
-/// What the 8-bit codes of scales stand for: bitsandbytes' dynamic map.
-const std::array<float, 256>& nf4_nested_values();
-
 /// A matrix in NF4. Blocks of 64 elements, in row-major order, share a scale (their largest absolute value); the last
 /// block may be short. An element is kNf4Values[code] * scale, in float32.
 struct Nf4Matrix {
@@ -23,7 +17,7 @@ struct Nf4Matrix {
   at::Tensor packed;         ///< uint8 [ceil(elements / 2)]: even elements in high nibbles
   at::Tensor absmax;         ///< float32 [blocks]; uint8 [blocks] with double quantisation
   at::Tensor nested_absmax;  ///< float32 [ceil(blocks / 256)]; undefined without double quantisation
-  float nested_offset = 0;   ///< scale = nf4_nested_values()[absmax] * nested_absmax + nested_offset
+  float nested_offset = 0;   ///< scale = signed_dynamic_map().values[absmax] * nested_absmax + nested_offset
 
   bool is_nested() const { return nested_absmax.defined(); }
   std::int64_t num_elements() const { return rows * columns; }
@@ -42,9 +36,9 @@ Nf4Matrix quantise_nf4(const at::Tensor& matrix, DoubleQuantisation nested);
 /// The scales in float32, [blocks], on the matrix's device.
 at::Tensor nf4_scales(const Nf4Matrix& matrix);
 
-/// Fills `values` [count, columns], contiguous, of any floating-point type, with the rows from `first` on. `scales` are
-/// nf4_scales(). \pre the first row begins with a block: first * columns is a multiple of kNf4Block
-void dequantise_nf4(const Nf4Matrix& matrix, const at::Tensor& scales, std::int64_t first, const at::Tensor& values);
+/// Fills `values` [count, columns], contiguous, of any floating-point type, with the rows from `first` on.
+/// \pre the first row begins with a block: first * columns is a multiple of kNf4Block
+void dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values);
 /// All of it.
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype);
 

@@ -5,7 +5,8 @@
 
 namespace multicard {
 
-inline constexpr std::int64_t kNf4Block = 64;  ///< elements that share a scale
+inline constexpr std::int64_t kNf4Block = 64;         ///< elements that share a scale
+inline constexpr std::int64_t kNf4NestedBlock = 256;  ///< scales that share a scale of their own
 
 /// What the codes 0 to 15 stand for, times the scale of their block.
 inline constexpr float kNf4Values[16] = {-1.0F,

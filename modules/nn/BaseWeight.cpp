@@ -11,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "io/JsonReader.hpp"
+#include "kernels/DynamicMap.hpp"
 #include "kernels/Matmul.hpp"
 
 namespace multicard {
@@ -68,7 +69,7 @@ Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t col
   matrix.absmax = stored.absmax.view(-1);
   if (!matrix.is_nested()) return matrix;
   if (!is_like(*stored.nested_absmax, matrix.nested_absmax)) refuse("nested_absmax has another size");
-  if (!stored.nested_quant_map || !has_values(*stored.nested_quant_map, nf4_nested_values().data(), 256))
+  if (!stored.nested_quant_map || !has_values(*stored.nested_quant_map, signed_dynamic_map().values, 256))
     refuse("the quantisation table of its scales is another one");
   matrix.nested_absmax = stored.nested_absmax->view(-1);
   matrix.nested_offset = state.nested_offset;
@@ -110,8 +111,7 @@ std::vector<PackedWeight::Panel> PackedWeight::panels(at::ScalarType dtype) cons
   return panels;
 }
 
-at::Tensor PackedWeight::values(const Panel& panel, const Dequantise& dequantise,
-                                const at::TensorOptions& options) const {
+at::Tensor PackedWeight::values(const Panel& panel, const at::TensorOptions& options) const {
   at::Tensor values = at::empty({panel.count, in_}, options);
   std::int64_t begin = 0;  // of the layer
   for (std::size_t i = 0; i < outs_.size(); ++i) {
@@ -125,21 +125,19 @@ at::Tensor PackedWeight::values(const Panel& panel, const Dequantise& dequantise
 
 at::Tensor PackedWeight::matmul(const at::Tensor& x) const {
   const std::vector<Panel> panels = this->panels(x.scalar_type());
-  const Dequantise dequantise = dequantiser();
-  if (panels.size() == 1) return fast_matmul(x, values(panels.front(), dequantise, x.options()).t());
+  if (panels.size() == 1) return fast_matmul(x, values(panels.front(), x.options()).t());
   at::Tensor y = at::empty({x.size(0), out_}, x.options());
   for (const Panel& panel : panels)
-    y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, dequantise, x.options()).t()));
+    y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, x.options()).t()));
   return y;
 }
 
 at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
   const std::vector<Panel> panels = this->panels(dy.scalar_type());
-  const Dequantise dequantise = dequantiser();
-  if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), dequantise, dy.options()));
+  if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), dy.options()));
   at::Tensor dx = at::zeros({dy.size(0), in_}, dy.options());
   for (const Panel& panel : panels)
-    dx.addmm_(dy.narrow(1, panel.first, panel.count), values(panel, dequantise, dy.options()));
+    dx.addmm_(dy.narrow(1, panel.first, panel.count), values(panel, dy.options()));
   return dx;
 }
 
@@ -177,13 +175,8 @@ std::int64_t Nf4Weight::bytes() const {
   return bytes;
 }
 
-PackedWeight::Dequantise Nf4Weight::dequantiser() const {
-  std::vector<at::Tensor> scales;
-  for (const Nf4Matrix& layer : layers_)
-    scales.push_back(nf4_scales(layer));
-  return [this, scales = std::move(scales)](std::size_t layer, std::int64_t first, const at::Tensor& values) {
-    dequantise_nf4(layers_[layer], scales[layer], first, values);
-  };
+void Nf4Weight::dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const {
+  dequantise_nf4(layers_[layer], first, values);
 }
 
 }  // namespace multicard

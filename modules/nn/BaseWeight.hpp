@@ -2,7 +2,6 @@
 /// \file What linear layers multiply with: weights as they are stored.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -60,13 +59,10 @@ class PackedWeight : public BaseWeight {
   virtual std::int64_t bytes() const = 0;
 
  protected:
-  /// Fills `values` [count, in], of any floating-point type, with the rows of a layer from `first` on.
-  using Dequantise = std::function<void(std::size_t layer, std::int64_t first, const at::Tensor& values)>;
-
   /// Layers of `outs` rows each, of which every `aligned` begin a new block.
   PackedWeight(std::int64_t in, std::vector<std::int64_t> outs, std::int64_t aligned);
-  /// For one product.
-  virtual Dequantise dequantiser() const = 0;
+  /// Fills `values` [count, in], of any floating-point type, with the rows of a layer from `first` on.
+  virtual void dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const = 0;
 
  private:
   /// Rows of W that are dequantised together, and of which they are.
@@ -75,7 +71,7 @@ class PackedWeight : public BaseWeight {
   };
   std::vector<Panel> panels(at::ScalarType dtype) const;
   /// [panel.count, in]
-  at::Tensor values(const Panel& panel, const Dequantise& dequantise, const at::TensorOptions& options) const;
+  at::Tensor values(const Panel& panel, const at::TensorOptions& options) const;
 
   std::int64_t in_, out_ = 0, aligned_;
   std::vector<std::int64_t> outs_;
@@ -92,7 +88,7 @@ class Nf4Weight final : public PackedWeight {
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 
  protected:
-  Dequantise dequantiser() const override;
+  void dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const override;
 
  private:
   std::vector<Nf4Matrix> layers_;

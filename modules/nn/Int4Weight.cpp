@@ -123,10 +123,8 @@ std::int64_t Int4Weight::bytes() const {
   return bytes;
 }
 
-PackedWeight::Dequantise Int4Weight::dequantiser() const {
-  return [this](std::size_t layer, std::int64_t first, const at::Tensor& values) {
-    dequantise_int4(layers_[layer], first, values);
-  };
+void Int4Weight::dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const {
+  dequantise_int4(layers_[layer], first, values);
 }
 
 }  // namespace multicard

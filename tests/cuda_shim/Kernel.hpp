@@ -35,6 +35,14 @@ inline float __shfl_xor_sync(unsigned lanes, float value, int mask) {
   return multicard::cuda_shim::exchange(lanes, value, mask);
 }
 
+// Rounded each by itself.
+inline float __fmul_rn(float a, float b) {
+  return a * b;
+}
+inline float __fadd_rn(float a, float b) {
+  return a + b;
+}
+
 inline void __stwb(uint4* to, uint4 value) {
   *to = value;
 }

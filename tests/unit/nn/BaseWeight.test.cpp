@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
+#include "kernels/DynamicMap.hpp"
 
 namespace multicard {
 namespace {
@@ -60,8 +61,13 @@ StoredNf4 stored(const Nf4Matrix& matrix, const std::string& state) {
   const auto map = [](const float* values, std::int64_t size) {
     return at::from_blob(const_cast<float*>(values), {size}, at::kFloat).clone();  // NOLINT: it is only read
   };
-  return {matrix.packed.unsqueeze(1),           matrix.absmax, map(kNf4Values, 16), matrix.nested_absmax,
-          map(nf4_nested_values().data(), 256), state,         "folder: q"};
+  return {matrix.packed.unsqueeze(1),
+          matrix.absmax,
+          map(kNf4Values, 16),
+          matrix.nested_absmax,
+          map(signed_dynamic_map().values, 256),
+          state,
+          "folder: q"};
 }
 
 TEST(BaseWeight, TakesWhatBitsandbytesStored) {

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <iterator>
+
+#include "kernels/DynamicMap.hpp"
+#include "kernels/cuda/CudaQuant.hpp"
+#include "kernels/cuda/QuantLaunch.hpp"
+#include "kernels/cuda/WithType.hpp"
+
+namespace multicard {
+namespace {
+
+rows::Nf4Tables made_tables() {
+  rows::Nf4Tables tables{};
+  std::copy(std::begin(kNf4Values), std::end(kNf4Values), tables.values);
+  std::copy(std::begin(signed_dynamic_map().values), std::end(signed_dynamic_map().values), tables.scales);
+  return tables;
+}
+
+const rows::Nf4Tables& nf4_tables() {
+  static const rows::Nf4Tables tables = made_tables();
+  return tables;
+}
+
+rows::Nf4Codes codes_of(const Nf4Matrix& matrix, std::int64_t first) {
+  const std::int64_t begin = first * matrix.columns, block = begin / kNf4Block;
+  rows::Nf4Codes codes{
+      matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2, nullptr, nullptr, nullptr, matrix.nested_offset, block};
+  if (matrix.is_nested()) {
+    codes.scale_codes = matrix.absmax.const_data_ptr<std::uint8_t>() + block;
+    codes.nested_absmax = matrix.nested_absmax.const_data_ptr<float>();
+  } else {
+    codes.absmax = matrix.absmax.const_data_ptr<float>() + block;
+  }
+  return codes;
+}
+
+}  // namespace
+
+bool has_cuda_quant(const at::Tensor& values) {
+  return values.is_cuda() && is_type_of_kernels(values.scalar_type());
+}
+
+void cuda_dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  const rows::Nf4Codes codes = codes_of(matrix, first);
+  with_type(values, [&]<typename S>(cudaStream_t stream) {
+    return rows::launch_nf4_values(codes, nf4_tables(), values.numel(), values.mutable_data_ptr<S>(), stream);
+  });
+}
+
+void cuda_dequantise_int4(const Int4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  const std::int64_t begin = first * matrix.columns;
+  const rows::Int4Codes codes{matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2,
+                              matrix.scales.const_data_ptr<float>() + begin / matrix.group_size, matrix.group_size};
+  with_type(values, [&]<typename S>(cudaStream_t stream) {
+    return rows::launch_int4_values(codes, values.numel(), values.mutable_data_ptr<S>(), stream);
+  });
+}
+
+}  // namespace multicard
