@@ -5,7 +5,8 @@
 
 namespace multicard {
 
-/// torch.optim.AdamW: weight decay shrinks the weights by 1 - learning rate * weight decay first.
+/// torch.optim.AdamW, as one fused ATen operation over all parameters that decay alike: weight decay shrinks the
+/// weights by 1 - learning rate * weight decay first. Moments have the type of their parameters.
 class AdamWOptimizer final : public Optimizer {
  public:
   AdamWOptimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);

@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "train/AdamWOptimizer.hpp"
+#include "train/Adamw8bitOptimizer.hpp"
 #include "train/SgdOptimizer.hpp"
 
 namespace multicard {
@@ -87,8 +88,22 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const
   switch (options.name) {
     case OptimizerName::adamw:
       return std::make_unique<AdamWOptimizer>(options, parameters, std::move(gradients));
+    case OptimizerName::adamw8bit:
+      return std::make_unique<Adamw8bitOptimizer>(options, parameters, std::move(gradients));
     case OptimizerName::sgd:
       return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
+  }
+  throw std::logic_error("an optimizer without a class");
+}
+
+std::int64_t optimizer_state_bytes(const OptimizerOptions& options, std::int64_t elements, std::int64_t element_bytes) {
+  switch (options.name) {
+    case OptimizerName::adamw:
+      return 2 * elements * element_bytes;
+    case OptimizerName::adamw8bit:
+      return Adamw8bitOptimizer::state_bytes(elements);
+    case OptimizerName::sgd:
+      return options.momentum > 0 ? elements * element_bytes : 0;
   }
   throw std::logic_error("an optimizer without a class");
 }

@@ -12,12 +12,11 @@
 
 namespace multicard {
 
-/// A way of updating parameters, as one fused ATen operation over all of them that decay alike.
+/// A way of updating parameters.
 ///
 /// Parameters and gradients are fixed tensors that live at least as long as the optimizer: float32, float64 or
 /// bfloat16, on one device, each gradient with the shape and strides of its parameter (views of flat buckets are fine).
-/// Moments have the type of their parameters; bfloat16 ones are computed in float32 and rounded to nearest once an
-/// update.
+/// What is bfloat16 is computed in float32 and rounded to nearest once an update.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -70,5 +69,8 @@ class Optimizer {
 /// The optimizer that `options` name. \throws std::logic_error as Optimizer
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                           std::vector<at::Tensor> gradients);
+
+/// What it will hold for a parameter of `elements` values of `element_bytes`, without the count of its steps.
+std::int64_t optimizer_state_bytes(const OptimizerOptions& options, std::int64_t elements, std::int64_t element_bytes);
 
 }  // namespace multicard

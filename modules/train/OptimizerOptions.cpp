@@ -21,15 +21,15 @@ DeckKeys update_keys() {
        any,
        speed,
        "optimizer",
-       "torch's SGD without dampening, or torch's AdamW",
+       "torch's SGD without dampening, torch's AdamW, or bitsandbytes' AdamW8bit, whose moments have 8 bits",
        {.on_resume = OnResume::same}},
       {"optimizer.learning_rate", any, learning, "learning rate", "the peak; the schedule multiplies it"},
       {"optimizer.momentum", any, learning, "momentum", "of `sgd`: share of the last update that is added to the next"},
       {"optimizer.nesterov", any, learning, "nesterov", "`sgd` with momentum"},
       {"optimizer.weight_decay", any, learning, "weight decay",
-       "`sgd` adds it to the gradient, `adamw` shrinks the weights by learning rate × it"},
-      {"optimizer.betas", any, learning, "betas", "`adamw`: two numbers, 0 ≤ x < 1"},
-      {"optimizer.eps", any, learning, "eps", "of `adamw`: added to the root of the second moment"},
+       "`sgd` adds it to the gradient, `adamw` and `adamw8bit` shrink the weights by learning rate × it"},
+      {"optimizer.betas", any, learning, "betas", "of `adamw` and `adamw8bit`: two numbers, 0 ≤ x < 1"},
+      {"optimizer.eps", any, learning, "eps", "of `adamw` and `adamw8bit`: added to the root of the second moment"},
       {"optimizer.label_smoothing", image, learning, "label smoothing",
        "part of each target that is spread evenly over all classes, in training"},
       {"optimizer.decay_norms", any, learning, "decay norms",
@@ -94,7 +94,8 @@ OptimizerOptions read_optimizer_options(Section& section, HasClasses classes) {
   read_betas(section, optimizer);
   if (optimizer.name != OptimizerName::sgd && (optimizer.momentum > 0 || optimizer.nesterov))
     section.reject(optimizer.nesterov ? "nesterov" : "momentum", "belongs to sgd",
-                   fmt::format("optimizer.name is {}", word_of(optimizer.name, kOptimizerWords)), "adamw has betas.");
+                   fmt::format("optimizer.name is {}", word_of(optimizer.name, kOptimizerWords)),
+                   fmt::format("{} has betas.", word_of(optimizer.name, kOptimizerWords)));
   else if (optimizer.nesterov && optimizer.momentum == 0)
     section.reject("nesterov", "needs a momentum", "optimizer.momentum is 0");
   return optimizer;

@@ -10,17 +10,18 @@
 namespace multicard {
 
 /// optimizer.name
-enum class OptimizerName { sgd, adamw };
-inline constexpr Word<OptimizerName> kOptimizerWords[] = {{"sgd", OptimizerName::sgd}, {"adamw", OptimizerName::adamw}};
+enum class OptimizerName { sgd, adamw, adamw8bit };
+inline constexpr Word<OptimizerName> kOptimizerWords[] = {
+    {"sgd", OptimizerName::sgd}, {"adamw", OptimizerName::adamw}, {"adamw8bit", OptimizerName::adamw8bit}};
 
 struct OptimizerOptions {
   OptimizerName name = OptimizerName::sgd;
   double learning_rate = 0.05;      ///< peak; the schedule multiplies it
   double momentum = 0;              ///< sgd
-  double weight_decay = 0;          ///< added to the gradient (sgd), decoupled (adamw)
-  double beta1 = 0.9;               ///< adamw
-  double beta2 = 0.999;             ///< adamw
-  double eps = 1e-8;                ///< adamw
+  double weight_decay = 0;          ///< added to the gradient (sgd), decoupled (adamw, adamw8bit)
+  double beta1 = 0.9;               ///< adamw, adamw8bit
+  double beta2 = 0.999;             ///< adamw, adamw8bit
+  double eps = 1e-8;                ///< adamw, adamw8bit
   bool nesterov = false;            ///< sgd
   double label_smoothing = 0;       ///< part of each target spread evenly over all classes
   bool decay_norms = true;          ///< false: no weight decay for normalisation layers and biases

@@ -4,34 +4,11 @@
 #include "kernels/FakeQuantValues.hpp"
 #include "kernels/cpu/ChannelBlocks.hpp"
 #include "kernels/cpu/FakeQuantKernels.hpp"
+#include "kernels/cpu/LargestTerm.hpp"
 #include "kernels/cpu/Rounding.hpp"
 
 namespace multicard {
 namespace {
-
-template <typename T>
-MULTICARD_INLINE T larger(T a, T b) {
-  return a > b ? a : b;
-}
-
-// The largest of combine(most, term<Lanes>(i)), and of `start`.
-template <typename T, typename Term>
-MULTICARD_INLINE T largest_term(std::int64_t size, T start, Term term) {
-  constexpr int kWide = 64 / sizeof(T);
-  using V = typename Vector<T, kWide>::Type;
-  V most = V{} + start;
-  std::int64_t i = 0;
-  for (; i + kWide <= size; i += kWide) {
-    const V value = term.template operator()<kWide>(i);
-    most = value > most ? value : most;
-  }
-  T largest = start;
-  for (int k = 0; k < kWide; ++k)
-    largest = larger<T>(most[k], largest);
-  for (; i < size; ++i)
-    largest = larger<T>(term.template operator()<1>(i), largest);
-  return largest;
-}
 
 // What stands between values and codes: code = clamp(round(value / scale) + zero), by the reciprocal as torchao does.
 template <typename T>

@@ -1,7 +1,8 @@
 #pragma once
 /// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels(),
-/// token_kernels(), quant_kernels() and fake_quant_kernels() pick among them.
+/// token_kernels(), quant_kernels(), fake_quant_kernels() and adamw_kernels() pick among them.
 
+#include "kernels/cpu/AdamwKernels.hpp"
 #include "kernels/cpu/FakeQuantKernels.hpp"
 #include "kernels/cpu/PlaneKernels.hpp"
 #include "kernels/cpu/QuantKernels.hpp"
@@ -17,6 +18,7 @@ struct CpuKernels {
   const TokenKernels<S>* tokens;
   const QuantKernels<S>* quant;
   const FakeQuantKernels<S>* fake_quant;
+  const AdamwKernels<S>* adamw;
 };
 
 template <typename S>

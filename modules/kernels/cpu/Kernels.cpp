@@ -44,6 +44,10 @@ template <typename S>
 const FakeQuantKernels<S>& fake_quant_kernels() {
   return *kernels<S>().fake_quant;
 }
+template <typename S>
+const AdamwKernels<S>& adamw_kernels() {
+  return *kernels<S>().adamw;
+}
 
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
@@ -65,5 +69,9 @@ template const FakeQuantKernels<float>& fake_quant_kernels();
 template const FakeQuantKernels<double>& fake_quant_kernels();
 template const FakeQuantKernels<Bfloat16>& fake_quant_kernels();
 template const FakeQuantKernels<Float16>& fake_quant_kernels();
+template const AdamwKernels<float>& adamw_kernels();
+template const AdamwKernels<double>& adamw_kernels();
+template const AdamwKernels<Bfloat16>& adamw_kernels();
+template const AdamwKernels<Float16>& adamw_kernels();
 
 }  // namespace multicard

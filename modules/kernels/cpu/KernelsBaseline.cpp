@@ -1,3 +1,4 @@
+#include "kernels/cpu/AdamwKernelsBody.hpp"
 #include "kernels/cpu/FakeQuantKernelsBody.hpp"
 #include "kernels/cpu/InstructionSets.hpp"
 #include "kernels/cpu/PlaneKernelsBody.hpp"
@@ -9,23 +10,23 @@ namespace multicard {
 
 template <>
 CpuKernels<float> InstructionSet<float>::baseline() {
-  return {&kRowKernels<float>, &kPlaneKernels<float>, &kTokenKernels<float>, &kQuantKernels<float>,
-          &kFakeQuantKernels<float>};
+  return {&kRowKernels<float>,   &kPlaneKernels<float>,     &kTokenKernels<float>,
+          &kQuantKernels<float>, &kFakeQuantKernels<float>, &kAdamwKernels<float>};
 }
 template <>
 CpuKernels<double> InstructionSet<double>::baseline() {
-  return {&kRowKernels<double>, &kPlaneKernels<double>, &kTokenKernels<double>, &kQuantKernels<double>,
-          &kFakeQuantKernels<double>};
+  return {&kRowKernels<double>,   &kPlaneKernels<double>,     &kTokenKernels<double>,
+          &kQuantKernels<double>, &kFakeQuantKernels<double>, &kAdamwKernels<double>};
 }
 template <>
 CpuKernels<Bfloat16> InstructionSet<Bfloat16>::baseline() {
-  return {&kRowKernels<Bfloat16>, &kPlaneKernels<Bfloat16>, &kTokenKernels<Bfloat16>, &kQuantKernels<Bfloat16>,
-          &kFakeQuantKernels<Bfloat16>};
+  return {&kRowKernels<Bfloat16>,   &kPlaneKernels<Bfloat16>,     &kTokenKernels<Bfloat16>,
+          &kQuantKernels<Bfloat16>, &kFakeQuantKernels<Bfloat16>, &kAdamwKernels<Bfloat16>};
 }
 template <>
 CpuKernels<Float16> InstructionSet<Float16>::baseline() {
-  return {&kRowKernels<Float16>, &kPlaneKernels<Float16>, &kTokenKernels<Float16>, &kQuantKernels<Float16>,
-          &kFakeQuantKernels<Float16>};
+  return {&kRowKernels<Float16>,   &kPlaneKernels<Float16>,     &kTokenKernels<Float16>,
+          &kQuantKernels<Float16>, &kFakeQuantKernels<Float16>, &kAdamwKernels<Float16>};
 }
 
 }  // namespace multicard

@@ -9,14 +9,6 @@
 
 namespace multicard::rows {
 
-MULTICARD_DEVICE float larger(float a, float b) {
-  return a > b ? a : b;
-}
-
-struct Larger {
-  MULTICARD_DEVICE float operator()(float a, float b) const { return larger(a, b); }
-};
-
 /// Of values and 0.
 struct ValueRange {
   float low = 0, high = 0;

@@ -78,4 +78,12 @@ struct Sum {
   MULTICARD_DEVICE float operator()(float a, float b) const { return a + b; }
 };
 
+MULTICARD_DEVICE float larger(float a, float b) {
+  return a > b ? a : b;
+}
+
+struct Larger {
+  MULTICARD_DEVICE float operator()(float a, float b) const { return larger(a, b); }
+};
+
 }  // namespace multicard::rows

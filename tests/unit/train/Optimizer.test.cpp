@@ -293,7 +293,7 @@ TEST(Optimizer, RefusesGradientsThatDoNotMatch) {
 }
 
 TEST(Optimizer, LeavesNormsAndBiasesUndecayedOnRequest) {
-  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw}) {
+  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw, OptimizerName::adamw8bit}) {
     SCOPED_TRACE(word_of(name, kOptimizerWords));
     const at::Tensor matrix = at::ones({2, 2}), bias = at::ones({2});
     OptimizerOptions options;
@@ -311,7 +311,7 @@ TEST(Optimizer, LeavesNormsAndBiasesUndecayedOnRequest) {
 }
 
 TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
-  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw}) {
+  for (const OptimizerName name : {OptimizerName::sgd, OptimizerName::adamw, OptimizerName::adamw8bit}) {
     SCOPED_TRACE(word_of(name, kOptimizerWords));
     const at::Tensor skipped = at::ones({2}), plain = at::ones({2});
     OptimizerOptions options;
