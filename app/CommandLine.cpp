@@ -97,6 +97,7 @@ void add_export(CLI::App& app, Command& command) {
   add_word<WeightDtype>(*sub, "--dtype", arguments->dtype, kWeightDtypeWords,
                         "Data type of the weights; default: the adapter's; for whole models the base model's");
   sub->add_flag("--int4", arguments->int4, "Convert the linear layers of a model tuned by qat or lora-qat to int4");
+  sub->add_flag("--nf4", arguments->nf4, "Store the linear layers of a whole model in NF4, as bitsandbytes does");
   sub->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
   });

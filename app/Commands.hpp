@@ -71,6 +71,7 @@ struct ExportArguments {
   std::optional<MergeBase> merge;    ///< none: not merged
   std::optional<WeightDtype> dtype;  ///< none: as it is
   bool int4 = false;                 ///< convert linear layers to int4
+  bool nf4 = false;                  ///< store linear layers in NF4
 };
 
 struct TokenizeArguments {

@@ -15,8 +15,8 @@
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "kernels/Nf4.hpp"
-#include "nn/Int4Tensors.hpp"
 #include "nn/LanguageNetwork.hpp"
+#include "nn/PackedTensors.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
@@ -129,26 +129,28 @@ BaseChange dequantised_base(const Tuned& tuned, const LlamaConfig& config) {
 struct ModelOutput {
   std::string folder;
   LlamaConfig config;
-  at::ScalarType dtype;                    ///< of what is not converted
-  std::optional<std::int64_t> group_size;  ///< of int4, where linear layers are converted
+  at::ScalarType dtype;                 ///< of what is not packed
+  std::optional<WeightFormat> packing;  ///< of linear layers, int4 or nf4
 
   /// \param from folder of the files beside the weights
-  void write(const std::string& from, std::vector<TensorHeader> tensors, const Int4Tensors::WeightOf& weight_of,
+  void write(const std::string& from, std::vector<TensorHeader> tensors, const PackedTensors::WeightOf& weight_of,
              const SafetensorsMetadata& metadata) const {
-    std::string quantisation;
-    if (group_size) {
-      const Int4Tensors converted(config, *group_size, dtype, tensors, weight_of);
-      tensors = converted.headers();
-      quantisation = converted.quantisation_json();
-      write_weights(
-          folder, tensors, [&](const std::string& name) { return converted.tensor(name); }, kMaxShardBytes, metadata);
-    } else {
+    if (!packing) {
       tensors = headers_in(std::move(tensors), dtype);
       write_weights(
           folder, tensors, [&](const std::string& name) { return weight_of(name, dtype); }, kMaxShardBytes, metadata);
+      copy_model_files(from, folder, dtype);
+      return log_model(tensors, "", dtype);
     }
-    copy_model_files(from, folder, dtype, quantisation);
-    log_model(tensors, group_size ? "int4 in int8 and " : "", dtype);
+    const bool is_nf4 = packing->kind == WeightFormat::Kind::nf4;
+    PackedTensors packed(
+        config, is_nf4 ? make_nf4_packer(packing->nested, dtype) : make_int4_packer(config, packing->group_size), dtype,
+        tensors, weight_of);
+    write_weights(
+        folder, packed.headers(), [&](const std::string& name) { return packed.tensor(name); }, kMaxShardBytes,
+        metadata);
+    copy_model_files(from, folder, dtype, packed.quantisation_json());
+    log_model(packed.headers(), is_nf4 ? "NF4 and " : "int4 in int8 and ", dtype);
   }
 };
 
@@ -194,12 +196,21 @@ void check_arguments(const ExportArguments& arguments, const Tuned& tuned) {
   if (merges && LlamaConfig::read(tuned.base).is_stored_in_nf4)
     throw UsageError("--merge does not fit this checkpoint", "its base model is stored in 4 bits",
                      "Export the adapter without --merge.");
+  if (arguments.int4 && arguments.nf4)
+    throw UsageError("--int4 and --nf4 exclude each other", "a weight is stored in one way", "Leave one of them out.");
   if (arguments.int4 && !tuned.format.has_groups())
     throw UsageError("--int4 does not fit this checkpoint", "its weights were not tuned for int4",
                      "Tune with method.name qat or lora-qat, or leave --int4 out.");
-  if (arguments.int4 && tuned.has_adapter && !merges)
-    throw UsageError("--int4 is given for an adapter", "a model is converted, with its adapter in it",
-                     "Add --merge original.");
+  if ((arguments.int4 || arguments.nf4) && tuned.has_adapter && !merges)
+    throw UsageError(fmt::format("--{} is given for an adapter", arguments.int4 ? "int4" : "nf4"),
+                     "a model is converted, with its adapter in it", "Add --merge original.");
+}
+
+/// How the linear layers of a whole model are to be packed, where they are.
+std::optional<WeightFormat> packing_of(const ExportArguments& arguments, const Tuned& tuned) {
+  if (arguments.int4) return WeightFormat{WeightFormat::Kind::int4, DoubleQuantisation::off, tuned.format.group_size};
+  if (arguments.nf4) return WeightFormat{WeightFormat::Kind::nf4, tuned.format.nested};
+  return std::nullopt;
 }
 
 /// On rank 0.
@@ -215,7 +226,7 @@ void export_checkpoint(const ExportArguments& arguments) {
   } else {
     const LlamaConfig config = LlamaConfig::read(tuned.has_adapter ? tuned.base : tuned.folder);
     const ModelOutput to{pending.path(), config, dtype.value_or(config.weights_dtype.value_or(at::kFloat)),
-                         arguments.int4 ? std::optional(tuned.format.group_size) : std::nullopt};
+                         packing_of(arguments, tuned)};
     if (tuned.has_adapter)
       export_merged(tuned, to, *arguments.merge);
     else

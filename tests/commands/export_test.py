@@ -76,6 +76,22 @@ class Export(CommandTest):
         config = json.loads(Path(self.path("empty/config.json")).read_text())
         self.assertEqual(config["torch_dtype"], "bfloat16")
 
+    def test_a_whole_model_can_be_stored_in_nf4(self):
+        checkpoint, merge = self.checkpoint(), ["--merge", "original"]
+        self.expect(0, run(1, "export", checkpoint, self.path("nf4"), *merge, "--nf4"), "NF4 and F32")
+        found = tensors(self.path("nf4/model.safetensors"))
+        weight = "model.layers.1.mlp.down_proj.weight"
+        self.assertEqual({name[len(weight):]: dtype for name, (dtype, _) in found.items() if name.startswith(weight)},
+                         {"": "U8", ".absmax": "U8", ".quant_map": "F32", ".nested_absmax": "F32",
+                          ".nested_quant_map": "F32", ".quant_state.bitsandbytes__nf4": "U8"})
+        self.assertEqual(found["model.embed_tokens.weight"], ("F32", [2048, 128]))
+        config = json.loads(Path(self.path("nf4/config.json")).read_text())
+        self.assertEqual(config["quantization_config"]["bnb_4bit_quant_type"], "nf4")
+        self.expect(0, run(1, "generate", self.path("nf4"), "--raw", "--greedy", "--max-new", "20", "Once upon a"))
+
+        self.expect(2, run(1, "export", checkpoint, self.path("none"), "--nf4"), "--nf4 is given for an adapter")
+        self.expect(2, run(1, "export", checkpoint, self.path("none"), *merge, "--nf4", "--int4"), "exclude each other")
+
     def test_an_adapter_can_be_converted(self):
         self.expect(0, run(1, "export", self.checkpoint(), self.path("out"), "--dtype", "bf16"))
         found = tensors(self.path("out/adapter_model.safetensors"))
