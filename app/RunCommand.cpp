@@ -67,6 +67,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
                    {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
   training.describe();
   if (arguments.dry_run) {
+    training.describe_memory();
     log_info("dry run: the deck, the data and the world size fit together");
     return ExitCode::complete;
   }

@@ -9,6 +9,7 @@
 #include "comm/HeldSignals.hpp"
 #include "comm/Mpi.hpp"
 #include "device/DeviceError.hpp"
+#include "device/HostTensors.hpp"
 
 namespace multicard {
 namespace {
@@ -62,6 +63,7 @@ void hold_signals_first(int, char**, char**) {
 int main(int argc, char** argv) {
   using namespace multicard;
   keep_freed_memory();
+  count_host_tensors();
   std::set_terminate(end_uncaught);
   Command command;
   if (const std::optional<int> code = parse_command_line(argc, argv, command)) return *code;

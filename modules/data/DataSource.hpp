@@ -23,6 +23,14 @@ struct WorkUnit {
 /// Batches that a GPU holds at a time: the one computed on and the next, which is being uploaded.
 inline constexpr std::int64_t kBatchesOnDevice = 2;
 
+/// Rows that a network computes at once.
+struct PartShape {
+  std::int64_t rows = 0;
+  std::int64_t size = 0;     ///< what the work grows with: pixels, or tokens with padding
+  std::int64_t targets = 0;  ///< of text
+  std::int64_t longest = 0;  ///< tokens of the longest sequence
+};
+
 /// Bytes that batches take on one rank.
 struct InputMemory {
   std::int64_t host = 0;            ///< batches read ahead
@@ -70,8 +78,9 @@ class DataSource {
   virtual std::int64_t work_in(std::int64_t step) const = 0;
   /// Of a rank that reads `rows_read` rows a step and computes on `rows` of them.
   virtual InputMemory memory(std::int64_t rows, std::int64_t rows_read) const = 0;
-  /// What the network's work on a row grows with, of the largest one: pixels, or tokens.
-  virtual std::int64_t largest_row() const = 0;
+  /// The most that the plan's rank computes at once in the plan's steps when it takes `rows` rows at a time; of text
+  /// each number by itself is the largest that occurs, or where counting would take long, that can occur.
+  virtual PartShape largest_part(std::int64_t rows, const ReadPlan& plan) const = 0;
   /// Numbers that tell this data from other data, by name, for checkpoints.
   virtual std::map<std::string, double> identity() const = 0;
 

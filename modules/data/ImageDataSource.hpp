@@ -41,8 +41,8 @@ class ImageDataSource final : public DataSource {
   WorkUnit unit() const override { return {"images", "img"}; }
   std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
   InputMemory memory(std::int64_t rows, std::int64_t rows_read) const override;
-  std::int64_t largest_row() const override {
-    return loader_options_.preprocess.size * loader_options_.preprocess.size;
+  PartShape largest_part(std::int64_t rows, const ReadPlan&) const override {
+    return {rows, rows * loader_options_.preprocess.size * loader_options_.preprocess.size};
   }
   /// Mean and deviation of the pixels, see PixelStatistics.hpp.
   std::map<std::string, double> identity() const override;

@@ -1,6 +1,9 @@
 #include "data/TextDataSource.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ops/empty.h>
@@ -122,6 +125,61 @@ InputMemory TextDataSource::memory(std::int64_t rows, std::int64_t rows_read) co
     memory.device = kBatchesOnDevice * kTensors * std::max(rows, rows_read) * rows_->longest_row() *
                     std::int64_t{sizeof(std::int64_t)};
   return memory;
+}
+
+PartShape TextDataSource::part_of(std::span<const std::int64_t> rows) const {
+  PartShape part;
+  part.rows = static_cast<std::int64_t>(rows.size());
+  std::int64_t longest_row = 0, tokens = 0;
+  for (const std::int64_t row : rows) {
+    std::int64_t length = 0;
+    for (const SequencePart& sequence : rows_->parts(row)) {
+      length += sequence.length;
+      part.targets += sequence.num_targets;
+      part.longest = std::max(part.longest, sequence.length);
+    }
+    tokens += length;
+    longest_row = std::max(longest_row, length);
+  }
+  part.size = rejected_ ? tokens : part.rows * longest_row;
+  return part;
+}
+
+PartShape TextDataSource::largest_part(std::int64_t rows, const ReadPlan& plan) const {
+  constexpr std::int64_t kMostLookups = 4'000'000;  // a fraction of a second
+  const std::int64_t steps = plan.last_step - plan.first_step;
+  if (steps > kMostLookups / sampler().options().global_batch) return largest_possible(rows);
+  PartShape largest;
+  for (std::int64_t step = plan.first_step; step < plan.last_step; ++step) {
+    const std::vector<std::int64_t> mine = sampler().part(step, plan.rank, plan.num_ranks);
+    const std::span<const std::int64_t> all(mine);
+    for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(rows)) {
+      const auto count = std::min(static_cast<std::size_t>(rows), all.size() - first);
+      const PartShape part = part_of(all.subspan(first, count));
+      largest = {std::max(largest.rows, part.rows), std::max(largest.size, part.size),
+                 std::max(largest.targets, part.targets), std::max(largest.longest, part.longest)};
+    }
+  }
+  return largest;
+}
+
+PartShape TextDataSource::largest_possible(std::int64_t rows) const {
+  std::vector<std::int64_t> lengths, targets;
+  for (std::int64_t row = 0; row < rows_->num_rows(); ++row) {
+    const std::array<std::int64_t, 1> one{row};
+    const PartShape part = part_of(one);
+    lengths.push_back(part.size);
+    targets.push_back(part.targets);
+  }
+  const auto count = std::min(static_cast<std::size_t>(rows), lengths.size());
+  const auto largest_sum = [&](std::vector<std::int64_t>& values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count) - 1, values.end(),
+                     std::greater<>());
+    return std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count), std::int64_t{0});
+  };
+  const auto num_rows = static_cast<std::int64_t>(count);
+  const std::int64_t tokens = rejected_ ? largest_sum(lengths) : num_rows * rows_->longest_row();
+  return {num_rows, tokens, largest_sum(targets), rows_->longest_sequence()};
 }
 
 std::map<std::string, double> TextDataSource::identity() const {

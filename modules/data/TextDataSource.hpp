@@ -48,13 +48,17 @@ class TextDataSource final : public DataSource {
   WorkUnit unit() const override { return {"tokens", "tok"}; }
   std::int64_t work_in(std::int64_t step) const override;
   InputMemory memory(std::int64_t rows, std::int64_t rows_read) const override;
-  std::int64_t largest_row() const override { return rows_->longest_row(); }
+  PartShape largest_part(std::int64_t rows, const ReadPlan& plan) const override;
   /// Rows, tokens and targets.
   std::map<std::string, double> identity() const override;
 
  private:
   TextDataSource(TokenShards shards, std::unique_ptr<TokenShards> rejected, std::shared_ptr<const TextRows> rows,
                  Sampler sampler, const TextSourceOptions& options, at::Device device);
+  /// Of these rows at once: pairs without padding, other rows padded to the longest.
+  PartShape part_of(std::span<const std::int64_t> rows) const;
+  /// Of any rows, each number by itself.
+  PartShape largest_possible(std::int64_t rows) const;
   RowShards row_shards() const { return rejected_ ? RowShards(shards_, *rejected_) : RowShards(shards_); }
 
   void open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) override;

@@ -22,7 +22,7 @@ class Reports final : public c10::MemoryReportingInfoBase {
     const std::lock_guard lock(mutex_);
     const std::int64_t requested = device.is_cuda() ? requested_since() : bytes;
     if (bytes > 0)
-      trace_.allocate(address, requested);
+      trace_.allocate(address, requested, stage_);
     else
       trace_.release(address);
   }
@@ -31,6 +31,10 @@ class Reports final : public c10::MemoryReportingInfoBase {
   AllocationTrace trace() const {
     const std::lock_guard lock(mutex_);
     return trace_;
+  }
+  WorkStage exchange_stage(WorkStage stage) {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(stage_, stage);
   }
 
  private:
@@ -45,8 +49,14 @@ class Reports final : public c10::MemoryReportingInfoBase {
   at::Device device_;
   mutable std::mutex mutex_;
   std::int64_t requested_;
+  WorkStage stage_ = WorkStage::forward;
   AllocationTrace trace_;
 };
+
+/// The recorder of this thread, or null.
+Reports* active_reports() {
+  return dynamic_cast<Reports*>(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
+}
 
 }  // namespace
 
@@ -65,7 +75,15 @@ AllocationTrace AllocationRecorder::trace() const {
   return state_->reports->trace();
 }
 
-MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured) {
+StageOfWork::StageOfWork(WorkStage stage) {
+  if (Reports* reports = active_reports()) before_ = reports->exchange_stage(stage);
+}
+
+StageOfWork::~StageOfWork() {
+  if (Reports* reports = active_reports()) reports->exchange_stage(before_);
+}
+
+MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t chunk_bytes) {
   if (device.is_cuda()) work(measured.small)();
   const auto measure = [&](std::int64_t number) -> MeasuredWork {
     const std::function<void()> prepared = work(number);
@@ -73,12 +91,8 @@ MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSiz
     prepared();
     return {number, recorder.trace()};
   };
-  MeasuredWork small = measure(measured.small);
-  return {std::move(small), measure(measured.large)};
-}
-
-std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size) {
-  return measured_pair(device, work, measured).peak(size);
+  const MeasuredWork small = measure(measured.small);
+  return {small, measure(measured.large), chunk_bytes};
 }
 
 }  // namespace multicard

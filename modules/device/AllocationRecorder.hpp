@@ -26,6 +26,18 @@ class AllocationRecorder {
   std::unique_ptr<State> state_;
 };
 
+/// What the work of this thread is at, for a recorder: for its lifetime, then again what it was at before.
+class StageOfWork {
+ public:
+  explicit StageOfWork(WorkStage stage);
+  ~StageOfWork();
+  StageOfWork(const StageOfWork&) = delete;
+  StageOfWork& operator=(const StageOfWork&) = delete;
+
+ private:
+  WorkStage before_ = WorkStage::forward;
+};
+
 /// Makes the inputs of work on `size` rows or tokens, which are not counted, and returns the work, which is.
 using SizedWork = std::function<std::function<void()>(std::int64_t size)>;
 
@@ -36,9 +48,8 @@ struct MeasuredSizes {
 
 /// What the work takes beyond what it found. On a GPU the work is done once before it is
 /// measured: what libraries allocate at their first call and keep is not counted.
-/// \throws whatever the work throws, c10::OutOfMemoryError among it
-MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured);
-/// The most bytes that work on `size` holds at a time.
-std::int64_t predicted_peak(at::Device device, const SizedWork& work, MeasuredSizes measured, std::int64_t size);
+/// \param chunk_bytes as MeasuredPair \throws whatever the work throws, c10::OutOfMemoryError among it
+MeasuredPair measured_pair(at::Device device, const SizedWork& work, MeasuredSizes measured,
+                           std::int64_t chunk_bytes = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace multicard

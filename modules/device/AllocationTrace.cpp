@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace multicard {
 
@@ -69,11 +70,12 @@ class Matching {
 
 }  // namespace
 
-void AllocationTrace::allocate(const void* address, std::int64_t bytes) {
+void AllocationTrace::allocate(const void* address, std::int64_t bytes, WorkStage stage) {
   held_[address] = bytes_.size();
   place_.push_back(events_.size());
   events_.push_back({bytes_.size(), false});
   bytes_.push_back(bytes);
+  stages_.push_back(stage);
 }
 
 void AllocationTrace::release(const void* address) {
@@ -88,27 +90,52 @@ bool AllocationTrace::is_transient(std::size_t allocation) const {
   return next < events_.size() && events_[next].is_release && events_[next].allocation == allocation;
 }
 
-std::int64_t AllocationTrace::peak_with(const std::vector<std::int64_t>& bytes) const {
-  std::int64_t held = 0, peak = 0;
+StageBytes AllocationTrace::at_peak_with(const std::vector<std::int64_t>& bytes) const {
+  StageBytes held, peak;
   for (const Event& event : events_) {
-    held += event.is_release ? -bytes[event.allocation] : bytes[event.allocation];
-    peak = std::max(peak, held);
+    held[stages_[event.allocation]] += event.is_release ? -bytes[event.allocation] : bytes[event.allocation];
+    if (held.total() > peak.total()) peak = held;
   }
   return peak;
 }
 
-std::int64_t extrapolated_peak(const MeasuredWork& small, const MeasuredWork& large, std::int64_t size) {
-  const auto beyond = static_cast<double>(size - large.size);
-  const auto apart = static_cast<double>(large.size - small.size);
-  const std::vector<std::size_t> counterparts = Matching(small, large).counterparts();
-  std::vector<std::int64_t> bytes;
-  for (std::size_t i = 0; i < counterparts.size(); ++i) {
-    const auto measured = static_cast<double>(large.trace.bytes(i));
-    double slope = large.trace.is_transient(i) ? 0 : measured / static_cast<double>(large.size);
-    if (counterparts[i] != kNone) slope = (measured - static_cast<double>(small.trace.bytes(counterparts[i]))) / apart;
-    bytes.push_back(std::llround(measured + slope * beyond));
+StageBytes AllocationTrace::before_backward_with(const std::vector<std::int64_t>& bytes) const {
+  StageBytes held;
+  for (const Event& event : events_) {
+    if (!event.is_release && stages_[event.allocation] == WorkStage::backward) break;
+    held[stages_[event.allocation]] += event.is_release ? -bytes[event.allocation] : bytes[event.allocation];
   }
-  return large.trace.peak_with(bytes);
+  return held;
+}
+
+MeasuredPair::MeasuredPair(const MeasuredWork& small, MeasuredWork large, std::int64_t chunk_bytes)
+    : large_(std::move(large)), chunk_bytes_(chunk_bytes) {
+  const auto apart = static_cast<double>(large_.size - small.size);
+  const std::vector<std::size_t> counterparts = Matching(small, large_).counterparts();
+  for (std::size_t i = 0; i < counterparts.size(); ++i) {
+    const auto measured = static_cast<double>(large_.trace.bytes(i));
+    double slope = large_.trace.is_transient(i) ? 0 : measured / static_cast<double>(large_.size);
+    if (counterparts[i] != kNone) slope = (measured - static_cast<double>(small.trace.bytes(counterparts[i]))) / apart;
+    slopes_.push_back(slope);
+  }
+}
+
+/// Of what one allocation grows with.
+std::int64_t MeasuredPair::size_of(std::size_t allocation, const WorkSize& size) const {
+  if (large_.trace.stage(allocation) != WorkStage::logits || size.targets == 0) return size.size;
+  const bool is_of_chunk = slopes_[allocation] >= static_cast<double>(chunk_bytes_);
+  return is_of_chunk ? std::min(size.targets, size.chunk) : size.targets;
+}
+
+std::vector<std::int64_t> MeasuredPair::extrapolated(const WorkSize& size) const {
+  std::vector<std::int64_t> bytes;
+  bytes.reserve(slopes_.size());
+  for (std::size_t i = 0; i < slopes_.size(); ++i) {
+    const auto beyond = static_cast<double>(size_of(i, size) - large_.size);
+    bytes.push_back(
+        std::max<std::int64_t>(0, std::llround(static_cast<double>(large_.trace.bytes(i)) + slopes_[i] * beyond)));
+  }
+  return bytes;
 }
 
 }  // namespace multicard

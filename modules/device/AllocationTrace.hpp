@@ -1,28 +1,61 @@
 #pragma once
 /// \file What a piece of work allocates, measured small and extrapolated.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
 namespace multicard {
 
+/// What training work is at while it allocates.
+enum class WorkStage {
+  forward,
+  logits,   ///< of the loss over a vocabulary: what grows with the targets, not with the tokens
+  backward  ///< what is computed again in backward, too
+};
+
+/// Bytes by the stage that allocated them.
+struct StageBytes {
+  std::array<std::int64_t, 3> by_stage{};
+
+  std::int64_t& operator[](WorkStage stage) { return by_stage[static_cast<std::size_t>(stage)]; }
+  std::int64_t operator[](WorkStage stage) const { return by_stage[static_cast<std::size_t>(stage)]; }
+  std::int64_t total() const { return std::accumulate(by_stage.begin(), by_stage.end(), std::int64_t{0}); }
+  bool operator==(const StageBytes&) const = default;
+};
+
+/// How large work is.
+struct WorkSize {
+  std::int64_t size = 0;     ///< rows, pixels or tokens
+  std::int64_t targets = 0;  ///< what WorkStage::logits grows with; 0: with the size
+  /// Most targets whose logits exist at a time.
+  std::int64_t chunk = std::numeric_limits<std::int64_t>::max();
+};
+
 /// The allocations of a piece of work in their order, and when each was given back.
 class AllocationTrace {
  public:
   /// `bytes` were allocated at `address`.
-  void allocate(const void* address, std::int64_t bytes);
+  void allocate(const void* address, std::int64_t bytes, WorkStage stage = WorkStage::forward);
   /// What lies at `address` was given back. Nothing happens when it was allocated before the trace began.
   void release(const void* address);
 
   std::size_t num_allocations() const { return bytes_.size(); }
   std::int64_t bytes(std::size_t allocation) const { return bytes_[allocation]; }
+  WorkStage stage(std::size_t allocation) const { return stages_[allocation]; }
   /// Whether it was given back before anything else was allocated, as workspaces are.
   bool is_transient(std::size_t allocation) const;
   /// The most bytes held at a time, if the allocations had these sizes.
-  std::int64_t peak_with(const std::vector<std::int64_t>& bytes) const;
+  std::int64_t peak_with(const std::vector<std::int64_t>& bytes) const { return at_peak_with(bytes).total(); }
   std::int64_t peak() const { return peak_with(bytes_); }
+  /// What is held at that moment.
+  StageBytes at_peak_with(const std::vector<std::int64_t>& bytes) const;
+  /// What is held, if the allocations had these sizes, when the first allocation of backward is made.
+  StageBytes before_backward_with(const std::vector<std::int64_t>& bytes) const;
 
  private:
   struct Event {
@@ -31,6 +64,7 @@ class AllocationTrace {
   };
 
   std::vector<std::int64_t> bytes_;
+  std::vector<WorkStage> stages_;
   std::vector<Event> events_;
   std::vector<std::size_t> place_;  ///< of each allocation among the events
   std::unordered_map<const void*, std::size_t> held_;
@@ -42,7 +76,7 @@ struct MeasuredWork {
   AllocationTrace trace;
 };
 
-/// Peak of the same work on `size`, from two measured sizes.
+/// Work that was measured on two sizes, from which that of any size follows.
 ///
 /// Each allocation is a constant (a workspace, weights in another type) plus a multiple of the size, and the peak of
 /// the whole is where their sum is largest: at another place for small work than for large work, so that the line
@@ -51,14 +85,29 @@ struct MeasuredWork {
 /// counterparts are those of the longest common subsequence, where allocations are alike when the larger one is between
 /// once and size ratio times the smaller one. One without a counterpart counts as proportional to the size, a transient
 /// one as constant.
-/// \pre small.size < large.size
-std::int64_t extrapolated_peak(const MeasuredWork& small, const MeasuredWork& large, std::int64_t size);
+///
+/// Logits were measured with as many targets as tokens, all at once. What they allocate grows with the targets, and
+/// where a target has `chunk_bytes` or more of it (a row of the vocabulary) up to those of a chunk.
+class MeasuredPair {
+ public:
+  /// \pre small.size < large.size
+  MeasuredPair(const MeasuredWork& small, MeasuredWork large,
+               std::int64_t chunk_bytes = std::numeric_limits<std::int64_t>::max());
 
-/// Work that was measured twice, from which that of any size follows.
-struct MeasuredPair {
-  MeasuredWork small, large;
+  /// Peak of the work on `size`, and what it consists of.
+  StageBytes at_peak(const WorkSize& size) const { return large_.trace.at_peak_with(extrapolated(size)); }
+  StageBytes before_backward(const WorkSize& size) const {
+    return large_.trace.before_backward_with(extrapolated(size));
+  }
+  std::int64_t peak(std::int64_t size) const { return at_peak({size}).total(); }
 
-  std::int64_t peak(std::int64_t size) const { return extrapolated_peak(small, large, size); }
+ private:
+  std::vector<std::int64_t> extrapolated(const WorkSize& size) const;
+  std::int64_t size_of(std::size_t allocation, const WorkSize& size) const;
+
+  MeasuredWork large_;
+  std::vector<double> slopes_;  ///< bytes of each allocation of the larger work for each further row or token
+  std::int64_t chunk_bytes_;
 };
 
 }  // namespace multicard

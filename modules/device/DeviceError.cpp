@@ -64,7 +64,7 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
                                              const std::string& memory, MemoryUse use) {
   const std::string why = first_line(error);
   if (is_out_of_memory(error, why))
-    return EnvironmentError("the device is out of memory" + when, memory.empty() ? why : why + "; " + memory,
+    return EnvironmentError(std::string(kOutOfMemory) + when, memory.empty() ? why : why + "; " + memory,
                             less_memory(use));
   const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
   const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : tells_of_device(why);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <c10/util/Exception.h>
 
@@ -13,6 +14,9 @@ namespace multicard {
 /// What memory is asked for: that of steps, or that which a run holds from its start on (weights, gradients, optimizer
 /// state).
 enum class MemoryUse { step, setup };
+
+/// How errors begin that say so.
+inline constexpr std::string_view kOutOfMemory = "the device is out of memory";
 
 /// What the user is told of a device that failed or is out of memory; none for an error that is not the device's.
 /// \param when continues the problem, " in step 12"; \param memory what is known of the device's memory, may be empty

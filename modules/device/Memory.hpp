@@ -15,6 +15,8 @@ struct DeviceMemory {
   std::int64_t reserved = 0;        ///< now
 };
 
+/// The GPU that this thread has computed on, else the CPU.
+at::Device device_in_use();
 DeviceMemory device_memory(at::Device device);
 void reset_peak_device_memory(at::Device device);
 

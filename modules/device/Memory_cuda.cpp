@@ -1,5 +1,6 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
@@ -17,6 +18,11 @@ bool counted(at::Device device) {
 }
 
 }  // namespace
+
+at::Device device_in_use() {
+  const bool is_used = c10::cuda::CUDACachingAllocator::get()->initialized();
+  return is_used ? at::Device(at::kCUDA, c10::cuda::current_device()) : at::kCPU;
+}
 
 DeviceMemory device_memory(at::Device device) {
   if (!counted(device)) return {};

@@ -7,6 +7,7 @@
 
 #include "base/Clock.hpp"
 #include "comm/Watchdog.hpp"
+#include "device/HostTensors.hpp"
 #include "dist/TensorChecks.hpp"
 
 namespace multicard {
@@ -57,8 +58,11 @@ at::Tensor MpiCollectives::allocate_flat(std::int64_t numel, at::ScalarType type
   std::erase_if(memories_, [](const NumberedMemory& known) { return known.memory.expired(); });
   memories_.push_back({num_allocated_++, memory});
   if (!memory) return at::zeros({numel}, options);
+  const auto counted = static_cast<std::int64_t>(bytes);
+  add_host_tensor_bytes(counted);
   return at::from_blob(
-      memory->part(memory->own_rank()), {numel}, [memory](void*) {}, options);
+      memory->part(memory->own_rank()), {numel}, [memory, counted](void*) { add_host_tensor_bytes(-counted); },
+      options);
 }
 
 ReduceOperand MpiCollectives::operand(const at::Tensor& flat) const {

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "device/AllocationRecorder.hpp"
 #include "kernels/TokenPath.hpp"
 #include "nn/TokenLoss.hpp"
 
@@ -17,7 +18,7 @@ struct ChunkLoss {
   at::Tensor gradient;  ///< of the sum of losses by the logits, in their type; with LogitGradient::none undefined
 };
 
-/// Goes over the targets in chunks.
+/// Goes over the targets in chunks. While one exists, what is allocated counts as WorkStage::logits.
 class ChunkedLoss {
  public:
   ChunkedLoss(const at::Tensor& hidden, const at::Tensor& weight, const TokenTargets& targets, std::int64_t chunk);
@@ -39,6 +40,7 @@ class ChunkedLoss {
  private:
   ChunkLoss loss_of(std::int64_t first, std::int64_t count, LogitGradient gradient) const;
 
+  StageOfWork stage_{WorkStage::logits};
   const TokenTargets& targets_;
   std::int64_t chunk_;
   at::Tensor rows_, weight_;

@@ -29,14 +29,6 @@ void append(NamedTensors& to, const NamedTensors& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// FNV-1a.
-std::uint64_t stream_of_name(const std::string& name) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char character : name)
-    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3U;
-  return hash;
-}
-
 std::int64_t num_targets(std::span<const RowShape> shapes) {
   std::int64_t count = 0;
   for (const RowShape& shape : shapes)
@@ -77,10 +69,14 @@ struct Llama::Impl {
 
   /// Rotary angles of the plan's positions, all below `end`.
   RopeTable rope_of(const SequencePlan& plan, std::int64_t end) {
+    make_table(end);
+    return table.at_positions(plan.positions);
+  }
+
+  void make_table(std::int64_t end) {
     const at::ScalarType dtype = compute == at::kDouble ? at::kDouble : at::kFloat;
     if (!table.cos.defined() || table.cos.size(0) < end || table.cos.scalar_type() != dtype)
       table = rope_table(config, std::max<std::int64_t>(2 * end, 512), dtype, options.device());
-    return table.at_positions(plan.positions);
   }
 
   /// The normed output of the last block, [tokens, hidden].
@@ -250,6 +246,10 @@ void Llama::set_fake_quantisation(FakeQuantisation state) {
   for (LlamaBlock& block : impl_->blocks)
     for (LinearGroup* group : block.groups())
       group->set_fake_quantisation(state);
+}
+
+void Llama::prepare_positions(std::int64_t end) {
+  impl_->make_table(end);
 }
 
 std::int64_t Llama::loss_chunk() const {

@@ -90,6 +90,8 @@ class Llama {
   /// Of weights in WeightFormat::Kind::fake_int4, between a backward and the next forward pass; it starts on.
   void set_fake_quantisation(FakeQuantisation state);
 
+  /// Makes what is kept for the positions below `end`, which the first pass over so many would make.
+  void prepare_positions(std::int64_t end);
   /// Targets whose logits the loss holds at a time.
   /// @{
   std::int64_t loss_chunk() const;

@@ -33,6 +33,8 @@ struct ModelOptions {
   bool random_weights = false;            ///< initialise the weights randomly from run.seed instead of reading them
   std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
+  /// Only so many of the layers, with weights of zero: to measure what a layer takes. No key of decks.
+  std::optional<std::int64_t> layers_alone;
 };
 
 /// method.name: what is trained (all weights, or adapters on a base model), on which base and to which objective.

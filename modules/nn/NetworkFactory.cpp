@@ -87,6 +87,16 @@ void copy_all_but_classifier(const Network& from, const Network& to) {
       at::Tensor(to.state()[i].tensor).copy_(from.state()[i].tensor);
 }
 
+/// Weights that a folder stores in 4 bits are held so.
+WeightFormat format_for(const LlamaConfig& config, WeightFormat format) {
+  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
+  if (config.int4_group_size > 0) {
+    format.kind = WeightFormat::Kind::int4;
+    format.group_size = config.int4_group_size;
+  }
+  return format;
+}
+
 }  // namespace
 
 std::vector<std::string> network_names() {
@@ -128,14 +138,22 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
   return network;
 }
 
+std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::int64_t num_layers, WeightFormat format) {
+  LlamaConfig config = LlamaConfig::read(folder);
+  config.num_layers = std::min(num_layers, config.num_layers);
+  if (!config.windows.empty()) config.windows.resize(static_cast<std::size_t>(config.num_layers));
+  auto network = std::make_unique<Llama>(config, dtype, device, format_for(config, format));
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& weight : network->weights())
+    at::Tensor(weight.tensor).zero_();
+  return network;
+}
+
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed, WeightFormat format) {
   const LlamaConfig config = LlamaConfig::read(folder);
-  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
-  if (config.int4_group_size > 0) {
-    format.kind = WeightFormat::Kind::int4;
-    format.group_size = config.int4_group_size;
-  }
+  format = format_for(config, format);
   if (random_seed) {
     auto network = std::make_unique<Llama>(config, dtype, device, format);
     network->initialise(*random_seed);

@@ -45,5 +45,9 @@ std::unique_ptr<Network> make_network(const std::string& name, const NetworkOpti
 /// quantised one by one while they are read. DataError about the files.
 std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
                                     std::optional<std::uint64_t> random_seed = std::nullopt, WeightFormat format = {});
+/// The first `num_layers` layers of that network, with embedding and lm_head, all weights zero (those in 4 bits as they
+/// happen to be): for measuring.
+std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::int64_t num_layers, WeightFormat format);
 
 }  // namespace multicard

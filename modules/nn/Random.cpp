@@ -84,6 +84,13 @@ at::Tensor dropped_by_kernel(const at::Tensor& x, std::uint64_t key, std::uint64
 
 }  // namespace
 
+std::uint64_t stream_of_name(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char character : name)
+    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3U;
+  return hash;
+}
+
 std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t stream) {
   return mixed(mixed(seed + kIncrement) + (stream + 1) * kIncrement);
 }

@@ -2,6 +2,7 @@
 /// \file Random numbers that are functions of a seed and an index, equal on every rank.
 
 #include <cstdint>
+#include <string_view>
 
 #include <ATen/core/Tensor.h>
 
@@ -9,6 +10,9 @@ namespace multicard {
 
 /// The seed of one of the many uses of `seed`.
 std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t stream);
+
+/// The stream of a tensor of this name: FNV-1a.
+std::uint64_t stream_of_name(std::string_view name);
 
 /// Values of N(0, deviation^2), float32 on the CPU. `stream` separates the tensors of one seed.
 at::Tensor normal_values(at::IntArrayRef sizes, double deviation, std::uint64_t seed, std::uint64_t stream);

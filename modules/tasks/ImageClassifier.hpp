@@ -36,17 +36,17 @@ class ImageClassifier final : public Model {
   void begin_step(std::int64_t step, int replica) override;
   Loss forward(const Batch& batch) override;
   Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
-  std::int64_t frozen_bytes() const override;
-  std::int64_t activation_bytes(std::int64_t rows, std::int64_t row_size,
-                                const std::function<void(const at::Tensor&)>& backward) override;
+  FrozenBytes frozen() const override;
+  StageBytes activation_bytes(const PartShape& part, const Backward& backward) override;
+  void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
 
  private:
   at::Tensor logits(const at::Tensor& images);
   /// The same, run.micro_batch rows at a time.
   at::Tensor logits_in_parts(const at::Tensor& images);
-  MeasuredPair measure_activations(const std::function<void(const at::Tensor&)>& backward);
+  MeasuredPair measure_activations(const Backward& backward);
   /// On images of `size` pixels a side.
-  MeasuredPair measure_activations(std::int64_t size, const std::function<void(const at::Tensor&)>& backward);
+  MeasuredPair measure_activations(std::int64_t size, const Backward& backward);
 
   RunOptions options_;
   std::int64_t num_classes_;

@@ -47,23 +47,22 @@ class Alone {
 
 }  // namespace
 
-std::int64_t ImageClassifier::frozen_bytes() const {
+FrozenBytes ImageClassifier::frozen() const {
   std::int64_t bytes = 0;
   for (const NamedTensor& entry : network_->state())
     bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
   for (const NamedTensors& others : {network_->parameters(), network_->buffers()})
     for (const NamedTensor& entry : others)
       bytes -= static_cast<std::int64_t>(entry.tensor.nbytes());
-  return bytes;
+  return {bytes};
 }
 
-std::int64_t ImageClassifier::activation_bytes(std::int64_t rows, std::int64_t row_size,
-                                               const std::function<void(const at::Tensor&)>& backward) {
+StageBytes ImageClassifier::activation_bytes(const PartShape& part, const Backward& backward) {
   if (!measured_) measured_ = measure_activations(backward);
-  return measured_->peak(rows * row_size);
+  return measured_->at_peak({part.size});
 }
 
-MeasuredPair ImageClassifier::measure_activations(const std::function<void(const at::Tensor&)>& backward) {
+MeasuredPair ImageClassifier::measure_activations(const Backward& backward) {
   // Three rows of large images, or of a large network, might not fit themselves.
   constexpr std::int64_t kLargest = 512, kSmallest = 64;
   const Alone alone(*network_);
@@ -75,8 +74,7 @@ MeasuredPair ImageClassifier::measure_activations(const std::function<void(const
     }
 }
 
-MeasuredPair ImageClassifier::measure_activations(std::int64_t size,
-                                                  const std::function<void(const at::Tensor&)>& backward) {
+MeasuredPair ImageClassifier::measure_activations(std::int64_t size, const Backward& backward) {
   const std::int64_t pixels = size * size;
   const SizedWork work = [&](std::int64_t number) {
     Batch batch;
@@ -85,7 +83,11 @@ MeasuredPair ImageClassifier::measure_activations(std::int64_t size,
         at::zeros({batch.num_rows, 3, size, size}, at::TensorOptions().dtype(master_type(precision_)).device(device_))
             .contiguous(memory_format(options_));
     batch.targets = at::zeros({batch.num_rows}, at::TensorOptions().dtype(at::kLong).device(device_));
-    return [this, batch, &backward] { backward(forward(batch).value); };
+    return [this, batch, &backward] {
+      const Loss loss = forward(batch);
+      const StageOfWork stage(WorkStage::backward);
+      backward(loss.value);
+    };
   };
   return measured_pair(device_, work, {2 * pixels, 3 * pixels});
 }

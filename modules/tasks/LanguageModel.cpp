@@ -97,12 +97,15 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
   check_storage();
   network_ = base_network();
   if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
-  if (options.model.activation_checkpointing) network_->set_checkpointing(Checkpointing::per_layer);
+  network_->set_checkpointing(checkpointing());
   make_objective();
 }
 
 std::unique_ptr<Llama> LanguageModel::base_network() const {
-  auto network = load_network(folder_, base_type_, device_, random_seed_, options_.method.weight_format());
+  auto network =
+      options_.model.layers_alone
+          ? zero_network(folder_, base_type_, device_, *options_.model.layers_alone, options_.method.weight_format())
+          : load_network(folder_, base_type_, device_, random_seed_, options_.method.weight_format());
   network->set_compute_dtype(compute_type(options_.precision));
   return network;
 }

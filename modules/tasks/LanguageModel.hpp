@@ -60,8 +60,6 @@ class LanguageModel final : public Model {
   std::unique_ptr<Llama> frozen_start() const;
   /// Bytes of the adapters; 0 without.
   std::int64_t adapter_bytes() const;
-  /// Bytes of a frozen copy that is the reference of preference pairs; 0 where there is none.
-  std::int64_t reference_bytes() const { return objective_->frozen_bytes(); }
   /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
   double flops(std::int64_t length) const;
 
@@ -75,9 +73,17 @@ class LanguageModel final : public Model {
   /// of the objective.
   std::vector<SumKind> sums() const override;
   Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
-  std::int64_t frozen_bytes() const override;
-  std::int64_t activation_bytes(std::int64_t rows, std::int64_t row_size,
-                                const std::function<void(const at::Tensor&)>& backward) override;
+  FrozenBytes frozen() const override;
+  StageBytes activation_bytes(const PartShape& part, const Backward& backward) override;
+  std::optional<StageBytes> switched_activation_bytes(const PartShape& part, const Backward& backward) override;
+  void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
+  /// What forward and backward take, measured once for each kind of checkpointing.
+  const MeasuredPair& measured(Checkpointing checkpointing, const Backward& backward);
+  /// What `part` is as the size of such work.
+  WorkSize work_size(const PartShape& part) const;
+  Checkpointing checkpointing() const {
+    return options_.model.activation_checkpointing ? Checkpointing::per_layer : Checkpointing::off;
+  }
 
  private:
   /// Whether the method can use the weights as the folder stores them. \throws UsageError
@@ -88,6 +94,7 @@ class LanguageModel final : public Model {
   AdapterOptions add_adapters(Llama& network) const;
   void make_objective();
   AdapterConfig config_of(const AdapterOptions& adapters) const;
+  MeasuredPair measure(const Backward& backward);
 
   RunOptions options_;
   std::string folder_;
@@ -101,6 +108,7 @@ class LanguageModel final : public Model {
   std::unique_ptr<LanguageObjective> objective_;
   Preference* preference_ = nullptr;  ///< objective_, where it is one
   std::shared_future<std::string> sha256_;
+  std::map<Checkpointing, MeasuredPair> measured_;
 };
 
 }  // namespace multicard

@@ -100,24 +100,50 @@ std::int64_t LanguageModel::adapter_bytes() const {
   return bytes;
 }
 
-std::int64_t LanguageModel::frozen_bytes() const {
-  return (has_adapters() ? network_->weight_bytes() : 0) + reference_bytes();
+FrozenBytes LanguageModel::frozen() const {
+  return {has_adapters() ? network_->weight_bytes() : 0, objective_->frozen_bytes()};
 }
 
-std::int64_t LanguageModel::activation_bytes(std::int64_t rows, std::int64_t row_size,
-                                             const std::function<void(const at::Tensor&)>& backward) {
-  Llama& network = *network_;
-  const std::int64_t tokens = rows * row_size;
-  const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, row_size);
-  const std::int64_t chunk = network.loss_chunk();
+WorkSize LanguageModel::work_size(const PartShape& part) const {
+  return {part.size, part.targets, network_->loss_chunk()};
+}
+
+/// On one sequence, whose targets all have logits at once.
+MeasuredPair LanguageModel::measure(const Backward& backward) {
+  const LlamaConfig& config = network_->config();
+  const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, config.max_positions / 2);
+  const std::int64_t chunk = network_->loss_chunk();
+  network_->set_fake_quantisation(FakeQuantisation::on);  // begin_step() sets that of a step
+  network_->set_loss_chunk(2 * small);
   const SizedWork work = [&](std::int64_t length) {
-    // As many chunks of logits as the whole work has, so that they too grow with the size.
-    network.set_loss_chunk(tokens > chunk ? (length * chunk + tokens - 1) / tokens : length);
-    return [this, length, &backward] { backward(objective_->trial_loss(length)); };
+    return [this, length, &backward] {
+      const at::Tensor loss = objective_->trial_loss(length);
+      const StageOfWork stage(WorkStage::backward);
+      backward(loss);
+    };
   };
-  const std::int64_t peak = predicted_peak(device_, work, {small, 2 * small}, tokens);
-  network.set_loss_chunk(chunk);
-  return peak;
+  MeasuredPair pair = measured_pair(device_, work, {small, 2 * small}, 2 * config.vocabulary_size - 1);
+  network_->set_loss_chunk(chunk);
+  return pair;
+}
+
+const MeasuredPair& LanguageModel::measured(Checkpointing how, const Backward& backward) {
+  const auto known = measured_.find(how);
+  if (known != measured_.end()) return known->second;
+  network_->set_checkpointing(how);
+  const MeasuredPair pair = measure(backward);
+  network_->set_checkpointing(checkpointing());
+  return measured_.emplace(how, pair).first->second;
+}
+
+StageBytes LanguageModel::activation_bytes(const PartShape& part, const Backward& backward) {
+  network_->prepare_positions(part.longest);
+  return measured(checkpointing(), backward).at_peak(work_size(part));
+}
+
+std::optional<StageBytes> LanguageModel::switched_activation_bytes(const PartShape& part, const Backward& backward) {
+  const Checkpointing other = checkpointing() == Checkpointing::off ? Checkpointing::per_layer : Checkpointing::off;
+  return measured(other, backward).at_peak(work_size(part));
 }
 
 }  // namespace multicard

@@ -51,7 +51,7 @@ class LanguageObjective {
   /// What such sums of a whole test set say.
   virtual TextTotals totals(const std::vector<double>& sums, const RowCounts& counts) const = 0;
 
-  /// The loss of one row of `length` tokens, which takes the memory of forward, with gradients.
+  /// The loss of one row of `length` tokens, all of them targets, which takes the memory of forward, with gradients.
   virtual at::Tensor trial_loss(std::int64_t length) = 0;
   /// Forward passes over all tokens beside the one that has a backward pass.
   virtual int num_reference_passes() const = 0;

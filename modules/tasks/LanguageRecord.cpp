@@ -83,7 +83,7 @@ std::string LanguageTask::describe(const Evaluation& found) const {
 }
 
 std::map<std::string, std::int64_t> LanguageTask::weight_parts() const {
-  return {{"adapters", model_->adapter_bytes()}, {"reference", model_->reference_bytes()}};
+  return {{"adapters", model_->adapter_bytes()}};
 }
 
 double LanguageTask::flops_in(std::int64_t step) const {

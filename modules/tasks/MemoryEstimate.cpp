@@ -1,8 +1,11 @@
 #include "tasks/MemoryEstimate.hpp"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "device/DeviceError.hpp"
 
 namespace multicard {
 
@@ -17,15 +20,35 @@ std::string part(const char* name, std::int64_t number) {
   return number > 0 ? fmt::format(", {} {}", name, bytes(number)) : "";
 }
 
+constexpr std::string_view kWouldNeed = "this run would need";
+
 }  // namespace
+
+void MemoryEstimate::set_work(const StageBytes& most) {
+  activations = most[WorkStage::forward];
+  logits = most[WorkStage::logits];
+  workspace = most[WorkStage::backward];
+}
 
 std::string MemoryEstimate::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} per rank (weights {}, gradients {}, optimizer {}{}{}{}{}{}, loader {}{})", bytes(total()),
-                     weights, bytes(gradients), bytes(optimizer), part("average", average),
-                     part("activations", activations), part("batches", batches), part("buffers", other),
-                     part("gaps between blocks", gaps), bytes(loader), part("checkpoint copies", copies));
+  return fmt::format("{} per rank (weights {}{}, gradients {}, optimizer {}{}{}{}{}{}{}{}{}, loader {}{})",
+                     bytes(total()), weights, part("reference", reference), bytes(gradients), bytes(optimizer),
+                     part("average", average), part("activations", activations), part("logits", logits),
+                     part("workspace", workspace), part("communication", communication), part("batches", batches),
+                     part("buffers", other), part("gaps between blocks", gaps), bytes(loader),
+                     part("checkpoint copies", copies));
+}
+
+std::int64_t gaps_between(std::int64_t bytes) {
+  return bytes / 10;
+}
+
+StageBytes with_rounding(StageBytes bytes) {
+  for (std::int64_t& part : bytes.by_stage)
+    part += part / 32;
+  return bytes;
 }
 
 std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
@@ -40,6 +63,17 @@ std::int64_t largest_that_fits(std::int64_t most, const std::function<bool(std::
   return fitting;
 }
 
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
+  std::vector<std::int64_t> divisors, large;
+  for (std::int64_t i = 1; i * i <= number; ++i) {
+    if (number % i != 0) continue;
+    divisors.push_back(i);
+    if (i * i != number) large.push_back(number / i);
+  }
+  divisors.insert(divisors.end(), large.rbegin(), large.rend());
+  return divisors;
+}
+
 EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch) {
   const std::string suggestion =
       micro_batch > 0
@@ -50,9 +84,13 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
           : "Lower data.image_size or data.max_length, use more ranks or a smaller model: not even run.micro_batch=1 "
             "fits.";
   // Activations are left out when the rest does not fit.
-  return EnvironmentError(
-      fmt::format("this run would need {}{}", estimate.activations > 0 ? "" : "at least ", estimate.text()),
-      fmt::format("{} are available per rank", bytes(available)), suggestion);
+  return EnvironmentError(fmt::format("{} {}{}", kWouldNeed, estimate.work() > 0 ? "" : "at least ", estimate.text()),
+                          fmt::format("{} are available per rank", bytes(available)), suggestion);
+}
+
+bool tells_of_memory(const Error& error) {
+  return error.code() == ExitCode::environment &&
+         (error.problem().starts_with(kWouldNeed) || error.problem().starts_with(kOutOfMemory));
 }
 
 }  // namespace multicard

@@ -1,5 +1,6 @@
 #include "tasks/Preference.hpp"
 
+#include <optional>
 #include <stdexcept>
 
 #include <ATen/TensorOperators.h>
@@ -138,8 +139,11 @@ at::Tensor Preference::trial_loss(std::int64_t length) {
   const at::Tensor ids = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(network_.device()));
   const std::int64_t half = length / 2;
   const PackedPairs pairs{ids, ids, {{{half, length - half}, length}}};
+  std::optional<PairLogProbs> reference;
+  if (options_.reference != Reference::cached) reference = computed_reference(pairs);
   const PairLogProbs policy = log_probs(network_, pairs);
-  return preference_losses(policy, {policy.chosen.detach(), policy.rejected.detach()}, options_).sum();
+  if (!reference) reference = {policy.chosen.detach(), policy.rejected.detach()};
+  return preference_losses(policy, *reference, options_).sum();
 }
 
 }  // namespace multicard

@@ -128,7 +128,7 @@ Deck in_order_of_keys(const Deck& deck) {
 
 /// Decks that have a value wherever a key is read under a condition only.
 const std::map<TaskName, const char*> kDecksWithEverything{
-    {TaskName::image, "{data: {normalize: {mean: 0, std: 1}}}"},
+    {TaskName::image, "{data: {normalize: {mean: 0, std: 1}}, run: {micro_batch: auto}}"},
     {TaskName::llm, "{task: llm, model: {path: m}, data: {train: t.h5}, evaluate: {questions: {file: q.jsonl}}}"}};
 
 }  // namespace

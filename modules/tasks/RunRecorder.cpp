@@ -101,6 +101,7 @@ RunSummary RunRecorder::summary(RunStatus status) const {
   summary.integers = {{"ranks", std::max(num_ranks, history_.num_ranks)},
                       {"threads", setup_.settings.num_threads()},
                       {"global_batch", setup_.global_batch},
+                      {"micro_batch", rows_at_once(setup_)},
                       {"pin_memory", options.data.pin_memory ? 1 : 0},
                       {"repeat", 0}};
   if (const auto peak = peak_flops_per_s(setup_.device.description, options.precision))

@@ -69,7 +69,7 @@ std::int64_t epoch_of_last(std::int64_t num_completed, std::int64_t steps_per_ep
 RunReporter::RunReporter(const TrainingSetup& setup, Verbosity verbosity)
     : setup_(setup), progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity == Verbosity::quiet) {}
 
-void RunReporter::describe(const MemoryEstimate& estimate) const {
+void RunReporter::describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const {
   const auto line = [](const std::string& label, const std::string& text) {
     log_info(fmt::format("{:<10}{}", label, text));
   };
@@ -82,6 +82,7 @@ void RunReporter::describe(const MemoryEstimate& estimate) const {
     line(label, text);
   line("strategy", strategy_text(setup_));
   line("memory", fmt::format("predicted {}: tensors only, the program and its libraries add to it", estimate.text()));
+  if (!micro_batch_choice.empty()) line("at once", micro_batch_choice);
   line("batch", fmt::format("{} rows, {} steps per epoch, {} steps in total", setup_.global_batch,
                             setup_.steps_per_epoch(), setup_.num_steps));
   warn_of_shared_processors(setup_);

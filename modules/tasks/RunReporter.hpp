@@ -25,7 +25,7 @@ class RunReporter {
   RunReporter(const TrainingSetup& setup, Verbosity verbosity);
 
   /// Collective over the node. The block that says what will run.
-  void describe(const MemoryEstimate& estimate) const;
+  void describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const;
   /// Opens the files that the deck asks for; metrics go to them too from `first_step` on.
   void open_feed(Recorder& recorder, const std::string& deck, std::int64_t first_step);
 

@@ -15,6 +15,15 @@ constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
 enum class CudaGraph { automatic, never };
 constexpr Word<CudaGraph> kCudaGraphWords[] = {{"auto", CudaGraph::automatic}, {"false", CudaGraph::never}};
 
+void read_micro_batch(Section& section, RunSettings& run) {
+  if (!section.has("micro_batch")) {  // nothing is not `auto` here
+    run.micro_batch = section.optional_in_range<std::int64_t>("micro_batch", 1, kMany);
+    return;
+  }
+  run.micro_batch = section.automatic<std::int64_t>("micro_batch", 1, kMany);
+  run.chooses_micro_batch = !run.micro_batch;
+}
+
 /// How long a run is and how many rows an update has: one key of each pair.
 void read_extent(Section& section, RunSettings& run) {
   for (const auto& [one, other] : {std::pair{"steps", "epochs"}, std::pair{"batch_per_rank", "global_batch"}})
@@ -26,7 +35,7 @@ void read_extent(Section& section, RunSettings& run) {
   run.batch_per_rank = section.optional_in_range<std::int64_t>("batch_per_rank", 1, kMany);
   if (!run.batch_per_rank)
     run.global_batch = section.get_in_range<std::int64_t>("global_batch", run.global_batch, 1, kMany);
-  run.micro_batch = section.optional_in_range<std::int64_t>("micro_batch", 1, kMany);
+  read_micro_batch(section, run);
 }
 
 DeckKeys length_keys() {
@@ -43,7 +52,9 @@ DeckKeys length_keys() {
        any,
        speed,
        "micro batch",
-       "rows that a rank computes at once; gradients are accumulated",
+       "rows that a rank computes at once; gradients are accumulated; `auto`: the largest divisor of a rank's rows "
+       "that "
+       "is predicted to fit its memory",
        {.fallback = "all of a rank's rows"}},
       {"run.seed", any, bookkeeping, "seed", "of weights, order and dropout", {.on_resume = OnResume::same}},
       {"run.ema_decay",

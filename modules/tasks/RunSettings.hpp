@@ -28,6 +28,7 @@ struct RunSettings : ComputeOptions {
   std::int64_t global_batch = 64;              ///< rows of an update over all ranks; unused when batch_per_rank is set
   std::optional<std::int64_t> batch_per_rank;  ///< rows of an update on each rank (weak scaling)
   std::optional<std::int64_t> micro_batch;     ///< rows a rank computes at once; none: all of its rows
+  bool chooses_micro_batch = false;            ///< run.micro_batch: auto, the largest that fits
   std::int64_t seed = 1;
   std::int64_t log_every = 20;          ///< steps between progress lines
   std::int64_t checkpoint_every = 200;  ///< steps between checkpoints; 0: only at the end

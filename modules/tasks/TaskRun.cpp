@@ -28,7 +28,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
   const LogRank log_rank(communicator.rank());
   if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
-  memory_estimate_ = estimate_memory(setup_, how.memory_gaps);
+  estimate_memory(how.memory_gaps);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
@@ -40,12 +40,23 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     with_known_errors([&] { setup_.load(state); });
   });
   resume(state);
-  memory_estimate_ = estimate_memory(setup_, how.memory_gaps);
+  estimate_memory(how.memory_gaps);
+}
+
+void TaskRun::estimate_memory(MemoryGaps gaps) {
+  if (setup_.options.run.chooses_micro_batch) micro_batch_choice_ = choose_micro_batch(setup_);
+  memory_estimate_ = multicard::estimate_memory(setup_, gaps);
 }
 
 void TaskRun::describe() const {
   const LogRank log_rank(setup_.communicator.rank());
-  reporter_.describe(memory_estimate_);
+  reporter_.describe(memory_estimate_, micro_batch_choice_);
+}
+
+void TaskRun::describe_memory() {
+  const LogRank log_rank(setup_.communicator.rank());
+  for (const std::string& line : memory_table(setup_, memory_estimate_))
+    log_info(line);
 }
 
 std::int64_t TaskRun::gradient_bytes() const {

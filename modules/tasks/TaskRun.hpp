@@ -59,6 +59,8 @@ class TaskRun {
 
   /// Logs the block that says what will run.
   void describe() const;
+  /// Logs a table of what each rank will hold in memory. Before advance().
+  void describe_memory();
 
   /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
   /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
@@ -105,6 +107,8 @@ class TaskRun {
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
           const TaskRunOptions& how, TrainingParts reused, const Unstarted& unstarted);
 
+  /// Chooses the micro-batch before, where the deck says auto.
+  void estimate_memory(MemoryGaps gaps);
   /// Of a state that the setup has been given.
   void resume(const TrainingState& state);
   /// Runs `body`; an error of all ranks fails the run.
@@ -135,6 +139,7 @@ class TaskRun {
   PromptAnswers answers_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
   MemoryEstimate memory_estimate_;
+  std::string micro_batch_choice_;  ///< in words; empty where the deck says it
   RunStatus status_ = RunStatus::running;
   std::optional<Error> failure_;
   bool checkpoint_on_stop_;

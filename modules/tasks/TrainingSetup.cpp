@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
+#include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
 
@@ -52,6 +54,7 @@ void reset_peaks(at::Device device) {
   reset_peak_resident_bytes();
   release_cached_device_memory(device);
   reset_peak_device_memory(device);
+  reset_peak_host_tensors();
 }
 
 std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, const Communicator& communicator,
@@ -115,6 +118,19 @@ std::int64_t TrainingSetup::rows_before(std::int64_t step) const {
     if (i < step % per_epoch) rest += data().rows_in(i);
   }
   return step / per_epoch * of_epoch + rest;
+}
+
+std::int64_t TrainingSetup::rows_of_rank() const {
+  return block_of(data().rows_in(0), communicator.rank(), communicator.size()).count;
+}
+
+ReadPlan TrainingSetup::read_plan() const {
+  return {communicator.rank(), communicator.size(), 0, num_steps, strategy->reading()};
+}
+
+void TrainingSetup::set_micro_batch(std::int64_t rows) {
+  options.run.micro_batch = rows;
+  model().set_micro_batch(rows);
 }
 
 std::string TrainingSetup::backend_name() const {

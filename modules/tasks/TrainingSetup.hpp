@@ -44,6 +44,12 @@ struct TrainingSetup {
   std::int64_t num_epochs() const { return (num_steps + steps_per_epoch() - 1) / steps_per_epoch(); }
   /// Rows that all ranks see in the steps before `step`.
   std::int64_t rows_before(std::int64_t step) const;
+  /// Rows that this rank computes on in a full step.
+  std::int64_t rows_of_rank() const;
+  /// What this rank reads in the whole run.
+  ReadPlan read_plan() const;
+  /// Where the deck leaves it to the run.
+  void set_micro_batch(std::int64_t rows);
   /// "mpi" or "nccl", also on one rank, which sums nothing.
   std::string backend_name() const;
 

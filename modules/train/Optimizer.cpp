@@ -83,6 +83,19 @@ at::Tensor Optimizer::clip_tensor(double max_norm) {
   return norm;
 }
 
+std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors& parameters) {
+  std::int64_t of_parameters = 0;
+  for (const NamedTensor& entry : parameters)
+    of_parameters += static_cast<std::int64_t>(entry.tensor.nbytes());
+  switch (options.name) {
+    case OptimizerName::adamw:
+      return 2 * of_parameters + std::int64_t{sizeof(float)};  // two moments, and the number of steps
+    case OptimizerName::sgd:
+      return options.momentum > 0 ? of_parameters : 0;
+  }
+  throw std::logic_error("an optimizer without a class");
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                           std::vector<at::Tensor> gradients) {
   switch (options.name) {

@@ -1,6 +1,7 @@
 #pragma once
 /// \file Updating parameters.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ class Optimizer {
   std::vector<at::Tensor> parameters_, gradients_;
   std::vector<Group> groups_;
 };
+
+/// Bytes of the state() that the optimizer of `options` has for these parameters.
+std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors& parameters);
 
 /// The optimizer that `options` name. \throws std::logic_error as Optimizer
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,

@@ -75,6 +75,20 @@ def make_pairs(folder, number=64):
     prepare("text", "--type", "preference", "--tokenizer", TINY_MODEL, "--in", path, "-o", Path(folder, "pairs"))
 
 
+def make_long_pairs(folder, words, number=64):
+    """Shards of preference pairs whose answers have from a quarter of `words` to `words` words."""
+    draw = random.Random(2)
+    vocabulary = "the cat sat on a red mat and saw two small birds fly over green hills by day".split()
+
+    def text(most):
+        return " ".join(draw.choices(vocabulary, k=draw.randint(most // 4, most)))
+    records = [{"instruction": text(20), "input": "", "output": "", "chosen": text(words), "rejected": text(words)}
+               for _ in range(number)]
+    path = Path(folder, "records.json")
+    path.write_text(json.dumps(records))
+    prepare("text", "--type", "preference", "--tokenizer", TINY_MODEL, "--in", path, "-o", Path(folder, "pairs"))
+
+
 def make_grey_images(folder, number=256):
     """28 x 28 values of 10 classes, in the files of Fashion-MNIST."""
     for name, header, body in (("images", (0x803, number, 28, 28), bytes(number * 28 * 28)),
@@ -113,6 +127,10 @@ class Inputs:
         place = self.made("pairs", make_pairs)
         return "data.train=%s/pairs-*.h5" % place
 
+    def long_pairs(self, words):
+        place = self._once("pairs%d" % words, lambda to: make_long_pairs(to, words))
+        return "data.train=%s/pairs-*.h5" % place
+
     def rows(self, config, length, number):
         vocabulary = config["vocab_size"]
         place = self.made("rows%d_%d_%d" % (vocabulary, length, number),
@@ -129,8 +147,9 @@ class Inputs:
         return self.made("smollm2", lambda to: Path(to, "config.json").write_text(json.dumps(SMOLLM2)))
 
     @staticmethod
-    def llama8b():
-        folder = SOURCE / "inputs/llm/llama3_8b_shape"
+    def shape(name):
+        """A folder of inputs/llm and its config."""
+        folder = SOURCE / "inputs/llm" / name
         return folder, json.loads((folder / "config.json").read_text())
 
     def overrides_for(self, deck):
@@ -146,7 +165,7 @@ class Inputs:
         if deck.path == "llm/dpo.yaml":
             return [self.pairs(), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
         if deck.path.startswith("llm/llama3_8b"):
-            shape, config = self.llama8b()
+            shape, config = self.shape("llama3_8b_shape")
             return [self.rows(config, 2048, 384), "model.path=%s" % shape, "model.random_weights=true"]
         return [self.rows(SMOLLM2, 512, 64), "model.path=%s" % self.smollm2(), "model.random_weights=true"]
 

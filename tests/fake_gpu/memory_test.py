@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The memory that a run is predicted to take on a GPU is what it takes, or up to 15 % more.
+"""The memory that a run is predicted to take on a GPU is what it takes, or up to 8 % more (of images 15 %).
 
 usage: memory_test.py NAME   runs one test class; see fake_run.py
+AllTextMemory takes all methods from 135 million to 70 billion weights, some minutes; ctest a part of them.
 """
 
+import dataclasses
 import re
 import shutil
 import tempfile
@@ -14,6 +16,7 @@ from decks import Inputs, SMOLLM2
 from fake_run import SOURCE, main, memory_of, run
 
 MOST_OVER = 1.15
+MOST_OVER_OF_TEXT = 1.08
 WORKSPACE = 32 << 20  # bytes that each convolution asks cuDNN for
 
 # model, pixels, rows a step, precision
@@ -21,19 +24,81 @@ IMAGES = [(model, size, batch, precision)
           for model in ("mobilenet_v2", "resnet50")
           for size, batch in ((96, 128), (160, 48), (224, 96))
           for precision in ("fp32", "bf16")]
-LORA, FULL = "{name: lora, rank: 16, alpha: 32, targets: all-linear}", "{name: full}"
-# shape, method, checkpointing, tokens a row, packed, rows a step, rows at a time, precision of what is trained
+SHAPES = {"8B": "llama3_8b_shape", "70B": "llama3_70b_shape"}
+ADAPTERS = ("lora", "qlora", "lora-dpo", "qlora-dpo", "lora-qat")
+
+
+@dataclasses.dataclass
+class Text:
+    """A run on text: on packed rows of `length` tokens, on rows of a quarter of that and more, or, where the method
+    prefers one of two answers, on pairs of answers of up to `length` words."""
+
+    shape: str
+    method: str
+    length: int
+    batch: int
+    micro: int
+    checkpointing: bool = False
+    packed: bool = True
+    trained: str = "fp32"
+    ranks: int = 1
+    more: tuple = ()
+    is_tested: bool = False  # by ctest, not only by AllTextMemory
+
+    def overrides(self, inputs):
+        folder, config = (inputs.smollm2(), SMOLLM2) if self.shape == "135M" else inputs.shape(SHAPES[self.shape])
+        options = "rank: 16, alpha: 32, targets: all-linear" if self.method in ADAPTERS else ""
+        if self.method.endswith("qat"):
+            options += ("" if not options else ", ") + "group_size: 64"
+        pairs = self.method.endswith("dpo")
+        rows = (inputs.long_pairs(self.length) if pairs else inputs.rows(config, self.length, 64) if self.packed else
+                inputs.ragged_rows(config, self.length, 96))
+        length = "null" if pairs else str(self.length)
+        return [rows, "model.path=%s" % folder, "model.random_weights=true", "model.trainable_dtype=" + self.trained,
+                "model.activation_checkpointing=%s" % str(self.checkpointing).lower(),
+                "method={name: %s%s}" % (self.method, options and ", " + options),
+                "data.packing=%s" % str(self.packed and not pairs).lower(), "data.max_length=" + length,
+                "run.global_batch=%d" % self.batch, "run.micro_batch=%d" % self.micro, *self.more]
+
+
 TEXTS = [
-    ("135M", LORA, False, 512, True, 8, 4, "fp32"),
-    ("135M", LORA, True, 2048, True, 16, 16, "fp32"),
-    ("135M", LORA, False, 512, False, 32, 8, "fp32"),
-    ("135M", FULL, False, 512, True, 8, 8, "fp32"),
-    ("135M", FULL, True, 1024, True, 16, 4, "fp32"),
-    ("135M", FULL, False, 512, False, 16, 2, "fp32"),
-    ("8B", LORA, True, 2048, True, 4, 2, "fp32"),
-    ("8B", LORA, False, 2048, True, 4, 2, "fp32"),
-    ("8B", LORA, True, 2048, False, 8, 8, "fp32"),
-    ("8B", FULL, True, 2048, True, 2, 1, "bf16"),
+    Text("135M", "lora", 512, 8, 4, is_tested=True),
+    Text("135M", "lora", 2048, 16, 16, checkpointing=True),
+    Text("135M", "lora", 512, 32, 8, packed=False, is_tested=True),
+    Text("135M", "lora", 256, 8, 8, ranks=2),
+    Text("135M", "lora", 512, 8, 4, more=("optimizer.clip_norm=null",)),
+    Text("135M", "full", 512, 8, 8, is_tested=True),
+    Text("135M", "full", 1024, 16, 4, checkpointing=True),
+    Text("135M", "full", 512, 16, 2, packed=False),
+    Text("135M", "full", 512, 8, 4, trained="bf16"),
+    Text("135M", "full", 512, 8, 4, ranks=2, more=("parallel.gradient_dtype=bf16",)),
+    Text("135M", "qlora", 512, 8, 4, is_tested=True),
+    Text("135M", "qlora", 1024, 8, 4, checkpointing=True),
+    Text("135M", "dpo", 200, 8, 4, is_tested=True),
+    Text("135M", "dpo", 800, 4, 2, checkpointing=True),
+    Text("135M", "dpo", 200, 8, 4, more=("method.reference=cached",)),
+    Text("135M", "lora-dpo", 200, 8, 2, is_tested=True),
+    Text("135M", "lora-dpo", 1000, 8, 4),
+    Text("135M", "lora-dpo", 1000, 8, 4, checkpointing=True),
+    Text("135M", "lora-dpo", 200, 8, 4, more=("method.reference=copy",)),
+    Text("135M", "qlora-dpo", 400, 8, 4),
+    Text("135M", "qat", 512, 8, 4, is_tested=True),
+    Text("135M", "qat", 1024, 8, 4, checkpointing=True),
+    Text("135M", "lora-qat", 512, 8, 4),
+    Text("135M", "lora-qat", 512, 16, 4, packed=False),
+    Text("8B", "lora", 2048, 4, 2, checkpointing=True, is_tested=True),
+    Text("8B", "lora", 2048, 4, 2),
+    Text("8B", "lora", 2048, 8, 8, checkpointing=True, packed=False),
+    Text("8B", "full", 2048, 2, 1, checkpointing=True, trained="bf16"),
+    Text("8B", "lora-dpo", 1000, 4, 2),
+    Text("8B", "lora-dpo", 1000, 4, 4, checkpointing=True),
+    Text("8B", "dpo", 400, 2, 1, checkpointing=True, trained="bf16"),
+    Text("8B", "lora-qat", 2048, 4, 1, checkpointing=True),
+    Text("8B", "qlora", 2048, 4, 2, checkpointing=True),
+    Text("70B", "lora", 2048, 2, 1, checkpointing=True),
+    Text("70B", "lora", 4096, 2, 1),
+    Text("70B", "lora-dpo", 400, 2, 1, checkpointing=True),
+    Text("70B", "full", 1024, 1, 1, checkpointing=True, trained="bf16"),
 ]
 
 
@@ -51,15 +116,15 @@ class MemoryTest(unittest.TestCase):
                    "run.epochs=null", "run.steps=3", "run.keep_checkpoints=0", "run.checkpoint_every=0",
                    "data.test=null", "evaluate={at_start: false, every_epochs: 0}", *overrides, **settings)
 
-    def check(self, deck, *overrides, **settings):
+    def check(self, deck, *overrides, most_over=MOST_OVER, **settings):
         code, _, err = self.train(deck, *overrides, **settings)
         self.assertEqual(code, 0, err)
         memory = memory_of(self.output / "results.h5")
-        peak, predicted = memory["device_peak_bytes"], memory["predicted"]
+        peak, predicted = memory["device_peak_bytes"], memory["predicted"]  # of rank 0
         print("      peak %6.0f MB, predicted %6.0f MB, %5.3f times as much" % (peak / 1e6, predicted / 1e6,
                                                                                 predicted / peak))
         self.assertGreaterEqual(predicted, peak)
-        self.assertLessEqual(predicted, MOST_OVER * peak)
+        self.assertLessEqual(predicted, most_over * peak)
 
 
 class ImageMemory(MemoryTest):
@@ -93,17 +158,75 @@ class ImageMemory(MemoryTest):
 
 
 class TextMemory(MemoryTest):
+    TEXTS = [text for text in TEXTS if text.is_tested]
+
     def test_prediction(self):
-        for case in TEXTS:
-            with self.subTest(case=case):
-                shape, method, checkpointing, length, packed, batch, micro_batch, trained = case
-                folder, config = (self.inputs.smollm2(), SMOLLM2) if shape == "135M" else self.inputs.llama8b()
-                rows = self.inputs.rows(config, length, 64) if packed else self.inputs.ragged_rows(config, length, 96)
-                self.check("llm/lora.yaml", rows, "model.path=%s" % folder, "model.random_weights=true",
-                           "model.trainable_dtype=" + trained,
-                           "model.activation_checkpointing=%s" % str(checkpointing).lower(), "method=" + method,
-                           "data.packing=%s" % str(packed).lower(), "data.max_length=%d" % length,
-                           "run.global_batch=%d" % batch, "run.micro_batch=%d" % micro_batch, memory_mib=200000)
+        for text in self.TEXTS:
+            with self.subTest(text=text):
+                print("      %s" % (dataclasses.astuple(text)[:-1],))
+                self.check("llm/lora.yaml", *text.overrides(self.inputs), ranks=text.ranks, memory_mib=2000000,
+                           most_over=MOST_OVER_OF_TEXT)
+
+
+class AllTextMemory(TextMemory):
+    TEXTS = TEXTS
+
+
+class TextChoices(MemoryTest):
+    """Rows of 512 tokens of SmolLM2's shape on GPUs of little memory."""
+
+    MEMORY_MIB = 4000
+
+    def overrides(self, *more):
+        return [self.inputs.rows(SMOLLM2, 512, 64), "model.path=%s" % self.inputs.smollm2(),
+                "model.random_weights=true", "data.max_length=512", "run.global_batch=64", *more]
+
+    def test_the_largest_micro_batch_that_fits_is_chosen(self):
+        for ranks in (1, 2):
+            code, _, err = self.train("llm/lora.yaml", *self.overrides("run.micro_batch=auto"), ranks=ranks,
+                                      memory_mib=self.MEMORY_MIB)
+            self.assertEqual(code, 0, err)
+            said = re.search(r"at once +(\d+) of (\d+) rows per rank: (\d+) would take .*, .* are available", err)
+            self.assertTrue(said, err)
+            chosen, share, next_larger = map(int, said.groups())
+            self.assertEqual(share, 64 // ranks)
+            self.assertEqual(next_larger, 2 * chosen)
+            memory = memory_of(self.output / "results.h5")
+            self.assertLess(memory["predicted"], self.MEMORY_MIB << 20)
+            self.assertGreater(memory["predicted"], (self.MEMORY_MIB << 20) * 0.45)
+
+    def test_a_run_that_does_not_fit_ends_with_what_does(self):
+        code, _, err = self.train("llm/lora.yaml", *self.overrides(), memory_mib=self.MEMORY_MIB)
+        self.assertEqual(code, 3, err)
+        self.check_table(err, "this run would need .*Set run.micro_batch=")
+
+    def test_a_run_that_loses_its_memory_ends_with_what_fits(self):
+        overrides = self.overrides("run.micro_batch=16")
+        code, _, err = self.train("llm/lora.yaml", *overrides, memory_mib=2 * self.MEMORY_MIB)
+        self.assertEqual(code, 0, err)
+        peak = memory_of(self.output / "results.h5")["device_peak_bytes"] >> 20
+        code, _, err = self.train("llm/lora.yaml", *overrides, memory_mib=2 * self.MEMORY_MIB,
+                                  hidden_mib=2 * self.MEMORY_MIB - peak // 2)
+        self.assertEqual(code, 3, err)
+        # The driver calls free what is hidden.
+        self.check_table(err, "the device is out of memory in step 0", memory_mib=2 * self.MEMORY_MIB)
+
+    def check_table(self, err, message, memory_mib=MEMORY_MIB):
+        self.assertRegex(err, r"(?s)what fits .* of memory.*  lora +off .*  lora +on .*  fits: run.micro_batch=\d+\n.*"
+                         + message)
+        fits = int(re.search(r"  fits: run.micro_batch=(\d+)\n", err)[1])
+        code, _, said = self.train("llm/lora.yaml", *self.overrides("run.micro_batch=%d" % fits),
+                                   memory_mib=memory_mib)
+        self.assertEqual(code, 0, said)
+
+    def test_what_fits_a_gpu_that_is_not_there(self):
+        folder, _ = self.inputs.shape("llama3_70b_shape")
+        code, _, err = self.train("llm/lora.yaml", "model.path=%s" % folder, "--what-fits", "--memory", "192GB",
+                                  memory_mib=80000)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"  full +on +[0-9.]+ TB( +-)+\n")
+        self.assertRegex(err, r"  qlora +on +[0-9.]+ GB +\d")
+        self.assertFalse(self.output.exists())
 
 
 if __name__ == "__main__":

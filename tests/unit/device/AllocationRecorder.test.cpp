@@ -32,6 +32,25 @@ TEST(AllocationRecorder, RecordsBackward) {
   EXPECT_GT(recorder.trace().num_allocations(), in_forward);
 }
 
+TEST(AllocationRecorder, KnowsTheStageOfWork) {
+  const StageOfWork nobody_records(WorkStage::logits);
+  const AllocationRecorder recorder(at::kCPU);
+  const at::Tensor before = at::empty({10});
+  {
+    const StageOfWork backward(WorkStage::backward);
+    const at::Tensor inside = at::empty({10});
+    const StageOfWork logits(WorkStage::logits);
+    const at::Tensor innermost = at::empty({10});
+  }
+  const at::Tensor after = at::empty({10});
+
+  const AllocationTrace trace = recorder.trace();
+  EXPECT_EQ(trace.stage(0), WorkStage::forward);
+  EXPECT_EQ(trace.stage(1), WorkStage::backward);
+  EXPECT_EQ(trace.stage(2), WorkStage::logits);
+  EXPECT_EQ(trace.stage(3), WorkStage::forward);
+}
+
 // 8 bytes a row that are kept, then a table of 4,000 beside them.
 TEST(AllocationRecorder, PredictsThePeakOfMoreRows) {
   const SizedWork work = [](std::int64_t rows) {
@@ -41,8 +60,8 @@ TEST(AllocationRecorder, PredictsThePeakOfMoreRows) {
       const at::Tensor more = at::empty({rows}, at::kDouble);
     };
   };
-  EXPECT_EQ(predicted_peak(at::kCPU, work, {10, 20}, 100), 800 + 4000);
-  EXPECT_EQ(predicted_peak(at::kCPU, work, {10, 20}, 10000), 2 * 80000);
+  EXPECT_EQ(measured_pair(at::kCPU, work, {10, 20}).peak(100), 800 + 4000);
+  EXPECT_EQ(measured_pair(at::kCPU, work, {10, 20}).peak(10000), 2 * 80000);
 }
 
 }  // namespace

@@ -18,6 +18,34 @@ TEST(MemoryEstimate, NamesItsParts) {
   EXPECT_EQ(more.on_device() - kEstimate.on_device(), 46'000'000);
 }
 
+TEST(MemoryEstimate, TellsWhatWorkHolds) {
+  MemoryEstimate estimate = kEstimate;
+  StageBytes most;
+  most[WorkStage::forward] = 320'000'000;
+  most[WorkStage::logits] = 64'000'000;
+  most[WorkStage::backward] = 32'000'000;
+  estimate.set_work(most);
+  estimate.reference = 100'000'000;
+  EXPECT_EQ(estimate.work(), most.total());
+  EXPECT_EQ(estimate.on_device(), 27'000'000 + 416'000'000 + 100'000'000);
+  EXPECT_NE(estimate.text().find("weights 9 MB, reference 100 MB, gradients 9 MB"), std::string::npos);
+  EXPECT_NE(estimate.text().find("activations 320 MB, logits 64 MB, workspace 32 MB"), std::string::npos);
+  EXPECT_EQ(with_rounding(most).total(), most.total() + most.total() / 32);
+}
+
+TEST(MemoryEstimate, FindsDivisors) {
+  EXPECT_EQ(divisors_of(1), std::vector<std::int64_t>{1});
+  EXPECT_EQ(divisors_of(12), (std::vector<std::int64_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(divisors_of(49), (std::vector<std::int64_t>{1, 7, 49}));
+}
+
+TEST(MemoryEstimate, KnowsErrorsOfMemory) {
+  EXPECT_TRUE(tells_of_memory(out_of_memory_error(kEstimate, 100, 0)));
+  EXPECT_TRUE(tells_of_memory(EnvironmentError("the device is out of memory in step 3").on_all_ranks()));
+  EXPECT_FALSE(tells_of_memory(EnvironmentError("there is no GPU")));
+  EXPECT_FALSE(tells_of_memory(DataError("the device is out of memory")));
+}
+
 TEST(MemoryEstimate, FindsTheLargestThatFits) {
   for (std::int64_t limit = 0; limit <= 9; ++limit)
     EXPECT_EQ(largest_that_fits(7, [&](std::int64_t number) { return number <= limit; }),

@@ -333,5 +333,23 @@ TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
   }
 }
 
+TEST(Optimizer, TellsTheBytesOfItsState) {
+  const NamedTensors parameters{
+      {"a", at::ones({30, 5})}, {"b", at::ones({7}, at::kDouble)}, {"c", at::ones({9}, at::kBFloat16)}};
+  std::vector<at::Tensor> gradients;
+  for (const NamedTensor& parameter : parameters)
+    gradients.push_back(at::zeros_like(parameter.tensor));
+  for (const Word<OptimizerName>& word : kOptimizerWords)
+    for (const double momentum : {0.0, 0.9}) {
+      OptimizerOptions options;
+      options.name = word.value;
+      options.momentum = momentum;
+      std::int64_t bytes = 0;
+      for (const NamedTensor& entry : make_optimizer(options, parameters, gradients)->state())
+        bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+      EXPECT_EQ(optimizer_bytes(options, parameters), bytes) << word.text << ", momentum " << momentum;
+    }
+}
+
 }  // namespace
 }  // namespace multicard

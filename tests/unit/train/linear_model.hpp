@@ -34,7 +34,7 @@ class LinearData final : public DataSource {
   WorkUnit unit() const override { return {"images", "img"}; }
   std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
   InputMemory memory(std::int64_t, std::int64_t) const override { return {}; }
-  std::int64_t largest_row() const override { return 2; }
+  PartShape largest_part(std::int64_t rows, const ReadPlan&) const override { return {rows, 2 * rows}; }
   std::map<std::string, double> identity() const override { return {}; }
 
  private:
@@ -96,10 +96,9 @@ class LinearModel final : public Model {
     return {{"share"}, {"rows", SumUse::rank_count}, {"mean_position"}};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {weight_.sum().item<double>(), 1}; }
-  std::int64_t frozen_bytes() const override { return 0; }
-  std::int64_t activation_bytes(std::int64_t, std::int64_t, const std::function<void(const at::Tensor&)>&) override {
-    return 0;
-  }
+  FrozenBytes frozen() const override { return {}; }
+  StageBytes activation_bytes(const PartShape&, const Backward&) override { return {}; }
+  void set_micro_batch(std::int64_t) override {}
 
   at::Tensor& weight() { return weight_; }
   at::Tensor& buffer() { return buffer_; }

@@ -30,7 +30,7 @@ class OracleData final : public DataSource {
   WorkUnit unit() const override { return {"images", "img"}; }
   std::int64_t work_in(std::int64_t step) const override { return rows_in(step); }
   InputMemory memory(std::int64_t, std::int64_t) const override { return {}; }
-  std::int64_t largest_row() const override { return 0; }
+  PartShape largest_part(std::int64_t rows, const ReadPlan&) const override { return {rows, 0 * rows}; }
   std::map<std::string, double> identity() const override { return {}; }
 
  private:
@@ -79,10 +79,9 @@ class OracleModel final : public Model {
     return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows).mul(loss_factor_)};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {}; }
-  std::int64_t frozen_bytes() const override { return 0; }
-  std::int64_t activation_bytes(std::int64_t, std::int64_t, const std::function<void(const at::Tensor&)>&) override {
-    return 0;
-  }
+  FrozenBytes frozen() const override { return {}; }
+  StageBytes activation_bytes(const PartShape&, const Backward&) override { return {}; }
+  void set_micro_batch(std::int64_t) override {}
 
   Network& network() { return *network_; }
 

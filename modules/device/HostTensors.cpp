@@ -1,0 +1,82 @@
+#include "device/HostTensors.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <new>
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+namespace multicard {
+
+namespace {
+
+std::atomic<bool> is_counting = false;
+std::atomic<std::int64_t> allocated = 0, peak = 0;
+
+void add(std::int64_t bytes) {
+  const std::int64_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::int64_t most = peak.load(std::memory_order_relaxed);
+  while (now > most && !peak.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+  }
+}
+
+/// LibTorch's allocator, with the size of each block in front of it.
+class CountingAllocator final : public c10::Allocator {
+ public:
+  explicit CountingAllocator(c10::Allocator& from) : from_(from) {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return from_.allocate(0);
+    if (bytes > std::numeric_limits<std::size_t>::max() - kHeader) throw std::bad_alloc();
+    c10::DataPtr block = from_.allocate(bytes + kHeader);
+    auto* const header = new (block.get()) Header{bytes, from_.raw_deleter()};
+    block.release_context();
+    add(static_cast<std::int64_t>(bytes));
+    void* const data = reinterpret_cast<std::byte*>(header) + kHeader;
+    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { from_.copy_data(to, from, bytes); }
+
+ private:
+  static constexpr std::size_t kHeader = 64;  ///< what blocks are aligned to
+
+  struct Header {
+    std::size_t bytes;
+    c10::DeleterFnPtr deleter;
+  };
+
+  static void release(void* data) {
+    if (data == nullptr) return;
+    auto* const header = reinterpret_cast<Header*>(static_cast<std::byte*>(data) - kHeader);
+    add(-static_cast<std::int64_t>(header->bytes));
+    header->deleter(header);
+  }
+
+  c10::Allocator& from_;
+};
+
+}  // namespace
+
+void count_host_tensors() {
+  if (is_counting.exchange(true)) return;
+  static CountingAllocator allocator(*c10::GetCPUAllocator());
+  constexpr std::uint8_t kPriority = 1;  // above the default
+  c10::SetCPUAllocator(&allocator, kPriority);
+}
+
+HostTensorMemory host_tensor_memory() {
+  return {allocated.load(std::memory_order_relaxed), peak.load(std::memory_order_relaxed)};
+}
+
+void reset_peak_host_tensors() {
+  peak = allocated.load(std::memory_order_relaxed);
+}
+
+void add_host_tensor_bytes(std::int64_t bytes) {
+  if (is_counting) add(bytes);
+}
+
+}  // namespace multicard

@@ -1,0 +1,118 @@
+#include "tasks/RankMemory.hpp"
+
+#include <algorithm>
+
+#include "base/System.hpp"
+#include "device/AllocationRecorder.hpp"
+#include "device/HostTensors.hpp"
+#include "device/Memory.hpp"
+#include "train/Optimizer.hpp"
+#include "train/StepStatus.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t allocated_bytes(at::Device device) {
+  return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
+}
+
+MemoryEstimate RankMemory::lasting() const {
+  const std::int64_t num_rows = rows();
+  MemoryEstimate estimate;
+  const NamedTensors parameters = setup_.model().parameters();
+  estimate.parameters = bytes_of(tensors_of(parameters));
+  estimate.gradients = bytes_of(setup_.strategy->gradients());
+  if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
+  const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
+  estimate.average = 2 * averaged;  // one to keep, one while it is evaluated
+  const Reading reading = setup_.strategy->reading();
+  const DataSource& training = setup_.data();
+  const DataSource* test = setup_.test_data();
+  const std::int64_t rows_read = reading == Reading::none      ? 0
+                                 : reading == Reading::sharded ? num_rows
+                                                               : training.rows_in(0);
+  const InputMemory input = training.memory(num_rows, rows_read);
+  estimate.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
+  estimate.batches = input.device;
+  estimate.activations = input.before_forward;
+  const FrozenBytes frozen = setup_.model().frozen();
+  estimate.frozen = frozen.weights;
+  estimate.reference = frozen.reference;
+  if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
+    for (const CheckpointPart& part : setup_.parts())
+      estimate.copies += bytes_of(tensors_of(part.tensors));
+  const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
+  estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device.device) - known);
+  if (setup_.options.parallel.gradient_dtype != CommDtype::same) estimate.communication = communication_bytes();
+  return estimate;
+}
+
+/// Of a sum in 16 bits: on one rank the rounded bucket; over NCCL a bucket, the other ranks' parts of it, and a part in
+/// float32. Ranks of CPUs round what they read in each other's memory.
+std::int64_t RankMemory::communication_bytes() const {
+  const int num_ranks = setup_.communicator.size();
+  std::int64_t largest = 0;
+  for (const at::Tensor& gradient : setup_.strategy->gradients())
+    largest = std::max(largest, gradient.numel());
+  largest = std::max(largest, setup_.collectives->bucket_bytes() / 4);
+  if (num_ranks == 1) return 2 * largest;
+  return setup_.device.gpu ? 2 * 2 * largest + 4 * largest / num_ranks : 0;
+}
+
+/// Norm and clipping of gradients, which are zeroed before a step.
+std::int64_t RankMemory::update_bytes() {
+  if (update_bytes_) return *update_bytes_;
+  const StepStatus status(setup_.device.device);
+  const AllocationRecorder recorder(setup_.device.device);
+  setup_.strategy->prepare_update(setup_.scaler ? &*setup_.scaler : nullptr, status);
+  return update_bytes_.emplace(recorder.trace().peak());
+}
+
+Backward RankMemory::backward() {
+  return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
+}
+
+/// Finishing a batch, a pass over a part of it, and the update follow each other: the largest counts.
+MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work) {
+  if (const std::int64_t update = update_bytes(); update > work.total()) {
+    work = {};
+    work[WorkStage::backward] = update;
+  }
+  if (setup_.device.gpu) work = with_rounding(work);
+  if (work.total() >= estimate.activations) estimate.set_work(work);
+  return estimate;
+}
+
+MemoryEstimate RankMemory::with(std::int64_t at_once) {
+  StageBytes work;
+  if (at_once > 0) work = setup_.model().activation_bytes(part(at_once), backward());
+  return with_work(lasting(), work);  // after the work, which makes libraries allocate what they keep
+}
+
+std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, std::int64_t at_once) {
+  const auto work = setup_.model().switched_activation_bytes(part(at_once), backward());
+  if (!work) return std::nullopt;
+  estimate.set_work({});
+  return needed(with_work(estimate, *work));
+}
+
+/// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
+/// memory, of which the copies are taken off first.
+std::int64_t RankMemory::available(const MemoryEstimate& estimate) const {
+  const DeviceChoice& device = setup_.device;
+  if (device.gpu) return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
+  const std::int64_t free = available_memory_bytes() - estimate.copies;
+  return free / setup_.topology.local_size + estimate.copies + host_tensor_memory().allocated;
+}
+
+}  // namespace multicard

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The memory of runs on CPUs, known beforehand: the prediction, the table of --dry-run, run.micro_batch=auto and
+--what-fits. Standard library only.
+
+usage: memory_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+AllPredictions takes SmolLM2-135M (scripts/get_model.sh) and minutes; ctest leaves it out.
+"""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+from command_test import H5DUMP, CommandTest, run
+
+SOURCE = Path(os.environ["MULTICARD_SOURCE"])
+MODEL = SOURCE / "tests/data/models/tinystories-656K"
+SMOLLM2 = SOURCE / "models/smollm2-135m-instruct"
+METHODS = {"full": "", "lora": ", rank: 8, alpha: 16", "qlora": ", rank: 8, alpha: 16", "dpo": "",
+           "lora-dpo": ", rank: 8, alpha: 16", "qlora-dpo": ", rank: 8, alpha: 16", "qat": ", group_size: 64",
+           "lora-qat": ", rank: 8, alpha: 16, group_size: 64"}
+DECK = """\
+task: llm
+model: {path: MODEL, dtype: bf16}
+method: {name: lora, rank: 8, alpha: 16}
+data: {train: "SCRATCH/text-*.h5", max_length: 512}
+optimizer: {name: adamw, learning_rate: 0.0001, clip_norm: 1.0}
+run: {output: SCRATCH/out, device: cpu, steps: 3, global_batch: 8, seed: 3, keep_checkpoints: 0}
+"""
+MOST_OVER = 1.08
+
+
+class Memory(CommandTest):
+    MODEL = MODEL
+
+    def setUp(self):
+        super().setUp()
+        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch).replace("MODEL", str(self.MODEL)))
+        for name, kind, file in (("text", "alpaca", "instruction-data.json"),
+                                 ("pairs", "preference", "instruction-data-with-preference.json")):
+            records = json.loads((SOURCE / "inputs/text" / file).read_text())[:60]
+            Path(self.path("records.json")).write_text(json.dumps(records))
+            self.expect(0, run(1, "prepare", "text", "--type", kind, "--tokenizer", str(self.MODEL), "--in",
+                               self.path("records.json"), "-o", self.path(name)))
+
+    def method(self, name):
+        overrides = ["method={name: %s%s}" % (name, METHODS[name])]
+        return overrides + (["data.train=%s/pairs-*.h5" % self.scratch] if name.endswith("dpo") else [])
+
+    def bytes_of(self, name, output="out"):
+        """By rank."""
+        place = "/runs/main/memory/" + name
+        done = subprocess.run([H5DUMP, "-y", "-w", "0", "-d", place, self.path(output + "/results.h5")],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [int(x) for x in re.search(r"DATA \{(.*?)\}", done.stdout, re.S)[1].split(",")]
+
+    def check(self, *overrides, ranks=1, timeout=120):
+        self.expect(0, run(ranks, "run", self.deck, "run.resume=never", *overrides, timeout=timeout))
+        for peak, predicted in zip(self.bytes_of("host_tensor_peak_bytes"), self.bytes_of("model/predicted_total")):
+            print("      peak %8.2f MB, predicted %8.2f MB, %5.3f times as much: %s" %
+                  (peak / 1e6, predicted / 1e6, predicted / peak, " ".join(map(os.path.basename, overrides))))
+            self.assertGreaterEqual(predicted, peak)
+            self.assertLessEqual(predicted, MOST_OVER * peak)
+
+
+class Predictions(Memory):
+    def test_every_method(self):
+        for name in METHODS:
+            with self.subTest(method=name):
+                self.check(*self.method(name), "run.micro_batch=4")
+
+    def test_ways_of_training(self):
+        for overrides in (["model.activation_checkpointing=true", "data.packing=true", "run.micro_batch=4"],
+                          ["model.trainable_dtype=bf16", "method={name: full}"],
+                          ["optimizer={name: sgd, learning_rate: 0.01}", "method={name: full}"],
+                          ["run.ema_decay=0.9", "method={name: full}", "run.keep_checkpoints=1"]):
+            with self.subTest(overrides=overrides):
+                self.check(*overrides)
+
+    def test_ranks(self):
+        self.check(*self.method("full"), ranks=2)
+
+
+class AllPredictions(Memory):
+    MODEL = SMOLLM2
+
+    def test_every_method(self):
+        for name in METHODS:
+            for micro_batch, checkpointing in ((4, "false"), (2, "true")):
+                with self.subTest(method=name):
+                    self.check(*self.method(name), "run.micro_batch=%d" % micro_batch, "run.steps=2",
+                               "model.activation_checkpointing=" + checkpointing, timeout=600)
+
+
+class Choices(Memory):
+    def test_the_table_of_a_dry_run(self):
+        parts = {"lora": ["base weights, frozen .bf16", "adapters, trained"], "full": ["weights, trained"],
+                 "dpo": ["reference model, a frozen copy", "weights, trained"],
+                 "qlora": [r"base weights, frozen .4 bits", "adapters, trained"]}
+        for name, texts in parts.items():
+            _, _, err = self.expect(0, run(2, "run", self.deck, "--dry-run", *self.method(name)), *texts,
+                                    "gradients, which are the communication buckets", "optimizer state .adamw",
+                                    "activations of 4 (rows|pairs) of [0-9,]+ tokens, without activation checkpointing",
+                                    "logits of the targets", "in all +[0-9.]+ MB",
+                                    "in all with model.activation_checkpointing=true +[0-9.]+ MB",
+                                    "available to this rank: ")
+            self.assertFalse(Path(self.path("out")).exists())
+            total = float(re.search(r"in all +([0-9.]+) MB", err)[1])
+            predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1])
+            self.assertAlmostEqual(total, predicted, delta=0.01 * predicted)
+
+    def test_the_rows_that_fit_are_chosen(self):
+        self.expect(0, run(2, "run", self.deck, "run.micro_batch=auto"),
+                    "at once +4 of 4 rows per rank: all of them fit")
+        self.assertRegex(self.attribute(self.path("out/results.h5"), "/runs/main/micro_batch"), r"\(0\): 4")
+        self.assertRegex(self.attribute(self.path("out/results.h5"), "/runs/main/deck"), "micro_batch: auto")
+
+    def test_a_resumed_run_may_choose_or_not(self):
+        stored = ["run.keep_checkpoints=1"]
+        self.expect(0, run(1, "run", self.deck, *stored, "run.micro_batch=auto"))
+        self.expect(0, run(1, "run", self.deck, *stored, "run.micro_batch=2", "run.steps=5"), "resuming from")
+        self.expect(0, run(1, "run", self.deck, *stored, "run.micro_batch=auto", "run.steps=6"), "resuming from",
+                    "at once +8 of 8 rows")
+
+    def test_what_fits(self):
+        for ranks in (1, 2):
+            _, out, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB"))
+            lines = [line.split() for line in err.splitlines() if re.match(r"  \S+ +(on|off) ", line)]
+            self.assertEqual([line[0] for line in lines[::2]], list(METHODS), err)
+            self.assertFalse(Path(self.path("out")).exists())
+        rows = {(line[0], line[1]): [int(x) if x != "-" else 0 for x in line[4:]] for line in lines}
+        for checkpointing in ("on", "off"):
+            for few, many in zip(rows["full", checkpointing], rows["lora", checkpointing]):
+                self.assertLessEqual(few, many)
+        self.assertEqual(sorted(rows["lora", "off"], reverse=True), rows["lora", "off"])
+        self.assertGreater(rows["lora", "on"][-1], rows["lora", "off"][-1])
+        self.assertRegex(err, r"  fits: run.micro_batch=\d+\n")
+
+    def test_what_fits_is_what_is_predicted(self):
+        _, _, err = self.expect(0, run(1, "run", self.deck, "--what-fits", "--memory", "60MB"))
+        rows = int(re.search(r"  fits: run.micro_batch=(\d+)\n", err)[1])
+        row = [line.split() for line in err.splitlines() if re.match("  lora +off", line)][0]
+        self.assertLess(rows, 1024)
+        one = float(row[2]) * (1e6 if row[3] == "MB" else 1e3)
+        tokens = self.path("rows.jsonl")
+        Path(tokens).write_text("".join(json.dumps({"input_ids": [7] * 512, "labels": [7] * 512}) + "\n"
+                                        for _ in range(8)))
+        self.expect(0, run(1, "prepare", "text", "--type", "tokens", "--in", tokens, "-o", self.path("rows")))
+        _, _, err = self.expect(0, run(1, "run", self.deck, "--dry-run", "data.train=%s/rows-*.h5" % self.scratch,
+                                       "run.micro_batch=1"))
+        predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
+        self.assertAlmostEqual(one, predicted, delta=0.02 * predicted)
+
+    def test_wrong_words(self):
+        self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory", "lots"), "--memory is lots", "80GB")
+        self.expect(2, run(1, "run", self.deck, "--memory", "80GB"), "what-fits")
+        self.expect(2, run(1, "run", self.deck, "run.micro_batch=some"), "micro_batch")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
