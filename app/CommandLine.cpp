@@ -52,6 +52,14 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
   return *arguments;
 }
 
+void add_what_fits(CLI::App& run, DeckArguments& arguments) {
+  CLI::Option* what_fits =
+      run.add_flag("--what-fits", arguments.what_fits,
+                   "Print which tuning methods, lengths and micro-batches fit the memory of a rank, then stop");
+  run.add_option("--memory", arguments.memory, "With --what-fits: for so much memory instead, e.g. 80GB")
+      ->needs(what_fits);
+}
+
 void add_eval(CLI::App& app, Command& command, const std::string& command_line) {
   auto arguments = std::make_shared<EvalArguments>();
   arguments->command_line = command_line;
@@ -207,7 +215,8 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   app.require_subcommand(1);
   app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
-  add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
+  DeckArguments& run = add_deck_command(app, command, command_line, "run", "Train one task on all ranks", run_command);
+  add_what_fits(*app.get_subcommand("run"), run);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
                                           "Run a matrix of variants into one results file", sweep_command);
   app.get_subcommand("sweep")->add_flag("--quick", sweep.quick,

@@ -6,6 +6,7 @@
 
 #include "ClosingTable.hpp"
 #include "Commands.hpp"
+#include "FitTable.hpp"
 #include "RunStart.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
@@ -13,8 +14,10 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Topology.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
+#include "tasks/MemoryEstimate.hpp"
 
 namespace multicard {
 
@@ -38,20 +41,9 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
   log_closing_table(result, world, options.run.output);
 }
 
-}  // namespace
-
-ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
-  StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
-  const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck, arguments.overrides); });
-  const RunOptions options = agreed(world, [&] { return read_run_options(deck); });
-  stop.set_wall_limit(options.run.wall_limit);
-  const Deck resolved = with_defaults(deck);
-  const std::string deck_yaml = resolved.to_yaml();
-  if (arguments.print_config) {
-    if (world.is_root()) std::cout << deck_yaml;
-    return ExitCode::complete;
-  }
-  if (arguments.quiet) set_log_level(LogLevel::warning);
+/// Collective.
+ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArguments& arguments,
+               const Communicator& world, StopMonitor& stop) {
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading("run", arguments.deck);
   std::unique_ptr<FolderLock> lock;  // held until the results are written
@@ -63,7 +55,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
-  TaskRun training(options, deck_yaml, world,
+  TaskRun training(options, resolved.to_yaml(), world,
                    {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
   training.describe();
   if (arguments.dry_run) {
@@ -83,6 +75,32 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   print_if_quiet(results, arguments, world);
   if (result.failure) throw Error(*result.failure);
   return result.summary.status == "stopped" ? ExitCode::stopped : ExitCode::complete;
+}
+
+}  // namespace
+
+ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
+  StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
+  const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck, arguments.overrides); });
+  const RunOptions options = agreed(world, [&] { return read_run_options(deck); });
+  stop.set_wall_limit(options.run.wall_limit);
+  const Deck resolved = with_defaults(deck);
+  if (arguments.print_config) {
+    if (world.is_root()) std::cout << resolved.to_yaml();
+    return ExitCode::complete;
+  }
+  if (arguments.what_fits) {
+    log_what_fits(options, arguments.memory, world);
+    return ExitCode::complete;
+  }
+  if (arguments.quiet) set_log_level(LogLevel::warning);
+  const int ranks_of_node = find_topology(world).local_size;
+  try {
+    return train(options, resolved, arguments, world, stop);
+  } catch (const Error& error) {  // what the run held is free again
+    if (tells_of_memory(error)) log_what_would_fit(options, ranks_of_node, error.scope());
+    throw;
+  }
 }
 
 }  // namespace multicard

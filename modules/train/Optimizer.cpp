@@ -36,6 +36,20 @@ void scale_by(const at::Tensor& factor, const std::vector<at::Tensor>& gradients
     gradient.mul_(exact.view(std::vector<std::int64_t>(static_cast<std::size_t>(gradient.dim()), 1)));
 }
 
+/// Of the moments of one parameter.
+std::int64_t state_bytes(const OptimizerOptions& options, const at::Tensor& parameter) {
+  const auto bytes = static_cast<std::int64_t>(parameter.nbytes());
+  switch (options.name) {
+    case OptimizerName::adamw:
+      return 2 * bytes;
+    case OptimizerName::adamw8bit:
+      return Adamw8bitOptimizer::state_bytes(parameter.numel());
+    case OptimizerName::sgd:
+      return options.momentum > 0 ? bytes : 0;
+  }
+  throw std::logic_error("an optimizer without a class");
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients)
@@ -84,16 +98,11 @@ at::Tensor Optimizer::clip_tensor(double max_norm) {
 }
 
 std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors& parameters) {
-  std::int64_t of_parameters = 0;
+  const bool counts_steps = options.name != OptimizerName::sgd;
+  std::int64_t bytes = counts_steps ? std::int64_t{sizeof(float)} : 0;
   for (const NamedTensor& entry : parameters)
-    of_parameters += static_cast<std::int64_t>(entry.tensor.nbytes());
-  switch (options.name) {
-    case OptimizerName::adamw:
-      return 2 * of_parameters + std::int64_t{sizeof(float)};  // two moments, and the number of steps
-    case OptimizerName::sgd:
-      return options.momentum > 0 ? of_parameters : 0;
-  }
-  throw std::logic_error("an optimizer without a class");
+    bytes += state_bytes(options, entry.tensor);
+  return bytes;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
@@ -105,18 +114,6 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const
       return std::make_unique<Adamw8bitOptimizer>(options, parameters, std::move(gradients));
     case OptimizerName::sgd:
       return std::make_unique<SgdOptimizer>(options, parameters, std::move(gradients));
-  }
-  throw std::logic_error("an optimizer without a class");
-}
-
-std::int64_t optimizer_state_bytes(const OptimizerOptions& options, std::int64_t elements, std::int64_t element_bytes) {
-  switch (options.name) {
-    case OptimizerName::adamw:
-      return 2 * elements * element_bytes;
-    case OptimizerName::adamw8bit:
-      return Adamw8bitOptimizer::state_bytes(elements);
-    case OptimizerName::sgd:
-      return options.momentum > 0 ? elements * element_bytes : 0;
   }
   throw std::logic_error("an optimizer without a class");
 }

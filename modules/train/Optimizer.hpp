@@ -74,7 +74,4 @@ std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                           std::vector<at::Tensor> gradients);
 
-/// What it will hold for a parameter of `elements` values of `element_bytes`, without the count of its steps.
-std::int64_t optimizer_state_bytes(const OptimizerOptions& options, std::int64_t elements, std::int64_t element_bytes);
-
 }  // namespace multicard

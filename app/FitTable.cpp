@@ -1,0 +1,83 @@
+#include "FitTable.hpp"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "base/Log.hpp"
+#include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/Topology.hpp"
+#include "device/DeviceError.hpp"
+#include "device/Memory.hpp"
+#include "tasks/RankSetup.hpp"
+#include "tasks/WhatFits.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Of a rank that holds nothing yet.
+std::int64_t available_on(at::Device device, int ranks_of_node) {
+  return device.is_cuda() ? device_memory(device).reserved + free_device_bytes(device)
+                          : available_memory_bytes() / ranks_of_node;
+}
+
+void log_table(const FitQuestion& question) {
+  for (const std::string& line : with_known_errors([&] { return what_fits(question); }))
+    log_info(line);
+}
+
+}  // namespace
+
+std::int64_t bytes_from(const std::string& text) {
+  static const std::map<std::string, double> kUnits{{"", 1},      {"B", 1},        {"MB", 1e6},     {"GB", 1e9},
+                                                    {"TB", 1e12}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  std::size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  const std::size_t begin = text.find_first_not_of(' ', end);
+  const auto unit = kUnits.find(begin == std::string::npos ? "" : text.substr(begin));
+  const double bytes = unit == kUnits.end() ? 0 : number * unit->second;
+  if (end == 0 || !(bytes >= 1) || bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2))
+    throw UsageError(fmt::format("--memory is {}", text), "it must be a number of bytes, with a unit or without",
+                     "Write 80GB, 24GiB or 40000MB.");
+  return std::llround(bytes);
+}
+
+void log_what_fits(const RunOptions& options, const std::string& memory, const Communicator& world) {
+  if (!options.is_language())
+    throw UsageError("--what-fits is for decks of language models", "the deck trains an image classifier",
+                     "run.micro_batch=auto chooses how many images fit, --dry-run shows what they take.")
+        .on_all_ranks();
+  const std::int64_t wanted = agreed(world, [&] { return memory.empty() ? 0 : bytes_from(memory); });
+  const Topology topology = find_topology(world);
+  const ComputeSettings settings(options, world, topology);
+  const DeviceChoice device = set_up_device(options, world, topology);
+  if (!world.is_root()) return;
+  log_info(fmt::format("{:<10}{}", "device", device.description));
+  log_table({options, device.device, wanted > 0 ? wanted : available_on(device.device, topology.local_size)});
+}
+
+void log_what_would_fit(const RunOptions& options, int ranks_of_node, Scope scope) {
+  if (!options.is_language()) return;
+  std::optional<LogRank> speaker;
+  if (scope == Scope::one_rank) speaker.emplace(0);
+  try {
+    const at::Device device = device_in_use();
+    release_cached_device_memory(device);
+    log_table({options, device, available_on(device, ranks_of_node)});
+  } catch (const std::exception& error) {
+    log_warning(fmt::format("what would fit is not known: {}", any_error(error).what()));
+  }
+}
+
+}  // namespace multicard

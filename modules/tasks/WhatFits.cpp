@@ -1,0 +1,282 @@
+#include "tasks/WhatFits.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "device/Memory.hpp"
+#include "nn/LlamaConfig.hpp"
+#include "state/PeftAdapter.hpp"
+#include "tasks/LanguageModel.hpp"
+#include "tasks/RankMemory.hpp"
+#include "train/Optimizer.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::int64_t kMostRows = 1024;  ///< more are as good as any
+constexpr const char* kNothing = "  nothing fits: lower data.max_length, or use a smaller model or more memory";
+
+std::int64_t bytes_of(const NamedTensors& tensors) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& entry : tensors)
+    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+  return bytes;
+}
+
+/// A network of a few layers with room for its gradients.
+class FewLayers {
+ public:
+  FewLayers(RunOptions options, std::int64_t num_layers, at::Device device)
+      : model_(with_layers(std::move(options), num_layers), device), parameters_(model_.parameters()) {
+    for (const NamedTensor& parameter : parameters_)
+      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
+  }
+
+  MeasuredPair passes() {
+    return model_.measured(model_.checkpointing(), [](const at::Tensor& loss) { loss.backward(); });
+  }
+  MemoryEstimate lasting(const OptimizerOptions& optimizer) const {
+    MemoryEstimate estimate;
+    estimate.parameters = estimate.gradients = bytes_of(parameters_);
+    estimate.optimizer = optimizer_bytes(optimizer, parameters_);
+    estimate.frozen = model_.frozen().weights;
+    estimate.reference = model_.frozen().reference;
+    return estimate;
+  }
+  std::int64_t chunk() const { return model_.network().loss_chunk(); }
+
+ private:
+  static RunOptions with_layers(RunOptions options, std::int64_t num_layers) {
+    options.model.layers_alone = num_layers;
+    return options;
+  }
+
+  LanguageModel model_;
+  NamedTensors parameters_;
+};
+
+/// The value of many layers, from those of one and two.
+std::int64_t continued(std::int64_t one, std::int64_t two, std::int64_t num_layers) {
+  return num_layers == 1 ? one : two + (num_layers - 2) * (two - one);
+}
+
+MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, std::int64_t num_layers) {
+  using M = MemoryEstimate;
+  MemoryEstimate all;
+  for (const auto part : {&M::parameters, &M::gradients, &M::optimizer, &M::frozen, &M::reference})
+    all.*part = continued(one.*part, two.*part, num_layers);
+  return all;
+}
+
+/// The largest size of groups up to the deck's that a model's layers can have.
+std::int64_t fitting_group(std::int64_t wanted, const LlamaConfig& config) {
+  const std::int64_t inputs = std::gcd(std::gcd(config.hidden_size, config.intermediate_size), config.query_size());
+  std::int64_t group = std::min(wanted, inputs);
+  while (group > 2 && (inputs % group != 0 || group % 2 != 0))
+    --group;
+  return group;
+}
+
+/// The deck's options with another method, which keeps what the two have in common.
+RunOptions with_method(RunOptions options, TuningMethod name) {
+  MethodOptions& method = options.method;
+  const LlamaConfig config = LlamaConfig::read(options.model.path);
+  if (options.model.adapter && !method.rank) {
+    const PeftAdapter adapter = PeftAdapter::open(*options.model.adapter);
+    method.rank = adapter.config().rank;
+    method.targets = adapter.config().targets;
+  }
+  options.model.adapter.reset();
+  if (name != method.name) method.preference.reference = Reference::adapters_off;
+  method.name = name;
+  if (!method.has_adapters() && method.prefers() && method.preference.reference == Reference::adapters_off)
+    method.preference.reference = Reference::copy;
+  if (!method.rank) method.rank = 16;
+  if (!method.alpha) method.alpha = 32;
+  if (!method.rslora) method.rslora = false;
+  if (method.targets.empty()) method.targets = {"all-linear"};
+  if (method.has_fake_quantisation()) method.group_size = fitting_group(method.group_size, config);
+  return options;
+}
+
+/// Powers of two, and the deck's own length.
+std::vector<std::int64_t> lengths_for(const RunOptions& options) {
+  constexpr std::int64_t kShortest = 512, kLongest = 16384;
+  const std::int64_t most = LlamaConfig::read(options.model.path).max_positions;
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t length = kShortest; length <= std::min(most, kLongest); length *= 2)
+    lengths.push_back(length);
+  lengths.push_back(std::min(most, options.data.max_length.value_or(kShortest)));
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+/// A line of the table.
+struct Choice {
+  TuningMethod method;
+  bool checkpointing;
+  std::optional<MemoryEstimate> least = {};  ///< of one row of the shortest length
+  std::vector<std::int64_t> rows = {};       ///< that fit, by length
+  const char* problem = "";                  ///< why it could not be measured
+};
+
+std::string name_of(const Choice& choice) {
+  return std::string(word_of(choice.method, kMethodWords));
+}
+
+std::string text_of(const Choice& choice) {
+  std::string line = fmt::format("  {:<12}{:<16}", name_of(choice), choice.checkpointing ? "on" : "off");
+  if (!choice.least) return line + choice.problem;
+  line += fmt::format("{:>10}", human_bytes(static_cast<double>(choice.least->total())));
+  for (const std::int64_t rows : choice.rows)
+    line += fmt::format("{:>8}", rows == 0 ? "-" : rows == kMostRows ? fmt::format("{}+", rows) : grouped(rows));
+  return line;
+}
+
+/// The words that turn the deck into the choice.
+std::string change_to(const Choice& choice, const RunOptions& options, std::int64_t rows) {
+  std::string change = fmt::format("run.micro_batch={}", rows);
+  if (choice.checkpointing && !options.model.activation_checkpointing) change += " model.activation_checkpointing=true";
+  if (choice.method != options.method.name) change += fmt::format(" \"method={{name: {}}}\"", name_of(choice));
+  return change;
+}
+
+/// Whether it would do what the deck is for, and in less memory where it is another method.
+bool stands_for(const Choice& choice, const RunOptions& deck) {
+  if (deck.model.activation_checkpointing && !choice.checkpointing) return false;
+  const MethodOptions &now = deck.method, other = with_method(deck, choice.method).method;
+  if (other.name == now.name) return true;
+  const bool is_lighter =
+      (other.has_adapters() && !now.has_adapters()) || (other.has_quantised_base() && !now.has_quantised_base());
+  return is_lighter && other.has_adapters() && other.prefers() == now.prefers() &&
+         other.has_fake_quantisation() == now.has_fake_quantisation();
+}
+
+class FitTable {
+ public:
+  explicit FitTable(const FitQuestion& question) : question_(question), lengths_(lengths_for(question.options)) {}
+
+  std::vector<std::string> lines() {
+    for (const Word<TuningMethod>& word : kMethodWords)
+      for (const bool checkpointing : {false, true})
+        choices_.push_back(choice_of(word.value, checkpointing));
+    std::vector<std::string> lines{heading(), columns()};
+    for (const Choice& choice : choices_)
+      lines.push_back(text_of(choice));
+    const std::vector<std::string> more = changes();
+    lines.insert(lines.end(), more.begin(), more.end());
+    return lines;
+  }
+
+ private:
+  bool fits(const MemoryEstimate& estimate) const {
+    return estimate.total() + gaps_between(estimate.total()) <= question_.available;
+  }
+
+  Choice choice_of(TuningMethod method, bool checkpointing) const {
+    Choice choice{method, checkpointing};
+    RunOptions options = question_.options;
+    options.model.activation_checkpointing = checkpointing;
+    try {
+      const MethodMemory memory(with_method(options, method), question_.device);
+      choice.least = memory.with(1, lengths_.front());
+      for (const std::int64_t length : lengths_)
+        choice.rows.push_back(
+            largest_that_fits(kMostRows, [&](std::int64_t rows) { return fits(memory.with(rows, length)); }));
+    } catch (const UsageError&) {
+      choice.problem = "cannot start from this model";
+    } catch (const c10::OutOfMemoryError&) {
+      choice.problem = "two layers of the model do not fit the device";
+    }
+    release_cached_device_memory(question_.device);
+    return choice;
+  }
+
+  std::string heading() const {
+    return fmt::format(
+        "what fits {} of memory, gaps between blocks included: the largest run.micro_batch by method and "
+        "data.max_length, every token a target",
+        human_bytes(static_cast<double>(question_.available)));
+  }
+
+  std::string columns() const {
+    std::string line = fmt::format("  {:<12}{:<16}{:>10}", "method", "checkpointing", "1 row");
+    for (const std::int64_t length : lengths_)
+      line += fmt::format("{:>8}", grouped(length));
+    return line;
+  }
+
+  /// Of the deck's length.
+  std::vector<std::string> changes() const {
+    const RunOptions& deck = question_.options;
+    const std::int64_t length = deck.data.max_length.value_or(lengths_.front());
+    const auto place = std::min<std::size_t>(
+        static_cast<std::size_t>(std::lower_bound(lengths_.begin(), lengths_.end(), length) - lengths_.begin()),
+        lengths_.size() - 1);
+    std::vector<std::string> own, others;
+    for (const Choice& choice : choices_) {
+      if (!choice.least || choice.rows[place] == 0 || !stands_for(choice, deck)) continue;
+      std::vector<std::string>& lines = choice.method == deck.method.name ? own : others;
+      lines.push_back("  fits: " + change_to(choice, deck, choice.rows[place]));
+    }
+    own.insert(own.end(), others.begin(), others.end());
+    if (own.empty()) own.emplace_back(kNothing);
+    return own;
+  }
+
+  const FitQuestion& question_;
+  std::vector<std::int64_t> lengths_;
+  std::vector<Choice> choices_;
+};
+
+}  // namespace
+
+MethodMemory::MethodMemory(const RunOptions& options, at::Device device)
+    : options_(options), device_(device), num_layers_(LlamaConfig::read(options.model.path).num_layers) {
+  const std::int64_t before = allocated_bytes(device);
+  std::vector<MemoryEstimate> lasting;
+  for (std::int64_t layers = 1; layers <= std::min<std::int64_t>(2, num_layers_); ++layers) {
+    FewLayers network(options, layers, device);
+    passes_.push_back(network.passes());
+    lasting.push_back(network.lasting(options.optimizer));
+    chunk_ = network.chunk();
+    lasting.back().other = std::max<std::int64_t>(
+        0, allocated_bytes(device) - before - lasting.back().on_device() + lasting.back().optimizer);
+  }
+  lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
+  lasting_.other = lasting.back().other;
+  if (options.run.ema_decay > 0) lasting_.average = 2 * lasting_.parameters;
+  if (device.is_cpu() && options.run.keep_checkpoints > 0)
+    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average / 2;
+}
+
+MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
+  const std::int64_t tokens = rows * length * (options_.method.prefers() ? 2 : 1);
+  const WorkSize size{tokens, tokens, chunk_};
+  StageBytes work = passes_.back().at_peak(size);
+  // At the peak, all but the first and the last layer hold what they hold when backward begins.
+  if (num_layers_ > 2) {
+    const StageBytes one = passes_.front().before_backward(size), two = passes_.back().before_backward(size);
+    for (const WorkStage stage : {WorkStage::forward, WorkStage::logits})
+      work[stage] += (num_layers_ - 2) * (two[stage] - one[stage]);
+  }
+  MemoryEstimate estimate = lasting_;
+  estimate.set_work(device_.is_cuda() ? with_rounding(work) : work);
+  return estimate;
+}
+
+std::vector<std::string> what_fits(const FitQuestion& question) {
+  return FitTable(question).lines();
+}
+
+}  // namespace multicard
