@@ -37,15 +37,19 @@ struct EvalArguments {
 };
 
 struct GenerateArguments {
-  std::string model;                 ///< model folder, or a checkpoint of a language run
-  std::string prompt;                ///< "-": standard input
-  std::string adapter;               ///< PEFT folder; may be empty
-  std::optional<WeightDtype> dtype;  ///< none: the folder's own
-  std::string template_name;         ///< empty: that of the training, else the folder's own
-  std::string date;                  ///< YYYY-MM-DD, which the template writes; empty: its default
-  double temperature = 1.0, top_p = 1.0;
+  std::string model;                  ///< model folder, or a checkpoint of a language run
+  std::optional<std::string> prompt;  ///< "-": standard input; none with prompts
+  std::string prompts;                ///< file of prompts; empty: there is one prompt
+  std::string adapter;                ///< PEFT folder; may be empty
+  std::optional<WeightDtype> dtype;   ///< none: the folder's own
+  std::string template_name;          ///< empty: that of the training, else the folder's own
+  std::string date;                   ///< YYYY-MM-DD, which the template writes; empty: its default
+  double temperature = 1.0, top_p = 1.0, repetition_penalty = 1.0;
+  std::int64_t top_k = 0;  ///< 0: all tokens
   std::uint64_t seed = 1;
   std::int64_t max_new = 128;
+  std::int64_t batch = 8;          ///< prompts of a file that are answered at once
+  std::vector<std::string> stops;  ///< strings that end an answer
   bool greedy = false, ignore_eos = false, raw = false, json = false;
 };
 

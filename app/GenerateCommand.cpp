@@ -16,8 +16,9 @@
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
+#include "data/RecordFiles.hpp"
 #include "device/Device.hpp"
-#include "nn/Generate.hpp"
+#include "io/JsonReader.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "state/CheckpointStore.hpp"
@@ -26,7 +27,6 @@
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
 #include "text/NameMatch.hpp"
-#include "text/StreamDecoder.hpp"
 
 namespace multicard {
 
@@ -108,13 +108,54 @@ std::string read_prompt(const std::string& argument) {
   return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-GenerateOptions generate_options(const GenerateArguments& arguments) {
-  GenerateOptions options;
-  options.sampling.temperature = arguments.greedy ? 0 : arguments.temperature;
-  options.sampling.top_p = arguments.top_p;
-  options.sampling.seed = arguments.seed;
-  options.max_new = arguments.max_new;
-  options.end_tokens = arguments.ignore_eos ? EndTokens::ignore : EndTokens::stop;
+/// What is to be answered.
+struct Prompts {
+  std::vector<std::string> texts;
+  std::vector<std::string> names;  ///< of each, in words
+
+  void add(std::string text, std::string name) {
+    texts.push_back(std::move(text));
+    names.push_back(std::move(name));
+  }
+};
+
+Prompts read_prompts(const GenerateArguments& arguments) {
+  Prompts prompts;
+  if (arguments.prompts.empty()) {
+    prompts.add(read_prompt(*arguments.prompt), "the prompt");
+    return prompts;
+  }
+  RecordFiles files({arguments.prompts}, RecordKind::json, Communicator::null());
+  for (std::int64_t i = 0; i < files.size(); ++i) {
+    const std::string name = files.name_of(i);
+    const nlohmann::json record = parse_json(files.read(i), name);
+    prompts.add(record.is_string() ? record.get<std::string>() : text_member(record, "prompt", name), name);
+  }
+  return prompts;
+}
+
+EncodedPrompts encode(const Prompts& prompts, const Prompter& prompter, const GenerateArguments& arguments,
+                      const LlamaConfig& config) {
+  EncodedPrompts encoded;
+  for (std::size_t i = 0; i < prompts.texts.size(); ++i) {
+    encoded.push_back(arguments.raw ? prompter.encode_raw(prompts.texts[i]) : prompter.encode(prompts.texts[i]));
+    check_room(encoded.back(), config, arguments.max_new, prompts.names[i], "--max-new");
+  }
+  return encoded;
+}
+
+AnswerOptions answer_options(const GenerateArguments& arguments) {
+  AnswerOptions options;
+  SamplingOptions& sampling = options.generate.sampling;
+  sampling.temperature = arguments.greedy ? 0 : arguments.temperature;
+  sampling.top_k = arguments.top_k;
+  sampling.top_p = arguments.top_p;
+  sampling.repetition_penalty = arguments.repetition_penalty;
+  sampling.seed = arguments.seed;
+  options.generate.max_new = arguments.max_new;
+  options.generate.batch = arguments.batch;
+  options.generate.end_tokens = arguments.ignore_eos ? EndTokens::ignore : EndTokens::stop;
+  options.stops = arguments.stops;
   return options;
 }
 
@@ -129,42 +170,48 @@ std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtyp
   return network;
 }
 
+const char* word_of(Finish finish) {
+  switch (finish) {
+    case Finish::end_token:
+      return "eos";
+    case Finish::stopped:
+      return "stop";
+    case Finish::length:
+      break;
+  }
+  return "length";
+}
+
+void print_json(const std::vector<TokenId>& prompt, const Answer& answer) {
+  const nlohmann::ordered_json line{
+      {"prompt_ids", prompt}, {"ids", answer.ids}, {"text", answer.text}, {"finish", word_of(answer.finish)}};
+  std::cout << json_text(line) << std::endl;
+}
+
 /// On rank 0.
-void answer_prompt(const GenerateArguments& arguments, at::Device device) {
+void answer_prompts(const GenerateArguments& arguments, at::Device device) {
   const ModelSource source = find_model(arguments);
   const LlamaConfig config = LlamaConfig::read(source.model);
   std::future<std::string> base_hash = hash_base(source);
   const Prompter prompter = make_prompter(arguments, source);
-  const std::shared_ptr<const Tokenizer>& tokenizer = prompter.tokenizer();
   const at::ScalarType dtype =
       arguments.dtype ? weights_type(*arguments.dtype) : config.weights_dtype.value_or(at::kFloat);
-  const std::string text_of_prompt = read_prompt(arguments.prompt);
-  const std::vector<TokenId> prompt =
-      arguments.raw ? prompter.encode_raw(text_of_prompt) : prompter.encode(text_of_prompt);
-  GenerateOptions options = generate_options(arguments);
-  options.more_ends = prompter.end_ids();
-  check_room(prompt, config, options.max_new, "the prompt", "--max-new");
+  const EncodedPrompts prompts = encode(read_prompts(arguments), prompter, arguments, config);
   const std::unique_ptr<Llama> network = load_model(source, dtype, device);
 
-  StreamDecoder stream(tokenizer, DecodeSpecial::skip);
-  const auto show = [&](std::int64_t id) {
-    if (arguments.json) return true;
-    const std::string text = stream.next(static_cast<TokenId>(id));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    return true;
-  };
-  const std::vector<std::int64_t> ids = generate(*network, {prompt.begin(), prompt.end()}, options, show);
-  if (!arguments.json) std::cout << stream.finish() << std::endl;
+  const bool is_json = arguments.json || !arguments.prompts.empty();
+  ShowText show;
+  if (!is_json)
+    show = [](std::size_t, const std::string& text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+  const std::vector<Answer> found = answers(*network, prompter, prompts, answer_options(arguments), show);
+  if (!is_json) std::cout << std::endl;
   if (base_hash.valid()) check_base(source.provenance, base_hash.get(), *source.adapter, source.model);
-  if (!arguments.json) return;
-  const bool ended = static_cast<std::int64_t>(ids.size()) < options.max_new;
-  const std::vector<TokenId> written(ids.begin(), ids.end());
-  const nlohmann::ordered_json answer{{"prompt_ids", prompt},
-                                      {"ids", ids},
-                                      {"text", tokenizer->decode(written, DecodeSpecial::skip)},
-                                      {"finish", ended ? "eos" : "length"}};
-  std::cout << json_text(answer) << std::endl;
+  if (!is_json) return;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    print_json(prompts[i], found[i]);
 }
 
 }  // namespace
@@ -175,7 +222,7 @@ ExitCode generate_command(const GenerateArguments& arguments, const Communicator
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);
   std::optional<Error> failure;
-  if (world.is_root()) failure = error_of([&] { answer_prompt(arguments, device.device); });
+  if (world.is_root()) failure = error_of([&] { answer_prompts(arguments, device.device); });
   world.idle_barrier();  // without a time-out: an answer may be long
   agree_on(world, failure);
   return ExitCode::complete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 #include "base/Error.hpp"
@@ -65,12 +66,18 @@ c10::intrusive_ptr<SequencePlan> SequencePlan::of_rows(std::span<const RowShape>
   return builder.finish(device);
 }
 
-c10::intrusive_ptr<SequencePlan> SequencePlan::of_continuation(std::int64_t first, std::int64_t count,
-                                                               at::Device device) {
+c10::intrusive_ptr<SequencePlan> SequencePlan::of_continuations(std::span<const TokenSpan> positions,
+                                                                at::Device device) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   auto plan = c10::make_intrusive<SequencePlan>();
-  plan->sequences = {{0, count}};
-  plan->num_tokens = plan->longest = count;
-  plan->positions = at::arange(first, first + count, at::TensorOptions().dtype(at::kLong).device(device));
+  std::vector<at::Tensor> parts;
+  for (const TokenSpan& span : positions) {
+    plan->sequences.push_back({plan->num_tokens, span.length});
+    plan->num_tokens += span.length;
+    plan->longest = std::max(plan->longest, span.length);
+    parts.push_back(at::arange(span.first, span.first + span.length, options));
+  }
+  plan->positions = at::cat(parts);
   return plan;
 }
 

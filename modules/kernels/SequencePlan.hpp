@@ -30,8 +30,8 @@ struct SequencePlan : torch::CustomClassHolder {
   /// Of rows that are `width` tokens wide. DataError for a row that is longer.
   static c10::intrusive_ptr<SequencePlan> of_rows(std::span<const RowShape> shapes, std::int64_t width,
                                                   at::Device device);
-  /// One sequence of `count` tokens whose first has position `first`.
-  static c10::intrusive_ptr<SequencePlan> of_continuation(std::int64_t first, std::int64_t count, at::Device device);
+  /// New tokens of sequences that have been read up to there, one sequence after the other.
+  static c10::intrusive_ptr<SequencePlan> of_continuations(std::span<const TokenSpan> positions, at::Device device);
 };
 
 }  // namespace multicard

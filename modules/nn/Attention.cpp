@@ -1,5 +1,6 @@
 #include "nn/Attention.hpp"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -67,11 +68,19 @@ at::Tensor attention(const at::Tensor& qkv, const HeadShape& shape, const c10::i
 }
 
 at::Tensor cached_attention(const at::Tensor& qkv, const HeadShape& shape, const SequencePlan& plan,
-                            std::int64_t window, std::int64_t layer, KvCache& cache) {
+                            std::int64_t window, std::int64_t layer, std::span<KvCache* const> caches) {
   apply_rope(qkv, shape, plan.rope, Rotation::forward);
-  const AttentionInputs inputs = parts_of(qkv, shape);
-  const KvCache::View all = cache.append(layer, inputs.k, inputs.v);
-  return continued_attention({inputs.q, all.keys, all.values}, window).flatten(1);
+  const auto of_one = [&](std::size_t number) {
+    const TokenSpan& span = plan.sequences[number];
+    const AttentionInputs inputs = parts_of(qkv.narrow(0, span.first, span.length), shape);
+    const KvCache::View all = caches[number]->append(layer, inputs.k, inputs.v);
+    return continued_attention({inputs.q, all.keys, all.values}, window).flatten(1);
+  };
+  if (caches.size() == 1) return of_one(0);
+  std::vector<at::Tensor> parts;
+  for (std::size_t number = 0; number < caches.size(); ++number)
+    parts.push_back(of_one(number));
+  return at::cat(parts);
 }
 
 }  // namespace multicard

@@ -2,6 +2,7 @@
 /// \file Causal attention of packed sequences with rotary positions.
 
 #include <cstdint>
+#include <span>
 
 #include <ATen/core/Tensor.h>
 
@@ -23,8 +24,8 @@ struct HeadShape {
 at::Tensor attention(const at::Tensor& qkv, const HeadShape& shape, const c10::intrusive_ptr<SequencePlan>& plan,
                      std::int64_t window);
 
-/// The same, without gradients, for the next tokens of one sequence, after those in `cache`.
+/// The same, without gradients, for the next tokens of each sequence of `plan`, after those in its cache.
 at::Tensor cached_attention(const at::Tensor& qkv, const HeadShape& shape, const SequencePlan& plan,
-                            std::int64_t window, std::int64_t layer, KvCache& cache);
+                            std::int64_t window, std::int64_t layer, std::span<KvCache* const> caches);
 
 }  // namespace multicard

@@ -4,12 +4,14 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
 #include "kernels/Matmul.hpp"
+#include "nn/InitialWeights.hpp"
 #include "nn/Int4Weight.hpp"
 #include "nn/LlamaBlock.hpp"
 #include "nn/Random.hpp"
@@ -79,16 +81,20 @@ struct Llama::Impl {
       table = rope_table(config, std::max<std::int64_t>(2 * end, 512), dtype, options.device());
   }
 
-  /// The normed output of the last block, [tokens, hidden].
-  at::Tensor hidden(const at::Tensor& tokens, c10::intrusive_ptr<SequencePlan> plan, std::int64_t end,
-                    KvCache* cache = nullptr) {
+  at::Tensor embedded(const at::Tensor& tokens) const {
+    return at::embedding(embedding, tokens.reshape({-1})).to(compute);
+  }
+
+  /// The normed output of the last block for embedded tokens, [tokens, hidden].
+  at::Tensor hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<SequencePlan> plan, std::int64_t end,
+                    std::vector<KvCache*> caches = {}) {
     plan->rope = rope_of(*plan, end);
     LlamaPass pass;
     pass.plan = std::move(plan);
-    pass.cache = cache;
+    pass.caches = std::move(caches);
     pass.linear = {compute, adapters_state == Adapters::on, mode == Mode::train ? dropout : 0.0, dropout_seed};
     const bool recomputes = checkpointing == Checkpointing::per_layer && at::GradMode::is_enabled();
-    Residual stream{at::embedding(embedding, tokens.reshape({-1})).to(compute), {}};
+    Residual stream{std::move(embedded_tokens), {}};
     for (const LlamaBlock& block : blocks)
       stream = recomputes ? block.checkpointed_forward(stream, pass) : block.forward(stream, pass);
     return add_rms_norm(stream.x, stream.delta, norm, config.norm_epsilon).normed;
@@ -103,7 +109,8 @@ struct Llama::Impl {
     check_input(input);
     auto plan = SequencePlan::of_rows(input.shapes, input.tokens.size(1), options.device());
     const std::int64_t longest = plan->longest;
-    return hidden(input.tokens, std::move(plan), longest);
+    at::Tensor x = embedded(input.tokens);
+    return hidden(std::move(x), std::move(plan), longest);
   }
 
   LlamaConfig config;
@@ -158,20 +165,7 @@ std::int64_t Llama::weight_bytes() const {
 }
 
 void Llama::initialise(std::uint64_t seed) {
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& entry : impl_->weights) {
-    at::Tensor weight = entry.tensor;
-    if (weight.dim() == 2)
-      fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(entry.name));
-    else
-      weight.fill_(entry.name.ends_with("norm.weight") ? 1.0 : 0.0);
-  }
-  const auto on_device = at::TensorOptions(at::kFloat).device(impl_->weights.front().tensor.device());
-  for (const WeightSink& sink : sinks()) {
-    at::Tensor weight = at::empty(sink.shape, on_device);  // billions of values take minutes on a CPU
-    fill_normal(weight, impl_->config.initializer_range, seed, stream_of_name(sink.name));
-    sink.fill(weight);
-  }
+  fill_initial_weights(weights(), sinks(), impl_->config.initializer_range, seed);
 }
 
 std::vector<std::string> Llama::linear_layers() const {
@@ -271,7 +265,7 @@ SequenceLosses Llama::sequence_losses(const TextInput& input) {
   SequenceTargets sequences{token_targets(input.targets.reshape({-1}), num_targets(input.shapes)), {}, 0};
   sequences.sequence_of = plan->sequence_of.index_select(0, sequences.targets.positions);
   sequences.num_sequences = static_cast<std::int64_t>(plan->sequences.size());
-  const at::Tensor hidden = impl_->hidden(input.tokens, plan, plan->longest);
+  const at::Tensor hidden = impl_->hidden(impl_->embedded(input.tokens), plan, plan->longest);
   return {multicard::sequence_losses(hidden, impl_->head, sequences, impl_->loss_chunk), sequences.counts()};
 }
 
@@ -279,17 +273,30 @@ at::Tensor Llama::logits(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
   const std::int64_t rows = tokens.size(0), width = tokens.size(1);
   const std::vector<RowShape> shapes(static_cast<std::size_t>(rows), RowShape{{width}, 0});
-  const at::Tensor hidden = impl_->hidden(tokens, SequencePlan::of_rows(shapes, width, device()), width);
+  const at::Tensor hidden =
+      impl_->hidden(impl_->embedded(tokens), SequencePlan::of_rows(shapes, width, device()), width);
   return impl_->logits_of(hidden).to(hidden.scalar_type()).view({rows, width, impl_->config.vocabulary_size});
 }
 
-at::Tensor Llama::next_logits(const at::Tensor& tokens, KvCache& cache) {
+at::Tensor Llama::next_logits(const at::Tensor& tokens, std::span<const Continued> sequences) {
   const at::NoGradGuard no_grad;
-  const std::int64_t past = cache.num_tokens(), count = tokens.size(0);
-  auto plan = SequencePlan::of_continuation(past, count, device());
-  const at::Tensor last = impl_->hidden(tokens, std::move(plan), past + count, &cache).narrow(0, count - 1, 1);
-  cache.advance(count);
-  const at::Tensor logits = impl_->logits_of(last).squeeze(0);
+  std::vector<TokenSpan> positions;
+  std::vector<KvCache*> caches;
+  std::int64_t end = 0;
+  for (const Continued& sequence : sequences) {
+    positions.push_back({sequence.cache->num_tokens(), sequence.count});
+    caches.push_back(sequence.cache);
+    end = std::max(end, sequence.cache->num_tokens() + sequence.count);
+  }
+  auto plan = SequencePlan::of_continuations(positions, device());
+  const at::Tensor hidden = impl_->hidden(impl_->embedded(tokens), std::move(plan), end, std::move(caches));
+  std::vector<at::Tensor> last;
+  std::int64_t num_read = 0;
+  for (const Continued& sequence : sequences) {
+    sequence.cache->advance(sequence.count);
+    last.push_back(hidden.narrow(0, (num_read += sequence.count) - 1, 1));
+  }
+  const at::Tensor logits = impl_->logits_of(at::cat(last));
   return logits.scalar_type() == at::kDouble ? logits : logits.to(at::kFloat);
 }
 

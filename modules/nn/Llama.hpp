@@ -27,6 +27,12 @@ struct TextInput {
   std::span<const RowShape> shapes;
 };
 
+/// New tokens of a sequence.
+struct Continued {
+  KvCache* cache = nullptr;  ///< what has been read of it
+  std::int64_t count = 0;    ///< at least 1
+};
+
 /// Of each sequence of a batch, on the network's device.
 struct SequenceLosses {
   at::Tensor sums;         ///< float64 [sequences]: minus the log-probability of its targets
@@ -106,9 +112,9 @@ class Llama {
   SequenceLosses sequence_losses(const TextInput& input);
   /// Logits [rows, width, vocabulary] of rows that are one sequence each, in the compute type; without gradients.
   at::Tensor logits(const at::Tensor& tokens);
-  /// Reads tokens int64 [new] after those in `cache` and gives the logits [vocabulary] of the last, at least float32.
-  /// Without gradients.
-  at::Tensor next_logits(const at::Tensor& tokens, KvCache& cache);
+  /// Reads tokens int64 [all counts], which are those of one sequence after the other, each after those in its cache,
+  /// and gives the logits [sequences, vocabulary] of the last of each, at least float32. Without gradients.
+  at::Tensor next_logits(const at::Tensor& tokens, std::span<const Continued> sequences);
 
  private:
   struct Impl;

@@ -20,8 +20,8 @@ std::string block_name(std::int64_t number) {
   return "model.layers." + std::to_string(number) + ".";
 }
 
-at::Tensor norm_weight(const LlamaConfig& config, const at::TensorOptions& options) {
-  return at::empty({config.hidden_size}, options).requires_grad_(true);
+at::Tensor norm_weight(std::int64_t size, const at::TensorOptions& options) {
+  return at::empty({size}, options).requires_grad_(true);
 }
 
 /// A pass that backward still needs.
@@ -38,8 +38,8 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
       epsilon_(config.norm_epsilon),
       shape_{config.num_heads, config.num_kv_heads, config.head_dim},
       name_(block_name(number)),
-      input_norm_(norm_weight(config, options)),
-      output_norm_(norm_weight(config, options)),
+      input_norm_(norm_weight(config.hidden_size, options)),
+      output_norm_(norm_weight(config.hidden_size, options)),
       qkv_(config.hidden_size,
            {{name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias},
             {name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias},
@@ -95,8 +95,9 @@ Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
   };
   const Normed attn_norm = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
   const at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
-  const at::Tensor attn_out = pass.cache ? cached_attention(qkv, shape_, *pass.plan, window_, number_, *pass.cache)
-                                         : attention(qkv, shape_, pass.plan, window_);
+  const at::Tensor attn_out = pass.caches.empty()
+                                  ? attention(qkv, shape_, pass.plan, window_)
+                                  : cached_attention(qkv, shape_, *pass.plan, window_, number_, pass.caches);
   const Normed mlp_norm =
       add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), output_norm_, epsilon_);
   const at::Tensor gated = swiglu(gate_up_.forward(mlp_norm.normed, linear_of(2)));

@@ -14,8 +14,8 @@ namespace multicard {
 /// What a pass of a batch has in common for all blocks.
 struct LlamaPass {
   c10::intrusive_ptr<SequencePlan> plan;
-  LinearPass linear;         ///< the dropout seed is the pass's: blocks derive theirs
-  KvCache* cache = nullptr;  ///< where tokens continue a sequence: then without gradients
+  LinearPass linear;             ///< the dropout seed is the pass's: blocks derive theirs
+  std::vector<KvCache*> caches;  ///< of each sequence where tokens continue them, then without gradients; else none
 };
 
 /// The residual stream and what the last layer adds to it; `delta` may be undefined (zero).

@@ -1,9 +1,13 @@
 #include "tasks/Answers.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "nn/Generate.hpp"
+#include "text/StopText.hpp"
+#include "text/StreamDecoder.hpp"
 
 namespace multicard {
 
@@ -51,14 +55,72 @@ void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, s
                      fmt::format("Shorten the prompt or lower {}.", key));
 }
 
-std::string answer(Llama& network, const Prompter& prompter, const std::vector<TokenId>& prompt, std::int64_t max_new) {
-  GenerateOptions options;
-  options.sampling.temperature = 0;
-  options.max_new = max_new;
-  options.more_ends = prompter.end_ids();
-  const std::vector<std::int64_t> ids = generate(network, {prompt.begin(), prompt.end()}, options);
-  const std::vector<TokenId> written(ids.begin(), ids.end());
-  return prompter.tokenizer()->decode(written, DecodeSpecial::skip);
+namespace {
+
+/// The answer to one prompt while its tokens arrive.
+struct GrowingText {
+  StreamDecoder decoder;
+  StopText stop;
+  std::string text;
+
+  /// What is new.
+  std::string take(const std::string& piece) {
+    const std::string shown = stop.next(piece);
+    text += shown;
+    return shown;
+  }
+  /// The same at the end.
+  std::string finish() { return take(decoder.finish()) + stop.finish(); }
+};
+
+}  // namespace
+
+std::vector<Answer> answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
+                            const AnswerOptions& options, const ShowText& show) {
+  GenerateOptions how = options.generate;
+  const std::vector<std::int64_t> ends = prompter.end_ids();
+  how.more_ends.insert(how.more_ends.end(), ends.begin(), ends.end());
+  std::vector<std::vector<std::int64_t>> ids;
+  for (const std::vector<TokenId>& prompt : prompts)
+    ids.emplace_back(prompt.begin(), prompt.end());
+  const bool is_watched = show || !options.stops.empty();
+  std::vector<GrowingText> texts(prompts.size(),
+                                 {{prompter.tokenizer(), DecodeSpecial::skip}, StopText(options.stops), {}});
+  const std::vector<Generated> all = generate(network, ids, how, [&](std::size_t number, std::int64_t token) {
+    if (!is_watched) return true;
+    GrowingText& text = texts[number];
+    const std::string piece = text.take(text.decoder.next(static_cast<TokenId>(token)));
+    if (show) show(number, piece);
+    return !text.stop.stopped();
+  });
+  std::vector<Answer> found;
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    const std::string rest = texts[number].finish();
+    if (show) show(number, rest);
+    const std::vector<TokenId> written(all[number].tokens.begin(), all[number].tokens.end());
+    if (texts[number].stop.stopped())
+      found.push_back({all[number].tokens, texts[number].text, Finish::stopped});
+    else
+      found.push_back(
+          {all[number].tokens, prompter.tokenizer()->decode(written, DecodeSpecial::skip), all[number].finish});
+  }
+  return found;
+}
+
+std::vector<std::string> greedy_answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
+                                        std::int64_t max_new) {
+  AnswerOptions options;
+  options.generate.sampling.temperature = 0;
+  options.generate.max_new = max_new;
+  options.generate.batch = kAnswersAtOnce;
+  std::vector<std::string> texts;
+  for (auto first = prompts.begin(); first != prompts.end();) {
+    const auto end = first + std::min<std::ptrdiff_t>(kAnswersAtOnce, prompts.end() - first);
+    for (Answer& answer : answers(network, prompter, {first, end}, options))
+      texts.push_back(std::move(answer.text));
+    first = end;
+  }
+  return texts;
 }
 
 }  // namespace multicard

@@ -2,12 +2,13 @@
 /// \file Prompts as a language model has learnt to see them, and its answers.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nn/Llama.hpp"
+#include "nn/Generate.hpp"
 #include "text/PromptTemplate.hpp"
 
 namespace multicard {
@@ -42,7 +43,37 @@ class Prompter {
 void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
                 const std::string& what, const std::string& key);
 
-/// The greedy completion of `prompt`, at most `max_new` tokens. The network must be in Mode::evaluate.
-std::string answer(Llama& network, const Prompter& prompter, const std::vector<TokenId>& prompt, std::int64_t max_new);
+using EncodedPrompts = std::vector<std::vector<TokenId>>;
+
+struct AnswerOptions {
+  GenerateOptions generate;        ///< beside the prompter's ends
+  std::vector<std::string> stops;  ///< an answer ends where one of them occurs in its text
+};
+
+struct Answer {
+  std::vector<std::int64_t> ids;  ///< all that were drawn, also those of a stop string, without the end token
+  std::string text;               ///< up to the stop string
+  Finish finish = Finish::length;
+};
+
+/// Takes more text of the answer to a prompt, by the prompt's number.
+using ShowText = std::function<void(std::size_t, const std::string&)>;
+
+/// The answer to each of `prompts`. The network must be in Mode::evaluate. \param show each answer piece by piece; may
+/// be empty \throws UsageError as TokenSampler, StopText and generate()
+std::vector<Answer> answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
+                            const AnswerOptions& options, const ShowText& show = {});
+
+/// How many prompts an evaluation has answered together.
+inline constexpr std::int64_t kAnswersAtOnce = 8;
+/// The rank that answers prompt `number` of an evaluation. The ranks take groups of kAnswersAtOnce in turn: which
+/// prompts are answered together, and so each answer to the last bit, does not depend on the number of ranks.
+inline int answering_rank(std::int64_t number, int num_ranks) {
+  return static_cast<int>(number / kAnswersAtOnce % num_ranks);
+}
+/// The greedy answers to prompts, of `max_new` tokens at most; consecutive groups of kAnswersAtOnce are answered
+/// together. The network must be in Mode::evaluate.
+std::vector<std::string> greedy_answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
+                                        std::int64_t max_new);
 
 }  // namespace multicard

@@ -52,23 +52,27 @@ std::string GenerationEvaluation::text() const {
 
 QuestionScore GenerationEvaluation::score_questions() const {
   const Evaluating evaluating(network_);
-  const auto said = [&](const std::vector<TokenId>& prompt, std::int64_t max_new) {
-    return answer(network_, prompter_, prompt, max_new);
+  const auto said = [&](const EncodedPrompts& prompts, std::int64_t max_new) {
+    return greedy_answers(network_, prompter_, prompts, max_new);
   };
   return questions_->score(said, communicator_);
 }
 
 std::vector<std::string> GenerationEvaluation::answer_prompts() const {
   const Evaluating evaluating(network_);
-  const auto num_ranks = static_cast<std::size_t>(communicator_.size());
-  std::vector<std::string> answers(prompts_.size());
-  agreed_after_long_work(communicator_, [&] {
-    for (auto i = static_cast<std::size_t>(communicator_.rank()); i < encoded_.size(); i += num_ranks)
-      answers[i] = answer(network_, prompter_, encoded_[i], max_new_);
-  });
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    answers[i] = communicator_.broadcast(answers[i], static_cast<int>(i % num_ranks));
-  return answers;
+  const auto rank_of = [&](std::size_t i) {
+    return answering_rank(static_cast<std::int64_t>(i), communicator_.size());
+  };
+  EncodedPrompts own;
+  for (std::size_t i = 0; i < encoded_.size(); ++i)
+    if (rank_of(i) == communicator_.rank()) own.push_back(encoded_[i]);
+  std::vector<std::string> answers;
+  agreed_after_long_work(communicator_, [&] { answers = greedy_answers(network_, prompter_, own, max_new_); });
+  std::vector<std::string> all;
+  auto next = answers.begin();
+  for (std::size_t i = 0; i < encoded_.size(); ++i)
+    all.push_back(communicator_.broadcast(rank_of(i) == communicator_.rank() ? *next++ : std::string(), rank_of(i)));
+  return all;
 }
 
 }  // namespace multicard

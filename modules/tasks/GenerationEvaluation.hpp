@@ -37,7 +37,7 @@ class GenerationEvaluation {
   Prompter prompter_;
   std::optional<Questions> questions_;
   std::vector<std::string> prompts_;
-  std::vector<std::vector<TokenId>> encoded_;  ///< of prompts_
+  EncodedPrompts encoded_;  ///< of prompts_
   std::int64_t max_new_;
 };
 

@@ -95,26 +95,27 @@ Questions::Questions(const QuestionOptions& options, const Prompter& prompter, c
   RecordFiles files({options.file}, RecordKind::json, communicator);
   num_questions_ = std::min(files.size(), options.limit.value_or(files.size()));
   agreed(communicator, [&] {
-    for (std::int64_t i = communicator.rank(); i < num_questions_; i += communicator.size()) {
+    for (std::int64_t i = 0; i < num_questions_; ++i) {
+      if (answering_rank(i, communicator.size()) != communicator.rank()) continue;
       const std::string name = files.name_of(i);
       const nlohmann::json record = parse_json(files.read(i), name);
-      Question question{prompter.encode(text_member(record, "question", name)), {}};
+      prompts_.push_back(prompter.encode(text_member(record, "question", name)));
       const std::optional<std::string> number = marked_number(text_member(record, "answer", name));
       if (!number)
         throw DataError(fmt::format("the answer of {} does not end with #### and a number", name),
                         "answers are compared by it");
-      question.number = *number;
-      check_room(question.prompt, config, max_new_, name, "evaluate.questions.max_new");
-      own_.push_back(std::move(question));
+      numbers_.push_back(*number);
+      check_room(prompts_.back(), config, max_new_, name, "evaluate.questions.max_new");
     }
   });
 }
 
-QuestionScore Questions::score(const Answer& answer, const Communicator& communicator) const {
+QuestionScore Questions::score(const Answers& answers, const Communicator& communicator) const {
   std::int64_t num_right = 0;
   agreed_after_long_work(communicator, [&] {
-    for (const Question& question : own_)
-      if (final_number(answer(question.prompt, max_new_)) == question.number) ++num_right;
+    const std::vector<std::string> found = answers(prompts_, max_new_);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (final_number(found[i]) == numbers_[i]) ++num_right;
   });
   return {communicator.allreduce(num_right, ReduceOp::sum), num_questions_};
 }

@@ -28,7 +28,7 @@ struct QuestionScore {
   std::string text() const;
 };
 
-/// The questions of a file, shared out over the ranks in turn.
+/// The questions of a file, shared out over the ranks (answering_rank).
 class Questions {
  public:
   /// Collective. \throws DataError with the number of the line for a record without question, answer or final number,
@@ -38,18 +38,14 @@ class Questions {
 
   /// Over all ranks.
   std::int64_t size() const { return num_questions_; }
-  /// The answer to a question's prompt, of `max_new` tokens at most.
-  using Answer = std::function<std::string(const std::vector<TokenId>& prompt, std::int64_t max_new)>;
+  /// The answers to the prompts of questions, of `max_new` tokens at most.
+  using Answers = std::function<std::vector<std::string>(const EncodedPrompts& prompts, std::int64_t max_new)>;
   /// Collective. Ranks that are done wait for the others without a time-out.
-  QuestionScore score(const Answer& answer, const Communicator& communicator) const;
+  QuestionScore score(const Answers& answers, const Communicator& communicator) const;
 
  private:
-  struct Question {
-    std::vector<TokenId> prompt;
-    std::string number;
-  };
-
-  std::vector<Question> own_;
+  EncodedPrompts prompts_;            ///< of this rank's questions
+  std::vector<std::string> numbers_;  ///< that are right
   std::int64_t num_questions_ = 0;
   std::int64_t max_new_;
 };

@@ -346,55 +346,5 @@ class Language(CommandTest):
         self.expect(4, run(2, "run", self.deck, "data.overlong=error", "data.max_length=90"), "sequence")
 
 
-class Generate(CommandTest):
-    def test_continues_as_transformers_does(self):
-        golden = json.loads((SOURCE / "tests/data/models/golden_tinystories.json").read_text())["TinyStories-656K"]
-        new = golden["greedy_ids"][len(golden["prompt_ids"]):]
-        code, out, err = run(1, "generate", str(MODEL), "--raw", "--greedy", "--json", "--dtype", "fp64", "--max-new",
-                             str(len(new)), golden["prompt"])
-        self.assertEqual(code, 0, err)
-        answer = json.loads(out)
-        self.assertEqual(answer["prompt_ids"], golden["prompt_ids"])
-        self.assertEqual(answer["ids"], new)
-        self.assertEqual(answer["finish"], "length")
-
-    def test_standard_input_is_the_prompt_byte_for_byte(self):
-        def prompt_ids(*words, given=None):
-            done = subprocess.run([MULTICARD, "generate", str(MODEL), "--raw", "--max-new", "1", "--json", *words],
-                                  input=given, capture_output=True, text=True, timeout=60)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return json.loads(done.stdout)["prompt_ids"]
-        read = prompt_ids("-", given="Once upon\n")
-        self.assertEqual(read, prompt_ids("Once upon\n"))
-        self.assertNotEqual(read, prompt_ids("Once upon"))
-
-    def test_the_folders_own_template_is_rendered(self):
-        folder = Path(self.path("own"))
-        shutil.copytree(MODEL, folder)
-        template = folder / "chat_template.jinja"
-        template.write_text("{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}")
-        _, out, err = self.expect(0, run(1, "generate", str(folder), "--max-new", "1", "--json", "Hi"),
-                                  "the model folder's chat template")
-        _, raw, _ = run(1, "generate", str(folder), "--max-new", "1", "--json", "--raw", "[INST] Hi [/INST]")
-        bos, *ids = json.loads(raw)["prompt_ids"]  # a template writes bos itself, or means none
-        self.assertEqual((bos, json.loads(out)["prompt_ids"]), (1, ids), err)
-        template.write_text("{% include 'other' %}")
-        self.expect(4, run(1, "generate", str(folder), "--max-new", "1", "Hi"), "include", "--template NAME")
-
-    def test_a_seed_repeats(self):
-        def draw(seed):
-            code, out, err = run(1, "generate", str(MODEL), "--raw", "--seed", seed, "--max-new", "12", "--json",
-                                 "--temperature", "1.5", "Once upon a time")
-            self.assertEqual(code, 0, err)
-            return json.loads(out)["ids"]
-        self.assertEqual(draw("5"), draw("5"))
-        self.assertNotEqual(draw("5"), draw("6"))
-
-    def test_refuses_what_it_cannot_continue(self):
-        self.expect(2, run(1, "generate", str(MODEL), "--raw", "--max-new", "4000", "x"), "positions")
-        self.expect(4, run(1, "generate", self.path("none"), "x"), "none")
-        self.expect(2, run(1, "generate", str(MODEL), "--dtype", "int4", "x"), "int4")
-
-
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

@@ -254,10 +254,32 @@ TEST(Llama, ReadsOnWhereItsCacheEnds) {
   KvCache cache;
   std::int64_t read = 0;
   for (const std::int64_t count : {4, 1, 1, 3, 1, 260, 1, 29}) {
-    const at::Tensor found = network->next_logits(tokens.narrow(0, read, count), cache);
+    const std::vector<Continued> one{{&cache, count}};
+    const at::Tensor found = network->next_logits(tokens.narrow(0, read, count), one).squeeze(0);
     read += count;
     EXPECT_EQ(cache.num_tokens(), read);
     EXPECT_LT(largest(found - expected[read - 1]), 1e-10);
+  }
+}
+
+TEST(Llama, ReadsSeveralSequencesOnAtOnce) {
+  LlamaConfig config = small_config();
+  config.windows = {0, 6, 0};
+  const auto network = small_network(config);
+  const at::Tensor tokens = at::randint(37, {3, 20}, at::kLong);
+  const at::Tensor expected = network->logits(tokens);
+
+  KvCache caches[3];
+  for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{4, 1, 9}, {1, 3, 1}, {1, 1, 8}}) {
+    std::vector<Continued> sequences;
+    std::vector<at::Tensor> parts;
+    for (std::size_t i = 0; i < 3; ++i) {
+      sequences.push_back({&caches[i], counts[i]});
+      parts.push_back(tokens[static_cast<std::int64_t>(i)].narrow(0, caches[i].num_tokens(), counts[i]));
+    }
+    const at::Tensor found = network->next_logits(at::cat(parts), sequences);
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_LT(largest(found[i] - expected[i][caches[i].num_tokens() - 1]), 1e-10);
   }
 }
 

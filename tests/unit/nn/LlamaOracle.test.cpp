@@ -62,7 +62,7 @@ TEST(StoryNetwork, ContinuesAsTransformersDoes) {
   options.max_new = static_cast<std::int64_t>(expected.size() - prompt.size());
 
   std::vector<std::int64_t> text = prompt;
-  const std::vector<std::int64_t> added = generate(*network, prompt, options);
+  const std::vector<std::int64_t> added = generate(*network, {prompt}, options).front().tokens;
   text.insert(text.end(), added.begin(), added.end());
 
   EXPECT_EQ(text, expected);

@@ -1,6 +1,8 @@
 #include "tasks/Questions.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include <gtest/gtest.h>
 
@@ -81,16 +83,21 @@ TEST_F(QuestionFile, AnswersThatEndWithTheNumberCountOverAllRanks) {
                     R"({"question": "three", "answer": "#### 3"})", R"({"question": "four", "answer": "#### 1,004"})",
                     R"({"question": "five", "answer": "#### 5"})"}));
   // Says what each question names, but three and five.
-  const auto answer = [&](const std::vector<TokenId>& prompt, std::int64_t max_new) {
-    EXPECT_EQ(max_new, 12);
+  const auto answer = [&](const std::vector<TokenId>& prompt) -> std::string {
     const std::string question = prompter_.tokenizer()->decode(prompt, DecodeSpecial::skip);
     if (question.find("one") != std::string::npos) return "It is 7.\n#### 1 apple, not 2";
     if (question.find("two") != std::string::npos) return "1 + 1 makes $2.00.";
     if (question.find("three") != std::string::npos) return "#### 3.1";
     return question.find("four") != std::string::npos ? "1,004" : "none";
   };
+  const auto answers = [&](const EncodedPrompts& prompts, std::int64_t max_new) {
+    EXPECT_EQ(max_new, 12);
+    std::vector<std::string> texts;
+    std::transform(prompts.begin(), prompts.end(), std::back_inserter(texts), answer);
+    return texts;
+  };
 
-  const QuestionScore score = questions.score(answer, world());
+  const QuestionScore score = questions.score(answers, world());
 
   EXPECT_EQ(questions.size(), 5);
   EXPECT_EQ(score.num_questions, 5);
@@ -104,8 +111,10 @@ TEST_F(QuestionFile, RanksWithoutAQuestionWaitForTheOthers) {
       file_of({R"({"question": "a", "answer": "#### 1"})", R"({"question": "b", "answer": "no"})"});
   options.limit = 1;  // the second is not even looked at
 
-  const QuestionScore score =
-      open(options).score([](const std::vector<TokenId>&, std::int64_t) { return "1"; }, world());
+  const auto always = [](const EncodedPrompts& prompts, std::int64_t) {
+    return std::vector<std::string>(prompts.size(), "1");
+  };
+  const QuestionScore score = open(options).score(always, world());
 
   EXPECT_EQ(score.num_questions, 1);
   EXPECT_EQ(score.num_right, 1);
@@ -113,7 +122,10 @@ TEST_F(QuestionFile, RanksWithoutAQuestionWaitForTheOthers) {
 
 TEST_F(QuestionFile, AnErrorOfOneRankReachesAll) {
   const Questions questions = open(file_of({R"({"question": "a", "answer": "#### 1"})"}));
-  const auto broken = [](const std::vector<TokenId>&, std::int64_t) -> std::string { throw DataError("no answer"); };
+  const auto broken = [](const EncodedPrompts& prompts, std::int64_t) -> std::vector<std::string> {
+    if (prompts.empty()) return {};
+    throw DataError("no answer");
+  };
 
   EXPECT_THROW(questions.score(broken, world()), Error);
 }

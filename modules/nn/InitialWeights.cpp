@@ -1,0 +1,40 @@
+#include "nn/InitialWeights.hpp"
+
+#include <string>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include "nn/Random.hpp"
+
+namespace multicard {
+namespace {
+
+// FNV-1a.
+std::uint64_t stream_of_name(const std::string& name) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char character : name)
+    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3U;
+  return hash;
+}
+
+}  // namespace
+
+void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks, double deviation, std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& entry : weights) {
+    at::Tensor weight = entry.tensor;
+    if (weight.dim() == 2)
+      fill_normal(weight, deviation, seed, stream_of_name(entry.name));
+    else
+      weight.fill_(entry.name.ends_with("norm.weight") ? 1.0 : 0.0);
+  }
+  const auto on_device = at::TensorOptions(at::kFloat).device(weights.front().tensor.device());
+  for (const WeightSink& sink : sinks) {
+    at::Tensor weight = at::empty(sink.shape, on_device);  // billions of values take minutes on a CPU
+    fill_normal(weight, deviation, seed, stream_of_name(sink.name));
+    sink.fill(weight);
+  }
+}
+
+}  // namespace multicard

@@ -1,0 +1,15 @@
+#pragma once
+/// \file Random weights of a network that has not been trained yet.
+
+#include <cstdint>
+
+#include "state/NamedTensor.hpp"
+#include "state/WeightSink.hpp"
+
+namespace multicard {
+
+/// Fills `weights` and what `sinks` take, as functions of seed, name and element: N(0, deviation^2) for matrices, 1 for
+/// norms, 0 for biases.
+void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks, double deviation, std::uint64_t seed);
+
+}  // namespace multicard
