@@ -1,24 +1,11 @@
 #include "nn/InitialWeights.hpp"
 
-#include <string>
-
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include "nn/Random.hpp"
 
 namespace multicard {
-namespace {
-
-// FNV-1a.
-std::uint64_t stream_of_name(const std::string& name) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char character : name)
-    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3U;
-  return hash;
-}
-
-}  // namespace
 
 void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks, double deviation, std::uint64_t seed) {
   const at::NoGradGuard no_grad;

@@ -14,7 +14,6 @@
 #include "nn/InitialWeights.hpp"
 #include "nn/Int4Weight.hpp"
 #include "nn/LlamaBlock.hpp"
-#include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/Rope.hpp"
 #include "nn/SequenceLoss.hpp"
@@ -110,6 +109,8 @@ struct Llama::Impl {
     auto plan = SequencePlan::of_rows(input.shapes, input.tokens.size(1), options.device());
     const std::int64_t longest = plan->longest;
     at::Tensor x = embedded(input.tokens);
+    if (input.noise.is_on())
+      x = x + embedding_noise(input.noise, input.shapes, input.tokens.size(1), config.hidden_size, x.options());
     return hidden(std::move(x), std::move(plan), longest);
   }
 

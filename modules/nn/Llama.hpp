@@ -10,6 +10,7 @@
 #include "base/Mode.hpp"
 #include "base/RowShape.hpp"
 #include "nn/BaseWeight.hpp"
+#include "nn/EmbeddingNoise.hpp"
 #include "nn/KvCache.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "nn/Lora.hpp"
@@ -25,6 +26,7 @@ struct TextInput {
   /// Of each row, on the host: the lengths of its sequences (positions restart with each, and each sees only itself)
   /// and how many targets are not -100, which on a GPU is believed.
   std::span<const RowShape> shapes;
+  EmbeddingNoise noise = {};  ///< of loss_sum()
 };
 
 /// New tokens of a sequence.

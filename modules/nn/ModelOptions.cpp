@@ -82,6 +82,8 @@ DeckKeys method_keys() {
        "of `qat` and `lora-qat`: weights of a row that share a scale; even, divides the inputs of all linear layers"},
       {"method.fake_quant_step", llm, work, "fake quantisation step",
        "of `qat` and `lora-qat`: the first step that rounds; those before it train as without"},
+      {"method.neftune_alpha", llm, learning, "NEFTune alpha",
+       "noise on the embeddings of training tokens, uniform within alpha/√(length · hidden size); 0: none"},
   };
 }
 
@@ -104,6 +106,14 @@ void read_fake_quantisation(Section& section, MethodOptions& method) {
   };
   if (method.group_size != defaults.group_size) reject("group_size");
   if (method.fake_quant_step != defaults.fake_quant_step) reject("fake_quant_step");
+}
+
+void read_embedding_noise(Section& section, MethodOptions& method) {
+  constexpr double kMost = 1e6;
+  method.neftune_alpha = section.get_in_range("neftune_alpha", method.neftune_alpha, 0.0, kMost);
+  if (method.prefers() && method.neftune_alpha > 0)
+    section.reject("neftune_alpha", "belongs to methods that predict target tokens",
+                   "preference pairs are compared with a reference that has no noise", "Remove it.");
 }
 
 /// Of methods that train all weights.
@@ -160,6 +170,7 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
   method.name = section.choice("name", method.name, kMethodWords);
   read_quantisation(section, method);
   read_fake_quantisation(section, method);
+  read_embedding_noise(section, method);
   method.preference = read_preference_options(section, method.prefers() ? Pairs::yes : Pairs::no,
                                               method.has_adapters() ? Reference::adapters_off : Reference::copy);
   if (!method.has_adapters()) {

@@ -56,6 +56,7 @@ struct MethodOptions {
   std::int64_t group_size = 256;     ///< of fake quantisation: weights of a row that share a scale
   std::int64_t fake_quant_step = 0;  ///< of fake quantisation: the first step that has it
   PreferenceOptions preference;      ///< of preference pairs
+  double neftune_alpha = 0;          ///< of EmbeddingNoise; 0: none
 
   bool has_adapters() const {
     return name != TuningMethod::full && name != TuningMethod::dpo && name != TuningMethod::qat;

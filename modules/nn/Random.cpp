@@ -49,6 +49,12 @@ at::Tensor mixed(const at::Tensor& x) {
   return xor_shifted(xor_shifted(once, 27) * as_signed(kMultiplier2), 31);
 }
 
+// In (0, 1], float64.
+at::Tensor uniforms_of(const at::Tensor& keys) {
+  const at::Tensor upper = mixed(keys).__rshift__(11) & as_signed(~std::uint64_t{0} >> 11);
+  return (upper.to(at::kDouble) + 1.0) * 0x1.0p-53;
+}
+
 constexpr int kDropoutBits = 31;
 
 std::uint64_t dropout_key(std::uint64_t seed) {
@@ -121,16 +127,17 @@ void fill_normal(at::Tensor& out, double deviation, std::uint64_t seed, std::uin
     const std::int64_t count = std::min(2 * kPairs, flat.numel() - first), pairs = (count + 1) / 2;
     const at::Tensor even = at::arange(first, first + 2 * pairs, 2, out.options().dtype(at::kLong));
     const auto key = as_signed(seed_of_stream(seed, stream));
-    const auto uniforms = [&](const at::Tensor& index) {
-      const at::Tensor bits = mixed(index * as_signed(kIncrement) + key);
-      const at::Tensor upper = bits.__rshift__(11) & as_signed(~std::uint64_t{0} >> 11);
-      return (upper.to(at::kDouble) + 1.0) * 0x1.0p-53;
-    };
+    const auto uniforms = [&](const at::Tensor& index) { return uniforms_of(index * as_signed(kIncrement) + key); };
     const at::Tensor radius = (uniforms(even).log() * -2.0).sqrt() * deviation;
     const at::Tensor angle = uniforms(even + 1) * (2.0 * std::numbers::pi);
     const at::Tensor values = at::stack({radius * angle.cos(), radius * angle.sin()}, 1).view({-1});
     flat.narrow(0, first, count).copy_(values.narrow(0, 0, count));
   }
+}
+
+at::Tensor uniform_rows(const at::Tensor& keys, std::int64_t columns) {
+  const at::Tensor steps = at::arange(columns, keys.options()) * as_signed(kIncrement);
+  return uniforms_of(keys.unsqueeze(1) + steps) * 2.0 - 1.0;
 }
 
 double uniform_value(std::uint64_t seed, std::uint64_t index) {

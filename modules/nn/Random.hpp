@@ -22,6 +22,9 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound, std::uint64_t see
 /// The values of normal_values() (but for the last digits, on a GPU) in `out`, of any device and dtype, whose gradient
 /// mode is off; on a GPU they are made there.
 void fill_normal(at::Tensor& out, double deviation, std::uint64_t seed, std::uint64_t stream);
+/// Values in (-1, 1], float64 [keys, columns] on the device of the int64 `keys`: a function of the row's key and the
+/// column.
+at::Tensor uniform_rows(const at::Tensor& keys, std::int64_t columns);
 /// Number `index` of a sequence of values in (0, 1].
 double uniform_value(std::uint64_t seed, std::uint64_t index);
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "data/TextLoader.hpp"
+#include "nn/Random.hpp"
 
 namespace multicard {
 
@@ -17,11 +18,24 @@ TextInput input_of(const Batch& batch) {
   return {batch.inputs.narrow(1, 0, width), batch.targets.narrow(1, 0, width), batch.shapes};
 }
 
+/// Of the rows, whichever rank and micro-batch has them.
+std::vector<std::uint64_t> noise_seeds(const Batch& batch, std::uint64_t seed) {
+  constexpr std::uint64_t kNoise = 0x6e6f697365;  // apart from what else is drawn with the run's seed
+  const std::uint64_t of_step = seed_of_stream(seed_of_stream(seed, kNoise), static_cast<std::uint64_t>(batch.step));
+  std::vector<std::uint64_t> seeds;
+  for (const std::int64_t row : batch.row_numbers)
+    seeds.push_back(seed_of_stream(of_step, static_cast<std::uint64_t>(row)));
+  return seeds;
+}
+
 }  // namespace
 
 Loss CrossEntropy::forward(const Batch& batch) {
   network_.set_training(Mode::train);
-  return {network_.loss_sum(input_of(batch)).div(static_cast<double>(batch.global_targets))};
+  TextInput input = input_of(batch);
+  const std::vector<std::uint64_t> seeds = noise_alpha_ > 0 ? noise_seeds(batch, seed_) : std::vector<std::uint64_t>();
+  input.noise = {noise_alpha_, seeds};
+  return {network_.loss_sum(input).div(static_cast<double>(batch.global_targets))};
 }
 
 std::int64_t CrossEntropy::computed_tokens(const Batch& batch) const {
@@ -43,7 +57,8 @@ at::Tensor CrossEntropy::trial_loss(std::int64_t length) {
   network_.set_training(Mode::train);
   const at::Tensor ids = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(network_.device()));
   const std::vector<RowShape> shapes{{{length}, length}};
-  return network_.loss_sum({ids, ids, shapes});
+  const std::uint64_t seed = 0;
+  return network_.loss_sum({ids, ids, shapes, {noise_alpha_, {&seed, 1}}});
 }
 
 }  // namespace multicard

@@ -8,8 +8,10 @@ namespace multicard {
 /// The mean over the target tokens of the global batch; perplexity is its exponential.
 class CrossEntropy final : public LanguageObjective {
  public:
-  /// `network` must outlive it.
-  explicit CrossEntropy(Llama& network) : network_(network) {}
+  /// `network` must outlive it. \param noise_alpha of the noise of training (EmbeddingNoise); 0: none \param seed of
+  /// the run
+  CrossEntropy(Llama& network, double noise_alpha, std::uint64_t seed)
+      : network_(network), noise_alpha_(noise_alpha), seed_(seed) {}
 
   Loss forward(const Batch& batch) override;
   std::vector<std::string> metrics() const override { return {}; }
@@ -21,6 +23,8 @@ class CrossEntropy final : public LanguageObjective {
 
  private:
   Llama& network_;
+  double noise_alpha_;
+  std::uint64_t seed_;
 };
 
 }  // namespace multicard

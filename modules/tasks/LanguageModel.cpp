@@ -118,7 +118,8 @@ std::unique_ptr<Llama> LanguageModel::frozen_start() const {
 
 void LanguageModel::make_objective() {
   if (!options_.method.prefers()) {
-    objective_ = std::make_unique<CrossEntropy>(*network_);
+    objective_ = std::make_unique<CrossEntropy>(*network_, options_.method.neftune_alpha,
+                                                static_cast<std::uint64_t>(options_.run.seed));
     return;
   }
   const PreferenceOptions& options = options_.method.preference;
