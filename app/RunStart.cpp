@@ -20,6 +20,7 @@ namespace {
 struct Before {
   std::string status;  ///< empty when there is no file
   std::string deck;
+  bool ended_early = false;  ///< by evaluate.patience
 };
 
 /// UsageError when the file is a sweep's or another command's: it would be lost.
@@ -36,7 +37,7 @@ Before read_before(const std::string& results) {
   } catch (const UsageError& error) {
     throw DataError(fmt::format("{} is damaged", results), error.what());
   }
-  return {summary.status, deck->second};
+  return {summary.status, deck->second, summary.integers.contains("early_stop_step")};
 }
 
 /// Of a finished or stopped run in `results`. A damaged file does not keep a run from resuming when it is out of the
@@ -60,6 +61,11 @@ std::string length_text(const Deck& deck) {
   const std::string steps = deck.get_text("run.steps"), epochs = deck.get_text("run.epochs");
   if (!steps.empty()) return fmt::format("{} step{}", steps, steps == "1" ? "" : "s");
   return fmt::format("{} epoch{}", epochs, epochs == "1" ? "" : "s");
+}
+
+bool has_same_patience(const Deck& a, const Deck& b) {
+  const auto is_same = [&](const char* key) { return a.get_text(key) == b.get_text(key); };
+  return is_same("evaluate.patience") && is_same("evaluate.min_delta");
 }
 
 /// A schedule that ends with the run ends elsewhere when the run is made longer.
@@ -99,7 +105,8 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   const bool goes_back = start.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
-    start.finished = length_text(finished) == length_text(deck);
+    start.finished =
+        length_text(finished) == length_text(deck) && (!recorded.ended_early || has_same_patience(finished, deck));
   }
   start.warning = warning_of(options.schedule, before, deck);
   return start;

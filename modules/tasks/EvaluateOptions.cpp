@@ -30,6 +30,28 @@ void read_generation(Section& evaluate, EvaluateOptions& options) {
     evaluate.reject("prompts", "holds an empty text", "there is nothing to answer");
 }
 
+void read_early_stopping(Section& section, EvaluateOptions& evaluate) {
+  evaluate.patience = section.get_in_range<std::int64_t>("patience", evaluate.patience, 0, kMany);
+  evaluate.min_delta = section.get_in_range("min_delta", evaluate.min_delta, 0.0, std::numeric_limits<double>::max());
+  if (evaluate.patience > 0 && evaluate.every_epochs == 0 && evaluate.every_steps == 0)
+    section.reject("patience", "needs evaluations",
+                   "evaluate.every_epochs and evaluate.every_steps are 0, or data.test is not set", "Set one of them.");
+  if (evaluate.min_delta > 0 && evaluate.patience == 0)
+    section.reject("min_delta", "belongs to evaluate.patience", "that is 0", "Set evaluate.patience too.");
+}
+
+/// Without test data nothing is evaluated by itself.
+void leave_out_evaluations(Section& section, EvaluateOptions& evaluate) {
+  const std::pair<const char*, bool> moments[] = {{"every_epochs", evaluate.every_epochs > 0},
+                                                  {"every_steps", evaluate.every_steps > 0},
+                                                  {"at_start", evaluate.at_start && !evaluate.questions}};
+  for (const auto& [key, wanted] : moments)
+    if (wanted && section.has(key))
+      section.reject(key, "there is nothing to evaluate on", "data.test is not set", "Name the test shards.");
+  evaluate.every_epochs = evaluate.every_steps = 0;
+  evaluate.at_start = evaluate.at_start && evaluate.questions;
+}
+
 }  // namespace
 
 EvaluateOptions read_evaluate_options(Section& section, HasTestData data, GeneratesText generates) {
@@ -39,15 +61,8 @@ EvaluateOptions read_evaluate_options(Section& section, HasTestData data, Genera
   evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kMany);
   evaluate.at_start = section.get("at_start", evaluate.at_start);
   evaluate.limit = section.optional_in_range<std::int64_t>("limit", 1, kMany);
-  if (data == HasTestData::yes) return evaluate;
-  const std::pair<const char*, bool> moments[] = {{"every_epochs", evaluate.every_epochs > 0},
-                                                  {"every_steps", evaluate.every_steps > 0},
-                                                  {"at_start", evaluate.at_start && !evaluate.questions}};
-  for (const auto& [key, wanted] : moments)
-    if (wanted && section.has(key))
-      section.reject(key, "there is nothing to evaluate on", "data.test is not set", "Name the test shards.");
-  evaluate.every_epochs = evaluate.every_steps = 0;
-  evaluate.at_start = evaluate.at_start && evaluate.questions;
+  if (data == HasTestData::no) leave_out_evaluations(section, evaluate);
+  read_early_stopping(section, evaluate);
   return evaluate;
 }
 
@@ -59,6 +74,10 @@ DeckKeys evaluate_keys() {
       {"evaluate.every_steps", any, bookkeeping, "every steps", "steps between evaluations; 0: not by steps"},
       {"evaluate.at_start", any, speed, "at start", "also before the first step"},
       {"evaluate.limit", any, speed, "evaluation limit", "evaluate the first samples only"},
+      {"evaluate.patience", any, bookkeeping, "patience",
+       "end the run after so many evaluations in a row that were not better; 0: train all steps"},
+      {"evaluate.min_delta", any, bookkeeping, "min delta",
+       "with `patience`: a smaller improvement of the accuracy, or of the loss of text, counts as none"},
       {"evaluate.questions.file",
        llm,
        speed,

@@ -25,6 +25,8 @@ struct EvaluateOptions {
   std::int64_t every_steps = 0;       ///< 0: not by steps
   bool at_start = false;              ///< also before the first step
   std::optional<std::int64_t> limit;  ///< evaluate the first samples only
+  std::int64_t patience = 0;          ///< evaluations in a row without improvement that end the run; 0: none do
+  double min_delta = 0;               ///< a smaller improvement of the score is none
   // Of language models, asked before the first step and at the end.
   std::optional<QuestionOptions> questions = std::nullopt;  ///< before the first step with at_start only
   std::vector<std::string> prompts = {};                    ///< whose answers are kept

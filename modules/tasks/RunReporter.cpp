@@ -130,6 +130,12 @@ void RunReporter::evaluation(const Evaluation& found, std::int64_t num_completed
   log_info(fmt::format("{:<10}{}: {}, {})", "test", when, setup_.task->describe(found), human_duration(seconds)));
 }
 
+void RunReporter::early_stop(const std::string& why, std::int64_t num_completed) {
+  const std::string what = is_quiet() ? setup_.options.run.output + " ends " : fmt::format("{:<10}", "stop");
+  log_info(fmt::format("{}early, after {} of {} steps: {} (evaluate.patience is {})", what, num_completed,
+                       setup_.num_steps, why, setup_.options.evaluate.patience));
+}
+
 void RunReporter::questions(const QuestionScore& score, double seconds) {
   if (is_quiet()) return;
   log_info(fmt::format("{:<10}exact match {}, {}", "answers", score.text(), human_duration(seconds)));

@@ -32,6 +32,8 @@ class RunReporter {
   /// After a step whose loss is known. `steps` are the recorded ones, of which the newest count.
   void step(const std::vector<StepTimes>& steps, std::int64_t num_completed, const StepResult& last);
   void evaluation(const Evaluation& found, std::int64_t num_completed, double seconds);
+  /// `why` the run ends before its last step.
+  void early_stop(const std::string& why, std::int64_t num_completed);
   void questions(const QuestionScore& score, double seconds);
   /// Ends the live line and flushes the files, so that other text can follow.
   void pause();

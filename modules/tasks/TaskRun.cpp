@@ -20,6 +20,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       reporter_(setup_, how.verbosity),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
+      early_stopping_(options.evaluate),
       answers_(setup_.task->data().questions, options.evaluate.at_start),
       checkpoint_on_stop_(how.checkpoint_on_stop) {}
 
@@ -72,6 +73,7 @@ void TaskRun::resume(const TrainingState& state) {
   recorder_.resume(state.trainer.step, state.history);
   checkpoints_.resume(state.trainer.origin, state.best, state.history);
   answers_.resume(state.tables);
+  early_stopping_.resume(state.trainer.extra);
   last_saved_ = state.saved_step;
   has_begun_ = state.has_begun;
   stop_requested_ = state.stop_requested;
@@ -140,9 +142,10 @@ void TaskRun::evaluate_if_deferred() {
 RunStatus TaskRun::advance(std::int64_t num_steps, StopMonitor* stop) {
   guarded([&] {
     if (!trainer_) begin();
-    for (std::int64_t i = 0; i < num_steps && status_ == RunStatus::running && !trainer_->finished(); ++i)
+    const auto has_ended = [&] { return trainer_->finished() || early_stopping_.is_due(); };
+    for (std::int64_t i = 0; i < num_steps && status_ == RunStatus::running && !has_ended(); ++i)
       train_step(stop);
-    if (status_ == RunStatus::running && trainer_->finished()) status_ = RunStatus::complete;
+    if (status_ == RunStatus::running && has_ended()) status_ = RunStatus::complete;
   });
   return status_;
 }
@@ -169,9 +172,11 @@ void TaskRun::train_step(StopMonitor* stop) {
     return;
   }
   if (plan_.is_due(done)) evaluate();
+  const bool ends_early = early_stopping_.is_due() && !trainer_->finished();
   const std::int64_t every = setup_.options.run.checkpoint_every;
   const bool is_due = every > 0 && done % every == 0, is_best = best_ && best_->step == done;
   if (is_due || is_best || requests.checkpoint) save_checkpoint();
+  if (ends_early && !epoch_ended) recorder_.add_train_seconds(epoch());
   if (epoch_ended) recorder_.start_epoch();
 }
 
@@ -208,7 +213,14 @@ RunResult TaskRun::finish(StopMonitor* stop) {
 RunSummary TaskRun::summary() const {
   RunSummary summary = recorder_.summary(status_);
   answers_.add_to(summary);
+  if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
   return summary;
+}
+
+TrainerState TaskRun::trainer_state() const {
+  TrainerState state = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.extra.merge(early_stopping_.state());
+  return state;
 }
 
 void TaskRun::evaluate() {
@@ -219,9 +231,11 @@ void TaskRun::evaluate() {
   const Evaluation found = trainer_->evaluate([&] { return setup_.model().evaluate(*test, setup_.communicator); });
   last_evaluated_ = done;
   if (setup_.options.run.keep_best && done > 0 && checkpoints_.would_be_best(found.score)) best_ = {done, found.score};
+  early_stopping_.note(done, setup_.communicator.broadcast_value(found.score));
   const double seconds = seconds_since(start);
   recorder_.add_seconds("evaluate", epoch(), seconds);
   reporter_.evaluation(found, done, seconds);
+  if (early_stopping_.is_due() && !trainer_->finished()) reporter_.early_stop(early_stopping_.text(), done);
 }
 
 void TaskRun::evaluate_generation(GenerationPhase phase) {
@@ -252,7 +266,7 @@ void TaskRun::save_checkpoint() {
   checkpoints_.copy(setup_.parts(), tensors_of(setup_.model().buffers()));  // forward updates running statistics
   trainer_->read_all_results();                                             // a step that was not finite is never saved
   recorder_.steps().add_step_times(clock_.take_all());
-  CheckpointContent content{setup_.trainer_state(done, recorder_.deck()), summary(), std::nullopt};
+  CheckpointContent content{trainer_state(), summary(), std::nullopt};
   content.state.files = setup_.task->model_files();
   if (best_ && best_->step == done) content.best = best_->score;
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());

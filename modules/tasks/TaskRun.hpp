@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/StopMonitor.hpp"
+#include "tasks/EarlyStopping.hpp"
 #include "tasks/EvaluationPlan.hpp"
 #include "tasks/MemoryEstimate.hpp"
 #include "tasks/PromptAnswers.hpp"
@@ -62,9 +63,9 @@ class TaskRun {
   /// Logs a table of what each rank will hold in memory. Before advance().
   void describe_memory();
 
-  /// Trains `num_steps` more steps, or until the run is complete, has been stopped or has failed. What the deck wants
-  /// before the first step, evaluations and checkpoints come in between where they are due. `stop` (may be null) is
-  /// asked every step.
+  /// Trains `num_steps` more steps, or until the run is complete (all steps done, or evaluate.patience is at its end),
+  /// has been stopped or has failed. What the deck wants before the first step, evaluations and checkpoints come in
+  /// between where they are due. `stop` (may be null) is asked every step.
   RunStatus advance(std::int64_t num_steps, StopMonitor* stop);
   /// Ends the run, which counts as stopped where steps are left: the last checkpoint, the last answers, the record.
   RunResult finish(StopMonitor* stop);
@@ -128,6 +129,7 @@ class TaskRun {
   void settle_steps();
   History whole_history();
   RunSummary summary() const;
+  TrainerState trainer_state() const;
   std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }
 
   TrainingSetup setup_;
@@ -136,6 +138,7 @@ class TaskRun {
   RunReporter reporter_;
   CheckpointWriter checkpoints_;
   EvaluationPlan plan_;
+  EarlyStopping early_stopping_;
   PromptAnswers answers_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
   MemoryEstimate memory_estimate_;

@@ -71,7 +71,7 @@ TrainingState TaskRun::collect() {
   TrainingState state;
   state.stop_requested = stop_requested_;
   recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
-  state.trainer = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.trainer = trainer_state();
   state.trainer.origin = checkpoints_.origin();
   state.source = fmt::format("the run after step {}", num_completed());
   agreed(setup_.communicator, [&] {  // memory may run out

@@ -80,6 +80,18 @@ class Share(ShareTest):
         self.assertNotIn("->", again[2])
         self.assertEqual(self.steps("long"), 800)
 
+    def test_a_task_that_no_longer_improves_ends_early_and_gives_its_ranks_on(self):
+        patient = ("evaluate.every_steps: 3, evaluate.every_epochs: 0, evaluate.patience: 1, "
+                   "evaluate.min_delta: 1")
+        deck = self.share(["name: patient, steps: 400, overrides: {%s}" % patient,
+                           "name: other, steps: 40, overrides: {run.seed: 4}"], policy="{interval_s: 60, min_gain: 0}")
+        self.expect(0, run(2, "share", deck), "early, after 6 of 400 steps")
+        self.assertEqual([self.status(task) for task in ("patient", "other")], ["complete", "complete"])
+        self.assertEqual([self.steps(task) for task in ("patient", "other")], [6, 40])
+        self.assertIn("6", self.attribute(self.results(), "/runs/patient/early_stop_step").split("DATA")[1])
+        again = self.expect(0, run(2, "share", deck), "task      patient has finished before")
+        self.assertNotIn("->", again[2])
+
     def test_progress_and_what_is_expected_are_logged(self):
         deck = self.share(["name: one, steps: 200", "name: two, steps: 200, overrides: {run.seed: 4}"],
                           policy="{interval_s: 0.2, min_gain: 0.9}")  # nothing gains so much
