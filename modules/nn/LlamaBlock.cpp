@@ -52,7 +52,10 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
                 {name_ + "mlp.up_proj", config.intermediate_size, config.has_mlp_bias}},
                options, format),
       down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options,
-            format) {}
+            format) {
+  if (config.has_head_norms)
+    head_norms_ = {norm_weight(config.head_dim, options), norm_weight(config.head_dim, options)};
+}
 
 NamedTensors LlamaBlock::weights() const {
   NamedTensors all{{name_ + "input_layernorm.weight", input_norm_}};
@@ -61,6 +64,10 @@ NamedTensors LlamaBlock::weights() const {
   };
   append(qkv_);
   append(output_);
+  if (head_norms_.are_there()) {
+    all.push_back({name_ + "self_attn.q_norm.weight", head_norms_.queries});
+    all.push_back({name_ + "self_attn.k_norm.weight", head_norms_.keys});
+  }
   all.push_back({name_ + "post_attention_layernorm.weight", output_norm_});
   append(gate_up_);
   append(down_);
@@ -75,8 +82,8 @@ NamedTensors LlamaBlock::adapters() const {
 }
 
 void LlamaBlock::freeze_norms() {
-  input_norm_.requires_grad_(false);
-  output_norm_.requires_grad_(false);
+  for (const at::Tensor& weight : {input_norm_, output_norm_, head_norms_.queries, head_norms_.keys})
+    if (weight.defined()) weight.requires_grad_(false);
 }
 
 std::vector<at::Tensor> LlamaBlock::trained() const {
@@ -94,7 +101,8 @@ Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
     return linear;
   };
   const Normed attn_norm = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
-  const at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
+  at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
+  if (head_norms_.are_there()) qkv = norm_heads(qkv, shape_, head_norms_, epsilon_);
   const at::Tensor attn_out = pass.caches.empty()
                                   ? attention(qkv, shape_, pass.plan, window_)
                                   : cached_attention(qkv, shape_, *pass.plan, window_, number_, pass.caches);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/Attention.hpp"
+#include "nn/HeadNorms.hpp"
 #include "nn/LinearGroup.hpp"
 #include "nn/Llama.hpp"
 
@@ -48,6 +49,7 @@ class LlamaBlock {
   HeadShape shape_;
   std::string name_;
   at::Tensor input_norm_, output_norm_;
+  HeadNorms head_norms_;
   LinearGroup qkv_, output_, gate_up_, down_;
 };
 

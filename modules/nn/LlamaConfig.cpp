@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "config/Words.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 
@@ -34,23 +35,51 @@ class Keys : public JsonReader {
   }
 };
 
+/// By the words of `model_type`.
+constexpr Word<LlamaArchitecture> kModelTypes[] = {{"llama", LlamaArchitecture::llama},
+                                                   {"mistral", LlamaArchitecture::mistral},
+                                                   {"qwen2", LlamaArchitecture::qwen2},
+                                                   {"qwen3", LlamaArchitecture::qwen3}};
+constexpr Word<LlamaArchitecture> kClasses[] = {{"LlamaForCausalLM", LlamaArchitecture::llama},
+                                                {"MistralForCausalLM", LlamaArchitecture::mistral},
+                                                {"Qwen2ForCausalLM", LlamaArchitecture::qwen2},
+                                                {"Qwen3ForCausalLM", LlamaArchitecture::qwen3}};
+
 void read_architecture(const Keys& keys, LlamaConfig& config) {
-  static const std::vector<std::pair<std::string, std::string>> kKnown{
-      {"LlamaForCausalLM", "llama"}, {"MistralForCausalLM", "mistral"}, {"Qwen2ForCausalLM", "qwen2"}};
-  const std::string supported = "LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM are supported";
+  const std::string supported = join(texts_of<LlamaArchitecture>(kClasses), ", ") + " are supported";
   const json* listed = keys.find("architectures");
   if (listed && (!listed->is_array() || listed->size() != 1 || !listed->front().is_string()))
     keys.refuse("architectures", "it is not a list of one name; " + supported);
   const std::string type = keys.text("model_type", "");
   if (!listed && type.empty()) keys.refuse("architectures", "it is missing");
-  for (const auto& [architecture, model_type] : kKnown)
-    if (listed ? listed->front() == architecture : type == model_type) {
-      config.architecture = architecture;
-      return;
-    }
+  const std::optional<LlamaArchitecture> known =
+      listed ? value_of<LlamaArchitecture>(listed->front().get<std::string>(), kClasses)
+             : value_of<LlamaArchitecture>(type, kModelTypes);
+  if (known) {
+    config.architecture = *known;
+    return;
+  }
   if (listed) keys.refuse("architectures", Keys::shown(listed->front()) + " is another network; " + supported);
   keys.refuse("model_type", Keys::shown(type) + " is another network; " + supported);
 }
+
+/// What transformers takes when a file leaves it out.
+/// @{
+constexpr std::int64_t kQwen3HeadDim = 128;
+
+std::int64_t usual_kv_heads(const LlamaConfig& config) {
+  switch (config.architecture) {
+    case LlamaArchitecture::mistral:
+      return 8;
+    case LlamaArchitecture::qwen2:
+    case LlamaArchitecture::qwen3:
+      return 32;
+    case LlamaArchitecture::llama:
+      break;
+  }
+  return config.num_heads;
+}
+/// @}
 
 void read_sizes(const Keys& keys, LlamaConfig& config) {
   config.vocabulary_size = keys.whole("vocab_size", {});
@@ -58,18 +87,15 @@ void read_sizes(const Keys& keys, LlamaConfig& config) {
   config.intermediate_size = keys.whole("intermediate_size", {}, 1, 1 << 20);
   config.num_layers = keys.whole("num_hidden_layers", {}, 1, 4096);
   config.num_heads = keys.whole("num_attention_heads", {}, 1, 4096);
-  // What transformers takes when a file leaves it out.
-  const std::int64_t kv_heads = config.architecture == "MistralForCausalLM" ? 8
-                                : config.architecture == "Qwen2ForCausalLM" ? 32
-                                                                            : config.num_heads;
-  config.num_kv_heads = keys.whole("num_key_value_heads", kv_heads, 1, 4096);
+  config.num_kv_heads = keys.whole("num_key_value_heads", usual_kv_heads(config), 1, 4096);
   if (config.num_heads % config.num_kv_heads != 0)
     keys.refuse("num_key_value_heads", std::to_string(config.num_heads) + " heads cannot share " +
                                            std::to_string(config.num_kv_heads) + " evenly");
-  if (!keys.find("head_dim") && config.hidden_size % config.num_heads != 0)
+  const bool is_qwen3 = config.architecture == LlamaArchitecture::qwen3;
+  if (!keys.find("head_dim") && !is_qwen3 && config.hidden_size % config.num_heads != 0)
     keys.refuse("num_attention_heads", std::to_string(config.num_heads) + " heads do not divide hidden_size " +
                                            std::to_string(config.hidden_size) + " and there is no head_dim");
-  config.head_dim = keys.whole("head_dim", config.hidden_size / config.num_heads, 1, 4096);
+  config.head_dim = keys.whole("head_dim", is_qwen3 ? kQwen3HeadDim : config.hidden_size / config.num_heads, 1, 4096);
   if (config.head_dim < 2 || config.head_dim % 2 != 0)
     keys.refuse("head_dim", std::to_string(config.head_dim) + " is odd: rotary positions turn pairs of values");
   config.max_positions = keys.whole("max_position_embeddings", 2048);
@@ -113,8 +139,8 @@ void read_rope(const Keys& keys, LlamaConfig& config) {
 }
 
 void read_windows(const Keys& keys, LlamaConfig& config) {
-  if (config.architecture == "LlamaForCausalLM") return;
-  const bool is_qwen = config.architecture == "Qwen2ForCausalLM";
+  if (config.architecture == LlamaArchitecture::llama) return;
+  const bool is_qwen = config.architecture != LlamaArchitecture::mistral;
   // A Mistral file that leaves the key out means 4096; one that holds null means none.
   const bool is_null = keys.find("sliding_window") == nullptr && keys.holds("sliding_window");
   if (is_null || (is_qwen && !keys.truth("use_sliding_window", false))) return;
@@ -133,6 +159,16 @@ void read_windows(const Keys& keys, LlamaConfig& config) {
       keys.refuse("layer_types", "it holds " + Keys::shown(type) + "; full_attention and sliding_attention are known");
     config.windows[layer] = type == "full_attention" ? 0 : window;
   }
+}
+
+/// Which biases and norms there are.
+void read_parts(const Keys& keys, LlamaConfig& config) {
+  const bool is_llama = config.architecture == LlamaArchitecture::llama;
+  const bool is_qwen3 = config.architecture == LlamaArchitecture::qwen3;
+  config.has_output_bias = (is_llama || is_qwen3) && keys.truth("attention_bias", false);
+  config.has_qkv_bias = config.has_output_bias || config.architecture == LlamaArchitecture::qwen2;
+  config.has_mlp_bias = is_llama && keys.truth("mlp_bias", false);
+  config.has_head_norms = is_qwen3;
 }
 
 void refuse_unsupported(const Keys& keys) {
@@ -198,6 +234,10 @@ std::string read_small_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string name_of(LlamaArchitecture architecture) {
+  return std::string(word_of<LlamaArchitecture>(architecture, kClasses));
+}
+
 LlamaConfig LlamaConfig::parse(const std::string& json_text, const std::string& origin) {
   const json object = parse_object(json_text, origin);
   const Keys keys(object, origin);
@@ -210,10 +250,7 @@ LlamaConfig LlamaConfig::parse(const std::string& json_text, const std::string& 
   config.norm_epsilon = keys.positive("rms_norm_eps", 1e-6);
   config.initializer_range = keys.positive("initializer_range", 0.02);
   config.has_tied_embeddings = keys.truth("tie_word_embeddings", false);
-  const bool is_llama = config.architecture == "LlamaForCausalLM";
-  config.has_output_bias = is_llama && keys.truth("attention_bias", false);
-  config.has_qkv_bias = config.has_output_bias || config.architecture == "Qwen2ForCausalLM";
-  config.has_mlp_bias = is_llama && keys.truth("mlp_bias", false);
+  read_parts(keys, config);
   config.weights_dtype = dtype_of(keys);
   read_quantisation(keys, config);
   const std::vector<std::int64_t> bos = token_list(keys, "bos_token_id");
@@ -241,7 +278,7 @@ std::int64_t LlamaConfig::num_parameters() const {
   const std::int64_t biases = (has_qkv_bias ? query_size() + 2 * kv_size() : 0) + (has_output_bias ? hidden_size : 0) +
                               (has_mlp_bias ? 2 * intermediate_size + hidden_size : 0);
   return num_matmul_parameters() + (has_tied_embeddings ? 0 : vocabulary_size * hidden_size) +
-         num_layers * (2 * hidden_size + biases) + hidden_size;
+         num_layers * (2 * hidden_size + (has_head_norms ? 2 * head_dim : 0) + biases) + hidden_size;
 }
 
 }  // namespace multicard

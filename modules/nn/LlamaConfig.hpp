@@ -25,9 +25,13 @@ struct RopeScaling {
 /// quantization_config.quant_method of a config.json whose model `export --int4` has written (docs/methods.md).
 inline constexpr const char* kInt4Method = "8da4w";
 
-/// LlamaForCausalLM, MistralForCausalLM and Qwen2ForCausalLM: they differ by these values alone.
+/// The networks that LlamaConfig describes: they differ by its values alone.
+enum class LlamaArchitecture { llama, mistral, qwen2, qwen3 };
+/// The name of its class in transformers: "LlamaForCausalLM".
+std::string name_of(LlamaArchitecture architecture);
+
 struct LlamaConfig {
-  std::string architecture = "LlamaForCausalLM";
+  LlamaArchitecture architecture = LlamaArchitecture::llama;
   std::int64_t vocabulary_size = 0, hidden_size = 0, intermediate_size = 0;
   std::int64_t num_layers = 0, num_heads = 0;
   std::int64_t num_kv_heads = 0;  ///< each serves num_heads / num_kv_heads heads
@@ -38,6 +42,7 @@ struct LlamaConfig {
   RopeScaling rope_scaling;
   bool has_tied_embeddings = false;  ///< lm_head is the embedding
   bool has_qkv_bias = false, has_output_bias = false, has_mlp_bias = false;
+  bool has_head_norms = false;      ///< of the queries and keys of each head (HeadNorms)
   double initializer_range = 0.02;  ///< deviation of fresh weights
   /// Tokens of the past, itself included, that a token of the layer sees; 0: all. Empty or one entry a layer.
   std::vector<std::int64_t> windows;

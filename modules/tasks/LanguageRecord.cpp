@@ -105,7 +105,7 @@ std::map<std::string, std::string> LanguageTask::model_identity() const {
 void LanguageTask::add_attributes(RunSummary& summary) const {
   const TokenSetInfo& set = train_->shards().info();
   summary.text["model"] = options_.model.path;
-  summary.text["architecture"] = model_->network().config().architecture;
+  summary.text["architecture"] = name_of(model_->network().config().architecture);
   summary.text["method"] = word_of(options_.method.name, kMethodWords);
   summary.text["dataset"] = set.dataset_type;
   summary.text["template"] = set.template_name;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""multicard generate as a person runs it: one prompt or a file of them, sampling, stop strings. Standard library
-only.
+"""multicard generate as a person runs it: one prompt or a file of them, sampling, stop strings; and a Qwen3 model from
+tuning to serving. Standard library only.
 
 usage: generate_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
 """
@@ -17,6 +17,7 @@ from command_test import MULTICARD, CommandTest, run
 
 SOURCE = Path(os.environ["MULTICARD_SOURCE"])
 MODEL = SOURCE / "tests/data/models/tinystories-656K"
+QWEN3 = SOURCE / "tests/data/models/qwen3-tiny"
 STORY = ("--raw", "--greedy", "--dtype", "fp32", "--max-new", "30")
 
 
@@ -128,6 +129,55 @@ class Generate(CommandTest):
         for option, value in (("--top-k", "-1"), ("--repetition-penalty", "0"), ("--batch", "0")):
             self.expect(2, run(1, "generate", str(MODEL), option, value, "x"), option)
         self.expect(2, run(1, "generate", str(MODEL), "--greedy", "--top-k", "3", "x"), "excludes")
+
+
+def byte_tokenizer():
+    """A tokenizer.json of 256 tokens, one for each byte."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+            "pre_tokenizer": level, "post_processor": None, "decoder": level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                      "vocab": {letters[byte]: byte for byte in range(256)}, "merges": []}}
+
+
+class Qwen3(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("model")
+        shutil.copytree(QWEN3, self.model)
+        Path(self.model, "tokenizer.json").write_text(json.dumps(byte_tokenizer()))
+        rows = [{"prompt": "%d and 1 is" % i, "completion": " %d." % (i + 1)} for i in range(24)]
+        Path(self.path("rows.jsonl")).write_text("\n".join(map(json.dumps, rows)))
+        self.expect(0, run(1, "prepare", "text", "--type", "prompt-completion", "--tokenizer", self.model, "--in",
+                           self.path("rows.jsonl"), "-o", self.path("rows")))
+
+    def tune(self, method, output):
+        Path(self.deck).write_text("\n".join([
+            "task: llm", "model: {path: %s, dtype: fp32}" % self.model, "method: %s" % method,
+            'data: {train: "%s"}' % self.path("rows*.h5"), "optimizer: {name: adamw, learning_rate: 0.01}",
+            "run: {output: %s, steps: 4, global_batch: 8}" % self.path(output)]))
+        self.expect(0, run(2, "run", self.deck))
+        return self.path(output + "/checkpoints/step_00000004")
+
+    def ids(self, model):
+        _, out, _ = self.expect(0, run(1, "generate", model, "--raw", "--greedy", "--json", "--dtype", "fp32",
+                                       "--max-new", "12", "7 and 1 is"))
+        return json.loads(out)["ids"]
+
+    def test_is_tuned_exported_and_continued(self):
+        base = self.ids(self.model)
+        for method, merge in (("{name: lora, rank: 4, alpha: 8}", ("--merge", "original")), ("{name: full}", ())):
+            with self.subTest(method):
+                name = "lora" if merge else "full"
+                checkpoint = self.tune(method, name)
+                self.expect(0, run(1, "export", checkpoint, self.path(name + "-model"), *merge))
+                tuned = self.ids(checkpoint)
+                self.assertNotEqual(tuned, base)
+                self.assertEqual(self.ids(self.path(name + "-model")), tuned)
 
 
 if __name__ == "__main__":

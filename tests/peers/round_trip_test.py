@@ -225,6 +225,10 @@ class Imports(RoundTrip):
     def test_a_qwen2(self):
         self.check_model(transformers.Qwen2Config(**self.SIZES))
 
+    def test_a_qwen3(self):
+        self.check_model(transformers.Qwen3Config(**self.SIZES, head_dim=24, tie_word_embeddings=True))
+        self.check_model(transformers.Qwen3Config(**self.SIZES, head_dim=32, attention_bias=True))
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[1:2], verbosity=2, warnings="ignore")

@@ -113,6 +113,29 @@ TEST(LlamaConfig, KnowsWhatMistralAndQwenAddToLlama) {
   EXPECT_EQ(parsed(qwen).num_parameters(), 8030261248 + 32 * (4096 + 2 * 1024));
 }
 
+TEST(LlamaConfig, KnowsWhatQwen3AddsToLlama) {
+  const json qwen = changed(llama8b(), {{"architectures", {"Qwen3ForCausalLM"}}, {"head_dim", 64}});
+
+  const LlamaConfig plain = parsed(qwen);
+
+  EXPECT_EQ(plain.architecture, LlamaArchitecture::qwen3);
+  EXPECT_EQ(name_of(plain.architecture), "Qwen3ForCausalLM");
+  EXPECT_TRUE(plain.has_head_norms && !plain.has_qkv_bias && !plain.has_output_bias && !plain.has_mlp_bias);
+  EXPECT_EQ(plain.query_size(), 2048);
+  const LlamaConfig llama = parsed(changed(llama8b(), {{"head_dim", 64}}));
+  EXPECT_FALSE(llama.has_head_norms);
+  EXPECT_EQ(plain.num_parameters(), llama.num_parameters() + 32 * 2 * 64);
+  const LlamaConfig biased = parsed(changed(qwen, {{"attention_bias", true}}));
+  EXPECT_TRUE(biased.has_qkv_bias && biased.has_output_bias);
+  EXPECT_EQ(parsed(changed(qwen, {{"head_dim", nullptr}})).head_dim, 128);
+  EXPECT_EQ(parsed(changed(qwen, {{"num_key_value_heads", nullptr}})).num_kv_heads, 32);
+  EXPECT_EQ(parsed(changed(qwen, {{"use_sliding_window", true}, {"sliding_window", 9}, {"max_window_layers", 30}}))
+                .window(30),
+            9);
+  EXPECT_EQ(parsed(changed(qwen, {{"architectures", nullptr}, {"model_type", "qwen3"}})).architecture,
+            LlamaArchitecture::qwen3);
+}
+
 // The error of a file with these changes, or "" if there is none.
 std::string refusal(const json& changes) {
   try {
@@ -121,6 +144,19 @@ std::string refusal(const json& changes) {
     return error.what();
   }
   return "";
+}
+
+TEST(LlamaConfig, NamesTheNetworkThatIsNotSupported) {
+  const std::vector<std::pair<const char*, const char*>> others{{"MixtralForCausalLM", "mixtral"},
+                                                                {"Gemma3ForCausalLM", "gemma3_text"},
+                                                                {"Qwen3MoeForCausalLM", "qwen3_moe"},
+                                                                {"Phi3ForCausalLM", "phi3"}};
+  for (const auto& [name, type] : others) {
+    EXPECT_NE(refusal({{"architectures", {name}}, {"model_type", type}}).find(name), std::string::npos) << name;
+    const std::string by_type = refusal({{"architectures", nullptr}, {"model_type", type}});
+    EXPECT_NE(by_type.find(type), std::string::npos) << by_type;
+    EXPECT_NE(by_type.find("Qwen3ForCausalLM are supported"), std::string::npos) << by_type;
+  }
 }
 
 TEST(LlamaConfig, NamesFileAndKeyOfWhatItRefuses) {
