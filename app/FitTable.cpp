@@ -69,8 +69,8 @@ void log_what_fits(const RunOptions& options, const std::string& memory, const C
 
 void log_what_would_fit(const RunOptions& options, int ranks_of_node, Scope scope) {
   if (!options.is_language()) return;
-  std::optional<LogRank> speaker;
-  if (scope == Scope::one_rank) speaker.emplace(0);
+  std::optional<LogRank> log_rank;
+  if (scope == Scope::one_rank) log_rank.emplace(0);
   try {
     const at::Device device = device_in_use();
     release_cached_device_memory(device);

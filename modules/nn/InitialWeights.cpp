@@ -1,8 +1,11 @@
 #include "nn/InitialWeights.hpp"
 
+#include <cmath>
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include "device/StagedCopies.hpp"
 #include "nn/Random.hpp"
 
 namespace multicard {
@@ -22,6 +25,17 @@ void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks,
     fill_normal(weight, deviation, seed, stream_of_name(sink.name));
     sink.fill(weight);
   }
+}
+
+void fill_initial_adapters(const NamedTensors& adapters, std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  StagedCopies copies;
+  for (std::size_t i = 0; i < adapters.size(); i += 2) {  // A and B in turn
+    const at::Tensor& a = adapters[i].tensor;
+    const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
+    copies.copy(a, uniform_values(a.sizes(), bound, seed, i));
+  }
+  copies.finish();
 }
 
 }  // namespace multicard

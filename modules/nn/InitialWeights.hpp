@@ -12,4 +12,8 @@ namespace multicard {
 /// norms, 0 for biases.
 void fill_initial_weights(const NamedTensors& weights, const WeightSinks& sinks, double deviation, std::uint64_t seed);
 
+/// Fills the matrices A, which stand before their B, uniformly within ±1 / √columns; B stays 0. \param adapters A and B
+/// in turn
+void fill_initial_adapters(const NamedTensors& adapters, std::uint64_t seed);
+
 }  // namespace multicard

@@ -9,7 +9,6 @@
 #include <ATen/ops/empty.h>
 
 #include "base/Error.hpp"
-#include "device/StagedCopies.hpp"
 #include "kernels/Matmul.hpp"
 #include "nn/InitialWeights.hpp"
 #include "nn/Int4Weight.hpp"
@@ -189,14 +188,7 @@ void Llama::add_adapters(const AdapterOptions& options) {
       group->add_adapters(options, adapted);
     append(impl_->adapters, block.adapters());
   }
-  const at::NoGradGuard no_grad;
-  StagedCopies copies;
-  for (std::size_t i = 0; i < impl_->adapters.size(); i += 2) {  // A and B in turn
-    const at::Tensor& a = impl_->adapters[i].tensor;
-    const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
-    copies.copy(a, uniform_values(a.sizes(), bound, options.seed, i));
-  }
-  copies.finish();
+  fill_initial_adapters(impl_->adapters, options.seed);
   impl_->dropout = options.dropout;
   impl_->parameters = impl_->adapters;
 }
