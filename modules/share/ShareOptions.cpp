@@ -60,7 +60,10 @@ Deck run_deck_of(const Deck& share, const Value& entry, const std::string& task,
   Deck deck = Deck::parse(emit_yaml(*base), fmt::format("{}, task {}", share.name(), task));
   if (const Value* overrides = entry.find("overrides"); overrides != nullptr && !overrides->is_null()) {
     if (!overrides->is_map()) refuse(share, place + ".overrides", "expected keys of run decks with their values");
-    deck.merge(*overrides);
+    Deck::Assignments layer;
+    for (std::size_t i = 0; i < overrides->keys.size(); ++i)
+      layer.emplace_back(overrides->keys[i], overrides->items[i]);
+    deck.apply(layer);
   }
   for (const char* length : {"epochs", "steps"})
     if (const Value* value = entry.find(length); value != nullptr && !value->is_null())
@@ -173,6 +176,30 @@ void check_tasks(Section& root, const ShareOptions& options) {
     root.reject("tasks", "is missing", "", "Name the tasks that share the ranks, or a folder of arrivals.");
 }
 
+/// Applies `tasks.N.overrides.KEY=VALUE`, whose KEY is one of a run deck with all its dots, and the others.
+void apply_overrides(Deck& share, const std::vector<std::string>& overrides) {
+  constexpr std::string_view kPart = ".overrides.";
+  Deck::Assignments others;
+  for (auto& [path, value] : parse_overrides(overrides)) {
+    const std::size_t part = path.starts_with("tasks.") ? path.find(kPart) : std::string::npos;
+    if (part == std::string::npos) {
+      others.emplace_back(path, std::move(value));
+      continue;
+    }
+    const std::string of_task = path.substr(0, part + kPart.size() - 1), key = path.substr(part + kPart.size());
+    const Value* known = share.root().find_path(of_task);
+    Value layer = known == nullptr || !known->is_map() ? Value::map() : *known;
+    if (const auto at = std::ranges::find(layer.keys, key); at != layer.keys.end()) {
+      layer.items[static_cast<std::size_t>(at - layer.keys.begin())] = std::move(value);
+    } else {
+      layer.keys.push_back(key);
+      layer.items.push_back(std::move(value));
+    }
+    share.apply({{of_task, std::move(layer)}});
+  }
+  share.apply(others);
+}
+
 /// Reports errors in a task's deck before any task is built.
 void check_run_deck(const ShareTaskOptions& task) {
   static_cast<void>(read_run_options(task.deck));
@@ -181,7 +208,8 @@ void check_run_deck(const ShareTaskOptions& task) {
 }  // namespace
 
 Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides) {
-  Deck share = Deck::load(path, overrides);
+  Deck share = Deck::load(path);
+  apply_overrides(share, overrides);
   Value tasks = task_list(share);
   for (std::size_t i = 0; i < tasks.items.size(); ++i)
     tasks.items[i] = with_deck(share, tasks.items[i], fmt::format("tasks.{}", i + 1));

@@ -128,7 +128,7 @@ class Inputs:
         return "data.train=%s/pairs-*.h5" % place
 
     def long_pairs(self, words):
-        place = self._once("pairs%d" % words, lambda to: make_long_pairs(to, words))
+        place = self.made("pairs%d" % words, lambda to: make_long_pairs(to, words))
         return "data.train=%s/pairs-*.h5" % place
 
     def rows(self, config, length, number):

@@ -82,7 +82,7 @@ def number_in(results, path):
 
 
 def arguments_of(name, step):
-    shape, config = step.inputs.llama8b()
+    shape, config = step.inputs.shape("llama3_8b_shape")
     if "dpo" in name:
         length, pairs = step.tokens // 2, step.inputs.made("long_pairs", make_long_pairs)
         data = "data.train=%s/pairs-*.h5" % pairs

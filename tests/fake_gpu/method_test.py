@@ -20,8 +20,8 @@ FEW_LAYERS = 4  # every layer launches as much: ratios hold for 32 too, and litt
 class ShallowInputs(Inputs):
     """The shape of Llama-3-8B with fewer layers."""
 
-    def llama8b(self):
-        folder, config = Inputs.llama8b()
+    def shape(self, name):
+        folder, config = Inputs.shape(name)
         config["num_hidden_layers"] = FEW_LAYERS
         place = self.made("shallow", lambda to: Path(to, "config.json").write_text(json.dumps(config)))
         return place, config

@@ -67,13 +67,22 @@ TEST_F(ShareOptionsTest, ReadsAWholeDeck) {
 
 TEST_F(ShareOptionsTest, TakesOverridesOfSingleKeysOfATask) {
   write("tasks: [{name: a, deck: run.yaml, epochs: 3, overrides: {run.seed: 2}}]\n");
-  const ShareOptions options = read_with({"tasks.1.steps=7", "tasks.1.overrides.run.log_every=4", "tasks.1.weight=2"});
+  const ShareOptions options =
+      read_with({"tasks.1.steps=7", "tasks.1.overrides.run.log_every=4", "tasks.1.overrides.run.seed=5",
+                 "tasks.1.overrides.data.train=y.h5", "tasks.1.weight=2"});
   const Deck& deck = options.tasks.at(0).deck;
   EXPECT_EQ(deck.get_text("run.steps"), "7");
   EXPECT_EQ(deck.get_text("run.log_every"), "4");
-  EXPECT_EQ(deck.get_text("run.seed"), "2");
+  EXPECT_EQ(deck.get_text("run.seed"), "5");
+  EXPECT_EQ(deck.get_text("data.train"), "y.h5");
   EXPECT_EQ(deck.get_text("run.global_batch"), "8") << "the rest of the section is the run deck's";
   EXPECT_EQ(options.tasks.at(0).weight, 2);
+}
+
+TEST_F(ShareOptionsTest, AnOverrideThatIsAMapReplacesItsSection) {
+  write("tasks: [{name: a, deck: run.yaml, overrides: {run: {steps: 9}}}]\n");
+  const Deck deck = read_with({}).tasks.at(0).deck;
+  EXPECT_EQ(deck.get_text("run"), "{steps: 9}");
 }
 
 TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
