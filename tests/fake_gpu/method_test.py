@@ -49,8 +49,8 @@ class Methods(unittest.TestCase):
             self.assertGreater(row["all_reduce_bytes"], row["adapters_bytes"] - 1)
 
     def test_qlora_launches_no_more_than_it_did(self):
-        # Weights are made of their codes by several operations each time they are used. The goal is 1.15.
-        self.assertLessEqual(self.ratio("qlora", "kernels", "matrix_products"), 4.5)
+        # Weights are restored in panels, each with a launch and a product. The goal is 1.15.
+        self.assertLessEqual(self.ratio("qlora", "kernels", "matrix_products"), 1.75)
 
     def test_the_reference_of_preferences_is_one_more_forward_pass(self):
         self.assertLessEqual(self.ratio("lora-dpo", "matrix_products"), 1.5)
