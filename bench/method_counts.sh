@@ -27,11 +27,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-"$root/scripts/build.sh" release --target multicard multicard-post tests/fake_gpu/all
-if [ ! -e "$root/build/release/fake_gpu/libcudart.so.13" ]; then
-  say "$program: there is no fake GPU here (ctest -L fake-gpu says why)"
-  exit 77
-fi
+build_fake_gpu
 # shellcheck source=scripts/env.sh
 . "$root/scripts/env.sh"
 mkdir -p "$folder"

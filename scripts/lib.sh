@@ -136,3 +136,12 @@ with_ticker() {
   wait "$ticker" 2>/dev/null || true
   return "$status"
 }
+
+# Builds the programs and the fake GPU on which they count; ends with 77 where it cannot be built.
+build_fake_gpu() {
+  "$root/scripts/build.sh" release --target multicard multicard-post tests/fake_gpu/all
+  if [ ! -e "$root/build/release/fake_gpu/libcudart.so.13" ]; then
+    say "$program: there is no fake GPU here (ctest -L fake-gpu says why)"
+    exit 77
+  fi
+}
