@@ -50,7 +50,7 @@ at::Tensor embedding_noise(const EmbeddingNoise& noise, std::span<const RowShape
   const at::NoGradGuard no_grad;
   const TokenNoise of_tokens = token_noise(noise, shapes, width, hidden, options.device());
   const std::int64_t tokens = of_tokens.keys.size(0), most = std::max<std::int64_t>(1, kValues / hidden);
-  const at::Tensor values = at::empty({tokens, hidden}, options);
+  at::Tensor values = at::empty({tokens, hidden}, options);
   for (std::int64_t first = 0; first < tokens; first += most) {
     const std::int64_t count = std::min(most, tokens - first);
     const at::Tensor uniform = uniform_rows(of_tokens.keys.narrow(0, first, count), hidden);

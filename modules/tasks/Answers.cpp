@@ -65,7 +65,7 @@ struct GrowingText {
 
   /// What is new.
   std::string take(const std::string& piece) {
-    const std::string shown = stop.next(piece);
+    std::string shown = stop.next(piece);
     text += shown;
     return shown;
   }

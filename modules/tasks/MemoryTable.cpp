@@ -110,6 +110,7 @@ std::vector<std::string> memory_table(TrainingSetup& setup, const MemoryEstimate
   const PartShape part = memory.part(std::max<std::int64_t>(1, at_once));
   const std::vector<Line> lines = lines_of(setup, part, at_once);
   std::vector<std::int64_t> mine;
+  mine.reserve(lines.size() + 2);
   for (const Line& line : lines)
     mine.push_back(estimate.*line.bytes);
   const std::optional<std::int64_t> switched = agreed(setup.communicator, [&] {

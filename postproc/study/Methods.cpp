@@ -80,8 +80,8 @@ MethodCell method_cell(const Study& study, const Cell& cell) {
 }  // namespace
 
 std::string method_of(const RunReport& run) {
-  if (const std::string name = deck_value(run.deck, "method.name"); !name.empty()) return name;
-  if (const std::string name = setting(run, "method.name"); !name.empty()) return name;
+  if (std::string name = deck_value(run.deck, "method.name"); !name.empty()) return name;
+  if (std::string name = setting(run, "method.name"); !name.empty()) return name;
   return setting(run, "method");
 }
 
