@@ -35,10 +35,16 @@ std::string deck_text(const std::string& path) {
   return text;
 }
 
+/// Whether a map is the value of a key of a section: names with dots are no paths there.
+bool is_map_of_names(const Value& value, const std::string& prefix) {
+  return !prefix.empty() && std::any_of(value.keys.begin(), value.keys.end(),
+                                        [](const std::string& key) { return key.find('.') != std::string::npos; });
+}
+
 void collect_leaves(const Value& map, const std::string& prefix, Deck::Assignments& out) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     const std::string path = prefix + map.keys[i];
-    if (map.items[i].is_map())
+    if (map.items[i].is_map() && !is_map_of_names(map.items[i], prefix))
       collect_leaves(map.items[i], path + ".", out);
     else
       out.emplace_back(path, map.items[i]);

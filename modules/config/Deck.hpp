@@ -38,7 +38,8 @@ class Deck {
   void set(const std::string& path, const std::string& yaml_text);
   /// Applies one layer of values; each replaces whatever stood at its path.
   void apply(const Assignments& layer);
-  /// Applies `section` as one layer, map by map: scalars and lists replace, maps are merged.
+  /// Applies `section` as one layer, map by map: scalars and lists replace, and so do the maps of a section's keys in
+  /// which a name holds a dot; other maps are merged.
   void merge(const Value& section);
 
   /// `file` as seen from the folder of this deck, `~` and `${VAR}` expanded; absolute paths stay.

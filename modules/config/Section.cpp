@@ -13,21 +13,10 @@
 #include "config/KeySuggestion.hpp"
 #include "config/RangeText.hpp"
 #include "config/Scalar.hpp"
+#include "config/SectionRecord.hpp"
 #include "config/Yaml.hpp"
 
 namespace multicard {
-
-/// What all sections of one deck share.
-struct Section::Record {
-  Deck deck;
-  std::vector<KnownKey> table;
-  KeysBySection known;
-  std::optional<UsageError> problem;  ///< the first one
-  Value resolved = Value::map();
-  std::map<std::string, KeyReading> readings;
-
-  const Value* at(const std::string& path) const { return path.empty() ? &deck.root() : deck.root().find_path(path); }
-};
 
 namespace {
 
@@ -252,12 +241,6 @@ void Section::finish() const {
     }
   }
   if (record_->problem) throw UsageError(*record_->problem);
-}
-
-Deck Section::resolved() const {
-  Deck deck = Deck::parse("", record_->deck.name());
-  deck.merge(record_->resolved);
-  return deck;
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -46,8 +47,13 @@ class Section {
   /// The map at `key`; empty when absent.
   Section section(const std::string& key);
 
+  /// The maps of the list at `key`; none when it is absent.
+  std::vector<Section> sections(const std::string& key);
+
   /// Whether `key` is set to something other than null. Makes it known.
   bool has(const std::string& key);
+  /// Whether it is set to a list.
+  bool is_list(const std::string& key);
 
   template <class T>
   T get(const std::string& key, T fallback);
@@ -69,6 +75,10 @@ class Section {
   /// The same; none when the key is absent.
   template <class T>
   std::optional<std::vector<T>> optional_list(const std::string& key);
+
+  /// A map of numbers between `low` and `high` by names that may hold dots, in the order written; none when absent.
+  template <class T>
+  std::vector<std::pair<std::string, T>> numbers_by_name(const std::string& key, T low, T high);
 
   /// One of `words`; another one is an error that names the nearest.
   template <class E>

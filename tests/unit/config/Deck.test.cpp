@@ -173,6 +173,14 @@ TEST(Deck, MergesMapsAndReplacesTheRest) {
   EXPECT_EQ(deck.get_text("data.limit"), "5");
 }
 
+TEST(Deck, ReplacesMapsOfNamesWithDots) {
+  Deck deck = deck_of("method: {rank: 8, ranks: {a.b: 1, c: 2}}\n");
+
+  deck.merge(deck_of("method: {ranks: {d.e: 3}}\n").root());
+
+  EXPECT_EQ(deck.get_text("method"), "{rank: 8, ranks: {d.e: 3}}");
+}
+
 TEST(Deck, FindsOtherDecksBesideItself) {
   const Deck deck = Deck::parse("", "inputs/image/sweeps/s.yaml");
   setenv("MULTICARD_TEST_DECKS", "/decks", 1);

@@ -191,6 +191,54 @@ TEST(Section, ReadsListsAndSingleValuesAlike) {
             "deck x.yaml, x: expected a whole number or a list of such, got '[1, [2]]'");
 }
 
+TEST(Section, ReadsNumbersByNamesInTheOrderWritten) {
+  const Deck deck = deck_of(R"(m: {ranks: {'layers\.0\..*': 4, b.c: 16, a: 2}, none: null, empty: {}})");
+  Section root(deck);
+  Section map = root.section("m");
+
+  EXPECT_EQ(map.numbers_by_name("ranks", 1, 64),
+            (std::vector<std::pair<std::string, int>>{{R"(layers\.0\..*)", 4}, {"b.c", 16}, {"a", 2}}));
+  EXPECT_TRUE(map.numbers_by_name("none", 1, 64).empty());
+  EXPECT_TRUE(map.numbers_by_name("empty", 1, 64).empty());
+  EXPECT_NO_THROW(root.finish());
+  const Deck resolved = root.resolved();
+  EXPECT_EQ(resolved.root().find_path("m")->find("ranks")->keys,
+            (std::vector<std::string>{R"(layers\.0\..*)", "b.c", "a"}));
+  EXPECT_EQ(Deck::parse(resolved.to_yaml(), "x.yaml").root(), resolved.root());
+  const auto read = [](Section& other) { other.numbers_by_name("x", 1, 64); };
+  EXPECT_EQ(complaint("x: {a: 0}", read), "deck x.yaml, x.a: expected 1 to 64, got 0");
+  EXPECT_EQ(complaint("x: {a.b: c}", read), "deck x.yaml, x.a.b: expected a whole number, got 'c'");
+  EXPECT_EQ(complaint("x: [1]", read), "deck x.yaml, x: expected a map of names to numbers, got '[1]'");
+}
+
+TEST(Section, ReadsListsOfSections) {
+  const Deck deck = deck_of("m: {sets: [{files: a, weight: 2}, {files: b}], empty: []}");
+  Section root(deck);
+  Section map = root.section("m");
+  std::vector<std::pair<std::string, double>> found;
+  EXPECT_TRUE(map.is_list("sets"));
+  for (Section& set : map.sections("sets"))
+    found.emplace_back(set.require<std::string>("files"), set.get("weight", 1.0));
+
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, double>>{{"a", 2}, {"b", 1}}));
+  EXPECT_TRUE(map.sections("empty").empty());
+  EXPECT_TRUE(map.sections("absent").empty());
+  EXPECT_FALSE(map.is_list("absent"));
+  EXPECT_NO_THROW(root.finish());
+  EXPECT_EQ(root.resolved().get_text("m.sets"), "[{files: a, weight: 2}, {files: b, weight: 1}]");
+}
+
+TEST(Section, NamesTheSectionOfAListThatIsWrong) {
+  const auto read = [](Section& other) {
+    for (Section& set : other.sections("x"))
+      set.get_in_range("weight", 1, 1, 9);
+  };
+  EXPECT_EQ(complaint("x: [{weight: 2}, {weight: 0}]", read), "deck x.yaml, x.1.weight: expected 1 to 9, got 0");
+  EXPECT_EQ(complaint("x: [{}, {wieght: 2}]", read).rfind("deck x.yaml, x.1.wieght: unknown key", 0), 0U);
+  EXPECT_EQ(complaint("x: [1]", read), "deck x.yaml, x: expected a list of sections of keys, got '[1]'");
+  EXPECT_EQ(complaint("x: {a: 1}", read), "deck x.yaml, x: expected a list of sections of keys, got '{a: 1}'");
+}
+
 TEST(Section, ReadsAuto) {
   const Deck deck = deck_of("{a: auto, b: 3}");
   Section root(deck);
