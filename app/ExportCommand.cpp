@@ -23,6 +23,7 @@
 #include "tasks/DeckWeights.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
+#include "text/NameMatch.hpp"
 
 namespace multicard {
 
@@ -77,9 +78,13 @@ NamedTensors converted(NamedTensors tensors, std::optional<at::ScalarType> dtype
 void export_adapter(const Tuned& tuned, const std::string& folder, std::optional<at::ScalarType> dtype) {
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   write_adapter(folder, adapter.config(), converted(adapter.file().load_all(), dtype), metadata_of(tuned.provenance));
-  log_info(fmt::format("{:<10}{}, rank {}, scaling {}, for {}", "adapter",
-                       counted(adapter.layers().size(), "adapted linear layer"), adapter.config().rank,
-                       significant(adapter.config().scaling()), adapter.config().base_model));
+  const AdapterConfig& config = adapter.config();
+  const std::size_t num_saved = adapter.saved_weights().size();
+  log_info(fmt::format(
+      "{:<10}{}, rank {}, scaling {}{}{}, for {}", "adapter", counted(adapter.layers().size(), "adapted linear layer"),
+      config.rank, significant(config.common().scaling(config.rslora)),
+      config.patterns.empty() ? "" : " (others by rank_pattern or alpha_pattern)",
+      num_saved == 0 ? "" : fmt::format(", {} stored whole", counted(num_saved, "module")), config.base_model));
 }
 
 /// What the folder of a model is to hold: all weights in one dtype.
@@ -133,13 +138,14 @@ struct ModelOutput {
   std::optional<WeightFormat> packing;  ///< of linear layers, int4 or nf4
 
   /// \param from folder of the files beside the weights
+  /// \param unties whether the embeddings are tied no longer
   void write(const std::string& from, std::vector<TensorHeader> tensors, const PackedTensors::WeightOf& weight_of,
-             const SafetensorsMetadata& metadata) const {
+             const SafetensorsMetadata& metadata, bool unties = false) const {
     if (!packing) {
       tensors = headers_in(std::move(tensors), dtype);
       write_weights(
           folder, tensors, [&](const std::string& name) { return weight_of(name, dtype); }, kMaxShardBytes, metadata);
-      copy_model_files(from, folder, dtype);
+      copy_model_files(from, folder, {dtype, "", unties});
       return log_model(tensors, "", dtype);
     }
     const bool is_nf4 = packing->kind == WeightFormat::Kind::nf4;
@@ -149,7 +155,7 @@ struct ModelOutput {
     write_weights(
         folder, packed.headers(), [&](const std::string& name) { return packed.tensor(name); }, kMaxShardBytes,
         metadata);
-    copy_model_files(from, folder, dtype, packed.quantisation_json());
+    copy_model_files(from, folder, {dtype, packed.quantisation_json(), unties});
     log_model(packed.headers(), is_nf4 ? "NF4 and " : "int4 in int8 and ", dtype);
   }
 };
@@ -161,13 +167,15 @@ void export_merged(const Tuned& tuned, const ModelOutput& to, MergeBase onto) {
   BaseCheck check(tuned, base);
   const PeftAdapter adapter = PeftAdapter::open(tuned.folder, tuned.weights);
   const bool is_dequantised = onto == MergeBase::dequantised;
-  const MergedWeights merged(base, adapter, output, is_dequantised ? dequantised_base(tuned, to.config) : BaseChange());
+  const MergedWeights merged(base, adapter, output, whole_matches,
+                             is_dequantised ? dequantised_base(tuned, to.config) : BaseChange());
   SafetensorsMetadata metadata = tuned.metadata_of_model();
   if (tuned.format.is_quantised())
     metadata["merged_onto"] = is_dequantised ? "dequantised nf4 weights" : "original weights";
   to.write(
-      tuned.base, base.model_tensors(output),
-      [&](const std::string& name, at::ScalarType dtype) { return merged.weight(name, dtype); }, metadata);
+      tuned.base, merged.tensors(),
+      [&](const std::string& name, at::ScalarType dtype) { return merged.weight(name, dtype); }, metadata,
+      merged.output() != output);
   check.finish();
 }
 

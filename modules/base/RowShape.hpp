@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace multicard {
@@ -15,5 +16,11 @@ struct RowShape {
   std::int64_t num_tokens() const { return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
   friend bool operator==(const RowShape&, const RowShape&) = default;
 };
+
+/// Predicted tokens of all rows.
+inline std::int64_t num_targets(std::span<const RowShape> shapes) {
+  return std::accumulate(shapes.begin(), shapes.end(), std::int64_t{0},
+                         [](std::int64_t sum, const RowShape& shape) { return sum + shape.num_targets; });
+}
 
 }  // namespace multicard

@@ -31,13 +31,6 @@ std::int64_t width_of(const std::vector<RowShape>& shapes) {
   return width;
 }
 
-std::int64_t targets_of(const std::vector<RowShape>& shapes) {
-  std::int64_t targets = 0;
-  for (const RowShape& shape : shapes)
-    targets += shape.num_targets;
-  return targets;
-}
-
 std::int64_t loader_bytes(const TextLoaderOptions& options, const TextRows& rows, std::int64_t num_rows) {
   constexpr std::int64_t kWithCaller = 2, kTensors = 2;
   const std::int64_t ahead = std::max(1, options.prefetch);
@@ -82,7 +75,7 @@ TextBatch TextLoader::Engine::make(std::int64_t step) {
   batch.epoch = sampler_.epoch_of(step);
   batch.num_rows = static_cast<std::int64_t>(mine.size());
   batch.global_rows = static_cast<std::int64_t>(all.size());
-  batch.global_targets = targets_of(all);
+  batch.global_targets = num_targets(all);
   const std::int64_t width = width_of(all);
   batch.tokens = pool_.take({batch.num_rows, width}, {width, 1});
   batch.targets = pool_.take({batch.num_rows, width}, {width, 1});

@@ -33,6 +33,8 @@ AdapterOptions adapter_options_of(const AdapterConfig& config, NameMatcher match
   adapters.rank = config.rank;
   adapters.alpha = config.alpha;
   adapters.rslora = config.rslora;
+  adapters.patterns = config.patterns;
+  adapters.modules_to_save = config.modules_to_save;
   adapters.targets = config.targets;
   adapters.matcher = std::move(matcher);
   return adapters;

@@ -1,6 +1,7 @@
 #include "nn/LinearGroup.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <ATen/TensorOperators.h>
@@ -11,6 +12,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "device/StagedCopies.hpp"
 #include "kernels/Matmul.hpp"
 #include "kernels/SavedPointer.hpp"
 #include "nn/Int4Weight.hpp"
@@ -46,11 +48,10 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     if (group->bias_.defined()) y.add_(group->bias_.to(dtype));
     if (adapts) {
       lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
-      if (group->scaling_ != 1) lora_hidden.mul_(group->scaling_);
-      for (std::size_t i = 0; i < group->adapted_.size(); ++i) {
-        const LinearGroup::Adapter& adapter = group->adapted_[i];
-        y.narrow(1, adapter.first, adapter.out).addmm_(columns(lora_hidden, i, *group), adapter.b.to(dtype).t());
-      }
+      group->scale(lora_hidden);
+      for (const LinearGroup::Adapter& adapter : group->adapted_)
+        y.narrow(1, adapter.first, adapter.out)
+            .addmm_(LinearGroup::columns(lora_hidden, adapter), adapter.b.to(dtype).t());
     }
     const bool needs_x = adapts || group->trains_weights() || group->base_->needs_input();
     context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
@@ -86,11 +87,6 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   }
 
  private:
-  static at::Tensor columns(const at::Tensor& lora_hidden, std::size_t adapter, const LinearGroup& group) {
-    const std::int64_t rank = group.adapted_[adapter].b.size(1);
-    return lora_hidden.narrow(1, static_cast<std::int64_t>(adapter) * rank, rank);
-  }
-
   // dA = (s dy B)^T dropout(x), dB = dy^T (s dropout(x) A^T), and to dx what went through the adapters.
   static void adapter_backward(const LinearGroup& group, const LinearPass& pass, const at::Tensor& x,
                                const at::Tensor& lora_hidden, const at::Tensor& dy, at::Tensor& dx,
@@ -99,15 +95,14 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     for (std::size_t i = 0; i < group.adapted_.size(); ++i) {
       const LinearGroup::Adapter& adapter = group.adapted_[i];
       const at::Tensor dy_i = dy.narrow(1, adapter.first, adapter.out);
-      at::Tensor dlora_hidden_i = columns(dlora_hidden, i, group);
+      at::Tensor dlora_hidden_i = LinearGroup::columns(dlora_hidden, adapter);
       at::mm_out(dlora_hidden_i, dy_i, adapter.b.to(dy.scalar_type()));
-      result[2 + 2 * i] = at::mm(dy_i.t(), columns(lora_hidden, i, group)).to(adapter.b.scalar_type());
+      result[2 + 2 * i] = at::mm(dy_i.t(), LinearGroup::columns(lora_hidden, adapter)).to(adapter.b.scalar_type());
     }
-    if (group.scaling_ != 1) dlora_hidden.mul_(group.scaling_);
+    group.scale(dlora_hidden);
     const at::Tensor da = at::mm(dlora_hidden.t(), dropout(x, pass)).to(group.a_.scalar_type());
-    const std::int64_t rank = group.adapted_.front().b.size(1);
     for (std::size_t i = 0; i < group.adapted_.size(); ++i)
-      result[1 + 2 * i] = da.narrow(0, static_cast<std::int64_t>(i) * rank, rank);
+      result[1 + 2 * i] = da.narrow(0, group.adapted_[i].first_rank, group.adapted_[i].b.size(1));
     if (!dx.defined()) return;
     const at::Tensor a = group.a_.to(dy.scalar_type());
     if (pass.dropout > 0)
@@ -195,20 +190,23 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
   for (NamedTensor& weight : weights_)
     weight.tensor.requires_grad_(false);
   trained_.clear();
-  scaling_ = options.scaling();
-  const auto is_adapted = [&](const Layer& layer) {
-    return std::find(names.begin(), names.end(), layer.name) != names.end();
-  };
-  const auto count = std::count_if(layers_.begin(), layers_.end(), is_adapted);
-  if (count == 0) return;
+  std::vector<std::string> adapted;
+  for (const Layer& layer : layers_)
+    if (std::find(names.begin(), names.end(), layer.name) != names.end()) adapted.push_back(layer.name);
+  if (adapted.empty()) return;
+  const std::vector<LayerAdapter> shapes = options.patterns.apply(options.common(), adapted, options.matcher);
+  std::int64_t all_ranks = 0, first = 0;
+  for (const LayerAdapter& shape : shapes)
+    all_ranks += shape.rank;
   const at::TensorOptions tensor_options = options_.dtype(options.dtype);
-  a_ = at::zeros({count * options.rank, in_}, tensor_options);
-  std::int64_t first = 0;
+  a_ = at::zeros({all_ranks, in_}, tensor_options);
   for (const Layer& layer : layers_) {
-    if (is_adapted(layer)) {
-      const at::Tensor a = leaf_of_rows(a_, static_cast<std::int64_t>(adapted_.size()) * options.rank, options.rank);
-      const at::Tensor b = at::zeros({layer.out, options.rank}, tensor_options).requires_grad_(true);
-      adapted_.push_back({first, layer.out, b});
+    if (adapted_.size() < adapted.size() && adapted[adapted_.size()] == layer.name) {
+      const LayerAdapter& shape = shapes[adapted_.size()];
+      const std::int64_t first_rank = adapted_.empty() ? 0 : adapted_.back().first_rank + adapted_.back().b.size(1);
+      const at::Tensor a = leaf_of_rows(a_, first_rank, shape.rank);
+      const at::Tensor b = at::zeros({layer.out, shape.rank}, tensor_options).requires_grad_(true);
+      adapted_.push_back({first, layer.out, first_rank, shape.scaling(options.rslora), b});
       adapters_.push_back({"base_model.model." + layer.name + ".lora_A.weight", a});
       adapters_.push_back({"base_model.model." + layer.name + ".lora_B.weight", b});
     }
@@ -217,16 +215,24 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
   trained_ = tensors_of(adapters_);
 }
 
+void LinearGroup::scale(at::Tensor& hidden) const {
+  const double common = adapted_.front().scaling;
+  if (std::all_of(adapted_.begin(), adapted_.end(), [&](const Adapter& one) { return one.scaling == common; })) {
+    if (common != 1) hidden.mul_(common);
+    return;
+  }
+  for (const Adapter& adapter : adapted_)
+    columns(hidden, adapter).mul_(adapter.scaling);
+}
+
 void LinearGroup::merge_adapters() {
   if (!weight_.defined()) throw std::logic_error("adapters cannot be merged into quantised weights");
   const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < adapted_.size(); ++i) {
-    const Adapter& adapter = adapted_[i];
+  for (const Adapter& adapter : adapted_) {
     at::Tensor weight = weight_.narrow(0, adapter.first, adapter.out);
     const at::ScalarType wide = weight.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const std::int64_t rank = adapter.b.size(1);
-    const at::Tensor a = a_.narrow(0, static_cast<std::int64_t>(i) * rank, rank).to(wide);
-    weight.copy_(at::addmm(weight.to(wide), adapter.b.to(wide), a, 1, scaling_));
+    const at::Tensor a = a_.narrow(0, adapter.first_rank, adapter.b.size(1)).to(wide);
+    weight.copy_(at::addmm(weight.to(wide), adapter.b.to(wide), a, 1, adapter.scaling));
   }
   adapted_.clear();
   adapters_.clear();
@@ -236,6 +242,17 @@ void LinearGroup::merge_adapters() {
 
 at::Tensor LinearGroup::forward(const at::Tensor& x, const LinearPass& pass) const {
   return GroupFunction::apply(x, at::TensorList(trained_), this, &pass);
+}
+
+void start_adapters(const NamedTensors& adapters, std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  StagedCopies copies;
+  for (std::size_t i = 0; i < adapters.size(); i += 2) {
+    const at::Tensor& a = adapters[i].tensor;
+    const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
+    copies.copy(a, uniform_values(a.sizes(), bound, seed, i));
+  }
+  copies.finish();
 }
 
 }  // namespace multicard

@@ -44,7 +44,8 @@ class LinearGroup {
   const NamedTensors& adapters() const { return adapters_; }
   const std::vector<Layer>& layers() const { return layers_; }
 
-  /// Freezes the weights and adapts the layers whose names are in `names`, with A and B as yet zero.
+  /// Freezes the weights and adapts the layers whose names are in `names`, with A and B as yet zero. \throws as
+  /// AdapterPatterns::apply()
   void add_adapters(const AdapterOptions& options, const std::vector<std::string>& names);
   /// Adds s B A to the weights, which are not packed, and forgets the adapters.
   void merge_adapters();
@@ -59,8 +60,16 @@ class LinearGroup {
   friend class GroupFunction;
   struct Adapter {
     std::int64_t first = 0, out = 0;  ///< columns of y
-    at::Tensor b;
+    std::int64_t first_rank = 0;      ///< row of `a_`
+    double scaling = 1;
+    at::Tensor b;  ///< [out, rank]
   };
+  /// The columns of x A^T of one of the adapters.
+  static at::Tensor columns(const at::Tensor& hidden, const Adapter& adapter) {
+    return hidden.narrow(1, adapter.first_rank, adapter.b.size(1));
+  }
+  /// Multiplies the columns of all adapters by their scalings.
+  void scale(at::Tensor& hidden) const;
   bool is_adapted() const { return !adapted_.empty(); }
   bool trains_weights() const { return !is_adapted() && !trained_.empty(); }
   /// \param base of the weights' tensor
@@ -77,11 +86,14 @@ class LinearGroup {
   at::Tensor weight_;                     ///< of `base_`, where it has one
   std::shared_ptr<PackedWeight> packed_;  ///< `base_`, where it is one
   at::Tensor bias_;                       ///< of all layers; undefined where none has one
-  at::Tensor a_;                          ///< of all adapted layers, [adapted * rank, in]
+  at::Tensor a_;                          ///< of all adapted layers, [rank_1 + rank_2 + ..., in]
   std::vector<Adapter> adapted_;
-  double scaling_ = 1;
   NamedTensors weights_, adapters_;
   std::vector<at::Tensor> trained_;  ///< leaves that autograd sees, in the order of backward's results
 };
+
+/// Gives adapters the values that training starts from: A uniform within 1 / sqrt(in), a function of the seed and the
+/// place of the adapter. \param adapters A and B in turn, B as yet zero
+void start_adapters(const NamedTensors& adapters, std::uint64_t seed);
 
 }  // namespace multicard

@@ -13,6 +13,7 @@
 #include "nn/InitialWeights.hpp"
 #include "nn/Int4Weight.hpp"
 #include "nn/LlamaBlock.hpp"
+#include "nn/LlamaEnds.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/Rope.hpp"
 #include "nn/SequenceLoss.hpp"
@@ -21,19 +22,8 @@
 namespace multicard {
 namespace {
 
-at::Tensor matrix(std::int64_t rows, std::int64_t columns, const at::TensorOptions& options) {
-  return at::empty({rows, columns}, options).requires_grad_(true);
-}
-
 void append(NamedTensors& to, const NamedTensors& more) {
   to.insert(to.end(), more.begin(), more.end());
-}
-
-std::int64_t num_targets(std::span<const RowShape> shapes) {
-  std::int64_t count = 0;
-  for (const RowShape& shape : shapes)
-    count += shape.num_targets;
-  return count;
 }
 
 void check_input(const TextInput& input) {
@@ -48,23 +38,19 @@ void check_input(const TextInput& input) {
 
 struct Llama::Impl {
   Impl(const LlamaConfig& shape, const at::TensorOptions& tensor_options, WeightFormat format)
-      : config(shape), options(tensor_options), compute(c10::typeMetaToScalarType(tensor_options.dtype())) {
+      : config(shape),
+        options(tensor_options),
+        compute(c10::typeMetaToScalarType(tensor_options.dtype())),
+        ends(shape, tensor_options) {
     check_group_size(config, format);
-    embedding = matrix(config.vocabulary_size, config.hidden_size, options);
-    weights.push_back({"model.embed_tokens.weight", embedding});
+    weights = ends.weights_before();
     for (std::int64_t number = 0; number < config.num_layers; ++number) {
       blocks.emplace_back(config, number, options, format);
       append(weights, blocks.back().weights());
     }
-    norm = at::empty({config.hidden_size}, options).requires_grad_(true);
-    weights.push_back({"model.norm.weight", norm});
-    head = embedding;
-    if (!config.has_tied_embeddings) {
-      head = matrix(config.vocabulary_size, config.hidden_size, options);
-      weights.push_back({"lm_head.weight", head});
-    }
+    append(weights, ends.weights_behind());
     parameters = weights;
-    loss_chunk = automatic_chunk(head);
+    loss_chunk = automatic_chunk(ends.head.own());
   }
 
   /// Rotary angles of the plan's positions, all below `end`.
@@ -80,7 +66,7 @@ struct Llama::Impl {
   }
 
   at::Tensor embedded(const at::Tensor& tokens) const {
-    return at::embedding(embedding, tokens.reshape({-1})).to(compute);
+    return at::embedding(ends.embedding.used(uses_adapters()), tokens.reshape({-1})).to(compute);
   }
 
   /// The normed output of the last block for embedded tokens, [tokens, hidden].
@@ -90,17 +76,17 @@ struct Llama::Impl {
     LlamaPass pass;
     pass.plan = std::move(plan);
     pass.caches = std::move(caches);
-    pass.linear = {compute, adapters_state == Adapters::on, mode == Mode::train ? dropout : 0.0, dropout_seed};
+    pass.linear = {compute, uses_adapters(), mode == Mode::train ? dropout : 0.0, dropout_seed};
     const bool recomputes = checkpointing == Checkpointing::per_layer && at::GradMode::is_enabled();
     Residual stream{std::move(embedded_tokens), {}};
     for (const LlamaBlock& block : blocks)
       stream = recomputes ? block.checkpointed_forward(stream, pass) : block.forward(stream, pass);
-    return add_rms_norm(stream.x, stream.delta, norm, config.norm_epsilon).normed;
+    return add_rms_norm(stream.x, stream.delta, ends.norm.used(uses_adapters()), config.norm_epsilon).normed;
   }
 
   at::Tensor logits_of(const at::Tensor& hidden_rows) const {
     const at::ScalarType dtype = matmul_dtype(hidden_rows.scalar_type(), options.device());
-    return fast_matmul(hidden_rows.to(dtype), head.to(dtype).t());
+    return fast_matmul(hidden_rows.to(dtype), head().to(dtype).t());
   }
 
   at::Tensor hidden(const TextInput& input) {
@@ -113,10 +99,20 @@ struct Llama::Impl {
     return hidden(std::move(x), std::move(plan), longest);
   }
 
+  template <class Function>
+  void for_each_group(Function function) {
+    for (LlamaBlock& block : blocks)
+      for (LinearGroup* group : block.groups())
+        function(*group);
+  }
+
+  bool uses_adapters() const { return adapters_state == Adapters::on; }
+  const at::Tensor& head() const { return ends.head.used(uses_adapters()); }
+
   LlamaConfig config;
   at::TensorOptions options;
   at::ScalarType compute;
-  at::Tensor embedding, norm, head;
+  LlamaEnds ends;
   std::vector<LlamaBlock> blocks;
   NamedTensors weights, adapters, parameters;
   RopeTable table;
@@ -147,10 +143,10 @@ const NamedTensors& Llama::weights() const {
 
 WeightSinks Llama::sinks() {
   WeightSinks all;
-  for (LlamaBlock& block : impl_->blocks)
-    for (LinearGroup* group : block.groups())
-      for (WeightSink& sink : group->sinks())
-        all.push_back(std::move(sink));
+  impl_->for_each_group([&](LinearGroup& group) {
+    for (WeightSink& sink : group.sinks())
+      all.push_back(std::move(sink));
+  });
   return all;
 }
 
@@ -158,9 +154,7 @@ std::int64_t Llama::weight_bytes() const {
   std::int64_t bytes = 0;
   for (const NamedTensor& weight : impl_->weights)
     bytes += static_cast<std::int64_t>(weight.tensor.nbytes());
-  for (LlamaBlock& block : impl_->blocks)
-    for (const LinearGroup* group : block.groups())
-      bytes += group->quantised_bytes();
+  impl_->for_each_group([&](const LinearGroup& group) { bytes += group.quantised_bytes(); });
   return bytes;
 }
 
@@ -170,25 +164,40 @@ void Llama::initialise(std::uint64_t seed) {
 
 std::vector<std::string> Llama::linear_layers() const {
   std::vector<std::string> names;
-  for (LlamaBlock& block : impl_->blocks)
-    for (const LinearGroup* group : block.groups())
-      for (const LinearGroup::Layer& layer : group->layers())
-        names.push_back(layer.name);
+  impl_->for_each_group([&](const LinearGroup& group) {
+    for (const LinearGroup::Layer& layer : group.layers())
+      names.push_back(layer.name);
+  });
   return names;
+}
+
+std::vector<std::string> Llama::savable_modules() const {
+  std::vector<std::string> modules = LlamaEnds::modules();
+  for (const LlamaBlock& block : impl_->blocks) {
+    const std::vector<std::string> norms = block.norms();
+    modules.insert(modules.end(), norms.begin(), norms.end());
+  }
+  return modules;
 }
 
 void Llama::add_adapters(const AdapterOptions& options) {
   if (!impl_->adapters.empty()) throw std::logic_error("the network has adapters already");
-  const std::vector<std::string> adapted = adapted_layers(options, linear_layers());
-  for (const at::Tensor& weight : {impl_->embedding, impl_->norm, impl_->head})
-    weight.requires_grad_(false);
+  const std::vector<std::string> layers = linear_layers(), adapted = adapted_layers(options, layers);
+  layer_adapters(options, adapted);  // whose errors say more than those of a group
+  const std::vector<std::string> saved = saved_modules(options, savable_modules(), layers);
+  impl_->ends.save(saved, options.dtype);
+  NamedTensors low_rank;
+  impl_->adapters = impl_->ends.saved_before();
   for (LlamaBlock& block : impl_->blocks) {
-    block.freeze_norms();
+    block.save_norms(saved, options.dtype);
     for (LinearGroup* group : block.groups())
       group->add_adapters(options, adapted);
+    append(impl_->adapters, block.saved());
     append(impl_->adapters, block.adapters());
+    append(low_rank, block.adapters());
   }
-  fill_initial_adapters(impl_->adapters, options.seed);
+  append(impl_->adapters, impl_->ends.saved_behind());
+  fill_initial_adapters(low_rank, options.seed);
   impl_->dropout = options.dropout;
   impl_->parameters = impl_->adapters;
 }
@@ -202,9 +211,13 @@ const NamedTensors& Llama::parameters() const {
 }
 
 void Llama::merge_adapters() {
+  impl_->ends.merge();
   for (LlamaBlock& block : impl_->blocks)
-    for (LinearGroup* group : block.groups())
-      group->merge_adapters();
+    block.merge_adapters();
+  if (impl_->config.has_tied_embeddings && !impl_->ends.is_tied) {
+    impl_->config.has_tied_embeddings = false;
+    impl_->weights.push_back(impl_->ends.weights_behind().back());
+  }
   impl_->adapters.clear();
   impl_->parameters.clear();
 }
@@ -230,9 +243,7 @@ void Llama::set_adapters(Adapters adapters) {
 }
 
 void Llama::set_fake_quantisation(FakeQuantisation state) {
-  for (LlamaBlock& block : impl_->blocks)
-    for (LinearGroup* group : block.groups())
-      group->set_fake_quantisation(state);
+  impl_->for_each_group([&](LinearGroup& group) { group.set_fake_quantisation(state); });
 }
 
 void Llama::prepare_positions(std::int64_t end) {
@@ -249,7 +260,7 @@ void Llama::set_loss_chunk(std::int64_t targets) {
 
 at::Tensor Llama::loss_sum(const TextInput& input) {
   const TokenTargets targets = token_targets(input.targets.reshape({-1}), num_targets(input.shapes));
-  return token_loss(impl_->hidden(input), impl_->head, targets, impl_->loss_chunk);
+  return token_loss(impl_->hidden(input), impl_->head(), targets, impl_->loss_chunk);
 }
 
 SequenceLosses Llama::sequence_losses(const TextInput& input) {
@@ -259,7 +270,7 @@ SequenceLosses Llama::sequence_losses(const TextInput& input) {
   sequences.sequence_of = plan->sequence_of.index_select(0, sequences.targets.positions);
   sequences.num_sequences = static_cast<std::int64_t>(plan->sequences.size());
   const at::Tensor hidden = impl_->hidden(impl_->embedded(input.tokens), plan, plan->longest);
-  return {multicard::sequence_losses(hidden, impl_->head, sequences, impl_->loss_chunk), sequences.counts()};
+  return {multicard::sequence_losses(hidden, impl_->head(), sequences, impl_->loss_chunk), sequences.counts()};
 }
 
 at::Tensor Llama::logits(const at::Tensor& tokens) {

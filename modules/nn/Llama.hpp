@@ -75,15 +75,20 @@ class Llama {
 
   /// The names of the blocks' linear layers, which can have adapters, in the order of the network.
   std::vector<std::string> linear_layers() const;
-  /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, so that the
-  /// network's output is exactly the same. Once only. UsageError as adapted_layers().
+  /// The names of the modules that can be trained whole beside adapters: embeddings, norms and output layer.
+  std::vector<std::string> savable_modules() const;
+  /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, and copies
+  /// of the modules to save, so that the network's output is exactly the same. Call it when the weights have their
+  /// values, and once only. Errors as adapted_layers(), layer_adapters() and saved_modules().
   void add_adapters(const AdapterOptions& options);
-  /// By the names of PEFT's files (base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight); none before
-  /// add_adapters().
+  /// By the names of PEFT's files (base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight), those of modules to
+  /// save too (base_model.model.lm_head.weight); none before add_adapters().
   const NamedTensors& adapters() const;
   /// What is trained: adapters, or all weights. Leaves that require gradients.
   const NamedTensors& parameters() const;
-  /// Adds s B A to the weights, computed in float32 at least, and removes the adapters; the weights stay frozen.
+  /// Adds s B A to the weights, computed in float32 at least, gives those of modules to save the values of their
+  /// copies, and removes the adapters; the weights stay frozen. Tied embeddings of which one side was saved are tied no
+  /// longer.
   void merge_adapters();
 
   /// Type of matrix products and of activations; the start is the type of the weights.

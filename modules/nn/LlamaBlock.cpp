@@ -1,14 +1,18 @@
 #include "nn/LlamaBlock.hpp"
 
+#include <algorithm>
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/SavedPointer.hpp"
+#include "nn/HeadNorms.hpp"
 #include "nn/Random.hpp"
 #include "nn/RmsNorm.hpp"
 #include "nn/SwiGlu.hpp"
+#include "state/PeftAdapter.hpp"
 
 namespace multicard {
 namespace {
@@ -38,8 +42,10 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
       epsilon_(config.norm_epsilon),
       shape_{config.num_heads, config.num_kv_heads, config.head_dim},
       name_(block_name(number)),
-      input_norm_(norm_weight(config.hidden_size, options)),
-      output_norm_(norm_weight(config.hidden_size, options)),
+      norms_{{{name_ + "input_layernorm", norm_weight(config.hidden_size, options)},
+              {name_ + "self_attn.q_norm", {}},
+              {name_ + "self_attn.k_norm", {}},
+              {name_ + "post_attention_layernorm", norm_weight(config.hidden_size, options)}}},
       qkv_(config.hidden_size,
            {{name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias},
             {name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias},
@@ -53,22 +59,26 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
                options, format),
       down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options,
             format) {
-  if (config.has_head_norms)
-    head_norms_ = {norm_weight(config.head_dim, options), norm_weight(config.head_dim, options)};
+  if (!config.has_head_norms) return;
+  for (const NormPlace place : {kQueries, kKeys})
+    norms_[place].weight = norm_weight(config.head_dim, options);
 }
 
 NamedTensors LlamaBlock::weights() const {
-  NamedTensors all{{name_ + "input_layernorm.weight", input_norm_}};
+  NamedTensors all;
   const auto append = [&](const LinearGroup& group) {
     all.insert(all.end(), group.weights().begin(), group.weights().end());
   };
+  const auto append_norm = [&](NormPlace place) {
+    const Norm& norm = norms_[place];
+    if (norm.weight.own().defined()) all.push_back({norm.name + ".weight", norm.weight.own()});
+  };
+  append_norm(kInput);
   append(qkv_);
   append(output_);
-  if (head_norms_.are_there()) {
-    all.push_back({name_ + "self_attn.q_norm.weight", head_norms_.queries});
-    all.push_back({name_ + "self_attn.k_norm.weight", head_norms_.keys});
-  }
-  all.push_back({name_ + "post_attention_layernorm.weight", output_norm_});
+  append_norm(kQueries);
+  append_norm(kKeys);
+  append_norm(kOutput);
   append(gate_up_);
   append(down_);
   return all;
@@ -81,14 +91,39 @@ NamedTensors LlamaBlock::adapters() const {
   return all;
 }
 
-void LlamaBlock::freeze_norms() {
-  for (const at::Tensor& weight : {input_norm_, output_norm_, head_norms_.queries, head_norms_.keys})
-    if (weight.defined()) weight.requires_grad_(false);
+std::vector<std::string> LlamaBlock::norms() const {
+  std::vector<std::string> names;
+  for (const Norm& norm : norms_)
+    if (norm.weight.own().defined()) names.push_back(norm.name);
+  return names;
+}
+
+void LlamaBlock::save_norms(const std::vector<std::string>& modules, at::ScalarType dtype) {
+  for (Norm& norm : norms_) {
+    if (!norm.weight.own().defined()) continue;
+    norm.weight.freeze();
+    if (std::find(modules.begin(), modules.end(), norm.name) != modules.end()) norm.weight.save(dtype);
+  }
+}
+
+NamedTensors LlamaBlock::saved() const {
+  NamedTensors all;
+  for (const Norm& norm : norms_)
+    if (norm.weight.copy().defined())
+      all.push_back({PeftAdapter::saved_name(norm.name + ".weight"), norm.weight.copy()});
+  return all;
+}
+
+void LlamaBlock::merge_adapters() {
+  for (Norm& norm : norms_)
+    norm.weight.merge();
+  for (LinearGroup* group : groups())
+    group->merge_adapters();
 }
 
 std::vector<at::Tensor> LlamaBlock::trained() const {
   std::vector<at::Tensor> leaves;
-  for (const NamedTensors& tensors : {weights(), adapters()})
+  for (const NamedTensors& tensors : {weights(), adapters(), saved()})
     for (const NamedTensor& entry : tensors)
       if (entry.tensor.requires_grad()) leaves.push_back(entry.tensor);
   return leaves;
@@ -100,14 +135,16 @@ Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
     linear.dropout_seed = seed_of_stream(linear.dropout_seed, static_cast<std::uint64_t>(number_) * 4 + group);
     return linear;
   };
-  const Normed attn_norm = add_rms_norm(in.x, in.delta, input_norm_, epsilon_);
+  const auto norm_at = [&](NormPlace place) { return norms_[place].weight.used(pass.linear.uses_adapters); };
+  const Normed attn_norm = add_rms_norm(in.x, in.delta, norm_at(kInput), epsilon_);
   at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
-  if (head_norms_.are_there()) qkv = norm_heads(qkv, shape_, head_norms_, epsilon_);
+  const HeadNorms head_norms{norm_at(kQueries), norm_at(kKeys)};
+  if (head_norms.are_there()) qkv = norm_heads(qkv, shape_, head_norms, epsilon_);
   const at::Tensor attn_out = pass.caches.empty()
                                   ? attention(qkv, shape_, pass.plan, window_)
                                   : cached_attention(qkv, shape_, *pass.plan, window_, number_, pass.caches);
   const Normed mlp_norm =
-      add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), output_norm_, epsilon_);
+      add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), norm_at(kOutput), epsilon_);
   const at::Tensor gated = swiglu(gate_up_.forward(mlp_norm.normed, linear_of(2)));
   return {mlp_norm.stream, down_.forward(gated, linear_of(3))};
 }

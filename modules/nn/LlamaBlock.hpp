@@ -1,14 +1,15 @@
 #pragma once
 /// \file One block of a Llama-type network.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "nn/Attention.hpp"
-#include "nn/HeadNorms.hpp"
 #include "nn/LinearGroup.hpp"
 #include "nn/Llama.hpp"
+#include "nn/SavableWeight.hpp"
 
 namespace multicard {
 
@@ -32,8 +33,16 @@ class LlamaBlock {
   std::vector<LinearGroup*> groups() { return {&qkv_, &output_, &gate_up_, &down_}; }
   /// All weights but those that have sinks, by their Hugging Face names.
   NamedTensors weights() const;
+  /// Those of the linear layers: lora_A and lora_B in turn.
   NamedTensors adapters() const;
-  void freeze_norms();
+  /// Names of the norms.
+  std::vector<std::string> norms() const;
+  /// Freezes the norms, and trains copies in `dtype` of those whose names are in `modules`.
+  void save_norms(const std::vector<std::string>& modules, at::ScalarType dtype);
+  /// Those copies, by the names of PEFT's files.
+  NamedTensors saved() const;
+  /// Gives the norms and linear layers what was trained beside them.
+  void merge_adapters();
 
   Residual forward(const Residual& in, const LlamaPass& pass) const;
   /// The same, keeping only `in` for backward, which computes the block again.
@@ -41,6 +50,11 @@ class LlamaBlock {
 
  private:
   friend class CheckpointedBlock;
+  struct Norm {
+    std::string name;
+    SavableWeight weight;  ///< undefined where the network has no such norm
+  };
+  enum NormPlace { kInput, kQueries, kKeys, kOutput };
   /// Leaves of the block that autograd must see.
   std::vector<at::Tensor> trained() const;
 
@@ -48,8 +62,7 @@ class LlamaBlock {
   double epsilon_;
   HeadShape shape_;
   std::string name_;
-  at::Tensor input_norm_, output_norm_;
-  HeadNorms head_norms_;
+  std::array<Norm, 4> norms_;  ///< by NormPlace
   LinearGroup qkv_, output_, gate_up_, down_;
 };
 

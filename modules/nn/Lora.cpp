@@ -20,20 +20,30 @@ bool ends_any(const std::vector<std::string>& names, const std::string& target) 
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return ends_in(name, target); });
 }
 
+void check_shape(const LayerAdapter& adapter) {
+  if (adapter.rank < 1 || adapter.rank > 65536)
+    throw UsageError("method.rank is " + std::to_string(adapter.rank), "it is a number from 1 to 65536");
+  if (!(adapter.alpha > 0) || !std::isfinite(adapter.alpha))
+    throw UsageError("method.alpha is " + significant(adapter.alpha), "it is a number above 0");
+}
+
 void check_values(const AdapterOptions& options) {
-  if (options.rank < 1 || options.rank > 65536)
-    throw UsageError("method.rank is " + std::to_string(options.rank), "it is a number from 1 to 65536");
-  if (!(options.alpha > 0) || !std::isfinite(options.alpha))
-    throw UsageError("method.alpha is " + significant(options.alpha), "it is a number above 0");
+  check_shape(options.common());
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw UsageError("method.dropout is " + significant(options.dropout), "it is a probability below 1");
   if (options.targets.empty()) throw UsageError("method.targets is empty", "nothing would be trained");
 }
 
+/// \param key of the section method; in files it has the same name but for targets
+[[noreturn]] void refuse(const AdapterOptions& options, const std::string& key, const std::string& problem,
+                         const std::string& why, const std::string& suggestion = {}) {
+  if (options.file.empty()) throw UsageError("method." + key + ": " + problem, why, suggestion);
+  throw DataError(options.file + ": " + key + ": " + problem, why, suggestion);
+}
+
 [[noreturn]] void refuse_targets(const AdapterOptions& options, const std::string& problem, const std::string& why,
                                  const std::string& suggestion = {}) {
-  if (options.file.empty()) throw UsageError("method.targets: " + problem, why, suggestion);
-  throw DataError(options.file + ": target_modules: " + problem, why, suggestion);
+  refuse(options, options.file.empty() ? "targets" : "target_modules", problem, why, suggestion);
 }
 
 [[noreturn]] void refuse_target(const AdapterOptions& options, const std::string& target,
@@ -64,11 +74,30 @@ std::vector<std::string> matching_expression(const AdapterOptions& options, cons
   return matching;
 }
 
-}  // namespace
-
-double AdapterOptions::scaling() const {
-  return rslora ? alpha / std::sqrt(rank) : alpha / rank;
+/// A typing error in a deck; a file may have patterns of other models.
+template <class T>
+void check_patterns(const AdapterOptions& options, const char* key, const LayerPatterns<T>& patterns,
+                    const std::vector<std::string>& layers) {
+  for (const auto& [pattern, value] : patterns) {
+    std::vector<std::string> matching;
+    try {
+      matching = layers_matching(pattern, layers, options.matcher);
+    } catch (const DataError& error) {
+      refuse(options, key, error.problem(), error.why());
+    }
+    if (matching.empty() && options.file.empty() && !layers.empty())
+      refuse(options, key, "\"" + pattern + "\" matches no layer with an adapter",
+             "they are named like " + layers.front() + " and " + layers.back(),
+             "A pattern matches a whole name or its last parts, such as q_proj.");
+  }
 }
+
+bool names_any(const std::string& end, const std::vector<std::string>& modules) {
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](const std::string& module) { return is_module_to_save(module, {end}); });
+}
+
+}  // namespace
 
 std::vector<std::string> adapted_layers(const AdapterOptions& options, const std::vector<std::string>& names) {
   check_values(options);
@@ -83,6 +112,30 @@ std::vector<std::string> adapted_layers(const AdapterOptions& options, const std
                        [&](const std::string& target) { return ends_in(name, target); });
   });
   return matching;
+}
+
+std::vector<LayerAdapter> layer_adapters(const AdapterOptions& options, const std::vector<std::string>& layers) {
+  check_patterns(options, "rank_pattern", options.patterns.rank, layers);
+  check_patterns(options, "alpha_pattern", options.patterns.alpha, layers);
+  const std::vector<LayerAdapter> adapters = options.patterns.apply(options.common(), layers, options.matcher);
+  std::for_each(adapters.begin(), adapters.end(), check_shape);
+  return adapters;
+}
+
+std::vector<std::string> saved_modules(const AdapterOptions& options, const std::vector<std::string>& modules,
+                                       const std::vector<std::string>& linear) {
+  for (const std::string& name : options.modules_to_save) {
+    if (names_any(name, linear))
+      refuse(options, "modules_to_save", "\"" + name + "\" names linear layers of the blocks", "they have adapters",
+             "Name embed_tokens, lm_head or norms; raise the rank of other layers with rank_pattern.");
+    if (!names_any(name, modules))
+      refuse(options, "modules_to_save", "\"" + name + "\" is no module that can be trained whole",
+             "those are embed_tokens, lm_head and the norms");
+  }
+  std::vector<std::string> saved;
+  std::copy_if(modules.begin(), modules.end(), std::back_inserter(saved),
+               [&](const std::string& module) { return is_module_to_save(module, options.modules_to_save); });
+  return saved;
 }
 
 }  // namespace multicard

@@ -53,7 +53,8 @@ DeckKeys language_model_keys() {
        "trainable type",
        "type of what is trained, of its gradients and moments; with `precision: fp64` float64 stands for fp32",
        {.on_resume = OnResume::same}},
-      {"model.adapter", llm, identity, "adapter", "PEFT folder to start from; it sets rank, alpha, rslora and targets"},
+      {"model.adapter", llm, identity, "adapter",
+       "PEFT folder to start from; it sets rank, alpha, rslora, targets, patterns and modules_to_save"},
       {"model.activation_checkpointing", llm, speed, "activation checkpointing",
        "keep only the input of each layer and compute its inside again in backward"},
   };
@@ -75,6 +76,12 @@ DeckKeys method_keys() {
       {"method.targets", llm, work, "targets",
        "layers with adapters, in PEFT's meaning: ends of names, a pattern for whole names, or `all-linear`: all but "
        "lm_head"},
+      {"method.rank_pattern", llm, work, "rank pattern",
+       "ranks of single layers: regular expressions of the ends of names, as `q_proj` or `layers\\.0\\..*`; the first "
+       "that matches decides"},
+      {"method.alpha_pattern", llm, learning, "alpha pattern", "alphas of single layers, in the same way"},
+      {"method.modules_to_save", llm, work, "modules to save",
+       "modules of which a copy is trained whole beside the adapters: `embed_tokens`, `lm_head`, norms"},
       {"method.block_size", llm, work, "NF4 block size", "of a base in 4 bits: weights that share a scale; 64 alone"},
       {"method.double_quant", llm, work, "double quantisation",
        "of a base in 4 bits: the scales are quantised too, to 8 bits"},
@@ -119,7 +126,8 @@ void read_embedding_noise(Section& section, MethodOptions& method) {
 /// Of methods that train all weights.
 void reject_adapter_keys(Section& section, const MethodOptions& method, const ModelOptions& model) {
   const std::string word(word_of(method.name, kMethodWords));
-  for (const char* key : {"rank", "alpha", "dropout", "rslora", "targets"})
+  for (const char* key :
+       {"rank", "alpha", "dropout", "rslora", "targets", "rank_pattern", "alpha_pattern", "modules_to_save"})
     if (section.has(key))
       section.reject(key, "belongs to adapters", "method.name is " + word,
                      "Remove it, or replace the whole section with method={name: " + word + "}.");
@@ -178,6 +186,9 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
     return method;
   }
   constexpr double kAnyNumber = std::numeric_limits<double>::max();
+  method.patterns.rank = section.numbers_by_name("rank_pattern", 1, kMostRank);
+  method.patterns.alpha = section.numbers_by_name("alpha_pattern", kAboveZero, kAnyNumber);
+  method.modules_to_save = section.optional_list<std::string>("modules_to_save").value_or(std::vector<std::string>());
   method.dropout = section.get_in_range("dropout", method.dropout, 0.0, kBelowOne);
   if (model.adapter) {  // which says the rest; what the deck says too must be the same
     method.rank = section.optional_in_range("rank", 1, kMostRank);

@@ -10,6 +10,7 @@
 #include "config/Words.hpp"
 #include "kernels/WeightFormat.hpp"
 #include "nn/PreferenceOptions.hpp"
+#include "state/AdapterPatterns.hpp"
 
 namespace multicard {
 
@@ -47,16 +48,18 @@ inline constexpr Word<TuningMethod> kMethodWords[] = {
 /// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
   TuningMethod name = TuningMethod::lora;
-  std::optional<int> rank;           ///< of the adapters
-  std::optional<double> alpha;       ///< scales the adapters: by alpha / rank
-  double dropout = 0;                ///< on the adapters' input
-  std::optional<bool> rslora;        ///< scale by alpha / sqrt(rank)
-  std::vector<std::string> targets;  ///< in PEFT's meaning
-  bool double_quant = true;          ///< of a quantised base
-  std::int64_t group_size = 256;     ///< of fake quantisation: weights of a row that share a scale
-  std::int64_t fake_quant_step = 0;  ///< of fake quantisation: the first step that has it
-  PreferenceOptions preference;      ///< of preference pairs
-  double neftune_alpha = 0;          ///< of EmbeddingNoise; 0: none
+  std::optional<int> rank;                   ///< of the adapters
+  std::optional<double> alpha;               ///< scales the adapters: by alpha / rank
+  double dropout = 0;                        ///< on the adapters' input
+  std::optional<bool> rslora;                ///< scale by alpha / sqrt(rank)
+  std::vector<std::string> targets;          ///< in PEFT's meaning
+  AdapterPatterns patterns;                  ///< of layers with another rank or alpha
+  std::vector<std::string> modules_to_save;  ///< modules that are trained whole beside the adapters
+  bool double_quant = true;                  ///< of a quantised base
+  std::int64_t group_size = 256;             ///< of fake quantisation: weights of a row that share a scale
+  std::int64_t fake_quant_step = 0;          ///< of fake quantisation: the first step that has it
+  PreferenceOptions preference;              ///< of preference pairs
+  double neftune_alpha = 0;                  ///< of EmbeddingNoise; 0: none
 
   bool has_adapters() const {
     return name != TuningMethod::full && name != TuningMethod::dpo && name != TuningMethod::qat;
@@ -75,7 +78,7 @@ struct MethodOptions {
 ModelOptions read_image_model_options(Section& model);
 /// \param model the section model
 ModelOptions read_language_model_options(Section& model);
-/// With model.adapter, rank, alpha, rslora and targets are the adapter's and stay empty unless set.
+/// With model.adapter, what says how adapters look is the adapter's and stays empty unless set.
 /// \param method the section method
 MethodOptions read_method_options(Section& method, const ModelOptions& model);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@ namespace multicard {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr const char* kPeftVersion = "0.21.2";  // whose layout this is
 constexpr const char* kAllLinear = "all-linear";
@@ -26,15 +28,12 @@ constexpr const char* kUnsupported[] = {"alora_invocation_tokens",
                                         "kasa_config",
                                         "layer_replication",
                                         "lora_bias",
-                                        "modules_to_save",
                                         "monteclora_config",
                                         "target_parameters",
                                         "trainable_token_indices",
                                         "use_bdlora",
                                         "use_dora",
                                         "use_qalora",
-                                        "alpha_pattern",
-                                        "rank_pattern",
                                         "velora_config"};
 
 /// Settings that leave out some of the targets; which, the tensors tell.
@@ -43,20 +42,31 @@ constexpr const char* kSelections[] = {"exclude_modules", "layers_pattern", "lay
 /// Initialisations that subtract the adapter's start from the base model, which is then another than the one named.
 const std::set<std::string> kChangesBase{"pissa", "olora", "corda", "loftq", "lora_ga"};
 
+constexpr int kMostRank = 1 << 20;
+constexpr double kMostAlpha = 1e12;
+
 /// Reads one adapter_config.json.
 class ConfigReader : JsonReader {
  public:
-  using JsonReader::JsonReader;
+  /// \param ordered the same with the members in the order of the file
+  ConfigReader(const json& config, const ordered_json& ordered, const std::string& origin)
+      : JsonReader(config, origin), ordered_(ordered) {}
 
   AdapterConfig read() const {
     require_supported();
     AdapterConfig config;
-    config.rank = static_cast<int>(number("r", 8, 1, 1 << 20));
-    config.alpha = number("lora_alpha", 8, -1e12, 1e12);
+    config.rank = static_cast<int>(number("r", 8, 1, kMostRank));
+    config.alpha = number("lora_alpha", 8, -kMostAlpha, kMostAlpha);
     config.dropout = number("lora_dropout", 0, 0, 1);
     config.rslora = is_set("use_rslora");
     config.base_model = text("base_model_name_or_path");
     read_targets(config);
+    config.modules_to_save = names("modules_to_save");
+    if (!config.modules_to_save.empty() && is_set("ensure_weight_tying"))
+      refuse("ensure_weight_tying", "modules_to_save that stay tied are not supported",
+             "Train it without, or merge it with PEFT.");
+    read_patterns("rank_pattern", 1, kMostRank, config.patterns.rank);
+    read_patterns("alpha_pattern", -kMostAlpha, kMostAlpha, config.patterns.alpha);
     for (const char* key : kSelections)
       config.selects_layers = config.selects_layers || is_set(key);
     if (!is_integer("r")) refuse("r", "it is not a whole number");
@@ -78,11 +88,41 @@ class ConfigReader : JsonReader {
 
   double number(const std::string& key, double fallback, double least, double most) const {
     const json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_number()) refuse(key, "it is not a number");
-    const auto given = value->get<double>();
-    if (!(given >= least && given <= most)) refuse(key, fmt::format("{} is impossible", value->dump()));
+    return value == nullptr ? fallback : number_of(key, *value, least, most);
+  }
+
+  template <class Json>
+  double number_of(const std::string& key, const Json& value, double least, double most) const {
+    if (!value.is_number()) refuse(key, "it is not a number");
+    const auto given = value.template get<double>();
+    if (!(given >= least && given <= most)) refuse(key, fmt::format("{} is impossible", value.dump()));
     return given;
+  }
+
+  template <class T>
+  void read_patterns(const char* key, double least, double most, LayerPatterns<T>& patterns) const {
+    const ordered_json* object = optional_member(ordered_, key);
+    if (object == nullptr) return;
+    if (!object->is_object()) refuse(key, "it is not an object of patterns");
+    for (const auto& [pattern, value] : object->items()) {
+      if (std::is_integral_v<T> && !value.is_number_integer())
+        refuse(key, "it holds something that is no whole number");
+      patterns.emplace_back(pattern, static_cast<T>(number_of(key, value, least, most)));
+    }
+  }
+
+  /// A list of texts, empty where there is none.
+  std::vector<std::string> names(const char* key) const {
+    std::vector<std::string> texts;
+    const json* list = find(key);
+    if (list == nullptr) return texts;
+    if (!list->is_array()) refuse(key, "it is not a list");
+    for (const json& name : *list) {
+      if (!name.is_string() || name.get_ref<const std::string&>().empty())
+        refuse(key, "it holds something that is not a name");
+      texts.push_back(name.get<std::string>());
+    }
+    return texts;
   }
 
   std::string text(const std::string& key) const {
@@ -122,13 +162,25 @@ class ConfigReader : JsonReader {
     }
     if (config.targets.empty() || config.targets[0].empty()) refuse("target_modules", "it names no layer");
   }
+
+  const ordered_json& ordered_;
 };
 
-}  // namespace
-
-double AdapterConfig::scaling() const {
-  return alpha / (rslora ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
+/// Whole numbers without ".0".
+ordered_json number_json(double number) {
+  const bool is_whole = number == std::floor(number) && std::abs(number) < 1e15;
+  return is_whole ? ordered_json(static_cast<std::int64_t>(number)) : ordered_json(number);
 }
+
+template <class T>
+ordered_json object_of(const LayerPatterns<T>& patterns) {
+  ordered_json object = ordered_json::object();
+  for (const auto& [pattern, value] : patterns)
+    object[pattern] = number_json(value);
+  return object;
+}
+
+}  // namespace
 
 AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers) {
   if (config.targets.size() != 1) return config;
@@ -147,36 +199,39 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
 }
 
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin) {
-  const json config = parse_json_object<json>(text, fmt::format("{} is not a PEFT configuration", origin));
-  return ConfigReader(config, origin).read();
+  const std::string problem = fmt::format("{} is not a PEFT configuration", origin);
+  const json config = parse_json_object<json>(text, problem);
+  const auto ordered = parse_json_object<ordered_json>(text, problem);
+  return ConfigReader(config, ordered, origin).read();
 }
 
 std::string adapter_config_json(const AdapterConfig& config) {
   const bool is_one_text = config.target_kind == TargetKind::pattern || config.targets.at(0) == kAllLinear;
-  const json targets = is_one_text ? json(config.targets.at(0)) : json(config.targets);
-  const bool is_whole = config.alpha == std::floor(config.alpha) && std::abs(config.alpha) < 1e15;
-  const json none;
-  const json content = {{"alpha_pattern", json::object()},
-                        {"auto_mapping", none},
-                        {"base_model_name_or_path", config.base_model.empty() ? none : json(config.base_model)},
-                        {"bias", "none"},
-                        {"fan_in_fan_out", false},
-                        {"inference_mode", true},
-                        {"init_lora_weights", true},
-                        {"layers_pattern", none},
-                        {"layers_to_transform", none},
-                        {"lora_alpha", is_whole ? json(static_cast<std::int64_t>(config.alpha)) : json(config.alpha)},
-                        {"lora_dropout", config.dropout},
-                        {"modules_to_save", none},
-                        {"peft_type", "LORA"},
-                        {"peft_version", kPeftVersion},
-                        {"r", config.rank},
-                        {"rank_pattern", json::object()},
-                        {"revision", none},
-                        {"target_modules", targets},
-                        {"task_type", "CAUSAL_LM"},
-                        {"use_dora", false},
-                        {"use_rslora", config.rslora}};
+  const ordered_json targets = is_one_text ? ordered_json(config.targets.at(0)) : ordered_json(config.targets);
+  const ordered_json none;
+  const ordered_json saved = config.modules_to_save.empty() ? none : ordered_json(config.modules_to_save);
+  const ordered_json content = {
+      {"alpha_pattern", object_of(config.patterns.alpha)},
+      {"auto_mapping", none},
+      {"base_model_name_or_path", config.base_model.empty() ? none : ordered_json(config.base_model)},
+      {"bias", "none"},
+      {"fan_in_fan_out", false},
+      {"inference_mode", true},
+      {"init_lora_weights", true},
+      {"layers_pattern", none},
+      {"layers_to_transform", none},
+      {"lora_alpha", number_json(config.alpha)},
+      {"lora_dropout", config.dropout},
+      {"modules_to_save", saved},
+      {"peft_type", "LORA"},
+      {"peft_version", kPeftVersion},
+      {"r", config.rank},
+      {"rank_pattern", object_of(config.patterns.rank)},
+      {"revision", none},
+      {"target_modules", targets},
+      {"task_type", "CAUSAL_LM"},
+      {"use_dora", false},
+      {"use_rslora", config.rslora}};
   return json_text(content, 2);
 }
 

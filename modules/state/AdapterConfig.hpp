@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "state/AdapterPatterns.hpp"
+
 namespace multicard {
 
 /// How `targets` of an adapter name layers.
@@ -18,13 +20,15 @@ struct AdapterConfig {
   double alpha = 8;
   double dropout = 0;
   bool rslora = false;
+  AdapterPatterns patterns;  ///< of layers with another rank or alpha
   std::vector<std::string> targets;
   TargetKind target_kind = TargetKind::names;
-  std::string base_model;       ///< name or folder; empty: not said
+  std::vector<std::string> modules_to_save;  ///< ends of the names of modules that are stored whole
+  std::string base_model;                    ///< name or folder; empty: not said
   bool selects_layers = false;  ///< other settings leave out some of the targets: those with tensors are meant
 
-  /// What B A x is multiplied by: alpha/rank, alpha/sqrt(rank) for rsLoRA.
-  double scaling() const;
+  /// Of the layers that no pattern names.
+  LayerAdapter common() const { return {rank, alpha}; }
 };
 
 /// The configuration with `targets` as a file is to say them, given the names of the adapted layers: instead of
@@ -34,9 +38,10 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
 
 /// Reads the text of adapter_config.json; keys that are unknown are ignored, missing ones have PEFT's defaults.
 /// \throws DataError naming `origin` and the key for a value that is impossible, and for settings that change the
-/// arithmetic in a way that is not supported: DoRA, biases, modules_to_save, rank and alpha patterns and the like.
+/// arithmetic in a way that is not supported: DoRA, biases, modules_to_save that stay tied and the like.
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin);
 /// The text of adapter_config.json as PEFT writes it: keys sorted, two blanks of indentation, no newline at the end.
+/// But patterns keep their order, in which the first that matches decides; PEFT sorts them too.
 std::string adapter_config_json(const AdapterConfig& config);
 
 }  // namespace multicard

@@ -1,7 +1,10 @@
 #include "state/PeftAdapter.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kPrefix = "base_model.model.";
+const std::string kWeight = ".weight";
 const std::string kSuffixA = ".lora_A.weight", kSuffixB = ".lora_B.weight";
 
 bool is_float(const SafetensorsEntry& entry) {
@@ -37,19 +41,50 @@ std::string require_file(const std::string& folder, const std::string& name) {
                   has_pickle ? "Convert it to safetensors." : "");
 }
 
+/// The weight of a module that is stored whole, by its name in the base model; none for other tensors.
+std::optional<std::string> saved_weight_of(const std::string& name, const std::vector<std::string>& modules_to_save) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kWeight)) return std::nullopt;
+  std::string weight = name.substr(kPrefix.size());
+  const bool is_saved = is_module_to_save(weight.substr(0, weight.size() - kWeight.size()), modules_to_save);
+  return is_saved ? std::optional(std::move(weight)) : std::nullopt;
+}
+
 std::string layer_of(const std::string& name, const std::string& origin) {
   const bool is_lora = name.ends_with(kSuffixA) || name.ends_with(kSuffixB);
   for (const char* outside : {"lm_head", "embed_tokens"})
     if (!is_lora && name.find(outside) != std::string::npos)
       throw DataError(fmt::format("{} adapts {}", origin, outside), fmt::format("it holds the tensor {}", name),
-                      "Only adapters of the linear layers of blocks are supported.");
+                      "Only adapters of the linear layers of blocks, and modules_to_save, are supported.");
   if (!is_lora || !name.starts_with(kPrefix))
     throw DataError(fmt::format("{} holds the tensor {}", origin, name),
                     "it is neither lora_A nor lora_B of a linear layer");
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffixA.size());
 }
 
-void require_pair(const SafetensorsFile& file, const std::string& layer, int rank) {
+/// \param names of tensors
+std::vector<std::string> layers_in(const std::vector<std::string>& names,
+                                   const std::vector<std::string>& modules_to_save, const std::string& origin) {
+  std::set<std::string> layers;
+  for (const std::string& name : names)
+    if (!saved_weight_of(name, modules_to_save)) layers.insert(layer_of(name, origin));
+  return {layers.begin(), layers.end()};
+}
+
+std::vector<std::string> names_in(const SafetensorsFile& file) {
+  std::vector<std::string> names;
+  for (const SafetensorsEntry& entry : file.entries())
+    names.push_back(entry.name);
+  return names;
+}
+
+/// Which of its ranks a layer has, the names of the base model's layers tell: whoever knows them compares.
+bool is_rank_of(std::int64_t rank, const AdapterConfig& config) {
+  const auto& patterns = config.patterns.rank;
+  return rank == config.rank ||
+         std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) { return pattern.second == rank; });
+}
+
+void require_pair(const SafetensorsFile& file, const std::string& layer, const AdapterConfig& config) {
   const auto refuse = [&](const std::string& why) {
     throw DataError(fmt::format("{}: the adapter of {} cannot be used", file.path(), layer), why);
   };
@@ -57,8 +92,10 @@ void require_pair(const SafetensorsFile& file, const std::string& layer, int ran
   const SafetensorsEntry* b = file.find(PeftAdapter::b_name(layer));
   if (a == nullptr || b == nullptr) refuse(a == nullptr ? "it has no lora_A" : "it has no lora_B");
   if (!is_float(*a) || !is_float(*b)) refuse("its numbers are not floating-point");
-  if (a->shape.size() != 2 || b->shape.size() != 2 || a->shape[0] != rank || b->shape[1] != rank)
-    refuse(fmt::format("lora_A {} and lora_B {} are not of rank {}", shape_text(a->shape), shape_text(b->shape), rank));
+  const bool are_matrices = a->shape.size() == 2 && b->shape.size() == 2;
+  if (!are_matrices || a->shape[0] != b->shape[1] || !is_rank_of(a->shape[0], config))
+    refuse(fmt::format("lora_A {} and lora_B {} are not of rank {}{}", shape_text(a->shape), shape_text(b->shape),
+                       config.rank, config.patterns.rank.empty() ? "" : " or one of rank_pattern"));
 }
 
 }  // namespace
@@ -72,7 +109,11 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
   const std::vector<std::string> layers = adapter.layers();
   if (layers.empty()) throw DataError(fmt::format("{} holds no adapter", adapter.file_.path()));
   for (const std::string& layer : layers)
-    require_pair(adapter.file_.file(), layer, adapter.config_.rank);
+    require_pair(adapter.file_.file(), layer, adapter.config_);
+  for (const std::string& weight : adapter.saved_weights())
+    if (!is_float(*adapter.file_.file().find(saved_name(weight))))
+      throw DataError(fmt::format("{}: {} cannot be used", adapter.file_.path(), saved_name(weight)),
+                      "its numbers are not floating-point");
   if (adapter.config_.selects_layers) {
     adapter.config_.targets = layers;
     adapter.config_.target_kind = TargetKind::names;
@@ -81,10 +122,15 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
 }
 
 std::vector<std::string> PeftAdapter::layers() const {
-  std::set<std::string> layers;
-  for (const SafetensorsEntry& entry : file_.file().entries())
-    layers.insert(layer_of(entry.name, file_.path()));
-  return {layers.begin(), layers.end()};
+  return layers_in(names_in(file_.file()), config_.modules_to_save, file_.path());
+}
+
+std::vector<std::string> PeftAdapter::saved_weights() const {
+  std::vector<std::string> weights;
+  for (const std::string& name : names_in(file_.file()))
+    if (auto weight = saved_weight_of(name, config_.modules_to_save)) weights.push_back(std::move(*weight));
+  std::sort(weights.begin(), weights.end());
+  return weights;
 }
 
 std::string PeftAdapter::a_name(const std::string& layer) {
@@ -95,16 +141,22 @@ std::string PeftAdapter::b_name(const std::string& layer) {
   return kPrefix + layer + kSuffixB;
 }
 
-std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const std::string& origin) {
-  std::set<std::string> layers;
+std::string PeftAdapter::saved_name(const std::string& weight) {
+  return kPrefix + weight;
+}
+
+std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const std::vector<std::string>& modules_to_save,
+                                           const std::string& origin) {
+  std::vector<std::string> names;
   for (const NamedTensor& entry : tensors)
-    layers.insert(layer_of(entry.name, origin));
-  return {layers.begin(), layers.end()};
+    names.push_back(entry.name);
+  return layers_in(names, modules_to_save, origin);
 }
 
 void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors,
                    const SafetensorsMetadata& metadata) {
-  const AdapterConfig written = with_resolved_targets(config, adapted_layers_of(tensors, folder));
+  const AdapterConfig written =
+      with_resolved_targets(config, adapted_layers_of(tensors, config.modules_to_save, folder));
   save_tensors((fs::path(folder) / kAdapterFile).string(), tensors, metadata);
   write_file((fs::path(folder) / kAdapterConfigFile).string(), adapter_config_json(written));
 }

@@ -18,7 +18,8 @@ class PeftAdapter {
  public:
   /// \param file name of the tensors' file
   /// \throws DataError when a file is missing or damaged, when the settings are not supported (parse_adapter_config),
-  /// and when the tensors are not pairs lora_A [rank, in], lora_B [out, rank] of floating-point numbers.
+  /// and when the tensors are neither pairs lora_A [rank, in], lora_B [out, rank] nor weights of modules_to_save, all
+  /// of floating-point numbers.
   static PeftAdapter open(const std::string& folder, const std::string& file = kAdapterFile);
 
   const std::string& path() const { return folder_; }
@@ -30,6 +31,10 @@ class PeftAdapter {
   /// Names of the file's tensors for a layer.
   static std::string a_name(const std::string& layer);
   static std::string b_name(const std::string& layer);
+  /// Names of the weights that are stored whole as the base model has them, e.g. "lm_head.weight"; sorted.
+  std::vector<std::string> saved_weights() const;
+  /// Name of the file's tensor for such a weight.
+  static std::string saved_name(const std::string& weight);
 
   /// Fills every target (PEFT's file names) from the tensor of its name; dtype and device of the targets stay.
   /// \throws DataError, with nothing written, when names or shapes differ.
@@ -45,8 +50,10 @@ class PeftAdapter {
   TensorFile file_;
 };
 
-/// The adapted layers of tensors with PEFT's file names; sorted. \throws DataError for a name that is none.
-std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const std::string& origin);
+/// The adapted layers of tensors with PEFT's file names, among which may be `modules_to_save`; sorted. \throws
+/// DataError for a name that is none.
+std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const std::vector<std::string>& modules_to_save,
+                                           const std::string& origin);
 
 /// Writes both files into the existing folder `folder`, with resolved targets.
 /// \param tensors by PEFT's file names, any device

@@ -93,15 +93,16 @@ std::vector<std::string> files_beside_weights(const std::string& folder) {
   return names;
 }
 
-void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype,
-                      const std::string& quantisation) {
+void copy_model_files(const std::string& from, const std::string& to, const ConfigChanges& changes) {
   const std::string path = (fs::path(from) / kConfigFile).string();
   auto config = parse_json_object<nlohmann::ordered_json>(read_file(path),
                                                           fmt::format("{} is not a model's configuration", path));
   const bool has_new_key = config.contains("dtype");
-  if (has_new_key) config["dtype"] = config_dtype(dtype);
-  if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(dtype);
-  if (!quantisation.empty()) config["quantization_config"] = nlohmann::ordered_json::parse(quantisation);
+  if (has_new_key) config["dtype"] = config_dtype(changes.dtype);
+  if (!has_new_key || config.contains("torch_dtype")) config["torch_dtype"] = config_dtype(changes.dtype);
+  if (!changes.quantisation.empty())
+    config["quantization_config"] = nlohmann::ordered_json::parse(changes.quantisation);
+  if (changes.unties) config["tie_word_embeddings"] = false;
   write_file((fs::path(to) / kConfigFile).string(), json_text(config, 2) + "\n");
   for (const std::string& name : files_beside_weights(from))
     if (name != kConfigFile) write_file((fs::path(to) / name).string(), read_file((fs::path(from) / name).string()));

@@ -30,11 +30,15 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
 /// generation_config.json and the tokenizer's; those that are there.
 std::vector<std::string> files_beside_weights(const std::string& folder);
 
-/// Copies files_beside_weights() from the model folder `from` to the folder
-/// `to`. \param dtype what config.json is to say about the weights \param quantisation its quantization_config, as
-/// JSON; none where it is empty \throws DataError when `from` has no config.json or
-/// it is no JSON object
-void copy_model_files(const std::string& from, const std::string& to, at::ScalarType dtype,
-                      const std::string& quantisation = "");
+/// What the config.json of a written model says otherwise than the one it is copied from.
+struct ConfigChanges {
+  at::ScalarType dtype;           ///< of the weights
+  std::string quantisation = {};  ///< quantization_config, as JSON; empty: as it was
+  bool unties = false;            ///< tied embeddings are tied no longer
+};
+
+/// Copies files_beside_weights() from the model folder `from` to the folder `to`. \throws DataError when `from` has no
+/// config.json or it is no JSON object
+void copy_model_files(const std::string& from, const std::string& to, const ConfigChanges& changes);
 
 }  // namespace multicard

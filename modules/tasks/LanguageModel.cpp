@@ -1,6 +1,7 @@
 #include "tasks/LanguageModel.hpp"
 
 #include <filesystem>
+#include <functional>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -40,20 +41,62 @@ void check_same(const char* key, const std::optional<T>& in_deck, const T& in_ad
                    fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
 }
 
-/// Targets may be spelt in several ways: what counts is which layers they adapt.
-void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter,
-                       const std::vector<std::string>& layers) {
-  if (method.targets.empty()) return;
-  AdapterOptions of_deck = of_adapter;
-  of_deck.targets = method.targets;
-  of_deck.file.clear();
-  if (adapted_layers(of_deck, layers) != adapted_layers(of_adapter, layers))
-    check_same("targets", std::optional(join(method.targets, ", ")), join(of_adapter.targets, ", "), of_adapter.file);
+/// One of the settings that say what is adapted and how.
+struct LayerSetting {
+  const char* key;
+  std::function<std::string(const AdapterOptions&)> text;
+};
+
+/// `result` of the deck's settings must be that of the adapter's: they may be spelt in several ways.
+template <class Result>
+void check_same_result(const LayerSetting& setting, AdapterOptions in_deck, const AdapterOptions& in_adapter,
+                       const Result& result) {
+  in_deck.file.clear();
+  if (result(in_deck) != result(in_adapter))
+    check_same(setting.key, std::optional(setting.text(in_deck)), setting.text(in_adapter), in_adapter.file);
 }
 
-/// The adapters of the deck, or of the adapter that it starts from, for a network with these linear layers.
+template <class T>
+std::string text_of(const LayerPatterns<T>& patterns) {
+  std::vector<std::string> texts;
+  for (const auto& [pattern, value] : patterns)
+    texts.push_back(fmt::format("{}: {}", pattern, value));
+  return fmt::format("{{{}}}", join(texts, ", "));
+}
+
+/// What counts is which layers have which adapters, and what is trained whole.
+void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter, const Llama& network) {
+  const std::vector<std::string> layers = network.linear_layers();
+  AdapterOptions of_deck = of_adapter;
+  of_deck.targets = method.targets;
+  if (!method.targets.empty())
+    check_same_result({"targets", [](const AdapterOptions& options) { return join(options.targets, ", "); }}, of_deck,
+                      of_adapter, [&](const AdapterOptions& options) { return adapted_layers(options, layers); });
+  const auto adapters = [adapted = adapted_layers(of_adapter, layers)](const AdapterOptions& options) {
+    return layer_adapters(options, adapted);
+  };
+  AdapterOptions one_pattern = of_adapter;
+  one_pattern.patterns.alpha.clear();
+  of_deck.patterns = {method.patterns.rank, {}};
+  if (!method.patterns.rank.empty())
+    check_same_result({"rank_pattern", [](const AdapterOptions& options) { return text_of(options.patterns.rank); }},
+                      of_deck, one_pattern, adapters);
+  one_pattern.patterns = {{}, of_adapter.patterns.alpha};
+  of_deck.patterns = {{}, method.patterns.alpha};
+  if (!method.patterns.alpha.empty())
+    check_same_result({"alpha_pattern", [](const AdapterOptions& options) { return text_of(options.patterns.alpha); }},
+                      of_deck, one_pattern, adapters);
+  of_deck.modules_to_save = method.modules_to_save;
+  if (!method.modules_to_save.empty())
+    check_same_result(
+        {"modules_to_save", [](const AdapterOptions& options) { return join(options.modules_to_save, ", "); }}, of_deck,
+        of_adapter,
+        [&](const AdapterOptions& options) { return saved_modules(options, network.savable_modules(), layers); });
+}
+
+/// The adapters of the deck, or of the adapter that it starts from, for `network`.
 AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
-                               const std::vector<std::string>& layers) {
+                               const Llama& network) {
   AdapterOptions adapters;
   if (start) {
     const AdapterConfig& config = start->config();
@@ -62,12 +105,14 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
     check_same("rslora", method.rslora, config.rslora, start->path());
     adapters = adapter_options_of(config, whole_matches);
     adapters.file = start->path();
-    check_same_layers(method, adapters, layers);
+    check_same_layers(method, adapters, network);
   } else {
     adapters.rank = *method.rank;
     adapters.alpha = *method.alpha;
     adapters.rslora = *method.rslora;
     adapters.targets = method.targets;
+    adapters.patterns = method.patterns;
+    adapters.modules_to_save = method.modules_to_save;
     adapters.matcher = whole_matches;
   }
   adapters.dropout = method.dropout;
@@ -161,7 +206,7 @@ void LanguageModel::start_identity() {
 AdapterOptions LanguageModel::add_adapters(Llama& network) const {
   std::optional<PeftAdapter> start;
   if (options_.model.adapter) start = PeftAdapter::open(*options_.model.adapter);
-  AdapterOptions adapters = adapter_options(options_.method, start, network.linear_layers());
+  AdapterOptions adapters = adapter_options(options_.method, start, network);
   adapters.dtype = trained_type(options_);
   adapters.seed = static_cast<std::uint64_t>(options_.run.seed);
   network.add_adapters(adapters);
@@ -176,9 +221,12 @@ AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   config.alpha = adapters.alpha;
   config.dropout = adapters.dropout;
   config.rslora = adapters.rslora;
+  config.patterns = adapters.patterns;
   config.targets = adapters.targets;
+  config.modules_to_save = adapters.modules_to_save;
   config.base_model = folder_;
-  return with_resolved_targets(std::move(config), adapted_layers_of(network_->adapters(), folder_));
+  const std::vector<std::string> layers = adapted_layers_of(network_->adapters(), config.modules_to_save, folder_);
+  return with_resolved_targets(std::move(config), layers);
 }
 
 std::string LanguageModel::reference_settings() const {

@@ -93,6 +93,8 @@ class LanguageModel final : public Model {
   /// As the deck says, which is returned.
   AdapterOptions add_adapters(Llama& network) const;
   void make_objective();
+  /// Whether adapters have a copy of the output layer beside them.
+  bool trains_head() const;
   AdapterConfig config_of(const AdapterOptions& adapters) const;
   MeasuredPair measure(const Backward& backward);
 

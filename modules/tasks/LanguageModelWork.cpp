@@ -5,6 +5,7 @@
 
 #include "device/AllocationRecorder.hpp"
 #include "device/Readback.hpp"
+#include "state/PeftAdapter.hpp"
 #include "tasks/LanguageModel.hpp"
 
 namespace multicard {
@@ -79,14 +80,21 @@ void LanguageModel::for_each_part(DataSource& source, const Communicator& commun
   });
 }
 
+bool LanguageModel::trains_head() const {
+  const NamedTensors& tensors = trained();
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const NamedTensor& one) { return one.name == PeftAdapter::saved_name("lm_head.weight"); });
+}
+
 double LanguageModel::flops(std::int64_t length) const {
   const LlamaConfig& config = network_->config();
-  // Forward and the gradient of activations, 2 each; with trained weights also theirs. Adapters, a percent, are left
-  // out. Causal attention: 4 L d_q / 2 for every token of the past, forward; three times that in all. A reference model
-  // computes forward alone.
+  // Forward and the gradient of activations, 2 each; with trained weights also theirs, and of an output layer that
+  // is trained beside adapters. Those, a percent, are left out. Causal attention: 4 L d_q / 2 for every token of the
+  // past, forward; three times that in all. A reference model computes forward alone.
   const int references = objective_->num_reference_passes();
   const double per_token =
-      ((has_adapters() ? 4.0 : 6.0) + 2.0 * references) * static_cast<double>(config.num_matmul_parameters());
+      ((has_adapters() ? 4.0 : 6.0) + 2.0 * references) * static_cast<double>(config.num_matmul_parameters()) +
+      (has_adapters() && trains_head() ? 2.0 : 0.0) * static_cast<double>(config.vocabulary_size * config.hidden_size);
   const double per_pair = (3.0 + references) * 2.0 * static_cast<double>(config.num_layers * config.query_size());
   const auto tokens = static_cast<double>(length);
   return per_token * tokens + per_pair * tokens * tokens;

@@ -23,6 +23,13 @@ std::string rows_text(const TextRows& rows, const TokenSetInfo& set) {
                      grouped(rows.longest_row()), grouped(rows.num_tokens()), grouped(rows.num_targets()), left_out);
 }
 
+std::string adapter_text(const AdapterConfig& adapter) {
+  std::string text = fmt::format(" rank {}, alpha {}", adapter.rank, significant(adapter.alpha));
+  if (!adapter.patterns.empty()) text += " (others by pattern)";
+  if (!adapter.modules_to_save.empty()) text += fmt::format(", {} whole", join(adapter.modules_to_save, ", "));
+  return text;
+}
+
 std::string objective_text(const PreferenceOptions& pairs) {
   std::string how = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
                                 significant(pairs.beta));
@@ -42,8 +49,7 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
   const MethodOptions& method = options_.method;
   const bool is_of_pairs = train_->shards().info().dataset_type == name_of(DatasetType::preference);
   std::string how(word_of(method.name, kMethodWords));
-  if (model_->has_adapters())
-    how += fmt::format(" rank {}, alpha {}", model_->adapter().rank, significant(model_->adapter().alpha));
+  if (model_->has_adapters()) how += adapter_text(model_->adapter());
   std::vector<std::pair<std::string, std::string>> lines{
       {"model",
        fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path, millions(config.num_parameters()),

@@ -2,7 +2,8 @@
 //
 //   peer_model logits MODEL ADAPTER|- TOKENS.safetensors OUT.safetensors    "logits" [rows, T, vocabulary] of "tokens"
 //   peer_model adapter MODEL FOLDER RANK ALPHA plain|rslora TARGET...       an adapter with random values
-//   peer_model shards MODEL FOLDER BYTES                                    the same model in shards
+//   peer_model configured MODEL FOLDER                                      the same, as FOLDER/adapter_config.json
+//   says peer_model shards MODEL FOLDER BYTES                                    the same model in shards
 
 #include <cstdio>
 #include <exception>
@@ -10,8 +11,11 @@
 #include <string>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 
+#include "io/Bytes.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
 #include "state/ShardedWriter.hpp"
@@ -29,20 +33,33 @@ void write_logits(const Arguments& words) {
   save_tensors(words.at(3), {{"logits", network->logits(TensorFile(words.at(2)).load("tokens"))}});
 }
 
+/// Low-rank matrices are random, saved modules near the base model's.
+void write_random_adapter(const std::string& model, const std::string& folder, const AdapterConfig& config) {
+  const std::unique_ptr<Llama> network = load_network(model, at::kFloat, at::kCPU);
+  network->add_adapters(adapter_options_of(config, whole_matches));
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& entry : network->adapters()) {
+    const bool is_low_rank = entry.name.find(".lora_") != std::string::npos;
+    const at::Tensor noise = at::empty_like(entry.tensor).normal_(0, 0.05);
+    at::Tensor(entry.tensor).copy_(is_low_rank ? noise : entry.tensor + noise);
+  }
+  std::filesystem::create_directories(folder);
+  write_adapter(folder, config, network->adapters());
+}
+
 void write_random_adapter(const Arguments& words) {
-  const std::unique_ptr<Llama> network = load_network(words.at(0), at::kFloat, at::kCPU);
   AdapterConfig config;
   config.rank = std::stoi(words.at(2));
   config.alpha = std::stod(words.at(3));
   config.rslora = words.at(4) == "rslora";
   config.targets.assign(words.begin() + 5, words.end());
   config.base_model = words[0];
-  network->add_adapters(adapter_options_of(config, whole_matches));
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& entry : network->adapters())
-    at::Tensor(entry.tensor).normal_(0, 0.05);
-  std::filesystem::create_directories(words.at(1));
-  write_adapter(words[1], config, network->adapters());
+  write_random_adapter(words[0], words[1], config);
+}
+
+void write_configured_adapter(const Arguments& words) {
+  const std::string path = words.at(1) + "/" + kAdapterConfigFile;
+  write_random_adapter(words[0], words[1], parse_adapter_config(read_file(path), path));
 }
 
 void write_shards(const Arguments& words) {
@@ -50,7 +67,7 @@ void write_shards(const Arguments& words) {
   std::filesystem::create_directories(words.at(1));
   write_weights(
       words[1], model.tensors(), [&](const std::string& name) { return model.view(name); }, std::stoull(words.at(2)));
-  copy_model_files(words[0], words[1], at::kFloat);
+  copy_model_files(words[0], words[1], {at::kFloat});
 }
 
 }  // namespace
@@ -61,6 +78,7 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "logits") return write_logits(words), 0;
     if (mode == "adapter") return write_random_adapter(words), 0;
+    if (mode == "configured") return write_configured_adapter(words), 0;
     if (mode == "shards") return write_shards(words), 0;
     std::fprintf(stderr, "unknown mode %s\n", mode.c_str());
   } catch (const std::exception& error) {

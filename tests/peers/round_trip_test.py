@@ -101,8 +101,22 @@ class Exports(RoundTrip):
         self.call(MULTICARD, "export", checkpoint, out, *options)
         return out
 
+    def patterned_adapter(self):
+        folder = self.folder / "adapter"
+        folder.mkdir()
+        (folder / "adapter_config.json").write_text(json.dumps({
+            "peft_type": "LORA", "r": 4, "lora_alpha": 6, "task_type": "CAUSAL_LM",
+            "target_modules": ["q_proj", "k_proj", "down_proj"],
+            "rank_pattern": {r"^model\.layers\.0\.self_attn\..*": 3, "(k|v)_proj": 2},
+            "alpha_pattern": {"mlp.down_proj": 9}, "modules_to_save": ["lm_head", "embed_tokens", "norm"],
+            "base_model_name_or_path": str(BASE)}))
+        self.call(PEER_MODEL, "configured", BASE, folder)
+        return folder
+
     def check_adapter(self, *settings):
-        adapter = self.random_adapter(*settings)
+        self.check_written(self.random_adapter(*settings))
+
+    def check_written(self, adapter):
         export = self.export_adapter(adapter)
         own = self.own_logits(BASE, adapter)
         model = PeftModel.from_pretrained(self.load_peer(BASE), export)
@@ -122,6 +136,18 @@ class Exports(RoundTrip):
 
     def test_an_adapter_of_layers_that_match_a_pattern(self):
         self.check_adapter(4, 8, "plain", r".*layers\.1\..*(k|v)_proj")
+
+    def test_an_adapter_with_patterns_and_saved_modules(self):
+        self.check_written(self.patterned_adapter())
+
+    def test_a_merged_model_that_was_tied(self):
+        adapter = self.patterned_adapter()
+        merged = self.export_adapter(adapter, "--merge", "original")
+        own = self.own_logits(BASE, adapter)
+        model = self.load_peer(merged)
+        self.assertFalse(model.config.tie_word_embeddings)
+        self.assert_close(self.peer_logits(model), own)
+        self.assert_close(self.own_logits(merged), own)
 
     def test_an_adapter_trained_in_bfloat16(self):
         trained = self.folder / "trained"
@@ -183,13 +209,18 @@ class Imports(RoundTrip):
     def test_an_adapter_that_peft_wrote(self):
         for settings in ({"r": 4, "lora_alpha": 12, "target_modules": "all-linear"},
                          {"r": 6, "lora_alpha": 3, "use_rslora": True, "target_modules": ["q_proj", "up_proj"]},
-                         {"r": 2, "target_modules": r".*\.1\.self_attn\.(q|o)_proj"}):
+                         {"r": 2, "target_modules": r".*\.1\.self_attn\.(q|o)_proj"},
+                         {"r": 4, "target_modules": ["q_proj", "v_proj"], "use_rslora": True,
+                          "rank_pattern": {"v_proj": 9, "0.self_attn.q_proj": 1}, "alpha_pattern": {"q_proj": 5},
+                          "modules_to_save": ["lm_head", "norm"]}):
             with self.subTest(settings):
                 model = get_peft_model(self.load_peer(BASE), LoraConfig(task_type="CAUSAL_LM", **settings))
                 with torch.no_grad():
                     for name, parameter in model.named_parameters():
                         if "lora_B" in name:
                             parameter.normal_(0, 0.1)
+                        elif "modules_to_save" in name:
+                            parameter.add_(0.1 * torch.randn(parameter.shape))
                 model.save_pretrained(self.folder / "adapter")
                 self.assert_close(self.own_logits(BASE, self.folder / "adapter"), self.peer_logits(model))
 

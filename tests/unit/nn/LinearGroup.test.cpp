@@ -90,6 +90,39 @@ TEST(LinearGroup, IsItsLayersSideBySide) {
   }
 }
 
+/// q has rank 3 and alpha 6, v the rank and alpha of all.
+AdapterOptions unequal_adapters() {
+  AdapterOptions options = adapters();
+  options.patterns = {{{"q", 3}}, {{"q", 6}}};
+  options.matcher = [](const std::string& expression, const std::vector<std::string>& names) {
+    std::vector<std::string> matching;
+    for (const std::string& name : names)
+      if (expression.ends_with("(" + name + ")")) matching.push_back(name);
+    return matching;
+  };
+  return options;
+}
+
+TEST(LinearGroup, TakesAdaptersOfUnequalRanksAndScalings) {
+  LinearGroup group = two_layers(false);
+  group.add_adapters(unequal_adapters(), {"q", "v"});
+  fill(group.adapters(), 1.3);
+  const std::vector<at::Tensor> weights = tensors_of(group.weights()), leaves = tensors_of(group.adapters());
+  ASSERT_EQ(leaves[0].sizes(), (std::vector<std::int64_t>{3, kIn}));
+  ASSERT_EQ(leaves[2].sizes(), (std::vector<std::int64_t>{kRank, kIn}));
+  const at::Tensor x = input();
+  const at::Tensor q = x.matmul(weights[0].t()) + 2.0 * x.matmul(leaves[0].t()).matmul(leaves[1].t());
+  const at::Tensor v = x.matmul(weights[1].t()) + 1.5 * x.matmul(leaves[2].t()).matmul(leaves[3].t());
+  const at::Tensor expected = at::cat({q, v}, 1), y = group.forward(x, pass());
+
+  EXPECT_LT((y - expected).abs().max().item<double>(), 1e-13);
+  const std::vector<at::Tensor> wanted = gradients(expected, x, leaves);
+  expect_near(gradients(y, x, leaves), wanted);
+
+  group.merge_adapters();
+  EXPECT_LT((group.forward(x, pass()) - expected).abs().max().item<double>(), 1e-12);
+}
+
 TEST(LinearGroup, AddsTheLowRankUpdatesOfAdaptedLayers) {
   for (const std::vector<std::string>& names :
        {std::vector<std::string>{"q", "v"}, std::vector<std::string>{"v"}, std::vector<std::string>{"q"}}) {

@@ -98,8 +98,52 @@ TEST(AdaptedLayers, RefuseOptionsOutOfRange) {
 }
 
 TEST(AdapterOptions, ScaleByRankOrItsRoot) {
-  EXPECT_EQ((AdapterOptions{.rank = 16, .alpha = 8}).scaling(), 0.5);
-  EXPECT_EQ((AdapterOptions{.rank = 16, .alpha = 8, .rslora = true}).scaling(), 2.0);
+  EXPECT_EQ((LayerAdapter{16, 8}).scaling(false), 0.5);
+  EXPECT_EQ((LayerAdapter{16, 8}).scaling(true), 2.0);
+}
+
+std::string refusal(const AdapterOptions& options) {
+  try {
+    layer_adapters(options, kNames);
+    saved_modules(options, {"model.embed_tokens", "model.layers.0.input_layernorm", "model.norm", "lm_head"}, kNames);
+  } catch (const UsageError& error) {
+    return std::string("usage: ") + error.what();
+  } catch (const DataError& error) {
+    return std::string("data: ") + error.what();
+  }
+  return "none";
+}
+
+TEST(LayerAdapters, RefusePatternsThatNameNothingInADeck) {
+  AdapterOptions options{.matcher = whole_matches};
+  options.patterns = {{{"q_proj", 4}}, {{"x_proj", 4}}};
+  EXPECT_NE(refusal(options).find("usage: method.alpha_pattern: \"x_proj\" matches no layer"), std::string::npos)
+      << refusal(options);
+  options.file = "adapters/one";
+  EXPECT_EQ(refusal(options), "none") << "PEFT ignores them, too";
+  options.patterns = {{{"(", 4}}, {}};
+  EXPECT_NE(refusal(options).find("data: adapters/one: rank_pattern: "), std::string::npos) << refusal(options);
+  options.file.clear();
+  EXPECT_NE(refusal(options).find("usage: method.rank_pattern: "), std::string::npos) << refusal(options);
+  options.patterns = {{}, {{"q_proj", -1}}};
+  EXPECT_NE(refusal(options).find("above 0"), std::string::npos) << refusal(options);
+}
+
+TEST(SavedModules, AreEmbeddingsNormsAndTheOutputLayer) {
+  const std::vector<std::string> modules{"model.embed_tokens", "model.layers.0.input_layernorm", "model.norm",
+                                         "lm_head"};
+  const auto saved = [&](std::vector<std::string> names) {
+    return saved_modules({.modules_to_save = std::move(names)}, modules, kNames);
+  };
+  EXPECT_EQ(saved({}), std::vector<std::string>{});
+  EXPECT_EQ(saved({"lm_head", "embed_tokens"}), (std::vector<std::string>{modules[0], modules[3]}));
+  EXPECT_EQ(saved({"norm"}), (std::vector<std::string>{modules[1], modules[2]}));
+  EXPECT_EQ(saved({"model.norm"}), std::vector<std::string>{modules[2]});
+  for (const auto& [name, why] :
+       {std::pair{"q_proj", "names linear layers"}, std::pair{"score", "is no module that can be trained whole"}}) {
+    EXPECT_NE(refusal({.modules_to_save = {name}}).find(why), std::string::npos) << name;
+    EXPECT_EQ(refusal({.modules_to_save = {name}, .file = "a"}).find("data: a: modules_to_save"), 0U) << name;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "state/MergedWeights.hpp"
 
+#include <algorithm>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>
@@ -9,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "support/test_world.hpp"
+#include "text/NameMatch.hpp"
 
 namespace multicard {
 namespace {
@@ -23,8 +26,7 @@ class MergedModel : public testing::Test {
     write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}});
   }
 
-  void write_adapter_of(const NamedTensors& tensors) {
-    AdapterConfig config;
+  void write_adapter_of(const NamedTensors& tensors, AdapterConfig config = {}) {
     config.rank = 2;
     config.targets = {"all-linear"};
     write_adapter(scratch_.path().string(), config, tensors);
@@ -33,7 +35,7 @@ class MergedModel : public testing::Test {
   at::Tensor merged(const std::string& name, at::ScalarType dtype, OutputLayer output = OutputLayer::own) const {
     const ModelFolder base = ModelFolder::open(scratch_.path().string());
     const PeftAdapter adapter = PeftAdapter::open(scratch_.path().string());
-    return MergedWeights(base, adapter, output).weight(name, dtype);
+    return MergedWeights(base, adapter, output, whole_matches).weight(name, dtype);
   }
 
   test::ScratchFolder scratch_;
@@ -67,6 +69,89 @@ TEST_F(MergedModel, RefusesAnAdapterOfAnotherModel) {
   write_adapter_of(adapter_of("lm_head", 3, 5));
   EXPECT_THROW(merged("lm_head.weight", at::kFloat, OutputLayer::tied), DataError);
   EXPECT_NO_THROW(merged("lm_head.weight", at::kFloat, OutputLayer::own));
+}
+
+TEST_F(MergedModel, ScalesAsThePatternsSay) {
+  AdapterConfig config;
+  config.patterns.alpha = {{"v_proj", 100}, {"q_proj", 3}, {".*", 7}};
+  write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}}, config);
+  const at::Tensor expected = base_.to(at::kDouble) + 1.5 * at::matmul(b_.to(at::kDouble), a_.to(at::kDouble));
+
+  const at::Tensor found = merged(kLayer + ".weight", at::kFloat);
+
+  EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), 1e-5);
+  config.patterns.rank = {{"q_proj", 4}, {"other", 2}};
+  write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}}, config);
+  EXPECT_THROW(merged(kLayer + ".weight", at::kFloat), DataError) << "the pattern says 4, the tensors have 2";
+}
+
+/// A base whose output layer is that of the embeddings, and an adapter with one of the two.
+class MergedTiedModel : public MergedModel {
+ protected:
+  std::vector<std::string> names(const MergedWeights& weights) const {
+    std::vector<std::string> found;
+    for (const TensorHeader& header : weights.tensors())
+      found.push_back(header.name);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  void write(const std::string& stored, const std::string& module) {
+    save_tensors(scratch_ / "model.safetensors", {{kLayer + ".weight", base_}, {stored, ends_}});
+    AdapterConfig config;
+    config.modules_to_save = {module.substr(module.rfind('.') + 1)};
+    write_adapter_of({{PeftAdapter::a_name(kLayer), a_},
+                      {PeftAdapter::b_name(kLayer), b_},
+                      {PeftAdapter::saved_name(module + ".weight"), saved_}},
+                     config);
+  }
+
+  at::Tensor ends_ = at::randn({7, 5}).to(at::kBFloat16), saved_ = at::randn({7, 5});
+};
+
+TEST_F(MergedTiedModel, IsTiedNoLongerWhereTheAdapterHasOneSide) {
+  for (const std::string stored : {"lm_head.weight", "model.embed_tokens.weight"})
+    for (const std::string module : {"lm_head", "model.embed_tokens"}) {
+      write(stored, module);
+      const ModelFolder base = ModelFolder::open(scratch_.path().string());
+      const PeftAdapter adapter = PeftAdapter::open(scratch_.path().string());
+      const MergedWeights weights(base, adapter, OutputLayer::tied, whole_matches);
+      const std::string other = module == "lm_head" ? "model.embed_tokens" : "lm_head";
+
+      EXPECT_EQ(weights.output(), OutputLayer::own);
+      EXPECT_EQ(names(weights),
+                (std::vector<std::string>{"lm_head.weight", "model.embed_tokens.weight", kLayer + ".weight"}));
+      EXPECT_TRUE(at::equal(weights.weight(module + ".weight", at::kFloat), saved_)) << stored << " " << module;
+      EXPECT_TRUE(at::equal(weights.weight(other + ".weight", at::kBFloat16), ends_)) << stored << " " << module;
+    }
+}
+
+TEST_F(MergedTiedModel, StaysTiedOtherwise) {
+  write("lm_head.weight", "lm_head");
+  write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}});
+  const ModelFolder base = ModelFolder::open(scratch_.path().string());
+  const PeftAdapter adapter = PeftAdapter::open(scratch_.path().string());
+  const MergedWeights weights(base, adapter, OutputLayer::tied, whole_matches);
+
+  EXPECT_EQ(weights.output(), OutputLayer::tied);
+  EXPECT_EQ(names(weights), (std::vector<std::string>{"model.embed_tokens.weight", kLayer + ".weight"}));
+}
+
+TEST_F(MergedModel, RefusesSavedModulesOfAnotherModel) {
+  const auto write = [&](const std::string& weight, at::IntArrayRef shape) {
+    AdapterConfig config;
+    config.modules_to_save = {"norm", "lm_head"};
+    write_adapter_of({{PeftAdapter::a_name(kLayer), a_},
+                      {PeftAdapter::b_name(kLayer), b_},
+                      {PeftAdapter::saved_name(weight), at::ones(shape)}},
+                     config);
+  };
+  write("model.norm.weight", {7});
+  EXPECT_TRUE(at::equal(merged("model.norm.weight", at::kFloat), at::ones({7})));
+  write("model.norm.weight", {6});
+  EXPECT_THROW(merged("model.norm.weight", at::kFloat), DataError);
+  write("lm_head.weight", {7, 5});
+  EXPECT_THROW(merged("model.norm.weight", at::kFloat), DataError);
 }
 
 }  // namespace

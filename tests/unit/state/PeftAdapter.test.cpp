@@ -42,32 +42,36 @@ TEST(AdapterConfig, HasThePeersDefaults) {
   EXPECT_FALSE(config.rslora);
   EXPECT_EQ(config.targets, std::vector<std::string>{"q_proj"});
   EXPECT_EQ(config.base_model, "");
-  EXPECT_EQ(config.scaling(), 1.0);
+  EXPECT_EQ(config.common().scaling(config.rslora), 1.0);
 }
 
 TEST(AdapterConfig, ReadsWhatItSays) {
   const AdapterConfig config = parse_adapter_config(
       R"({"peft_type": "LORA", "target_modules": ".*_proj", "r": 16, "lora_alpha": 24.5, "lora_dropout": 0.1,
           "use_rslora": true, "base_model_name_or_path": "a/b", "a key of tomorrow": {"x": [1]}, "bias": "none",
-          "modules_to_save": null, "rank_pattern": {}, "layers_to_transform": [], "use_dora": false,
+          "modules_to_save": ["lm_head"], "rank_pattern": {"v_proj": 2, "a": 3}, "alpha_pattern": {"q_proj": 0.5},
+          "ensure_weight_tying": false, "layers_to_transform": [], "use_dora": false,
           "init_lora_weights": "gaussian"})",
       "x");
 
   EXPECT_EQ(config.rank, 16);
   EXPECT_EQ(config.alpha, 24.5);
   EXPECT_EQ(config.dropout, 0.1);
-  EXPECT_EQ(config.scaling(), 24.5 / 4);
+  EXPECT_EQ(config.common().scaling(config.rslora), 24.5 / 4);
   EXPECT_EQ(config.targets, std::vector<std::string>{".*_proj"});
   EXPECT_EQ(config.target_kind, TargetKind::pattern);
   EXPECT_EQ(config.base_model, "a/b");
+  EXPECT_EQ(config.modules_to_save, std::vector<std::string>{"lm_head"});
+  EXPECT_EQ(config.patterns.rank, (LayerPatterns<int>{{"v_proj", 2}, {"a", 3}})) << "in the order of the file";
+  EXPECT_EQ(config.patterns.alpha, (LayerPatterns<double>{{"q_proj", 0.5}}));
 }
 
 TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
   for (const char* setting :
-       {R"("use_dora": true)", R"("bias": "all")", R"("modules_to_save": ["lm_head"])", R"("rank_pattern": {"q": 4})",
-        R"("alpha_pattern": {"q": 4})", R"("fan_in_fan_out": true)", R"("lora_bias": true)",
-        R"("target_parameters": ["x"])", R"("trainable_token_indices": [1])",
-        R"("init_lora_weights": "pissa_niter_16")", R"("init_lora_weights": "loftq")"}) {
+       {R"("use_dora": true)", R"("bias": "all")", R"("ensure_weight_tying": true, "modules_to_save": ["lm_head"])",
+        R"("fan_in_fan_out": true)", R"("lora_bias": true)", R"("target_parameters": ["x"])",
+        R"("trainable_token_indices": [1])", R"("init_lora_weights": "pissa_niter_16")",
+        R"("init_lora_weights": "loftq")"}) {
     const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
     EXPECT_CONTAINS(refusal(config_text(setting)), "adapter_config.json: " + key + " cannot be used");
   }
@@ -76,7 +80,10 @@ TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
 TEST(AdapterConfig, RefusesImpossibleValues) {
   for (const char* setting :
        {R"("r": 0)", R"("r": -8)", R"("r": 1e30)", R"("r": 8.5)", R"("r": "8")", R"("lora_alpha": [8])",
-        R"("lora_dropout": 1.0)", R"("lora_dropout": -0.1)", R"("base_model_name_or_path": 7)"}) {
+        R"("lora_dropout": 1.0)", R"("lora_dropout": -0.1)", R"("base_model_name_or_path": 7)",
+        R"("rank_pattern": ["q_proj"])", R"("rank_pattern": {"q_proj": 0})", R"("rank_pattern": {"q_proj": 1.5})",
+        R"("alpha_pattern": {"q_proj": "8"})", R"("modules_to_save": "lm_head")", R"("modules_to_save": [""])",
+        R"("modules_to_save": [1])"}) {
     const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
     EXPECT_CONTAINS(refusal(config_text(setting)), ": " + key + " cannot be used");
   }
@@ -130,6 +137,9 @@ TEST(AdapterConfig, SurvivesWritingAndReading) {
   config.rslora = true;
   config.targets = {R"(model\.layers\.[01]\..*)"};
   config.target_kind = TargetKind::pattern;
+  config.patterns.rank = {{R"(^model\.layers\.1\..*)", 6}, {"down_proj", 3}, {"\"a\"", 1}};
+  config.patterns.alpha = {{"z", 1.5}, {"a", 2}};
+  config.modules_to_save = {"norm", "lm_head"};
 
   const AdapterConfig read = parse_adapter_config(adapter_config_json(config), "x");
 
@@ -137,6 +147,9 @@ TEST(AdapterConfig, SurvivesWritingAndReading) {
   EXPECT_TRUE(read.rslora);
   EXPECT_EQ(read.targets, config.targets);
   EXPECT_EQ(read.target_kind, TargetKind::pattern);
+  EXPECT_EQ(read.patterns.rank, config.patterns.rank);
+  EXPECT_EQ(read.patterns.alpha, config.patterns.alpha);
+  EXPECT_EQ(read.modules_to_save, config.modules_to_save);
 }
 
 TEST(AdapterConfig, ResolvesTargetsByTheAdaptedLayers) {
@@ -163,6 +176,24 @@ TEST(PeftAdapter, ReadsAndRewritesThePeersFiles) {
 
   EXPECT_EQ(read_file(scratch / kAdapterFile), read_file(kTuned + "/" + kAdapterFile));
   EXPECT_EQ(PeftAdapter::open(scratch.path().string()).config().targets, adapter.config().targets);
+}
+
+TEST(PeftAdapter, TellsSavedModulesFromAdaptedLayers) {
+  const test::ScratchFolder scratch;
+  const std::string oracle = test::source_path("tests/data/oracles/patterns/adapter").string();
+  const PeftAdapter adapter = PeftAdapter::open(oracle);
+
+  EXPECT_EQ(adapter.layers().size(), 8U);
+  EXPECT_EQ(adapter.saved_weights(),
+            (std::vector<std::string>{
+                "lm_head.weight", "model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
+                "model.layers.0.post_attention_layernorm.weight", "model.layers.1.input_layernorm.weight",
+                "model.layers.1.post_attention_layernorm.weight", "model.norm.weight"}));
+  write_adapter(scratch.path().string(), adapter.config(), adapter.file().load_all());
+  EXPECT_EQ(read_file(scratch / kAdapterFile), read_file(oracle + "/" + kAdapterFile));
+  const PeftAdapter again = PeftAdapter::open(scratch.path().string());
+  EXPECT_EQ(again.config().patterns.rank, adapter.config().patterns.rank);
+  EXPECT_EQ(again.saved_weights(), adapter.saved_weights());
 }
 
 TEST(PeftAdapter, FillsTargetsOfAnotherDtype) {
@@ -206,10 +237,10 @@ TEST(PeftAdapter, TakesTheLayersThatHaveTensorsWhereSettingsSelectThem) {
 }
 
 /// The DataError of opening a folder with these tensors.
-std::string refusal_of(const NamedTensors& tensors) {
+std::string refusal_of(const NamedTensors& tensors, const std::string& settings = R"("r": 2)") {
   const test::ScratchFolder scratch;
   save_tensors(scratch / kAdapterFile, tensors);
-  write_file(scratch / kAdapterConfigFile, config_text(R"("r": 2)"));
+  write_file(scratch / kAdapterConfigFile, config_text(settings));
   try {
     PeftAdapter::open(scratch.path().string());
   } catch (const DataError& error) {
@@ -239,6 +270,21 @@ TEST(PeftAdapter, RefusesTensorsThatAreNoPairsOfItsRank) {
   EXPECT_CONTAINS(refusal_of({{"base_model.model.lm_head.base_layer.weight", at::ones({2})}}), "adapts lm_head");
   EXPECT_CONTAINS(refusal_of({{"x.lora_A.weight", at::ones({2})}}), "it is neither lora_A nor lora_B");
   EXPECT_CONTAINS(refusal_of({}), "holds no adapter");
+}
+
+TEST(PeftAdapter, TakesRanksOfItsPatternsAndModulesToSaveAlone) {
+  const std::string a = PeftAdapter::a_name(kLayer), b = PeftAdapter::b_name(kLayer);
+  const auto pair = [&](int rank) { return NamedTensors{{a, at::ones({rank, 5})}, {b, at::ones({3, rank})}}; };
+  const std::string patterns = R"("r": 2, "rank_pattern": {"q_proj": 4})";
+  EXPECT_EQ(refusal_of(pair(4), patterns), "nothing was thrown");
+  EXPECT_CONTAINS(refusal_of(pair(3), patterns), "are not of rank 2 or one of rank_pattern");
+  EXPECT_CONTAINS(refusal_of({{a, at::ones({2, 5})}, {b, at::ones({3, 4})}}, patterns), "are not of rank");
+  NamedTensors tensors = pair(2);
+  tensors.push_back({PeftAdapter::saved_name("lm_head.weight"), at::ones({7, 5})});
+  EXPECT_CONTAINS(refusal_of(tensors), "adapts lm_head");
+  EXPECT_EQ(refusal_of(tensors, R"("r": 2, "modules_to_save": ["lm_head"])"), "nothing was thrown");
+  tensors.back().tensor = at::ones({7, 5}, at::kInt);
+  EXPECT_CONTAINS(refusal_of(tensors, R"("r": 2, "modules_to_save": ["lm_head"])"), "floating-point");
 }
 
 TEST(PeftAdapter, NamesTheFileThatIsMissing) {

@@ -84,7 +84,7 @@ TEST_F(ShardedWriter, RewritesAModelBitByBit) {
 }
 
 TEST_F(ShardedWriter, CopiesConfigurationAndTokenizer) {
-  copy_model_files(kTinyStories.string(), folder(), at::kBFloat16);
+  copy_model_files(kTinyStories.string(), folder(), {at::kBFloat16});
 
   json expected = json::parse(read_file((kTinyStories / "config.json").string()));
   expected["torch_dtype"] = "bfloat16";
@@ -98,20 +98,20 @@ TEST_F(ShardedWriter, CopiesConfigurationAndTokenizer) {
 TEST_F(ShardedWriter, SaysTheDtypeUnderTheKeyThatTheModelHas) {
   const test::ScratchFolder source;
   write_file(source / "config.json", R"({"dtype": "float16", "x": 1})");
-  copy_model_files(source.path().string(), folder(), at::kFloat);
+  copy_model_files(source.path().string(), folder(), {at::kFloat});
   EXPECT_EQ(read_json("config.json"), json({{"dtype", "float32"}, {"x", 1}}));
 
   write_file(source / "config.json", R"({"x": 1})");
-  copy_model_files(source.path().string(), folder(), at::kHalf);
+  copy_model_files(source.path().string(), folder(), {at::kHalf});
   EXPECT_EQ(read_json("config.json"), json({{"torch_dtype", "float16"}, {"x", 1}}));
 }
 
 TEST_F(ShardedWriter, RefusesAConfigurationThatIsNone) {
   const test::ScratchFolder source;
-  EXPECT_THROW(copy_model_files(source.path().string(), folder(), at::kFloat), DataError);
+  EXPECT_THROW(copy_model_files(source.path().string(), folder(), {at::kFloat}), DataError);
   for (const char* text : {"", "[]", "7", "{"}) {
     write_file(source / "config.json", text);
-    EXPECT_THROW(copy_model_files(source.path().string(), folder(), at::kFloat), DataError) << text;
+    EXPECT_THROW(copy_model_files(source.path().string(), folder(), {at::kFloat}), DataError) << text;
   }
 }
 

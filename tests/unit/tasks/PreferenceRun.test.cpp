@@ -260,6 +260,25 @@ TEST_F(PreferenceRun, AnotherModelHasAnotherReference) {
   EXPECT_EQ(count(), 4) << "means instead of sums";
 }
 
+TEST_F(PreferenceRun, HasTheOriginalsOfModulesToSaveAsReference) {
+  RunOptions options = recipe("fp64");
+  options.model.adapter.reset();
+  options.method.rank = 4;
+  options.method.alpha = 8;
+  options.method.rslora = false;
+  options.method.targets = {"all-linear"};
+  options.method.modules_to_save = {"lm_head", "embed_tokens", "norm"};
+
+  const Trained off = train(options, world());
+
+  EXPECT_NEAR(metric(off, "train_loss")[0], std::numbers::ln2, 1e-9);
+  EXPECT_LT(metric(off, "train_loss").back(), 0.6);
+  for (const Reference reference : {Reference::copy, Reference::cached}) {
+    options.method.preference.reference = reference;
+    expect_near(train(options, world()), off, 1e-5);
+  }
+}
+
 TEST_F(PreferenceRun, TunesAllWeights) {
   RunOptions options = recipe("fp64", TuningMethod::dpo);
   options.optimizer.learning_rate = 1e-4;
