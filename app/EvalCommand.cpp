@@ -118,7 +118,10 @@ void choose_normalisation(Subject& subject, const EvalArguments& arguments, cons
                           const std::optional<KnownCheckpoint>& checkpoint) {
   if (checkpoint && !options.data.normalize && !overrides_key(arguments, "data.normalize"))
     subject.normalize = pixel_statistics_from(checkpoint->state.extra);
-  const std::optional<Error> missing = error_of([&] { expand_glob(options.data.train); });
+  const std::optional<Error> missing = error_of([&] {
+    for (const std::string& files : options.data.training_files())
+      expand_glob(files);
+  });
   if (!missing) return;
   if (!options.is_language() && !options.data.normalize && !subject.normalize)
     throw DataError(missing->problem(), "the mean and the deviation of the pixels come from the training shards",

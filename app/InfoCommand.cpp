@@ -77,7 +77,7 @@ Json self_test(const InfoArguments& arguments, const Communicator& world, const 
   if (!arguments.deck.empty()) {
     const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck); });
     options = agreed(world, [&] { return read_run_options(deck); });
-    shards = options.data.train;
+    shards = options.data.training_files().front();
   }
   const AllReduceMeasure reduce = measure_all_reduce(options, world, device);
   const ShardReadMeasure read = measure_shard_read(shards, world);

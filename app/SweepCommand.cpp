@@ -240,7 +240,8 @@ void check_inputs(const std::vector<Variant>& variants) {
     const RunOptions options = read_run_options(variant.deck);
     const std::optional<Error> error = error_of([&] {
       if (options.is_language()) LlamaConfig::read(options.model.path);
-      expand_glob(options.data.train);
+      for (const std::string& files : options.data.training_files())
+        expand_glob(files);
       if (options.data.test) expand_glob(*options.data.test);
     });
     if (!error) return;

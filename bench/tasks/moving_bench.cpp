@@ -118,7 +118,7 @@ void write_tokens(const std::string& folder, std::int64_t num_sequences, const C
 void measure_scan(const Communicator& world, const std::string& folder, std::int64_t num_sequences, int repeats) {
   write_tokens(folder, num_sequences, world);
   TextSourceOptions options;
-  options.shards = folder + "/tokens-*.h5";
+  options.shards = {folder + "/tokens-*.h5"};
   options.rows.packing = true;
   options.rows.max_length = 2048;
   options.order.global_batch = 16;

@@ -14,6 +14,7 @@ namespace multicard {
 namespace {
 
 constexpr std::int64_t kManyRows = std::numeric_limits<std::int64_t>::max();
+constexpr double kMostWeight = 1e12;
 
 std::optional<PixelStatistics> read_normalize(Section& data) {
   if (!data.has("normalize")) return std::nullopt;
@@ -61,6 +62,17 @@ void read_common(Section& section, DataOptions& data) {
   data.drop_last = section.get("drop_last", data.drop_last);
 }
 
+/// data.train where it is a list.
+std::vector<WeightedFiles> read_mix(Section& data) {
+  std::vector<WeightedFiles> mix;
+  for (Section& set : data.sections("train")) {
+    const std::string files = set.has("files") ? set.path("files", "") : set.require<std::string>("files");
+    mix.push_back({files, set.get_in_range("weight", 1.0, kAboveZero, kMostWeight)});
+  }
+  if (mix.empty()) data.reject("train", "is an empty list", "there is nothing to train on");
+  return mix;
+}
+
 /// Which rows there are.
 DeckKeys row_keys() {
   using enum KeyTasks;
@@ -70,7 +82,9 @@ DeckKeys row_keys() {
        any,
        identity,
        "training data",
-       "training shards, a path or a glob, as `multicard prepare` writes them",
+       "training shards, a path or a glob, as `multicard prepare` writes them; for text also a list of sets `{files: "
+       "GLOB, "
+       "weight: NUMBER}`, whose rows are mixed in these proportions",
        {.fallback = "`data/fashion/train*.h5`; required with task llm"}},
       {"data.test",
        any,
@@ -152,10 +166,24 @@ DeckKeys change_keys() {
 
 }  // namespace
 
+std::vector<std::string> DataOptions::training_files() const {
+  if (mix.empty()) return {train};
+  std::vector<std::string> files;
+  for (const WeightedFiles& set : mix)
+    files.push_back(set.files);
+  return files;
+}
+
+std::string DataOptions::training_text() const {
+  return join(training_files(), ", ");
+}
+
 DataOptions read_image_data_options(Section& section) {
   DataOptions data;
   // The default test shards belong to the default training shards; other data have none unless they name them.
   const bool default_data = !section.has("train");
+  if (section.is_list("train"))
+    section.reject("train", "a list of sets is for text", "task is image", "Name the shards by one glob.");
   data.train = section.path("train", data.train);
   data.test = section.optional_path("test");
   if (default_data && !data.test) data.test = section.path("test", "data/fashion/test*.h5");
@@ -171,7 +199,12 @@ DataOptions read_image_data_options(Section& section) {
 
 DataOptions read_text_data_options(Section& section) {
   DataOptions data;
-  data.train = section.has("train") ? section.path("train", "") : section.require<std::string>("train");
+  if (section.is_list("train")) {
+    data.train.clear();
+    data.mix = read_mix(section);
+  } else {
+    data.train = section.has("train") ? section.path("train", "") : section.require<std::string>("train");
+  }
   data.test = section.optional_path("test");
   data.packing = section.get("packing", data.packing);
   data.max_length = section.optional_in_range<std::int64_t>("max_length", 2, std::numeric_limits<std::int32_t>::max());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/DeckKey.hpp"
 #include "config/Words.hpp"
@@ -23,8 +24,17 @@ inline constexpr Word<ReadMethod> kReadWords[] = {{"hdf5", ReadMethod::hdf5}, {"
 inline constexpr Word<Overlong> kOverlongWords[] = {
     {"cut", Overlong::cut}, {"drop", Overlong::drop}, {"error", Overlong::error}};
 
+/// One of the training sets that are mixed.
+struct WeightedFiles {
+  std::string files;  ///< shards: a path or a glob
+  double weight = 1;  ///< its share of the rows of an epoch, beside the other sets' weights
+
+  bool operator==(const WeightedFiles&) const = default;
+};
+
 struct DataOptions {
-  std::string train = "data/fashion/train*.h5";  ///< shards: a path or a glob
+  std::string train = "data/fashion/train*.h5";  ///< shards: a path or a glob; empty where sets are mixed
+  std::vector<WeightedFiles> mix;                ///< text: the sets that are mixed by their weights
   std::optional<std::string> test;               ///< shards to evaluate on; none: no evaluation
   bool pin_memory = true;                        ///< stage batches for a GPU in page-locked memory
   int prefetch = 2;                              ///< batches prepared ahead
@@ -43,6 +53,11 @@ struct DataOptions {
   bool packing = false;                    ///< put several sequences into one row
   std::optional<std::int64_t> max_length;  ///< most tokens of a row; none: the longest sequence
   Overlong overlong = Overlong::cut;       ///< sequences above max_length
+
+  /// The paths and globs of all training sets.
+  std::vector<std::string> training_files() const;
+  /// They as messages name them.
+  std::string training_text() const;
 };
 
 /// \param data the section data

@@ -33,18 +33,12 @@ std::int64_t count_steps(const SamplerOptions& options) {
   return whole;
 }
 
-std::vector<std::int64_t> shuffled(std::int64_t num_rows, std::uint64_t key) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(num_rows));
-  std::iota(rows.begin(), rows.end(), std::int64_t{0});
-  for (std::size_t i = rows.size() - 1; i > 0; --i)
-    std::swap(rows[i], rows[below(splitmix64(key, i), i + 1)]);
-  return rows;
-}
-
 }  // namespace
 
 Sampler::Sampler(const SamplerOptions& options)
-    : options_(options), steps_per_epoch_(count_steps(options)), last_order_(std::make_shared<LastOrder>()) {}
+    : options_(options), steps_per_epoch_(count_steps(options)), last_order_(std::make_shared<LastOrder>()) {
+  if (!options.sets.empty()) mix_.emplace(options.sets);
+}
 
 std::int64_t Sampler::rows_in(std::int64_t step) const {
   const std::int64_t first = step % steps_per_epoch_ * options_.global_batch;
@@ -59,7 +53,7 @@ std::vector<std::int64_t> Sampler::part(std::int64_t step, int rank, int num_ran
   const Block block = block_of(rows_in(step), rank, num_ranks);
   const std::int64_t first = step % steps_per_epoch_ * options_.global_batch + block.first;
   std::vector<std::int64_t> mine(static_cast<std::size_t>(block.count));
-  if (!options_.shuffle) {
+  if (!options_.shuffle && !mix_) {
     std::iota(mine.begin(), mine.end(), first);
   } else if (!mine.empty()) {
     const auto order = order_of(epoch_of(step));
@@ -71,8 +65,16 @@ std::vector<std::int64_t> Sampler::part(std::int64_t step, int rank, int num_ran
 std::shared_ptr<const std::vector<std::int64_t>> Sampler::order_of(std::int64_t epoch) const {
   const std::lock_guard lock(last_order_->mutex);
   if (last_order_->epoch != epoch) {
+    std::vector<std::int64_t> rows;
+    if (mix_) {
+      rows = mix_->rows(epoch, options_.seed, options_.shuffle ? RowOrder::shuffled : RowOrder::as_stored);
+    } else {
+      rows.resize(static_cast<std::size_t>(options_.num_rows));
+      std::iota(rows.begin(), rows.end(), std::int64_t{0});
+    }
     const std::uint64_t key = splitmix64(splitmix64(options_.seed, 0), static_cast<std::uint64_t>(epoch));
-    last_order_->rows = std::make_shared<const std::vector<std::int64_t>>(shuffled(options_.num_rows, key));
+    if (options_.shuffle) shuffle_rows(rows, key);
+    last_order_->rows = std::make_shared<const std::vector<std::int64_t>>(std::move(rows));
     last_order_->epoch = epoch;
   }
   return last_order_->rows;

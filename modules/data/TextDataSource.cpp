@@ -27,11 +27,21 @@ TokenShards open_shards(const TextSourceOptions& options, const Communicator& co
 
 /// All ranks see the same numbers.
 void check_pairs(const TokenShards& chosen, const TokenShards& rejected) {
-  const std::int64_t first = chosen.info().num_sequences, second = rejected.info().num_sequences;
-  if (first == second) return;
-  throw DataError(fmt::format("{} is damaged", chosen.files().front()),
-                  fmt::format("it has {} chosen and {} rejected sequences", first, second), "Prepare it again.")
-      .on_all_ranks();
+  const std::vector<std::int64_t> first = chosen.sequences_of_sets(), second = rejected.sequences_of_sets();
+  for (std::size_t set = 0; set < first.size(); ++set)
+    if (first[set] != second[set])
+      throw DataError(fmt::format("{} is damaged", chosen.first_file_of(set)),
+                      fmt::format("it has {} chosen and {} rejected sequences", first[set], second[set]),
+                      "Prepare it again.")
+          .on_all_ranks();
+}
+
+/// Of a single set, which is no mix, none.
+std::vector<MixedSet> mixed_sets(const std::vector<double>& weights, const TextRows& rows) {
+  std::vector<MixedSet> sets;
+  for (std::size_t i = 0; weights.size() > 1 && i < weights.size(); ++i)
+    sets.push_back({rows.rows_of_sets().at(i), weights[i]});
+  return sets;
 }
 
 }  // namespace
@@ -53,6 +63,7 @@ std::unique_ptr<TextDataSource> TextDataSource::open(const TextSourceOptions& op
   Sampler sampler = agreed(communicator, [&] {
     SamplerOptions order = options.order;
     order.num_rows = rows->num_rows();
+    order.sets = mixed_sets(options.weights, *rows);
     return Sampler(order);
   });
   return std::unique_ptr<TextDataSource>(
@@ -103,7 +114,7 @@ Batch TextDataSource::allocate(std::int64_t step) const {
   batch.global_rows = static_cast<std::int64_t>(shapes.size());
   batch.inputs = at::empty({own.count, width_of(shapes)}, at::TensorOptions().dtype(at::kLong).device(device()));
   batch.targets = at::empty_like(batch.inputs);
-  batch.global_targets = targets_of(shapes);
+  batch.global_targets = num_targets(shapes);
   batch.shapes.assign(shapes.begin() + own.first, shapes.begin() + own.first + own.count);
   batch.row_numbers = sampler().part(step, plan().rank, plan().num_ranks);
   return batch;
@@ -119,7 +130,7 @@ std::int64_t TextDataSource::work_in(std::int64_t step) const {
 InputMemory TextDataSource::memory(std::int64_t rows, std::int64_t rows_read) const {
   constexpr std::int64_t kTensors = 2;  // tokens and targets
   InputMemory memory;
-  memory.kept = shards_.kept_bytes(limit_) + (rejected_ ? rejected_->kept_bytes(limit_) : 0);
+  memory.kept = kept_bytes(shards_) + (rejected_ ? kept_bytes(*rejected_) : 0);
   memory.host = loader_bytes(loader_options_, *rows_, rows_read);
   if (device().is_cuda())
     memory.device = kBatchesOnDevice * kTensors * std::max(rows, rows_read) * rows_->longest_row() *
@@ -183,9 +194,26 @@ PartShape TextDataSource::largest_possible(std::int64_t rows) const {
 }
 
 std::map<std::string, double> TextDataSource::identity() const {
-  return {{"data.rows", static_cast<double>(rows_->num_rows())},
-          {"data.tokens", static_cast<double>(rows_->num_tokens())},
-          {"data.targets", static_cast<double>(rows_->num_targets())}};
+  std::map<std::string, double> numbers{{"data.rows", static_cast<double>(rows_->num_rows())},
+                                        {"data.tokens", static_cast<double>(rows_->num_tokens())},
+                                        {"data.targets", static_cast<double>(rows_->num_targets())}};
+  const std::vector<MixedSet>& sets = sampler().options().sets;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    numbers[fmt::format("data.{}.rows", i)] = static_cast<double>(sets[i].num_rows);
+    numbers[fmt::format("data.{}.weight", i)] = sets[i].weight;
+  }
+  return numbers;
+}
+
+/// Of the first `limit` sequences of each set.
+std::int64_t TextDataSource::kept_bytes(const TokenShards& shards) const {
+  std::int64_t bytes = 0, first = 0;
+  for (const std::int64_t sequences : shards.sequences_of_sets()) {
+    const std::int64_t taken = std::min(sequences, limit_.value_or(sequences));
+    bytes += shards.kept_bytes(first + taken) - shards.kept_bytes(first);
+    first += sequences;
+  }
+  return bytes;
 }
 
 }  // namespace multicard

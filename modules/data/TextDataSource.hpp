@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/DataSource.hpp"
 #include "data/TextLoader.hpp"
@@ -13,12 +15,14 @@ namespace multicard {
 
 /// Which sequences are read, and how.
 struct TextSourceOptions {
-  std::string shards;  ///< a path or a glob
+  std::vector<std::string> shards;  ///< of each set a path or a glob
+  /// Of each set, in whose proportions an epoch has their rows. Empty: an epoch has every row once.
+  std::vector<double> weights;
   RowContent content = RowContent::sequences;
   ShardReading reading;
   RowOptions rows;
   TextLoaderOptions loader;
-  SamplerOptions order;  ///< num_rows is that of the rows the sequences make
+  SamplerOptions order;  ///< num_rows and sets are those of the rows the sequences make
 };
 
 /// What opening a set of sequences finds, with the rows that they make.
@@ -49,7 +53,7 @@ class TextDataSource final : public DataSource {
   std::int64_t work_in(std::int64_t step) const override;
   InputMemory memory(std::int64_t rows, std::int64_t rows_read) const override;
   PartShape largest_part(std::int64_t rows, const ReadPlan& plan) const override;
-  /// Rows, tokens and targets.
+  /// Rows, tokens and targets; of a mix also rows and weight of each set.
   std::map<std::string, double> identity() const override;
 
  private:
@@ -59,6 +63,7 @@ class TextDataSource final : public DataSource {
   PartShape part_of(std::span<const std::int64_t> rows) const;
   /// Of any rows, each number by itself.
   PartShape largest_possible(std::int64_t rows) const;
+  std::int64_t kept_bytes(const TokenShards& shards) const;
   RowShards row_shards() const { return rejected_ ? RowShards(shards_, *rejected_) : RowShards(shards_); }
 
   void open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) override;

@@ -46,7 +46,6 @@ struct TextLoaderOptions {
 std::vector<RowShape> shapes_of_step(const TextRows& rows, const Sampler& sampler, std::int64_t step);
 /// Tokens of the longest of these rows, 0 for none.
 std::int64_t width_of(const std::vector<RowShape>& shapes);
-std::int64_t targets_of(const std::vector<RowShape>& shapes);
 /// @}
 
 /// The most host memory that a loader's batches of `num_rows` rows take, two of them in the hands of the caller.

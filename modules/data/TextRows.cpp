@@ -52,7 +52,7 @@ TextRows::TextRows(const RowShards& shards, const RowOptions& options, const Com
                     num_overlong_, num_without_target_, num_cut_ > 0 ? fmt::format(" ({} were cut)", num_cut_) : ""),
         options.max_length ? "Raise data.max_length." : "Look at the shards' loss_mask.")
         .on_all_ranks();
-  make_rows(options, shards.group_size());
+  make_rows(shards, options);
 }
 
 std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const TextRows>& rows,
@@ -61,6 +61,7 @@ std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const 
   const ScanBroadcast give(communicator, root);
   give(whole->parts_);
   give(whole->first_part_);
+  give(whole->rows_of_sets_);
   for (std::int64_t* number :
        {&whole->longest_row_, &whole->longest_sequence_, &whole->num_tokens_, &whole->num_targets_,
         &whole->num_overlong_, &whole->num_without_target_, &whole->num_cut_})
@@ -69,31 +70,38 @@ std::shared_ptr<const TextRows> TextRows::broadcast(const std::shared_ptr<const 
 }
 
 void TextRows::take_sequences(const RowShards& shards, const RowOptions& options) {
-  const std::size_t group_size = shards.group_size();
-  const std::int64_t num_groups = std::min(shards.num_groups(), options.limit.value_or(shards.num_groups()));
-  const std::int64_t longest =
-      options.max_length.value_or(std::max(shards.at(0).info().longest, shards.at(group_size - 1).info().longest));
-  for (std::int64_t sequence = 0; sequence < num_groups; ++sequence) {
-    std::vector<SequencePart> group;
-    for (std::size_t place = 0; place < group_size; ++place) {
-      const TokenShards& half = shards.at(place);
-      const std::int64_t length = half.length(sequence);
-      if (length > longest && options.overlong == Overlong::error)
-        throw DataError(fmt::format("{} has {} tokens", half.name_of(sequence), length),
-                        fmt::format("data.max_length is {} and data.overlong is error", longest),
-                        "Raise data.max_length, or let data.overlong be cut or drop.");
-      const bool is_cut = length > longest;
-      group.push_back(
-          {sequence, std::min(length, longest), is_cut ? kNotCounted : half.num_targets(sequence), shards.part(place)});
-    }
-    const std::int64_t num_cut = std::count_if(group.begin(), group.end(), is_not_counted);
-    if (num_cut > 0 && options.overlong == Overlong::drop) {
-      ++num_overlong_;
-      continue;
-    }
-    num_cut_ += num_cut;
-    parts_.insert(parts_.end(), group.begin(), group.end());
+  const std::int64_t longest = options.max_length.value_or(
+      std::max(shards.at(0).info().longest, shards.at(shards.group_size() - 1).info().longest));
+  std::int64_t first = 0;
+  for (const std::int64_t num_groups : shards.at(0).sequences_of_sets()) {
+    const std::int64_t end = first + std::min(num_groups, options.limit.value_or(num_groups));
+    for (std::int64_t sequence = first; sequence < end; ++sequence)
+      take_sequence(shards, options, sequence, longest);
+    first += num_groups;
   }
+}
+
+void TextRows::take_sequence(const RowShards& shards, const RowOptions& options, std::int64_t sequence,
+                             std::int64_t longest) {
+  std::vector<SequencePart> group;
+  for (std::size_t place = 0; place < shards.group_size(); ++place) {
+    const TokenShards& half = shards.at(place);
+    const std::int64_t length = half.length(sequence);
+    if (length > longest && options.overlong == Overlong::error)
+      throw DataError(fmt::format("{} has {} tokens", half.name_of(sequence), length),
+                      fmt::format("data.max_length is {} and data.overlong is error", longest),
+                      "Raise data.max_length, or let data.overlong be cut or drop.");
+    const bool is_cut = length > longest;
+    group.push_back(
+        {sequence, std::min(length, longest), is_cut ? kNotCounted : half.num_targets(sequence), shards.part(place)});
+  }
+  const std::int64_t num_cut = std::count_if(group.begin(), group.end(), is_not_counted);
+  if (num_cut > 0 && options.overlong == Overlong::drop) {
+    ++num_overlong_;
+    return;
+  }
+  num_cut_ += num_cut;
+  parts_.insert(parts_.end(), group.begin(), group.end());
 }
 
 void TextRows::count_cut(const RowShards& shards, const Communicator& communicator) {
@@ -125,37 +133,54 @@ void TextRows::leave_out_without_target(std::size_t group_size) {
   parts_ = std::move(kept);
 }
 
-void TextRows::make_rows(const RowOptions& options, std::size_t group_size) {
+void TextRows::make_rows(const RowShards& shards, const RowOptions& options) {
   for (const SequencePart& part : parts_) {
     longest_sequence_ = std::max(longest_sequence_, part.length);
     num_tokens_ += part.length;
     num_targets_ += part.num_targets;
   }
-  if (!options.packing) {
-    for (std::size_t first = 0; first <= parts_.size(); first += group_size)
-      first_part_.push_back(first);
-  } else {
-    pack(*options.max_length);
+  const std::vector<std::int64_t> sequences = shards.at(0).sequences_of_sets();
+  first_part_ = {0};
+  std::size_t first = 0;
+  std::int64_t end_of_set = 0;
+  for (std::size_t set = 0; set < sequences.size(); ++set) {
+    end_of_set += sequences[set];
+    std::size_t end = first;
+    while (end < parts_.size() && parts_[end].sequence < end_of_set)
+      ++end;
+    if (end == first)
+      throw DataError(fmt::format("no sequence of {} can be trained on", shards.at(0).first_file_of(set)),
+                      "all of its set are too long or have no target", "Leave the set out, or raise data.max_length.")
+          .on_all_ranks();
+    const std::int64_t rows_before = num_rows();
+    if (options.packing)
+      pack(first, end, *options.max_length);
+    else
+      for (std::size_t part = first; part < end; part += shards.group_size())
+        first_part_.push_back(part + shards.group_size());
+    rows_of_sets_.push_back(num_rows() - rows_before);
+    first = end;
   }
   for (std::int64_t row = 0; row < num_rows(); ++row)
     longest_row_ = std::max(longest_row_, length(row));
 }
 
-void TextRows::pack(std::int64_t max_length) {
+void TextRows::pack(std::size_t first, std::size_t end, std::int64_t max_length) {
+  const std::vector<SequencePart> parts(parts_.begin() + static_cast<std::ptrdiff_t>(first),
+                                        parts_.begin() + static_cast<std::ptrdiff_t>(end));
   std::vector<std::int64_t> lengths;
-  for (const SequencePart& part : parts_)
+  for (const SequencePart& part : parts)
     lengths.push_back(part.length);
   const std::vector<std::size_t> packs = first_fit(lengths, max_length);
   const std::size_t num_packs = *std::max_element(packs.begin(), packs.end()) + 1;
-  first_part_.assign(num_packs + 1, 0);
+  std::vector<std::size_t> next(num_packs + 1, 0);
   for (const std::size_t pack : packs)
-    ++first_part_[pack + 1];
-  std::partial_sum(first_part_.begin(), first_part_.end(), first_part_.begin());
-  std::vector<std::size_t> next(first_part_.begin(), first_part_.end() - 1);
-  std::vector<SequencePart> ordered(parts_.size());
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    ordered[next[packs[i]]++] = parts_[i];
-  parts_ = std::move(ordered);
+    ++next[pack + 1];
+  next[0] = first;
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  first_part_.insert(first_part_.end(), next.begin() + 1, next.end());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts_[next[packs[i]]++] = parts[i];
 }
 
 std::span<const SequencePart> TextRows::parts(std::int64_t row) const {

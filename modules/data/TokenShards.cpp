@@ -10,6 +10,7 @@
 #include "comm/LongWork.hpp"
 #include "data/ScanBroadcast.hpp"
 #include "data/ShardNames.hpp"
+#include "data/TokenSetJoin.hpp"
 
 namespace multicard {
 
@@ -46,6 +47,8 @@ std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenS
   give(whole->files);
   give(whole->sequences_of_files);
   give(whole->tokens_of_files);
+  give(whole->files_of_sets);
+  give(whole->templates_of_sets);
   give(whole->ends);
   give(whole->num_targets);
   auto part = static_cast<std::int64_t>(whole->part);
@@ -54,15 +57,25 @@ std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenS
   return scan ? scan : whole;
 }
 
-TokenShards::TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading,
-                         TokenPart part) {
+TokenShards::TokenShards(const std::vector<std::string>& patterns, const Communicator& communicator,
+                         const ShardReading& reading, TokenPart part) {
   const auto found = std::make_shared<TokenSetScan>();
   scan_ = found;
   found->part = part;
-  found->files = find_shards(pattern, communicator);
-  for (const std::string& path : found->files)
-    scan_shard(path, communicator, reading.method, *found);
-  if (found->ends.empty()) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
+  for (const std::string& pattern : patterns) {
+    const std::vector<std::string> paths = find_shards(pattern, communicator);
+    const std::size_t before = found->ends.size();
+    std::optional<SetBegin> begin;
+    for (const std::string& path : paths) {
+      if (std::find(files().begin(), files().end(), path) != files().end())
+        throw DataError(fmt::format("{} is in two of the sets that are mixed", path)).on_all_ranks();
+      found->files.push_back(path);
+      scan_shard(path, communicator, reading.method, begin, *found);
+    }
+    if (found->ends.size() == before) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
+    found->files_of_sets.push_back(static_cast<std::int64_t>(paths.size()));
+    found->templates_of_sets.push_back(begin->info.template_name);
+  }
   count(communicator, *found);
   if (reading.keep == KeepRows::in_memory) make_cache(communicator);
 }
@@ -89,27 +102,25 @@ void TokenShards::make_cache(const Communicator& communicator) {
 }
 
 void TokenShards::scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
-                             TokenSetScan& set) {
+                             std::optional<SetBegin>& begin, TokenSetScan& set) {
   TokenShardFile file(path, communicator, method, set.part);
   const TokenSetInfo& found = file.info();
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(found.num_sequences) + 1);
   agreed(communicator, [&] {
-    check_fits_first(path, found);
+    if (begin)
+      check_alike(begin->path, begin->info, path, found);
+    else if (!shards_.empty())
+      check_tokenizers(files().front(), info().tokenizer_sha256, path, found.tokenizer_sha256);
     if (communicator.is_root()) offsets = file.read_offsets();
   });
   communicator.broadcast(std::span(offsets));
   TokenSetInfo& all = set.info;
   const std::int64_t first_sequence = all.num_sequences, first_token = all.num_tokens;
-  if (shards_.empty()) {
+  if (shards_.empty())
     all = found;
-  } else {
-    all.num_sequences += found.num_sequences;
-    all.num_tokens += found.num_tokens;
-    all.num_bytes += found.num_bytes;
-    all.largest_id =
-        std::min(all.largest_id, found.largest_id) < 0 ? kUnknownId : std::max(all.largest_id, found.largest_id);
-    ++all.num_shards;
-  }
+  else
+    add_shard(found, all);
+  if (!begin) begin = SetBegin{path, found};
   for (std::size_t i = 1; i < offsets.size(); ++i) {
     set.ends.push_back(first_token + static_cast<std::int64_t>(offsets[i]));
     all.longest = std::max(all.longest, static_cast<std::int64_t>(offsets[i] - offsets[i - 1]));
@@ -117,20 +128,6 @@ void TokenShards::scan_shard(const std::string& path, const Communicator& commun
   set.sequences_of_files.push_back(found.num_sequences);
   set.tokens_of_files.push_back(found.num_tokens);
   shards_.push_back({std::move(file), first_sequence, first_token});
-}
-
-void TokenShards::check_fits_first(const std::string& path, const TokenSetInfo& found) const {
-  if (shards_.empty()) return;
-  const auto check = [&](const std::string& mine, const std::string& theirs, const char* what) {
-    if (mine != theirs)
-      throw DataError(
-          fmt::format("{} and {} do not match", files().front(), path),
-          fmt::format("their {} are {} and {}", what, mine.empty() ? "none" : mine, theirs.empty() ? "none" : theirs),
-          "Prepare them alike.");
-  };
-  check(info().tokenizer_sha256, found.tokenizer_sha256, "tokenizers (SHA-256)");
-  check(info().template_name, found.template_name, "templates");
-  check(info().template_date, found.template_date, "dates (--date)");
 }
 
 /// The ranks read equal parts of all masks, and of all tokens where a shard does not say which is the largest.
@@ -191,6 +188,24 @@ std::int64_t TokenShards::largest_id_in(std::int64_t first, std::int64_t last) c
   std::vector<std::uint32_t> tokens(static_cast<std::size_t>(begin_of(last) - begin_of(first)));
   shard.file.read_tokens(begin_of(first) - shard.first_token, tokens);
   return *std::max_element(tokens.begin(), tokens.end());
+}
+
+std::vector<std::int64_t> TokenShards::sequences_of_sets() const {
+  std::vector<std::int64_t> sequences;
+  std::size_t file = 0;
+  for (const std::int64_t num_files : scan_->files_of_sets) {
+    sequences.push_back(0);
+    for (std::int64_t i = 0; i < num_files; ++i)
+      sequences.back() += scan_->sequences_of_files[file++];
+  }
+  return sequences;
+}
+
+const std::string& TokenShards::first_file_of(std::size_t set) const {
+  std::int64_t file = 0;
+  for (std::size_t i = 0; i < set; ++i)
+    file += scan_->files_of_sets[i];
+  return files()[static_cast<std::size_t>(file)];
 }
 
 const TokenShards::Shard& TokenShards::shard_of(std::int64_t sequence) const {

@@ -22,6 +22,8 @@ struct TokenSetScan {
   TokenSetInfo info;
   std::vector<std::string> files;
   std::vector<std::int64_t> sequences_of_files, tokens_of_files;
+  std::vector<std::int64_t> files_of_sets;  ///< numbers of files
+  std::vector<std::string> templates_of_sets;
   std::vector<std::int64_t> ends;         ///< of the sequences, counted over all shards
   std::vector<std::int64_t> num_targets;  ///< of the sequences
   TokenPart part = TokenPart::sequences;
@@ -31,7 +33,8 @@ struct TokenSetScan {
 std::shared_ptr<const TokenSetScan> broadcast(const std::shared_ptr<const TokenSetScan>& scan,
                                               const Communicator& communicator, int root);
 
-/// The sequences of one or more token shards, in the order of the (sorted) files. Lengths and numbers of targets are
+/// The sequences of one or more token shards, in the order of the (sorted) files; of several sets one set after the
+/// other. Lengths and numbers of targets are
 /// held in memory, tokens are read on demand.
 class TokenShards {
  public:
@@ -41,7 +44,12 @@ class TokenShards {
   /// offsets or masks, pairs where sequences are asked for or the other way; a chunked dataset with ReadMethod::pread.
   /// EnvironmentError as RowCache.
   TokenShards(const std::string& pattern, const Communicator& communicator, const ShardReading& reading = {},
-              TokenPart part = TokenPart::sequences);
+              TokenPart part = TokenPart::sequences)
+      : TokenShards(std::vector<std::string>{pattern}, communicator, reading, part) {}
+  /// The same for several sets, each a path or glob. They have one tokenizer, as far as they name one; info() has the
+  /// template of the first that has one. \throws DataError also for a file that is in two sets
+  TokenShards(const std::vector<std::string>& patterns, const Communicator& communicator,
+              const ShardReading& reading = {}, TokenPart part = TokenPart::sequences);
   /// Collective. Opens shards of which everything is known.
   /// \throws DataError on all ranks where a file is gone or has another number of tokens; EnvironmentError as RowCache.
   TokenShards(std::shared_ptr<const TokenSetScan> scan, const Communicator& communicator, const ShardReading& reading);
@@ -53,6 +61,12 @@ class TokenShards {
   const TokenSetInfo& info() const { return scan_->info; }
   const std::vector<std::string>& files() const { return scan_->files; }
   const std::shared_ptr<const TokenSetScan>& scan() const { return scan_; }
+  /// Numbers of sequences.
+  std::vector<std::int64_t> sequences_of_sets() const;
+  /// The first file of a set.
+  const std::string& first_file_of(std::size_t set) const;
+  /// Of each set, in the order of the sets: what its template is called.
+  const std::vector<std::string>& templates_of_sets() const { return scan_->templates_of_sets; }
   /// "sequence 7 of data/train-00000-of-00002.h5"
   std::string name_of(std::int64_t sequence) const;
   std::int64_t length(std::int64_t sequence) const { return begin_of(sequence + 1) - begin_of(sequence); }
@@ -79,9 +93,16 @@ class TokenShards {
     std::int64_t first_sequence, first_token;
   };
 
-  void scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method, TokenSetScan& set);
+  /// The first shard of a set.
+  struct SetBegin {
+    std::string path;
+    TokenSetInfo info;
+  };
+
+  /// \param begin of the set that the shard belongs to; none for the first of it
+  void scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
+                  std::optional<SetBegin>& begin, TokenSetScan& all);
   void make_cache(const Communicator& communicator);
-  void check_fits_first(const std::string& path, const TokenSetInfo& found) const;
   void count(const Communicator& communicator, TokenSetScan& set);
   /// The sequences [first, last) stand in one shard and can be read at once.
   std::int64_t end_of_piece(std::int64_t first, std::int64_t end) const;

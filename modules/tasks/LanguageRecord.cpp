@@ -23,6 +23,19 @@ std::string rows_text(const TextRows& rows, const TokenSetInfo& set) {
                      grouped(rows.longest_row()), grouped(rows.num_tokens()), grouped(rows.num_targets()), left_out);
 }
 
+/// Of each set its part of an epoch, and how often that is all of its rows.
+std::string mix_text(const SetMix& mix, const TextRows& rows, const std::vector<WeightedFiles>& sets) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const auto share = static_cast<double>(mix.shares()[i]), own = static_cast<double>(rows.rows_of_sets()[i]);
+    texts.push_back(fmt::format("{} % {} ({} rows an epoch, {} times its {})",
+                                significant(100 * share / static_cast<double>(rows.num_rows()), 3), sets[i].files,
+                                grouped(mix.shares()[i]), significant(share / own, 3),
+                                grouped(rows.rows_of_sets()[i])));
+  }
+  return join(texts, ", ");
+}
+
 std::string adapter_text(const AdapterConfig& adapter) {
   std::string text = fmt::format(" rank {}, alpha {}", adapter.rank, significant(adapter.alpha));
   if (!adapter.patterns.empty()) text += " (others by pattern)";
@@ -62,6 +75,8 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
                    (is_of_pairs && !method.prefers() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
+  if (const std::optional<SetMix>& mix = train_->sampler().mix())
+    lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
   if (method.prefers()) lines.emplace_back("objective", objective_text(method.preference));
   if (generation_evaluation_) lines.emplace_back("asked", generation_evaluation_->text());
   return lines;

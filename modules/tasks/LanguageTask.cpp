@@ -27,7 +27,9 @@ TextSourceOptions training_options(const RunOptions& options, int num_ranks, at:
   const DataOptions& data = options.data;
   const bool is_pinned = device.is_cuda() && data.pin_memory;
   TextSourceOptions source;
-  source.shards = data.train;
+  source.shards = data.training_files();
+  for (const WeightedFiles& set : data.mix)
+    source.weights.push_back(set.weight);
   if (options.method.prefers()) source.content = RowContent::preference_pairs;
   source.reading = data.reading;
   source.rows = row_options(data, data.limit);
@@ -40,7 +42,8 @@ TextSourceOptions training_options(const RunOptions& options, int num_ranks, at:
 }
 
 TextSourceOptions test_options(const RunOptions& options, TextSourceOptions source) {
-  source.shards = *options.data.test;
+  source.shards = {*options.data.test};
+  source.weights.clear();
   source.rows.limit = options.evaluate.limit;
   source.order.shuffle = false;
   source.order.drop_last = false;
@@ -130,6 +133,11 @@ void LanguageTask::warn_of_tokenizers() const {
                     one, other));
   };
   const TokenSetInfo& info = train_->shards().info();
+  const std::vector<std::string>& templates = train_->shards().templates_of_sets();
+  for (std::size_t set = 0; set < templates.size(); ++set)
+    if (!templates[set].empty() && templates[set] != info.template_name)
+      log_warning(fmt::format("{} has the template {}: answers are asked for with the template {}, that of the run",
+                              train_->shards().first_file_of(set), templates[set], info.template_name));
   const std::optional<std::string> file = Tokenizer::file_in(options_.model.path);
   if (file && !info.tokenizer_sha256.empty() && sha256_of_file(*file) != info.tokenizer_sha256)
     warn(train_->shards().files().front(), *file);

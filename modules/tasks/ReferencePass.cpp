@@ -20,8 +20,9 @@ namespace multicard {
 
 namespace {
 
-/// Collective. Of the files, of which each rank sums some.
-std::string text_of_shards(const std::vector<std::string>& files, const Communicator& communicator) {
+/// Collective. Of the files, of which each rank sums some, and of the sets where there are several.
+std::string text_of_shards(const TokenShards& shards, const Communicator& communicator) {
+  const std::vector<std::string>& files = shards.files();
   std::vector<std::string> sums(files.size());
   const auto owner = [&](std::size_t file) { return static_cast<int>(file) % communicator.size(); };
   agreed_after_long_work(communicator, [&] {
@@ -31,6 +32,9 @@ std::string text_of_shards(const std::vector<std::string>& files, const Communic
   std::string text;
   for (std::size_t i = 0; i < files.size(); ++i)
     text += fmt::format("shard {}\n", communicator.broadcast(sums[i], owner(i)));
+  const std::vector<std::int64_t> sets = shards.sequences_of_sets();
+  for (std::size_t i = 0; sets.size() > 1 && i < sets.size(); ++i)
+    text += fmt::format("set of {}\n", sets[i]);
   return text;
 }
 
@@ -41,7 +45,7 @@ std::string text_of(const RowOptions& rows) {
 
 /// Collective.
 std::string key_of(const LanguageModel& model, const SourceOfPairs& pairs, const Communicator& communicator) {
-  const std::string shards = text_of_shards(pairs.source.shards().files(), communicator);
+  const std::string shards = text_of_shards(pairs.source.shards(), communicator);
   std::string key;
   agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
     if (communicator.is_root())
@@ -56,12 +60,13 @@ std::size_t pair_of(const TextDataSource& source, std::int64_t row) {
   return static_cast<std::size_t>(source.rows().parts(row).front().sequence);
 }
 
-/// Collective. Every rank computes a part of the rows, in the order of the shards.
+/// Collective. Every rank computes a part of the rows, each row once, in the order of the shards.
 ReferenceLogProbs computed(LanguageModel& model, Weights weights, const SourceOfPairs& pairs,
                            const Communicator& communicator, at::Device device) {
   TextSourceOptions in_order = pairs.options;
   in_order.order.shuffle = false;
   in_order.order.drop_last = false;
+  in_order.weights.clear();
   const auto source = TextDataSource::open(in_order, communicator, device, pairs.source.scan());
   const auto num_pairs = static_cast<std::size_t>(pairs.source.shards().info().num_sequences);
   std::vector<double> values(2 * num_pairs, 0);

@@ -102,7 +102,7 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
   });
   if (state.samples_seen != setup.rows_before(state.step) || !same_data)
     throw UsageError(fmt::format("data.train has changed: {} does not hold the data that {} was made with",
-                                 setup.options.data.train, source),
+                                 setup.options.data.training_text(), source),
                      "", "Put them back, set another run.output, or run.resume=never to start over.");
   if (state.step > setup.num_steps)
     throw UsageError(

@@ -66,7 +66,7 @@ std::unique_ptr<DataSource> images(const ScratchFolder& scratch, InputPipeline p
 
 std::unique_ptr<DataSource> text(const ScratchFolder& scratch) {
   TextSourceOptions options;
-  options.shards = scratch / "text*.h5";
+  options.shards = {scratch / "text*.h5"};
   options.order.global_batch = kBatch;
   return TextDataSource::open(options, world(), at::kCPU);
 }

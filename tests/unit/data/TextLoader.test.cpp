@@ -109,7 +109,7 @@ TEST_F(TextLoaderTest, SaysBeforeReadingWhatAStepHolds) {
       const std::vector<RowShape> shapes = shapes_of_step(*rows, sampler, batch.step);
       EXPECT_EQ(shapes, batch.shapes);
       EXPECT_EQ(width_of(shapes), batch.tokens.size(1));
-      EXPECT_EQ(targets_of(shapes), batch.global_targets);
+      EXPECT_EQ(num_targets(shapes), batch.global_targets);
       EXPECT_EQ(batch.targets.ne(-100).sum().item<std::int64_t>(), batch.global_targets);
     }
   }
