@@ -47,7 +47,7 @@ class Section {
   /// The map at `key`; empty when absent.
   Section section(const std::string& key);
 
-  /// The maps of the list at `key`; none when it is absent.
+  /// The maps of the list at `key`, whose keys messages name with their number, from 1; none when it is absent.
   std::vector<Section> sections(const std::string& key);
 
   /// Whether `key` is set to something other than null. Makes it known.

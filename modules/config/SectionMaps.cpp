@@ -19,7 +19,8 @@ const Value* Section::Record::at(const std::string& path) const {
     if (!path.starts_with(list + ".")) continue;
     const Value* maps = deck.root().find_path(list);
     const auto number = parse_number<std::size_t>(path.substr(list.size() + 1));
-    return maps != nullptr && number && *number < maps->items.size() ? &maps->items[*number] : nullptr;
+    const bool is_there = maps != nullptr && number && *number >= 1 && *number <= maps->items.size();
+    return is_there ? &maps->items[*number - 1] : nullptr;
   }
   return deck.root().find_path(path);
 }
@@ -35,7 +36,7 @@ std::vector<Section> Section::sections(const std::string& key) {
   }
   record_->lists.push_back(full(key));
   for (std::size_t i = 0; i < value->items.size(); ++i) {
-    all.push_back(Section(record_, fmt::format("{}.{}", full(key), i)));
+    all.push_back(Section(record_, fmt::format("{}.{}", full(key), i + 1)));
     record_->known[all.back().path_];
   }
   return all;

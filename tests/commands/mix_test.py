@@ -49,8 +49,8 @@ class Mix(TuningCase):
                     r"tokenizers \(SHA-256\)")
 
     def test_typing_errors_are_named(self):
-        for train, message in (("[{file: a.h5}]", r"data\.train\.0\.file: unknown key"),
-                               ("[{files: a.h5, weight: -1}]", r"data\.train\.0\.weight: expected more than 0"),
+        for train, message in (("[{file: a.h5}]", r"data\.train\.1\.file: unknown key"),
+                               ("[{files: a.h5, weight: -1}]", r"data\.train\.1\.weight: expected more than 0"),
                                ("[a.h5]", "expected a list of sections")):
             self.expect(2, run(1, "run", self.deck, "data.train=" + train), message)
         self.expect(2, run(1, "run", self.deck, self.train((1, 1e-9))), "an epoch of 72 rows has none of set 2")

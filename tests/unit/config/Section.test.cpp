@@ -233,8 +233,8 @@ TEST(Section, NamesTheSectionOfAListThatIsWrong) {
     for (Section& set : other.sections("x"))
       set.get_in_range("weight", 1, 1, 9);
   };
-  EXPECT_EQ(complaint("x: [{weight: 2}, {weight: 0}]", read), "deck x.yaml, x.1.weight: expected 1 to 9, got 0");
-  EXPECT_EQ(complaint("x: [{}, {wieght: 2}]", read).rfind("deck x.yaml, x.1.wieght: unknown key", 0), 0U);
+  EXPECT_EQ(complaint("x: [{weight: 2}, {weight: 0}]", read), "deck x.yaml, x.2.weight: expected 1 to 9, got 0");
+  EXPECT_EQ(complaint("x: [{}, {wieght: 2}]", read).rfind("deck x.yaml, x.2.wieght: unknown key", 0), 0U);
   EXPECT_EQ(complaint("x: [1]", read), "deck x.yaml, x: expected a list of sections of keys, got '[1]'");
   EXPECT_EQ(complaint("x: {a: 1}", read), "deck x.yaml, x: expected a list of sections of keys, got '{a: 1}'");
 }

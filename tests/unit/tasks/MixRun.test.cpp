@@ -177,12 +177,12 @@ TEST(MixOptions, StandInTheResolvedDeck) {
 }
 
 TEST(MixOptions, AreRefusedByName) {
-  EXPECT_NE(complaint("{train: [{files: a.h5, wieght: 2}]}").find("data.train.0.wieght: unknown key"),
+  EXPECT_NE(complaint("{train: [{files: a.h5, wieght: 2}]}").find("data.train.1.wieght: unknown key"),
             std::string::npos)
       << complaint("{train: [{files: a.h5, wieght: 2}]}");
-  EXPECT_NE(complaint("{train: [{files: a.h5}, {weight: 2}]}").find("data.train.1.files: is missing"),
+  EXPECT_NE(complaint("{train: [{files: a.h5}, {weight: 2}]}").find("data.train.2.files: is missing"),
             std::string::npos);
-  EXPECT_NE(complaint("{train: [{files: a.h5, weight: 0}]}").find("data.train.0.weight: expected more than 0"),
+  EXPECT_NE(complaint("{train: [{files: a.h5, weight: 0}]}").find("data.train.1.weight: expected more than 0"),
             std::string::npos);
   EXPECT_NE(complaint("{train: [a.h5, b.h5]}").find("expected a list of sections"), std::string::npos);
   EXPECT_NE(complaint("{train: []}").find("is an empty list"), std::string::npos);
