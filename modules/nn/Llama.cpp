@@ -41,7 +41,8 @@ struct Llama::Impl {
       : config(shape),
         options(tensor_options),
         compute(c10::typeMetaToScalarType(tensor_options.dtype())),
-        ends(shape, tensor_options) {
+        ends(shape, tensor_options),
+        table(shape, tensor_options.device()) {
     check_group_size(config, format);
     weights = ends.weights_before();
     for (std::int64_t number = 0; number < config.num_layers; ++number) {
@@ -53,18 +54,6 @@ struct Llama::Impl {
     loss_chunk = automatic_chunk(ends.head.own());
   }
 
-  /// Rotary angles of the plan's positions, all below `end`.
-  RopeTable rope_of(const SequencePlan& plan, std::int64_t end) {
-    make_table(end);
-    return table.at_positions(plan.positions);
-  }
-
-  void make_table(std::int64_t end) {
-    const at::ScalarType dtype = compute == at::kDouble ? at::kDouble : at::kFloat;
-    if (!table.cos.defined() || table.cos.size(0) < end || table.cos.scalar_type() != dtype)
-      table = rope_table(config, std::max<std::int64_t>(2 * end, 512), dtype, options.device());
-  }
-
   at::Tensor embedded(const at::Tensor& tokens) const {
     return at::embedding(ends.embedding.used(uses_adapters()), tokens.reshape({-1})).to(compute);
   }
@@ -72,7 +61,8 @@ struct Llama::Impl {
   /// The normed output of the last block for embedded tokens, [tokens, hidden].
   at::Tensor hidden(at::Tensor embedded_tokens, c10::intrusive_ptr<SequencePlan> plan, std::int64_t end,
                     std::vector<KvCache*> caches = {}) {
-    plan->rope = rope_of(*plan, end);
+    table.reach(end, compute);
+    plan->rope = table.at_positions(plan->positions);
     LlamaPass pass;
     pass.plan = std::move(plan);
     pass.caches = std::move(caches);
@@ -115,7 +105,7 @@ struct Llama::Impl {
   LlamaEnds ends;
   std::vector<LlamaBlock> blocks;
   NamedTensors weights, adapters, parameters;
-  RopeTable table;
+  GrowingRopeTable table;
   Mode mode = Mode::train;
   Checkpointing checkpointing = Checkpointing::off;
   Adapters adapters_state = Adapters::on;
@@ -247,7 +237,7 @@ void Llama::set_fake_quantisation(FakeQuantisation state) {
 }
 
 void Llama::prepare_positions(std::int64_t end) {
-  impl_->make_table(end);
+  impl_->table.reach(end, impl_->compute);
 }
 
 std::int64_t Llama::loss_chunk() const {

@@ -1,5 +1,6 @@
 #include "nn/Rope.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -71,6 +72,12 @@ RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarTy
   const at::Tensor positions = at::arange(count, at::TensorOptions().dtype(at::kFloat));
   const at::Tensor angles = positions.unsqueeze(1) * rope_frequencies(config).unsqueeze(0);
   return {angles.cos().to(device, dtype), angles.sin().to(device, dtype)};
+}
+
+void GrowingRopeTable::reach(std::int64_t end, at::ScalarType compute) {
+  const at::ScalarType dtype = compute == at::kDouble ? at::kDouble : at::kFloat;
+  if (!table_.cos.defined() || table_.cos.size(0) < end || table_.cos.scalar_type() != dtype)
+    table_ = rope_table(config_, std::max<std::int64_t>(2 * end, 512), dtype, device_);
 }
 
 void rotate(const at::Tensor& x, const RopeTable& table, Rotation rotation, Kernels kernels) {

@@ -17,6 +17,22 @@ at::Tensor rope_frequencies(const LlamaConfig& config);
 /// The table of positions 0 .. count - 1. Angles are taken in float32, as the models were trained with.
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device);
 
+/// The table of as many positions as were needed so far.
+class GrowingRopeTable {
+ public:
+  GrowingRopeTable(const LlamaConfig& config, at::Device device) : config_(config), device_(device) {}
+
+  /// Makes it hold all positions below `end`, for products in `compute`.
+  void reach(std::int64_t end, at::ScalarType compute);
+  /// \param positions below `end` of the last reach()
+  RopeTable at_positions(const at::Tensor& positions) const { return table_.at_positions(positions); }
+
+ private:
+  LlamaConfig config_;
+  at::Device device_;
+  RopeTable table_;
+};
+
 /// Which way rotate() rotates: inverse is also what the gradient of forward takes.
 enum class Rotation { forward, inverse };
 

@@ -217,8 +217,10 @@ TEST(Section, ReadsListsOfSections) {
   Section map = root.section("m");
   std::vector<std::pair<std::string, double>> found;
   EXPECT_TRUE(map.is_list("sets"));
-  for (Section& set : map.sections("sets"))
-    found.emplace_back(set.require<std::string>("files"), set.get("weight", 1.0));
+  for (Section& set : map.sections("sets")) {
+    const auto files = set.require<std::string>("files");  // the resolved deck keeps the order of reading
+    found.emplace_back(files, set.get("weight", 1.0));
+  }
 
   EXPECT_EQ(found, (std::vector<std::pair<std::string, double>>{{"a", 2}, {"b", 1}}));
   EXPECT_TRUE(map.sections("empty").empty());
