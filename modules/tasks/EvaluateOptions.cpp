@@ -57,6 +57,7 @@ void leave_out_evaluations(Section& section, EvaluateOptions& evaluate) {
 EvaluateOptions read_evaluate_options(Section& section, HasTestData data, GeneratesText generates) {
   EvaluateOptions evaluate;
   if (generates == GeneratesText::yes) read_generation(section, evaluate);
+  if (data == HasTestData::no) evaluate.every_epochs = 0;  // so that the resolved deck can be run
   evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, kMany);
   evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kMany);
   evaluate.at_start = section.get("at_start", evaluate.at_start);
@@ -70,7 +71,8 @@ DeckKeys evaluate_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"evaluate.every_epochs", any, bookkeeping, "every epochs", "epochs between evaluations; 0: not by epochs"},
+      {"evaluate.every_epochs", any, bookkeeping, "every epochs", "epochs between evaluations; 0: not by epochs",
+       {.fallback = "1, or 0 without `data.test`"}},
       {"evaluate.every_steps", any, bookkeeping, "every steps", "steps between evaluations; 0: not by steps"},
       {"evaluate.at_start", any, speed, "at start", "also before the first step"},
       {"evaluate.limit", any, speed, "evaluation limit", "evaluate the first samples only"},

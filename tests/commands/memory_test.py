@@ -75,6 +75,8 @@ class Predictions(Memory):
     def test_ways_of_training(self):
         for overrides in (["model.activation_checkpointing=true", "data.packing=true", "run.micro_batch=4"],
                           ["model.trainable_dtype=bf16", "method={name: full}"],
+                          ["method={name: lora, rank: 8, alpha: 16, modules_to_save: [embed_tokens, lm_head], "
+                           "rank_pattern: {q_proj: 32}}", "run.micro_batch=4"],
                           ["optimizer={name: sgd, learning_rate: 0.01}", "method={name: full}"],
                           ["run.ema_decay=0.9", "method={name: full}", "run.keep_checkpoints=1"]):
             with self.subTest(overrides=overrides):

@@ -5,6 +5,7 @@ usage: mix_test.py NAME   runs one test class; MULTICARD_BIN is the folder of th
 """
 
 import json
+import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -42,9 +43,10 @@ class Mix(TuningCase):
             self.expect(2, run(1, "run", self.deck, train), r"data\.train has changed from \[\{files: ")
 
     def test_sets_of_other_tokenizers_are_refused(self):
-        tokenizer = Path(self.path("tokenizer.json"))
-        tokenizer.write_text(Path(MODEL, "tokenizer.json").read_text() + "\n")
-        self.prepare_text("foreign", 90, 120, str(tokenizer))
+        other = self.path("other-model")
+        shutil.copytree(MODEL, other)
+        Path(other, "tokenizer.json").write_text(Path(MODEL, "tokenizer.json").read_text() + "\n")
+        self.prepare_text("foreign", 90, 120, other)
         self.expect(4, run(2, "run", self.deck, self.train(second="foreign")), "do not match",
                     r"tokenizers \(SHA-256\)")
 

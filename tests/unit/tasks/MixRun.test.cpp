@@ -171,7 +171,7 @@ TEST(MixOptions, AreAListOfFilesWithWeights) {
 TEST(MixOptions, StandInTheResolvedDeck) {
   const Deck deck = with_defaults(Deck::parse(
       "task: llm\nmodel: {path: m}\ndata: {train: [{weight: 3, files: a*.h5}, {files: \"b: c.h5\"}]}", "x.yaml"));
-  EXPECT_EQ(deck.get_text("data.train"), "[{files: a*.h5, weight: 3}, {files: \"b: c.h5\", weight: 1}]");
+  EXPECT_EQ(deck.get_text("data.train"), "[{files: a*.h5, weight: 3}, {files: b: c.h5, weight: 1}]");
   EXPECT_EQ(Deck::parse(deck.to_yaml(), "x.yaml").get_text("data.train"), deck.get_text("data.train"));
   EXPECT_EQ(with_defaults(deck).root(), deck.root());
 }
