@@ -71,7 +71,11 @@ DeckKeys evaluate_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"evaluate.every_epochs", any, bookkeeping, "every epochs", "epochs between evaluations; 0: not by epochs",
+      {"evaluate.every_epochs",
+       any,
+       bookkeeping,
+       "every epochs",
+       "epochs between evaluations; 0: not by epochs",
        {.fallback = "1, or 0 without `data.test`"}},
       {"evaluate.every_steps", any, bookkeeping, "every steps", "steps between evaluations; 0: not by steps"},
       {"evaluate.at_start", any, speed, "at start", "also before the first step"},
