@@ -3,8 +3,8 @@
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), beside the LibTorch wheel of scripts/setup.sh.
 #
 # usage: scripts/setup_peers.sh [--methods]
-#   --methods   also what tuning methods are compared with in benchmarks: TRL, bitsandbytes and torchao (130 MB to
-#               fetch, 370 MB in $MULTICARD_CACHE/llm-method-peers)
+#   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
+#               $MULTICARD_CACHE/llm-method-peers)
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -17,7 +17,7 @@ reports=("=$report")
 
 step 1 4 "Setting up"
 "$root/scripts/setup.sh" --test
-"$root/scripts/setup_peers.sh" || say "      comparisons with transformers and PEFT will be skipped"
+"$root/scripts/setup_peers.sh" --methods || say "      comparisons with other libraries will be skipped"
 step 2 4 "Building"
 "$root/scripts/build.sh" release --target all tests
 without=()

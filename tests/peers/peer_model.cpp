@@ -3,7 +3,7 @@
 //   peer_model logits MODEL ADAPTER|- TOKENS.safetensors OUT.safetensors    "logits" [rows, T, vocabulary] of "tokens"
 //   peer_model adapter MODEL FOLDER RANK ALPHA plain|rslora TARGET...       an adapter with random values
 //   peer_model configured MODEL FOLDER                                      the same, as FOLDER/adapter_config.json
-//   says peer_model shards MODEL FOLDER BYTES                                    the same model in shards
+//   peer_model shards MODEL FOLDER BYTES                                    the same model in shards
 
 #include <cstdio>
 #include <exception>
