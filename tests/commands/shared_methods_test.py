@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Every tuning method as a task of one share, which moves between ranks, and as a plain run. Standard library
+only.
+
+usage: shared_methods_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs.
+"""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+from command_test import run
+from tuning_case import MODEL, SOURCE, TuningCase
+
+STEPS = 40
+ADAPTERS = ", rank: 4, alpha: 8"
+METHODS = {"full": "", "lora": ADAPTERS, "qlora": ADAPTERS, "dpo": "", "lora-dpo": ADAPTERS, "qlora-dpo": ADAPTERS,
+           "qat": ", group_size: 32", "lora-qat": ADAPTERS + ", group_size: 32"}
+
+
+class SharedMethods(TuningCase):
+    def setUp(self):
+        super().setUp()
+        records = json.loads((SOURCE / "inputs/text/instruction-data-with-preference.json").read_text())[:60]
+        Path(self.path("pairs.json")).write_text(json.dumps(records))
+        self.expect(0, run(1, "prepare", "text", "--type", "preference", "--tokenizer", MODEL, "--in",
+                           self.path("pairs.json"), "-o", self.path("pairs")))
+
+    def overrides(self, method):
+        pairs = {"data.train": self.path("pairs-*.h5"), "data.test": "null"} if method.endswith("dpo") else {}
+        return {"method": "{name: %s%s}" % (method, METHODS[method]), "evaluate": "{every_steps: 0, every_epochs: 0}",
+                "precision": "fp64", "run.checkpoint_every": "0", **pairs}
+
+    def test_losses_are_those_of_plain_runs(self):
+        lines = ["tasks:"]
+        for method in METHODS:
+            settings = ", ".join("%s: %s" % item for item in self.overrides(method).items())
+            lines.append("  - {name: %s, deck: %s, steps: %d, overrides: {%s}}" % (method, self.deck, STEPS, settings))
+        lines += ["policy: {name: adaptive, interval_s: 0.2, min_gain: 0}",
+                  "run: {output: %s}" % self.path("shared")]
+        Path(self.path("share.yaml")).write_text("\n".join(lines) + "\n")
+        self.expect(0, run(2, "share", self.path("share.yaml"), timeout=240))
+        moved = 0
+        for method in METHODS:
+            output = self.path("plain-" + method)
+            self.expect(0, run(1, "run", self.deck, "run.output=" + output, "run.steps=%d" % STEPS,
+                               *("%s=%s" % item for item in self.overrides(method).items())))
+            found = self.dataset(self.path("shared/results.h5"), "/runs/%s/metrics/train_loss" % method)
+            wanted = self.dataset(output + "/results.h5", "/runs/main/metrics/train_loss")
+            self.assertEqual(len(found), STEPS)
+            moved += len(self.dataset(self.path("shared/results.h5"), "/runs/%s/segments/ranks" % method)) - 1
+            # Of trained weights that are rounded, the last bit may decide on a code.
+            within = 0.1 if method == "qat" else 1e-6
+            for one, other in zip(found, wanted):
+                self.assertAlmostEqual(float(one), float(other), delta=within * float(other), msg=method)
+        self.assertGreater(moved, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
