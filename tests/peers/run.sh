@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh [--methods] FILE CLASS: runs one test class of a file here with the Python of the peers, with --methods those of
+# run.sh [--methods] FILE CLASS: runs a test class of a file here with the Python of the peers, with --methods those of
 # tuning methods too; 77 where they are not installed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
