@@ -68,6 +68,7 @@ TEXTS = [
     Text("135M", "lora", 256, 8, 8, ranks=2),
     Text("135M", "lora", 512, 8, 4, more=("optimizer.clip_norm=null",)),
     Text("135M", "full", 512, 8, 8, is_tested=True),
+    Text("135M", "full", 512, 8, 4, more=("optimizer.name=adamw8bit",), is_tested=True),
     Text("135M", "full", 1024, 16, 4, checkpointing=True),
     Text("135M", "full", 512, 16, 2, packed=False),
     Text("135M", "full", 512, 8, 4, trained="bf16"),

@@ -56,6 +56,9 @@ class SteadyLanguage(SteadyTest):
     def test_full_tuning(self):
         self.check_steps(self.language, "method={name: full}", "optimizer.learning_rate=1e-4")
 
+    def test_moments_of_8_bits(self):
+        self.check_steps(self.language, "method={name: full}", "optimizer={name: adamw8bit, learning_rate: 1e-4}")
+
 
 class Uploads(FakeGpuTest):
     """With streams that work at a pace of their own, slower than the host."""

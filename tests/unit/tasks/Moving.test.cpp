@@ -30,6 +30,26 @@ TEST(Moving, ImagesAreTrainedAsFromFilesBitForBitAndAsByARunThatStays) {
   }
 }
 
+TEST(Moving, MomentsOf8BitsMoveAsThroughFilesBitForBit) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  for (const char* strategy : {"ddp-ds", "dp"}) {
+    SCOPED_TRACE(strategy);
+    RunOptions options = image_options(scratch);
+    options.parallel.strategy = value_of<StrategyName>(strategy, kStrategyWords).value();
+    options.optimizer = {};
+    options.optimizer.name = OptimizerName::adamw8bit;
+    options.optimizer.learning_rate = 1e-4;
+    const Outcome moved = move_through(options, kStages);
+    options.run.output = scratch / strategy;
+    const Outcome resumed = resume_through(options, kStages);
+
+    if (!world().is_root()) continue;
+    ASSERT_EQ(moved.summary.metrics.at("train_loss").values.size(), 20u);
+    expect_equal_bits(moved, resumed);
+  }
+}
+
 TEST(Moving, ARankThatStaysKeepsItsModelAndCommunicatorsTheirCollectives) {
   const ScratchFolder scratch;
   write_oracle_shards(scratch);
