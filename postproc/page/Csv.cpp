@@ -98,6 +98,7 @@ std::vector<Column> columns_of(const Study& study, const RunReport& run, std::si
   columns.push_back({"repeat", std::to_string(run.repeat)});
   columns.push_back({"quick", run.is_quick ? "1" : "0"});
   columns.push_back({"status", run.status});
+  columns.push_back({"early_stop_step", run.early_stop_step ? std::to_string(*run.early_stop_step) : ""});
   columns.push_back({"clock", run.clock});
   columns.push_back({"steps", std::to_string(run.num_steps)});
   columns.push_back({"measured_steps", std::to_string(run.num_measured)});

@@ -89,6 +89,7 @@ Json json_of(const Study& study, const RunReport& run) {
   out["ranks"] = run.ranks;
   out["repeat"] = run.repeat;
   out["status"] = run.status;
+  out["early_stop_step"] = run.early_stop_step ? Json(*run.early_stop_step) : Json(nullptr);
   out["error"] = run.error;
   out["clock"] = run.clock;
   out["steps"] = run.num_steps;

@@ -97,7 +97,7 @@ std::string answer_of(const Study& study) {
     out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
     if (compares_data_sets(study)) out += list(data_set_sentences(study));
   }
-  for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study)})
+  for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study), early_stops_sentence(study)})
     if (!sentence.empty()) out += paragraph(sentence);
   return out;
 }

@@ -208,7 +208,7 @@ HtmlTable runs_table(const Study& study) {
     }
     row.push_back(number(run.ranks));
     row.push_back(number(static_cast<double>(run.repeat)));
-    row.emplace_back(run.status);
+    row.emplace_back(run.outcome());
     row.push_back(estimate(run.rate));
     row.push_back(number(1000 * run.step_time.value));
     row.push_back(share(run.exposed_share));

@@ -12,6 +12,7 @@
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
+#include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Methods.hpp"
 
@@ -120,6 +121,7 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   std::string out = aligned(cells_of(study), columns);
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
+  if (const std::string early = early_stops_sentence(study); !early.empty()) out += fitted(early) + "\n";
   if (compares_methods(study))
     for (const std::string& sentence : memory_limit_sentences(study))
       out += fitted(sentence) + "\n";

@@ -39,7 +39,10 @@ void copy_settings(const RunSummary& summary, RunReport& report) {
   for (const auto& [key, value] : summary.text)
     report.settings[key] = value;
   for (const auto& [key, value] : summary.integers)
-    report.settings[key] = as_text(value);
+    if (key == "early_stop_step")
+      report.early_stop_step = value;
+    else
+      report.settings[key] = as_text(value);
   for (const auto& [key, value] : summary.reals)
     report.settings[key] = as_text(value);
   if (const auto deck = report.settings.find("deck"); deck != report.settings.end()) {

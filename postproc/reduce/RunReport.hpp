@@ -105,12 +105,14 @@ struct TuningReport {
 struct RunReport {
   std::size_t source = 0;  ///< index of the file in Study::sources
   std::string name;
-  std::map<std::string, std::string> settings;  ///< every attribute but deck, status and error, as text
+  /// Every attribute as text, but deck, status, error and early_stop_step.
+  std::map<std::string, std::string> settings;
   std::string deck;
   int ranks = 0;
   std::int64_t repeat = 0;
   std::string status;
   std::string error;
+  std::optional<std::int64_t> early_stop_step;  ///< after which evaluate.patience has ended it; none: it was not so
   std::string clock;
 
   std::int64_t num_steps = 0;     ///< recorded
@@ -136,6 +138,10 @@ struct RunReport {
   bool is_quick = false;  ///< of a sweep made smaller (--quick)
 
   bool measured() const { return rate.known(); }
+  /// "complete", "complete, early after step 120"
+  std::string outcome() const {
+    return early_stop_step ? status + ", early after step " + std::to_string(*early_stop_step) : status;
+  }
   /// Whether ranks computed on CPUs, where nothing is copied between a host and a device.
   bool on_cpu() const {
     const auto device = settings.find("device");

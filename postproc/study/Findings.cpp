@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -133,6 +134,23 @@ std::string failures_sentence(const Study& study) {
   if (parts.empty()) return {};
   return fmt::format("Of {}, {}: see the table of runs; figures show a cross in their place.",
                      counted(static_cast<long>(study.runs.size()), "run"), join(parts, " and "));
+}
+
+std::string early_stops_sentence(const Study& study) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  long number = 0;
+  for (const RunReport& run : study.runs) {
+    if (!run.early_stop_step) continue;
+    first = std::min(first, *run.early_stop_step);
+    last = std::max(last, *run.early_stop_step);
+    ++number;
+  }
+  if (number == 0) return {};
+  const std::string when = first == last ? fmt::format("after step {}", last)
+                                         : fmt::format("after steps {} to {}, see the table of runs", first, last);
+  const auto all = static_cast<long>(study.runs.size());
+  const std::string who = all == 1 ? "The run ended" : fmt::format("Of {}, {} ended", counted(all, "run"), number);
+  return fmt::format("{} early, when evaluations no longer improved (evaluate.patience): {}.", who, when);
 }
 
 std::string interval_text(const Estimate& estimate, int digits) {

@@ -20,6 +20,8 @@ std::string ranks_sentence(const Study& study, const Cell& cell);
 std::string loss_sentence(const Study& study, const std::vector<const Cell*>& cells);
 /// What did not complete; empty when everything did.
 std::string failures_sentence(const Study& study);
+/// Which runs ended before their last step because evaluations no longer improved; empty when none did.
+std::string early_stops_sentence(const Study& study);
 /// @}
 
 /// " (95 % interval 801–823 over 3 repeats)", or why there is none.

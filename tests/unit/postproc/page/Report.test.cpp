@@ -187,6 +187,21 @@ TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
   EXPECT_EQ(described["runs"][1]["status"], "failed");
 }
 
+TEST(Tables, AllSayWhenARunEndedEarly) {
+  Collection changed = collection();
+  changed.studies[0].runs[0].early_stop_step = 12;
+
+  const std::string csv = runs_csv(changed), page = table(runs_table(changed.studies[0]));
+  const auto described = nlohmann::json::parse(summary_json(changed))["studies"][0];
+
+  EXPECT_NE(csv.find(",status,early_stop_step,"), std::string::npos);
+  EXPECT_NE(csv.find(",complete,12,"), std::string::npos);
+  EXPECT_NE(page.find("complete, early after step 12"), std::string::npos);
+  EXPECT_NE(terminal_table(changed, std::nullopt).find("evaluate.patience): after step 12."), std::string::npos);
+  EXPECT_EQ(described["runs"][0]["early_stop_step"], 12);
+  EXPECT_TRUE(described["runs"][2]["early_stop_step"].is_null());
+}
+
 TEST(Tables, CellsAndOptionsHaveTheirIntervals) {
   const Study& study = sweep();
   const Cell& cell = *study.cell(1, 4);

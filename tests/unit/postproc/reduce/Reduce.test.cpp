@@ -147,6 +147,20 @@ TEST(Reduce, AFailedRunKeepsItsSettingsAndItsError) {
   EXPECT_EQ(report.settings.at("strategy"), "dp");
 }
 
+TEST(Reduce, WhenARunEndedEarlyIsNoSetting) {
+  RunData run;
+  run.summary.status = "complete";
+  const RunReport whole = reduce_run(run);
+  run.summary.integers["early_stop_step"] = 120;
+
+  const RunReport report = reduce_run(run);
+
+  EXPECT_EQ(report.early_stop_step, 120);
+  EXPECT_EQ(report.outcome(), "complete, early after step 120");
+  EXPECT_EQ(report.settings, whole.settings);
+  EXPECT_EQ(whole.outcome(), "complete");
+}
+
 TEST(Reduce, TheDeckTellsWeakScalingAndIsNoSetting) {
   RunData run;
   run.summary.text["deck"] = "run: {global_batch: null, batch_per_rank: 32}\n";

@@ -166,6 +166,23 @@ TEST(Study, FailedRunsCountForNothingAndStoppedOnesOnlyAlone) {
   EXPECT_EQ(failures_sentence(study).substr(0, 36), "Of 3 runs, 1 failed and 1 stopped: s");
 }
 
+TEST(Study, RunsThatEndedEarlyAreNamedAndRepeatOthers) {
+  RunReport early = run_of({}, 2, 110), earlier = run_of({}, 2, 120);
+  early.early_stop_step = 300;
+  earlier.early_stop_step = 120;
+
+  const Study study = study_of({run_of({}, 2, 100, 1), early, earlier}), one = study_of({early});
+
+  EXPECT_EQ(study.configurations.size(), 1u);
+  EXPECT_EQ(study.cell(0, 2)->runs.size(), 3u);
+  EXPECT_EQ(early_stops_sentence(study),
+            "Of 3 runs, 2 ended early, when evaluations no longer improved (evaluate.patience): after steps 120 to "
+            "300, see the table of runs.");
+  EXPECT_EQ(early_stops_sentence(one),
+            "The run ended early, when evaluations no longer improved (evaluate.patience): after step 300.");
+  EXPECT_TRUE(early_stops_sentence(study_of({run_of({}, 1, 100)})).empty());
+}
+
 TEST(Study, MachinesThatDifferAreAnAxis) {
   std::vector<RunReport> runs{run_of({}, 1, 100), run_of({}, 1, 900)};
   runs[1].source = 1;
