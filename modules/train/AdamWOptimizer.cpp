@@ -4,19 +4,14 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/zeros.h>
 
 namespace multicard {
 
 AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                std::vector<at::Tensor> gradients)
-    : Optimizer(options, parameters, std::move(gradients)),
-      beta1_(options.beta1),
-      beta2_(options.beta2),
-      eps_(options.eps),
+    : AdamOptimizer(options, parameters, std::move(gradients)),
       first_moments_(zeros_like_parameters()),
-      second_moments_(zeros_like_parameters()),
-      num_steps_(at::zeros({}, tensor_options().dtype(at::kFloat))) {
+      second_moments_(zeros_like_parameters()) {
   for (const Group& group : groups()) {
     first_of_groups_.push_back(of_group(group, first_moments_));
     second_of_groups_.push_back(of_group(group, second_moments_));
@@ -26,15 +21,15 @@ AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const NamedTenso
 void AdamWOptimizer::step(double learning_rate, const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
   const std::optional<at::Tensor> found = found_inf.defined() ? std::optional(found_inf) : std::nullopt;
-  num_steps_.add_(1);
+  num_steps().add_(1);
   for (std::size_t i = 0; i < groups().size(); ++i) {
     const Group& group = groups()[i];
-    const std::vector<at::Tensor> num_steps(group.parameters.size(), num_steps_);
+    const std::vector<at::Tensor> counts(group.parameters.size(), num_steps());
     at::_fused_adamw_(group.parameters, group.gradients, first_of_groups_[i], second_of_groups_[i],
-                      /*max_exp_avg_sqs=*/{}, num_steps, learning_rate, beta1_, beta2_, group.weight_decay, eps_,
+                      /*max_exp_avg_sqs=*/{}, counts, learning_rate, beta1(), beta2(), group.weight_decay, eps(),
                       /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/std::nullopt, found);
   }
-  if (found) num_steps_.sub_(*found);
+  if (found) num_steps().sub_(*found);
 }
 
 NamedTensors AdamWOptimizer::state() const {
@@ -43,7 +38,7 @@ NamedTensors AdamWOptimizer::state() const {
     state.push_back({"exp_avg." + names()[i], first_moments_[i]});
     state.push_back({"exp_avg_sq." + names()[i], second_moments_[i]});
   }
-  state.push_back({"step", num_steps_});
+  state.push_back({"step", num_steps()});
   return state;
 }
 

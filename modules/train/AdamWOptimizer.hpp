@@ -1,13 +1,13 @@
 #pragma once
 /// \file Adam with decoupled weight decay (Loshchilov and Hutter, arXiv 1711.05101).
 
-#include "train/Optimizer.hpp"
+#include "train/AdamOptimizer.hpp"
 
 namespace multicard {
 
 /// torch.optim.AdamW, as one fused ATen operation over all parameters that decay alike: weight decay shrinks the
 /// weights by 1 - learning rate * weight decay first. Moments have the type of their parameters.
-class AdamWOptimizer final : public Optimizer {
+class AdamWOptimizer final : public AdamOptimizer {
  public:
   AdamWOptimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
 
@@ -16,10 +16,8 @@ class AdamWOptimizer final : public Optimizer {
   NamedTensors state() const override;
 
  private:
-  double beta1_, beta2_, eps_;
   std::vector<at::Tensor> first_moments_, second_moments_;  ///< averages of the gradient and of its square
   std::vector<std::vector<at::Tensor>> first_of_groups_, second_of_groups_;
-  at::Tensor num_steps_;  ///< updates so far
 };
 
 }  // namespace multicard

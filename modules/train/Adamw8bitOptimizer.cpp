@@ -6,7 +6,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 
 namespace multicard {
 
@@ -27,12 +26,7 @@ AdamwFactors factors_of(double beta1, double beta2, double eps, double decay) {
 
 Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                                        std::vector<at::Tensor> gradients)
-    : Optimizer(options, parameters, std::move(gradients)),
-      beta1_(options.beta1),
-      beta2_(options.beta2),
-      eps_(options.eps),
-      num_steps_(at::zeros({}, tensor_options().dtype(at::kFloat))),
-      maps_(dynamic_maps_on(tensor_options().device())) {
+    : AdamOptimizer(options, parameters, std::move(gradients)), maps_(dynamic_maps_on(tensor_options().device())) {
   for (const NamedTensor& parameter : parameters) {
     const MomentBits bits = bits_for(parameter.tensor.numel());
     first_.push_back(zero_moments(parameter.tensor, bits));
@@ -41,18 +35,18 @@ Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const Na
 }
 
 at::Tensor Adamw8bitOptimizer::rates(double learning_rate) const {
-  const at::Tensor steps = num_steps_.to(at::kDouble);
-  const at::Tensor rate = at::pow(beta1_, steps).neg_().add_(1).reciprocal_().mul_(learning_rate);
-  const at::Tensor correction = at::pow(beta2_, steps).neg_().add_(1).sqrt_();
+  const at::Tensor steps = num_steps().to(at::kDouble);
+  const at::Tensor rate = at::pow(beta1(), steps).neg_().add_(1).reciprocal_().mul_(learning_rate);
+  const at::Tensor correction = at::pow(beta2(), steps).neg_().add_(1).sqrt_();
   return at::stack({rate, correction}).to(at::kFloat);
 }
 
 void Adamw8bitOptimizer::step(double learning_rate, const at::Tensor& found_inf) {
   const at::NoGradGuard no_grad;
-  num_steps_.add_(1);
+  num_steps().add_(1);
   AdamwStep step{{}, rates(learning_rate), found_inf, maps_};
   for (const Group& group : groups()) {
-    step.factors = factors_of(beta1_, beta2_, eps_, 1 - learning_rate * group.weight_decay);
+    step.factors = factors_of(beta1(), beta2(), eps(), 1 - learning_rate * group.weight_decay);
     // Blocks go over the elements in row-major order, whatever the layout in memory: a state fits a run of any layout.
     std::vector<AdamwTensor> tensors;
     for (std::size_t i = 0; i < group.members.size(); ++i)
@@ -62,7 +56,7 @@ void Adamw8bitOptimizer::step(double learning_rate, const at::Tensor& found_inf)
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (!tensors[i].values.is_same(group.parameters[i])) group.parameters[i].copy_(tensors[i].values);
   }
-  if (found_inf.defined()) num_steps_.sub_(found_inf);
+  if (found_inf.defined()) num_steps().sub_(found_inf);
 }
 
 NamedTensors Adamw8bitOptimizer::state() const {
@@ -74,7 +68,7 @@ NamedTensors Adamw8bitOptimizer::state() const {
     state.push_back({"exp_avg_scale." + names()[i], first_[i].scales});
     state.push_back({"exp_avg_sq_scale." + names()[i], second_[i].scales});
   }
-  state.push_back({"step", num_steps_});
+  state.push_back({"step", num_steps()});
   return state;
 }
 

@@ -2,13 +2,13 @@
 /// \file AdamW with moments of 8 bits (Dettmers et al. 2022, arXiv 2110.02861).
 
 #include "kernels/Adamw.hpp"
-#include "train/Optimizer.hpp"
+#include "train/AdamOptimizer.hpp"
 
 namespace multicard {
 
 /// bitsandbytes' AdamW8bit: the moments of a parameter are 8-bit codes with a scale for each 256 of them, in row-major
 /// order; those of a parameter below 4096 elements are float32.
-class Adamw8bitOptimizer final : public Optimizer {
+class Adamw8bitOptimizer final : public AdamOptimizer {
  public:
   Adamw8bitOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
                      std::vector<at::Tensor> gradients);
@@ -22,12 +22,10 @@ class Adamw8bitOptimizer final : public Optimizer {
   static std::int64_t state_bytes(std::int64_t elements);
 
  private:
-  /// float32 [2] on the device, for the step that `num_steps_` counts.
+  /// float32 [2] on the device, for the step that num_steps() counts.
   at::Tensor rates(double learning_rate) const;
 
-  double beta1_, beta2_, eps_;
   std::vector<Moments> first_, second_;
-  at::Tensor num_steps_;  ///< updates so far
   at::Tensor maps_;
 };
 
