@@ -18,7 +18,7 @@ enum class WorkStage {
   backward  ///< what is computed again in backward, too
 };
 
-/// Bytes by the stage that allocated them.
+/// Bytes that work holds at one moment, by the stage that has allocated them.
 struct StageBytes {
   std::array<std::int64_t, 3> by_stage{};
 

@@ -94,7 +94,8 @@ class Model {
   /// the device with few and small rows, which are made once. `backward` starts from a loss; what it adds to gradients
   /// is not wanted.
   virtual StageBytes activation_bytes(const PartShape& part, const Backward& backward) = 0;
-  /// The same with activation checkpointing if it is off, without if it is on; none where there is no such choice.
+  /// The same with activation checkpointing if it is off, without if it is on; nothing
+  /// for a model that has no activation checkpointing.
   virtual std::optional<StageBytes> switched_activation_bytes(const PartShape&, const Backward&) { return {}; }
   /// Rows that evaluate() computes at once, where the deck leaves the choice to the run.
   virtual void set_micro_batch(std::int64_t rows) = 0;
