@@ -1,9 +1,9 @@
 #include "FitTable.hpp"
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
@@ -27,9 +27,8 @@ std::int64_t available_on(at::Device device, int ranks_of_node) {
                           : available_memory_bytes() / ranks_of_node;
 }
 
-void log_table(const FitQuestion& question) {
-  for (const std::string& line : with_known_errors([&] { return what_fits(question); }))
-    log_info(line);
+std::vector<std::string> table_of(const FitQuestion& question) {
+  return with_known_errors([&] { return what_fits(question); });
 }
 
 }  // namespace
@@ -37,6 +36,7 @@ void log_table(const FitQuestion& question) {
 std::int64_t bytes_from(const std::string& text) {
   static const std::map<std::string, double> kUnits{{"", 1},      {"B", 1},        {"MB", 1e6},     {"GB", 1e9},
                                                     {"TB", 1e12}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  constexpr double kMost = 0x1p62;  // sums of two are numbers too
   std::size_t end = 0;
   double number = 0;
   try {
@@ -47,7 +47,7 @@ std::int64_t bytes_from(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(' ', end);
   const auto unit = kUnits.find(begin == std::string::npos ? "" : text.substr(begin));
   const double bytes = unit == kUnits.end() ? 0 : number * unit->second;
-  if (end == 0 || !(bytes >= 1) || bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2))
+  if (end == 0 || !(bytes >= 1) || bytes > kMost)
     throw UsageError(fmt::format("--memory is {}", text), "it must be a number of bytes, with a unit or without",
                      "Write 80GB, 24GiB or 40000MB.");
   return std::llround(bytes);
@@ -64,17 +64,20 @@ void log_what_fits(const RunOptions& options, const std::string& memory, const C
   const DeviceChoice device = set_up_device(options, world, topology);
   if (!world.is_root()) return;
   log_info(fmt::format("{:<10}{}", "device", device.description));
-  log_table({options, device.device, wanted > 0 ? wanted : available_on(device.device, topology.local_size)});
+  const std::int64_t available = wanted > 0 ? wanted : available_on(device.device, topology.local_size);
+  for (const std::string& line : table_of({options, device.device, available, world.size()}))
+    log_info(line);
 }
 
-void log_what_would_fit(const RunOptions& options, int ranks_of_node, Scope scope) {
+void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Scope scope) {
   if (!options.is_language()) return;
   std::optional<LogRank> log_rank;
   if (scope == Scope::one_rank) log_rank.emplace(0);
   try {
     const at::Device device = device_in_use();
     release_cached_device_memory(device);
-    log_table({options, device, available_on(device, ranks_of_node)});
+    for (const std::string& line : table_of({options, device, available_on(device, ranks.of_node), ranks.all}))
+      log_beside_error(line);
   } catch (const std::exception& error) {
     log_warning(fmt::format("what would fit is not known: {}", any_error(error).what()));
   }

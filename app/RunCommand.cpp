@@ -94,11 +94,11 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
     return ExitCode::complete;
   }
   if (arguments.quiet) set_log_level(LogLevel::warning);
-  const int ranks_of_node = find_topology(world).local_size;
+  const RankNumbers ranks{world.size(), find_topology(world).local_size};
   try {
     return train(options, resolved, arguments, world, stop);
   } catch (const Error& error) {  // what the run held is free again
-    if (tells_of_memory(error)) log_what_would_fit(options, ranks_of_node, error.scope());
+    if (tells_of_memory(error)) log_what_would_fit(options, ranks, error.scope());
     throw;
   }
 }

@@ -122,6 +122,9 @@ void log_warning(const std::string& message) {
 void log_error(const std::string& message) {
   if (speaks()) logger().error(laid_out("multicard: " + message));
 }
+void log_beside_error(const std::string& message) {
+  if (speaks()) logger().error(laid_out(message));
+}
 
 void log_local_error(const std::string& message) {
   const Identity& self = identity();

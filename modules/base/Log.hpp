@@ -35,6 +35,8 @@ void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warning(const std::string& message);
 void log_error(const std::string& message);
+/// A line that belongs to an error, as it is.
+void log_beside_error(const std::string& message);
 /// @}
 
 /// Any rank; with more than one rank the line starts with `rank R on HOST: `.

@@ -127,14 +127,19 @@ std::int64_t TextDataSource::work_in(std::int64_t step) const {
   return tokens;
 }
 
-InputMemory TextDataSource::memory(std::int64_t rows, std::int64_t rows_read) const {
+InputMemory text_batch_memory(const TextLoaderOptions& options, const TextStepShape& step, at::Device device) {
   constexpr std::int64_t kTensors = 2;  // tokens and targets
   InputMemory memory;
-  memory.kept = kept_bytes(shards_) + (rejected_ ? kept_bytes(*rejected_) : 0);
-  memory.host = loader_bytes(loader_options_, *rows_, rows_read);
-  if (device().is_cuda())
-    memory.device = kBatchesOnDevice * kTensors * std::max(rows, rows_read) * rows_->longest_row() *
+  memory.host = loader_bytes(options, step.rows_read, step.width);
+  if (device.is_cuda())
+    memory.device = kBatchesOnDevice * kTensors * std::max(step.rows, step.rows_read) * step.width *
                     std::int64_t{sizeof(std::int64_t)};
+  return memory;
+}
+
+InputMemory TextDataSource::memory(std::int64_t rows, std::int64_t rows_read) const {
+  InputMemory memory = text_batch_memory(loader_options_, {rows, rows_read, rows_->longest_row()}, device());
+  memory.kept = kept_bytes(shards_) + (rejected_ ? kept_bytes(*rejected_) : 0);
   return memory;
 }
 

@@ -32,6 +32,14 @@ struct TextSetScan {
   std::shared_ptr<const TextRows> rows;
 };
 
+/// What a rank computes on and reads of a step.
+struct TextStepShape {
+  std::int64_t rows = 0, rows_read = 0;
+  std::int64_t width = 0;  ///< tokens of the longest row, of a pair those of both answers
+};
+/// What batches take, without rows that are kept.
+InputMemory text_batch_memory(const TextLoaderOptions& options, const TextStepShape& step, at::Device device);
+
 /// Batches of token ids and targets, both int64 [num_rows, width] (TextBatch says what they hold). A row of a
 /// preference pair holds the chosen sequence and then the rejected one.
 class TextDataSource final : public DataSource {

@@ -31,10 +31,10 @@ std::int64_t width_of(const std::vector<RowShape>& shapes) {
   return width;
 }
 
-std::int64_t loader_bytes(const TextLoaderOptions& options, const TextRows& rows, std::int64_t num_rows) {
+std::int64_t loader_bytes(const TextLoaderOptions& options, std::int64_t num_rows, std::int64_t width) {
   constexpr std::int64_t kWithCaller = 2, kTensors = 2;
   const std::int64_t ahead = std::max(1, options.prefetch);
-  return (ahead + kWithCaller) * kTensors * num_rows * rows.longest_row() * std::int64_t{sizeof(std::int64_t)};
+  return (ahead + kWithCaller) * kTensors * num_rows * width * std::int64_t{sizeof(std::int64_t)};
 }
 
 /// Makes one rank's batches, one at a time.

@@ -48,8 +48,9 @@ std::vector<RowShape> shapes_of_step(const TextRows& rows, const Sampler& sample
 std::int64_t width_of(const std::vector<RowShape>& shapes);
 /// @}
 
-/// The most host memory that a loader's batches of `num_rows` rows take, two of them in the hands of the caller.
-std::int64_t loader_bytes(const TextLoaderOptions& options, const TextRows& rows, std::int64_t num_rows);
+/// The most host memory that a loader's batches of `num_rows` rows of up to `width` tokens take, two of them in the
+/// hands of the caller.
+std::int64_t loader_bytes(const TextLoaderOptions& options, std::int64_t num_rows, std::int64_t width);
 
 /// Reads one rank's part of each batch ahead, in one thread, and hands them out in order. A batch's memory is used
 /// again once all its tensors are gone. Not collective.

@@ -117,8 +117,7 @@ class NcclCollectives final : public TensorCollectives {
   int size() const override { return communicator_.size(); }
   at::Device device() const override { return device_; }
   const char* name() const override { return "nccl"; }
-  /// As torch's DistributedDataParallel: NVLink reaches its bandwidth with messages of tens of MB.
-  std::int64_t bucket_bytes() const override { return std::int64_t{25} << 20; }
+  std::int64_t bucket_bytes() const override { return kNcclBucketBytes; }
 
   at::Tensor allocate_flat(std::int64_t numel, at::ScalarType type) override {
     return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));

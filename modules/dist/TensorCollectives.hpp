@@ -37,6 +37,13 @@ struct ReduceOptions {
   std::optional<int> root;  ///< the one rank that gets the sum; by default all
 };
 
+/// \name Gradient buckets by default
+/// @{
+inline constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
+/// As torch's DistributedDataParallel: NVLink reaches its bandwidth with messages of tens of MB.
+inline constexpr std::int64_t kNcclBucketBytes = std::int64_t{25} << 20;
+/// @}
+
 /// Collectives on tensors of one device. All operations are collective: every rank calls them in the same order with
 /// equal shapes and types. One thread at a time may call. Sums take contiguous 1-D float32, float64 or bfloat16
 /// tensors, are made in rank order (within a node) and give every rank the same bits. Each operation is bounded by the
@@ -60,7 +67,7 @@ class TensorCollectives {
   /// "null" | "mpi" | "nccl"
   virtual const char* name() const = 0;
   /// How long a sum must be that its start-up cost does not show: the size of gradient buckets by default.
-  virtual std::int64_t bucket_bytes() const { return std::int64_t{4} << 20; }
+  virtual std::int64_t bucket_bytes() const { return kBucketBytes; }
 
   /// Collective. A zeroed 1-D tensor in memory that the sums of these collectives reach without a copy (on the CPU:
   /// shared by the ranks of a node). It may outlive the collectives.

@@ -7,10 +7,14 @@
 namespace multicard {
 namespace {
 
+std::int64_t room_at_once(std::int64_t needed) {
+  constexpr std::int64_t kLeast = 256;
+  return std::max(kLeast, 2 * needed);
+}
+
 at::Tensor with_room(const at::Tensor& held, std::int64_t num_held, std::int64_t needed, const at::Tensor& like) {
   if (held.defined() && held.size(0) >= needed) return held;
-  constexpr std::int64_t kLeast = 256;
-  at::Tensor larger = at::empty({std::max(kLeast, 2 * needed), like.size(1), like.size(2)}, like.options());
+  at::Tensor larger = at::empty({room_at_once(needed), like.size(1), like.size(2)}, like.options());
   if (num_held > 0) larger.narrow(0, 0, num_held).copy_(held.narrow(0, 0, num_held));
   return larger;
 }
@@ -28,6 +32,20 @@ KvCache::View KvCache::append(std::int64_t layer, const at::Tensor& keys, const 
     return all.narrow(0, 0, total);
   };
   return {extended(held.keys, keys), extended(held.values, values)};
+}
+
+std::int64_t KvCache::room_for(std::int64_t first, std::int64_t last) {
+  std::int64_t room = room_at_once(first);
+  while (room < last)
+    room = room_at_once(room + 1);
+  return room;
+}
+
+std::int64_t KvCache::bytes() const {
+  std::int64_t bytes = 0;
+  for (const View& layer : layers_)
+    bytes += static_cast<std::int64_t>(layer.keys.nbytes() + layer.values.nbytes());
+  return bytes;
 }
 
 }  // namespace multicard

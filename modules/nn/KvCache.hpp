@@ -21,6 +21,13 @@ class KvCache {
   View append(std::int64_t layer, const at::Tensor& keys, const at::Tensor& values);
   /// Counts tokens that every layer has appended.
   void advance(std::int64_t num_new) { num_tokens_ += num_new; }
+  /// Forgets all tokens and keeps the room for them.
+  void clear() { num_tokens_ = 0; }
+
+  /// How many tokens there is room for once `first` have been appended together and others one by one, up to `last`.
+  static std::int64_t room_for(std::int64_t first, std::int64_t last);
+  /// Of the room.
+  std::int64_t bytes() const;
 
  private:
   std::vector<View> layers_;  ///< with room to grow

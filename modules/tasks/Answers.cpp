@@ -107,6 +107,18 @@ std::vector<Answer> answers(Llama& network, const Prompter& prompter, const Enco
   return found;
 }
 
+std::int64_t greedy_answer_bytes(const AnswerMemory& memory, const EncodedPrompts& prompts, std::int64_t max_new) {
+  std::int64_t most = 0;
+  for (auto first = prompts.begin(); first != prompts.end();) {
+    const auto end = first + std::min<std::ptrdiff_t>(kAnswersAtOnce, prompts.end() - first);
+    std::vector<std::int64_t> lengths;
+    for (; first != end; ++first)
+      lengths.push_back(std::ssize(*first));
+    most = std::max(most, memory.peak(lengths, max_new));
+  }
+  return most;
+}
+
 std::vector<std::string> greedy_answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
                                         std::int64_t max_new) {
   AnswerOptions options;

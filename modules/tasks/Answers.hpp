@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nn/Generate.hpp"
+#include "tasks/AnswerMemory.hpp"
 #include "text/PromptTemplate.hpp"
 
 namespace multicard {
@@ -71,6 +72,8 @@ inline constexpr std::int64_t kAnswersAtOnce = 8;
 inline int answering_rank(std::int64_t number, int num_ranks) {
   return static_cast<int>(number / kAnswersAtOnce % num_ranks);
 }
+/// The most memory that greedy_answers() takes.
+std::int64_t greedy_answer_bytes(const AnswerMemory& memory, const EncodedPrompts& prompts, std::int64_t max_new);
 /// The greedy answers to prompts, of `max_new` tokens at most; consecutive groups of kAnswersAtOnce are answered
 /// together. The network must be in Mode::evaluate.
 std::vector<std::string> greedy_answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,

@@ -1,5 +1,7 @@
 #include "tasks/GenerationEvaluation.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
@@ -58,16 +60,42 @@ QuestionScore GenerationEvaluation::score_questions() const {
   return questions_->score(said, communicator_);
 }
 
+EncodedPrompts GenerationEvaluation::own_prompts() const {
+  EncodedPrompts own;
+  for (std::size_t i = 0; i < encoded_.size(); ++i)
+    if (answering_rank(static_cast<std::int64_t>(i), communicator_.size()) == communicator_.rank())
+      own.push_back(encoded_[i]);
+  return own;
+}
+
+std::int64_t GenerationEvaluation::answer_bytes() const {
+  if (!answer_bytes_) answer_bytes_ = measured_answer_bytes();
+  return *answer_bytes_;
+}
+
+std::int64_t GenerationEvaluation::measured_answer_bytes() const {
+  const EncodedPrompts own = own_prompts(), asked = questions_ ? questions_->prompts() : EncodedPrompts();
+  if (own.empty() && asked.empty()) return 0;
+  std::int64_t longest = 0;  // the angles of its positions stay
+  for (const std::vector<TokenId>& prompt : own)
+    longest = std::max(longest, std::ssize(prompt) + max_new_);
+  for (const std::vector<TokenId>& prompt : asked)
+    longest = std::max(longest, std::ssize(prompt) + questions_->max_new());
+  const Evaluating evaluating(network_);
+  network_.prepare_positions(longest);
+  const AnswerMemory memory(network_);
+  return std::max(greedy_answer_bytes(memory, own, max_new_),
+                  questions_ ? greedy_answer_bytes(memory, asked, questions_->max_new()) : 0);
+}
+
 std::vector<std::string> GenerationEvaluation::answer_prompts() const {
   const Evaluating evaluating(network_);
   const auto rank_of = [&](std::size_t i) {
     return answering_rank(static_cast<std::int64_t>(i), communicator_.size());
   };
-  EncodedPrompts own;
-  for (std::size_t i = 0; i < encoded_.size(); ++i)
-    if (rank_of(i) == communicator_.rank()) own.push_back(encoded_[i]);
   std::vector<std::string> answers;
-  agreed_after_long_work(communicator_, [&] { answers = greedy_answers(network_, prompter_, own, max_new_); });
+  agreed_after_long_work(communicator_,
+                         [&] { answers = greedy_answers(network_, prompter_, own_prompts(), max_new_); });
   std::vector<std::string> all;
   auto next = answers.begin();
   for (std::size_t i = 0; i < encoded_.size(); ++i)

@@ -28,10 +28,17 @@ class GenerationEvaluation {
   QuestionScore score_questions() const;
 
   const std::vector<std::string>& prompts() const { return prompts_; }
+  /// The most memory that this rank's answers take on the device; on a GPU without the rounding of its allocator.
+  /// Measured once. \throws c10::Error of a device that fails
+  std::int64_t answer_bytes() const;
   /// Collective. One answer for each prompt, the same ones on all ranks.
   std::vector<std::string> answer_prompts() const;
 
  private:
+  /// Those that this rank answers.
+  EncodedPrompts own_prompts() const;
+  std::int64_t measured_answer_bytes() const;
+
   Llama& network_;
   Communicator communicator_;
   Prompter prompter_;
@@ -39,6 +46,7 @@ class GenerationEvaluation {
   std::vector<std::string> prompts_;
   EncodedPrompts encoded_;  ///< of prompts_
   std::int64_t max_new_;
+  mutable std::optional<std::int64_t> answer_bytes_;
 };
 
 }  // namespace multicard

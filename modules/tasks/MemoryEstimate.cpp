@@ -33,11 +33,11 @@ void MemoryEstimate::set_work(const StageBytes& most) {
 std::string MemoryEstimate::text() const {
   const std::string weights =
       frozen > 0 ? fmt::format("{} frozen, trained {}", bytes(frozen), bytes(parameters)) : bytes(parameters);
-  return fmt::format("{} per rank (weights {}{}, gradients {}, optimizer {}{}{}{}{}{}{}{}{}, loader {}{})",
+  return fmt::format("{} per rank (weights {}{}, gradients {}, optimizer {}{}{}{}{}{}{}{}{}{}, loader {}{})",
                      bytes(total()), weights, part("reference", reference), bytes(gradients), bytes(optimizer),
                      part("average", average), part("activations", activations), part("logits", logits),
-                     part("workspace", workspace), part("communication", communication), part("batches", batches),
-                     part("buffers", other), part("gaps between blocks", gaps), bytes(loader),
+                     part("workspace", workspace), part("answers", answers), part("communication", communication),
+                     part("batches", batches), part("buffers", other), part("gaps between blocks", gaps), bytes(loader),
                      part("checkpoint copies", copies));
 }
 
@@ -76,7 +76,10 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
 
 EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch) {
   const std::string suggestion =
-      micro_batch > 0
+      estimate.answers > 0
+          ? "Lower evaluate.max_new or evaluate.questions.max_new, shorten the prompts, or ask none: answering takes "
+            "more than training."
+      : micro_batch > 0
           ? fmt::format(
                 "Set run.micro_batch={}, the largest that fits (the global batch stays what it is), or use more "
                 "ranks.",

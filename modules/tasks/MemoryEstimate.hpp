@@ -26,9 +26,10 @@ struct MemoryEstimate {
   std::int64_t workspace = 0;      ///< what backward has made, when the most is held; or the update, if that is more
   std::int64_t reference = 0;      ///< a second, frozen network
   std::int64_t communication = 0;  ///< gradients in another type on their way between ranks
+  std::int64_t answers = 0;        ///< what answers of the model hold more than a step does
 
-  /// What forward, loss and backward, or the update, hold at most beside the rest.
-  std::int64_t work() const { return activations + logits + workspace; }
+  /// What forward, loss and backward, or the update, or answering, hold at most beside the rest.
+  std::int64_t work() const { return activations + logits + workspace + answers; }
   void set_work(const StageBytes& most);
   /// What a GPU must hold.
   std::int64_t on_device() const {

@@ -38,6 +38,10 @@ class Questions {
 
   /// Over all ranks.
   std::int64_t size() const { return num_questions_; }
+  /// Of this rank's questions.
+  const EncodedPrompts& prompts() const { return prompts_; }
+  /// Tokens of an answer at most.
+  std::int64_t max_new() const { return max_new_; }
   /// The answers to the prompts of questions, of `max_new` tokens at most.
   using Answers = std::function<std::vector<std::string>(const EncodedPrompts& prompts, std::int64_t max_new)>;
   /// Collective. Ranks that are done wait for the others without a time-out.

@@ -6,6 +6,7 @@
 #include "device/AllocationRecorder.hpp"
 #include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
+#include "tasks/GenerationEvaluation.hpp"
 #include "train/Optimizer.hpp"
 #include "train/StepStatus.hpp"
 
@@ -24,6 +25,18 @@ std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
 
 std::int64_t allocated_bytes(at::Device device) {
   return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
+}
+
+std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
+                                 const SummingRanks& ranks) {
+  std::int64_t largest = 0;
+  for (const at::Tensor& gradient : gradients)
+    if (gradient.scalar_type() == at::kFloat) largest = std::max(largest, gradient.numel());
+  if (options.gradient_dtype == CommDtype::same || largest == 0) return 0;
+  const auto bucket = options.bucket_mb ? static_cast<std::int64_t>(*options.bucket_mb * 1e6) : ranks.bucket_bytes;
+  largest = std::max(largest, bucket / std::int64_t{sizeof(float)});
+  if (ranks.num_ranks == 1) return 2 * largest;
+  return ranks.on_gpu ? 2 * 2 * largest + 4 * largest / ranks.num_ranks : 0;
 }
 
 MemoryEstimate RankMemory::lasting() const {
@@ -53,20 +66,10 @@ MemoryEstimate RankMemory::lasting() const {
       estimate.copies += bytes_of(tensors_of(part.tensors));
   const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
   estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device.device) - known);
-  if (setup_.options.parallel.gradient_dtype != CommDtype::same) estimate.communication = communication_bytes();
+  estimate.communication = communication_bytes(
+      setup_.strategy->gradients(), setup_.options.parallel,
+      {setup_.communicator.size(), setup_.device.gpu.has_value(), setup_.collectives->bucket_bytes()});
   return estimate;
-}
-
-/// Of a sum in 16 bits: on one rank the rounded bucket; over NCCL a bucket, the other ranks' parts of it, and a part in
-/// float32. Ranks of CPUs round what they read in each other's memory.
-std::int64_t RankMemory::communication_bytes() const {
-  const int num_ranks = setup_.communicator.size();
-  std::int64_t largest = 0;
-  for (const at::Tensor& gradient : setup_.strategy->gradients())
-    largest = std::max(largest, gradient.numel());
-  largest = std::max(largest, setup_.collectives->bucket_bytes() / 4);
-  if (num_ranks == 1) return 2 * largest;
-  return setup_.device.gpu ? 2 * 2 * largest + 4 * largest / num_ranks : 0;
 }
 
 /// Norm and clipping of gradients, which are zeroed before a step.
@@ -78,11 +81,19 @@ std::int64_t RankMemory::update_bytes() {
   return update_bytes_.emplace(recorder.trace().peak());
 }
 
+std::int64_t RankMemory::answer_bytes() const {
+  const GenerationEvaluation* asked = setup_.task->data().questions;
+  if (asked == nullptr) return 0;
+  StageBytes bytes;
+  bytes[WorkStage::forward] = asked->answer_bytes();
+  return (setup_.device.gpu ? with_rounding(bytes) : bytes).total();
+}
+
 Backward RankMemory::backward() {
   return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
 }
 
-/// Finishing a batch, a pass over a part of it, and the update follow each other: the largest counts.
+/// Finishing a batch, a pass over a part of it, the update, and answers follow each other: the largest counts.
 MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work) {
   if (const std::int64_t update = update_bytes(); update > work.total()) {
     work = {};
@@ -90,11 +101,14 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work) {
   }
   if (setup_.device.gpu) work = with_rounding(work);
   if (work.total() >= estimate.activations) estimate.set_work(work);
+  estimate.answers = 0;
+  estimate.answers = std::max<std::int64_t>(0, answer_bytes() - estimate.work());
   return estimate;
 }
 
 MemoryEstimate RankMemory::with(std::int64_t at_once) {
   StageBytes work;
+  answer_bytes();  // before the rest, which counts what libraries and positions keep
   if (at_once > 0) work = setup_.model().activation_bytes(part(at_once), backward());
   return with_work(lasting(), work);  // after the work, which makes libraries allocate what they keep
 }

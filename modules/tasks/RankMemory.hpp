@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "tasks/MemoryEstimate.hpp"
 #include "tasks/TrainingSetup.hpp"
@@ -13,6 +16,19 @@ namespace multicard {
 /// Bytes that this rank's tensors hold now on the device that it computes on; on a CPU those that are counted
 /// (device/HostTensors.hpp).
 std::int64_t allocated_bytes(at::Device device);
+
+/// The ranks that sum gradients.
+struct SummingRanks {
+  std::int64_t num_ranks = 1;
+  bool on_gpu = false;
+  std::int64_t bucket_bytes = 0;  ///< where the deck leaves the size to the collectives
+};
+
+/// Bytes of sums whose type is another one than that of the gradients: on one rank the rounded bucket; over NCCL a
+/// bucket, the other ranks' parts of it, and a part in float32. Ranks of CPUs round what they read in each other's
+/// memory.
+std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
+                                 const SummingRanks& ranks);
 
 /// Estimates the memory of one rank from its tensors and from a forward and backward over few small rows, which are
 /// made once. Not collective.
@@ -31,7 +47,7 @@ class RankMemory {
   /// With `at_once` rows at a time. \throws c10::Error of a device that fails
   MemoryEstimate with(std::int64_t at_once);
   /// Total as `estimate`, the one with `at_once`, but with activation checkpointing if it is off, without if it is on;
-  /// none where there is no such choice.
+  /// nothing for a model that has no activation checkpointing.
   std::optional<std::int64_t> switched_total(MemoryEstimate estimate, std::int64_t at_once);
 
   /// Where the device has memory of its own, only that counts.
@@ -48,7 +64,8 @@ class RankMemory {
   Backward backward();
   MemoryEstimate with_work(MemoryEstimate estimate, StageBytes work);
   std::int64_t update_bytes();
-  std::int64_t communication_bytes() const;
+  /// Of answers to prompts and questions; 0 where none are asked.
+  std::int64_t answer_bytes() const;
 
   TrainingSetup& setup_;
   std::optional<std::int64_t> update_bytes_;

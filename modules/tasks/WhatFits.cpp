@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -14,9 +13,7 @@
 #include "device/Memory.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "state/PeftAdapter.hpp"
-#include "tasks/LanguageModel.hpp"
-#include "tasks/RankMemory.hpp"
-#include "train/Optimizer.hpp"
+#include "tasks/MethodMemory.hpp"
 
 namespace multicard {
 
@@ -24,58 +21,6 @@ namespace {
 
 constexpr std::int64_t kMostRows = 1024;  ///< more are as good as any
 constexpr const char* kNothing = "  nothing fits: lower data.max_length, or use a smaller model or more memory";
-
-std::int64_t bytes_of(const NamedTensors& tensors) {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& entry : tensors)
-    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
-  return bytes;
-}
-
-/// A network of a few layers with room for its gradients.
-class FewLayers {
- public:
-  FewLayers(RunOptions options, std::int64_t num_layers, at::Device device)
-      : model_(with_layers(std::move(options), num_layers), device), parameters_(model_.parameters()) {
-    for (const NamedTensor& parameter : parameters_)
-      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
-  }
-
-  MeasuredPair passes() {
-    return model_.measured(model_.checkpointing(), [](const at::Tensor& loss) { loss.backward(); });
-  }
-  MemoryEstimate lasting(const OptimizerOptions& optimizer) const {
-    MemoryEstimate estimate;
-    estimate.parameters = estimate.gradients = bytes_of(parameters_);
-    estimate.optimizer = optimizer_bytes(optimizer, parameters_);
-    estimate.frozen = model_.frozen().weights;
-    estimate.reference = model_.frozen().reference;
-    return estimate;
-  }
-  std::int64_t chunk() const { return model_.network().loss_chunk(); }
-
- private:
-  static RunOptions with_layers(RunOptions options, std::int64_t num_layers) {
-    options.model.layers_alone = num_layers;
-    return options;
-  }
-
-  LanguageModel model_;
-  NamedTensors parameters_;
-};
-
-/// The value of many layers, from those of one and two.
-std::int64_t continued(std::int64_t one, std::int64_t two, std::int64_t num_layers) {
-  return num_layers == 1 ? one : two + (num_layers - 2) * (two - one);
-}
-
-MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, std::int64_t num_layers) {
-  using M = MemoryEstimate;
-  MemoryEstimate all;
-  for (const auto part : {&M::parameters, &M::gradients, &M::optimizer, &M::frozen, &M::reference})
-    all.*part = continued(one.*part, two.*part, num_layers);
-  return all;
-}
 
 /// The largest size of groups up to the deck's that a model's layers can have.
 std::int64_t fitting_group(std::int64_t wanted, const LlamaConfig& config) {
@@ -188,7 +133,7 @@ class FitTable {
     RunOptions options = question_.options;
     options.model.activation_checkpointing = checkpointing;
     try {
-      const MethodMemory memory(with_method(options, method), question_.device);
+      const MethodMemory memory(with_method(options, method), question_.device, question_.num_ranks);
       choice.least = memory.with(1, lengths_.front());
       for (const std::int64_t length : lengths_)
         choice.rows.push_back(
@@ -240,40 +185,6 @@ class FitTable {
 };
 
 }  // namespace
-
-MethodMemory::MethodMemory(const RunOptions& options, at::Device device)
-    : options_(options), device_(device), num_layers_(LlamaConfig::read(options.model.path).num_layers) {
-  const std::int64_t before = allocated_bytes(device);
-  std::vector<MemoryEstimate> lasting;
-  for (std::int64_t layers = 1; layers <= std::min<std::int64_t>(2, num_layers_); ++layers) {
-    FewLayers network(options, layers, device);
-    passes_.push_back(network.passes());
-    lasting.push_back(network.lasting(options.optimizer));
-    chunk_ = network.chunk();
-    lasting.back().other = std::max<std::int64_t>(
-        0, allocated_bytes(device) - before - lasting.back().on_device() + lasting.back().optimizer);
-  }
-  lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
-  lasting_.other = lasting.back().other;
-  if (options.run.ema_decay > 0) lasting_.average = 2 * lasting_.parameters;
-  if (device.is_cpu() && options.run.keep_checkpoints > 0)
-    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average / 2;
-}
-
-MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
-  const std::int64_t tokens = rows * length * (options_.method.prefers() ? 2 : 1);
-  const WorkSize size{tokens, tokens, chunk_};
-  StageBytes work = passes_.back().at_peak(size);
-  // At the peak, all but the first and the last layer hold what they hold when backward begins.
-  if (num_layers_ > 2) {
-    const StageBytes one = passes_.front().before_backward(size), two = passes_.back().before_backward(size);
-    for (const WorkStage stage : {WorkStage::forward, WorkStage::logits})
-      work[stage] += (num_layers_ - 2) * (two[stage] - one[stage]);
-  }
-  MemoryEstimate estimate = lasting_;
-  estimate.set_work(device_.is_cuda() ? with_rounding(work) : work);
-  return estimate;
-}
 
 std::vector<std::string> what_fits(const FitQuestion& question) {
   return FitTable(question).lines();

@@ -78,9 +78,18 @@ class Predictions(Memory):
                           ["method={name: lora, rank: 8, alpha: 16, modules_to_save: [embed_tokens, lm_head], "
                            "rank_pattern: {q_proj: 32}}", "run.micro_batch=4"],
                           ["optimizer={name: sgd, learning_rate: 0.01}", "method={name: full}"],
+                          ["optimizer.name=adamw8bit", "method={name: full}"],
                           ["run.ema_decay=0.9", "method={name: full}", "run.keep_checkpoints=1"]):
             with self.subTest(overrides=overrides):
                 self.check(*overrides)
+
+    def test_answers(self):
+        prompts = json.dumps(["Tell me of a cat and of %d dogs." % i for i in range(8)])
+        for ranks in (1, 2):
+            self.check("run.micro_batch=1", "evaluate={prompts: %s, max_new: 400}" % prompts, ranks=ranks)
+            answers = self.bytes_of("model/answers")
+            self.assertGreater(answers[0], 0)
+            self.assertEqual(answers[1:], [0] * (ranks - 1), "rank 0 answers the first eight")
 
     def test_ranks(self):
         self.check(*self.method("full"), ranks=2)
@@ -155,6 +164,19 @@ class Choices(Memory):
                                        "run.micro_batch=1"))
         predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
         self.assertAlmostEqual(one, predicted, delta=0.02 * predicted)
+
+    def what_fits(self, *overrides, ranks=1):
+        """Bytes of one row of the shortest length by lora, without checkpointing."""
+        _, _, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB", *overrides))
+        row = [line.split() for line in err.splitlines() if re.match("  lora +off", line)][0]
+        return float(row[2]) * {"kB": 1e3, "MB": 1e6}[row[3]]
+
+    def test_what_fits_counts_batches_and_sums_in_16_bits(self):
+        plain = self.what_fits()
+        # 4 batches of tokens and targets, 512 rows more of 512 tokens.
+        self.assertAlmostEqual(self.what_fits("run.global_batch=520") - plain, 4 * 2 * 512 * 512 * 8, delta=2e5)
+        bucket = self.what_fits("parallel.gradient_dtype=bf16", "parallel.bucket_mb=8") - plain
+        self.assertAlmostEqual(bucket, 4e6, delta=1e5)
 
     def test_wrong_words(self):
         self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory", "lots"), "--memory is lots", "80GB")

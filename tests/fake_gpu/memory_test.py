@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 from decks import Inputs, SMOLLM2
-from fake_run import SOURCE, main, memory_of, run
+from fake_run import SOURCE, TINY_MODEL, main, memory_of, run
 
 MOST_OVER = 1.15
 MOST_OVER_OF_TEXT = 1.08
@@ -169,6 +169,17 @@ class TextMemory(MemoryTest):
                            most_over=MOST_OVER_OF_TEXT)
 
 
+class AnswerMemory(MemoryTest):
+    """Of a small model, whose answers take more than its steps."""
+
+    def test_answers(self):
+        prompts = ", ".join("Tell me of a cat and of %d dogs." % i for i in range(8))
+        for dtype in ("fp32", "bf16"):
+            self.check("llm/tinystories.yaml", self.inputs.stories(), "model.path=%s" % TINY_MODEL,
+                       "model.dtype=" + dtype, "run.global_batch=1",
+                       "evaluate={at_start: false, every_epochs: 0, prompts: [%s], max_new: 400}" % prompts)
+
+
 class AllTextMemory(TextMemory):
     TEXTS = TEXTS
 
@@ -197,9 +208,12 @@ class TextChoices(MemoryTest):
             self.assertGreater(memory["predicted"], (self.MEMORY_MIB << 20) * 0.45)
 
     def test_a_run_that_does_not_fit_ends_with_what_does(self):
-        code, _, err = self.train("llm/lora.yaml", *self.overrides(), memory_mib=self.MEMORY_MIB)
-        self.assertEqual(code, 3, err)
-        self.check_table(err, "this run would need .*Set run.micro_batch=")
+        for words in ([], ["--quiet"]):
+            code, out, err = self.train("llm/lora.yaml", *self.overrides(*words), memory_mib=self.MEMORY_MIB)
+            self.assertEqual(code, 3, err)
+            self.check_table(err, "this run would need .*Set run.micro_batch=")
+        self.assertEqual(out, "")
+        self.assertTrue(err.startswith("what fits "), err)
 
     def test_a_run_that_loses_its_memory_ends_with_what_fits(self):
         overrides = self.overrides("run.micro_batch=16")

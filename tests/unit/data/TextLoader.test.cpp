@@ -195,7 +195,8 @@ TEST_F(TextLoaderTest, KeepsHeldBatchesAndUsesMemoryAgain) {
   }
   EXPECT_LE(places.size(), 10u);
   EXPECT_TRUE(at::equal(views[0], want[1].tokens.narrow(0, 1, 2)));
-  EXPECT_LE(10 * 6 * packed_->longest_row() * 8, 2 * loader_bytes({2, HostMemory::pageable}, *packed_, 6));
+  EXPECT_LE(10 * 6 * packed_->longest_row() * 8,
+            2 * loader_bytes({2, HostMemory::pageable}, 6, packed_->longest_row()));
 }
 
 TEST_F(TextLoaderTest, GivesEmptyBatchesToRanksWithoutRows) {

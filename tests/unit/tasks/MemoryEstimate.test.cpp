@@ -62,6 +62,18 @@ TEST(MemoryEstimate, NamesTheLargestMicroBatchThatFits) {
   EXPECT_NE(std::string(none.what()).find("not even run.micro_batch=1 fits"), std::string::npos);
 }
 
+TEST(MemoryEstimate, NamesTheAnswersWhereTheyTakeMost) {
+  MemoryEstimate asked = kEstimate;
+  asked.answers = 20'000'000;
+
+  const std::string message = out_of_memory_error(asked, 1'060'000'000, 12).what();
+
+  EXPECT_EQ(asked.on_device() - kEstimate.on_device(), 20'000'000);
+  EXPECT_NE(message.find("activations 980 MB, answers 20 MB"), std::string::npos) << message;
+  EXPECT_NE(message.find("Lower evaluate.max_new"), std::string::npos) << message;
+  EXPECT_EQ(message.find("run.micro_batch=12"), std::string::npos) << message;
+}
+
 TEST(MemoryEstimate, IsTheLeastWithoutActivations) {
   MemoryEstimate least = kEstimate;
   least.activations = 0;

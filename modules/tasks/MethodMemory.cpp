@@ -1,0 +1,128 @@
+#include "tasks/MethodMemory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ops/zeros_like.h>
+
+#include "data/TextDataSource.hpp"
+#include "nn/LlamaConfig.hpp"
+#include "tasks/LanguageModel.hpp"
+#include "tasks/RankMemory.hpp"
+#include "train/Optimizer.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::int64_t bytes_of(const NamedTensors& tensors) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& entry : tensors)
+    bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
+  return bytes;
+}
+
+/// A network of a few layers with room for its gradients.
+class FewLayers {
+ public:
+  FewLayers(RunOptions options, std::int64_t num_layers, at::Device device)
+      : model_(with_layers(std::move(options), num_layers), device), parameters_(model_.parameters()) {
+    for (const NamedTensor& parameter : parameters_)
+      at::Tensor(parameter.tensor).mutable_grad() = at::zeros_like(parameter.tensor);
+  }
+
+  MeasuredPair passes() {
+    return model_.measured(model_.checkpointing(), [](const at::Tensor& loss) { loss.backward(); });
+  }
+  MemoryEstimate lasting(const RunOptions& options, const SummingRanks& ranks) const {
+    MemoryEstimate estimate;
+    std::vector<at::Tensor> gradients;
+    for (const NamedTensor& parameter : parameters_)
+      gradients.push_back(parameter.tensor.grad());
+    estimate.communication = communication_bytes(gradients, options.parallel, ranks);
+    estimate.parameters = estimate.gradients = bytes_of(parameters_);
+    estimate.optimizer = optimizer_bytes(options.optimizer, parameters_);
+    estimate.frozen = model_.frozen().weights;
+    estimate.reference = model_.frozen().reference;
+    return estimate;
+  }
+  std::int64_t chunk() const { return model_.network().loss_chunk(); }
+
+ private:
+  static RunOptions with_layers(RunOptions options, std::int64_t num_layers) {
+    options.model.layers_alone = num_layers;
+    return options;
+  }
+
+  LanguageModel model_;
+  NamedTensors parameters_;
+};
+
+/// The value of many layers, from those of one and two.
+std::int64_t continued(std::int64_t one, std::int64_t two, std::int64_t num_layers) {
+  return num_layers == 1 ? one : two + (num_layers - 2) * (two - one);
+}
+
+MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, std::int64_t num_layers) {
+  using M = MemoryEstimate;
+  MemoryEstimate all;
+  for (const auto part : {&M::parameters, &M::gradients, &M::optimizer, &M::frozen, &M::reference})
+    all.*part = continued(one.*part, two.*part, num_layers);
+  return all;
+}
+
+}  // namespace
+
+MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num_ranks)
+    : options_(options),
+      device_(device),
+      num_ranks_(num_ranks),
+      num_layers_(LlamaConfig::read(options.model.path).num_layers) {
+  const std::int64_t before = allocated_bytes(device);
+  const bool has_nccl = device.is_cuda() && num_ranks > 1;
+  const SummingRanks ranks{num_ranks, device.is_cuda(), has_nccl ? kNcclBucketBytes : kBucketBytes};
+  std::vector<MemoryEstimate> lasting;
+  for (std::int64_t layers = 1; layers <= std::min<std::int64_t>(2, num_layers_); ++layers) {
+    FewLayers network(options, layers, device);
+    passes_.push_back(network.passes());
+    lasting.push_back(network.lasting(options, ranks));
+    chunk_ = network.chunk();
+    lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
+                                                         lasting.back().optimizer + lasting.back().communication);
+  }
+  lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
+  lasting_.other = lasting.back().other;
+  lasting_.communication = lasting.back().communication;  // of one bucket
+  if (options.run.ema_decay > 0) lasting_.average = 2 * lasting_.parameters;
+  if (device.is_cpu() && options.run.keep_checkpoints > 0)
+    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average / 2;
+}
+
+/// Under ddp every rank reads the global batch, under dp rank 0, which needs most.
+void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std::int64_t width) const {
+  const std::int64_t global = options_.run.batch_over(num_ranks_);
+  const std::int64_t own = std::max(rows, (global + num_ranks_ - 1) / num_ranks_);
+  const std::int64_t read = options_.parallel.strategy == StrategyName::ddp_ds ? own : std::max(own, global);
+  const InputMemory input =
+      text_batch_memory({options_.data.prefetch, HostMemory::pageable}, {own, read, width}, device_);
+  estimate.loader = device_.is_cuda() ? 0 : input.host;  // the question is about the device's memory
+  estimate.batches = input.device;
+}
+
+MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
+  const std::int64_t width = length * (options_.method.prefers() ? 2 : 1), tokens = rows * width;
+  const WorkSize size{tokens, tokens, chunk_};
+  StageBytes work = passes_.back().at_peak(size);
+  // At the peak, all but the first and the last layer hold what they hold when backward begins.
+  if (num_layers_ > 2) {
+    const StageBytes one = passes_.front().before_backward(size), two = passes_.back().before_backward(size);
+    for (const WorkStage stage : {WorkStage::forward, WorkStage::logits})
+      work[stage] += (num_layers_ - 2) * (two[stage] - one[stage]);
+  }
+  MemoryEstimate estimate = lasting_;
+  add_batches(estimate, rows, width);
+  estimate.set_work(device_.is_cuda() ? with_rounding(work) : work);
+  return estimate;
+}
+
+}  // namespace multicard
