@@ -33,7 +33,7 @@ MULTICARD_INLINE void round_register(__m512d& values) {
 
 template <typename V, typename Register>
 MULTICARD_INLINE V rounded_by(V values, Register) {
-  Register parts[sizeof(V) / sizeof(Register)];
+  Register parts[sizeof(V) / sizeof(Register)];  // NOLINT(bugprone-sizeof-expression): both are types, maybe one
   __builtin_memcpy(parts, &values, sizeof(V));
   for (Register& part : parts)
     round_register(part);
@@ -63,7 +63,7 @@ MULTICARD_INLINE V to_integers(V values, double) {
 #if defined(__AVX512F__)
 template <typename V>
 MULTICARD_INLINE V to_integers(V values, float) {
-  if constexpr (sizeof(V) == sizeof(__m512))
+  if constexpr (sizeof(V) == sizeof(__m512))  // NOLINT(bugprone-branch-clone): two types of register
     return rounded_by(values, __m512());
   else
     return rounded_by(values, __m256());
