@@ -165,10 +165,10 @@ class Choices(Memory):
         predicted = float(re.search(r"predicted ([0-9.]+) MB per rank", err)[1]) * 1e6
         self.assertAlmostEqual(one, predicted, delta=0.02 * predicted)
 
-    def what_fits(self, *overrides, ranks=1):
-        """Bytes of one row of the shortest length by lora, without checkpointing."""
+    def what_fits(self, *overrides, ranks=1, method="lora"):
+        """Bytes of one row of the shortest length by a method, without checkpointing."""
         _, _, err = self.expect(0, run(ranks, "run", self.deck, "--what-fits", "--memory", "60MB", *overrides))
-        row = [line.split() for line in err.splitlines() if re.match("  lora +off", line)][0]
+        row = [line.split() for line in err.splitlines() if re.match("  %s +off" % method, line)][0]
         return float(row[2]) * {"kB": 1e3, "MB": 1e6}[row[3]]
 
     def test_what_fits_counts_batches_and_sums_in_16_bits(self):
@@ -177,6 +177,14 @@ class Choices(Memory):
         self.assertAlmostEqual(self.what_fits("run.global_batch=520") - plain, 4 * 2 * 512 * 512 * 8, delta=2e5)
         bucket = self.what_fits("parallel.gradient_dtype=bf16", "parallel.bucket_mb=8") - plain
         self.assertAlmostEqual(bucket, 4e6, delta=1e5)
+
+    def test_what_fits_knows_moments_of_8_bits(self):
+        wide, narrow = (self.what_fits("optimizer.name=" + name, method="full") for name in ("adamw", "adamw8bit"))
+        # 8 bytes of each of 656,000 weights become 2, with two scales of 4 bytes for each 256.
+        saved = wide - narrow
+        once = 656e3 * (8 - 2 - 8 / 256)
+        print("      saved %.2f MB, %.2f times once" % (saved / 1e6, saved / once))
+        self.assertAlmostEqual(saved, once, delta=0.03 * once)
 
     def test_wrong_words(self):
         self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory", "lots"), "--memory is lots", "80GB")
