@@ -130,62 +130,75 @@ std::vector<at::Tensor> LlamaBlock::trained() const {
 }
 
 Residual LlamaBlock::forward(const Residual& in, const LlamaPass& pass) const {
+  return after_norm(norm_input(in, pass), pass);
+}
+
+Normed LlamaBlock::norm_input(const Residual& in, const LlamaPass& pass) const {
+  return add_rms_norm(in.x, in.delta, norm_at(kInput, pass), epsilon_);
+}
+
+Residual LlamaBlock::after_norm(const Normed& attn_norm, const LlamaPass& pass) const {
   const auto linear_of = [&](std::uint64_t group) {
     LinearPass linear = pass.linear;
     linear.dropout_seed = seed_of_stream(linear.dropout_seed, static_cast<std::uint64_t>(number_) * 4 + group);
     return linear;
   };
-  const auto norm_at = [&](NormPlace place) { return norms_[place].weight.used(pass.linear.uses_adapters); };
-  const Normed attn_norm = add_rms_norm(in.x, in.delta, norm_at(kInput), epsilon_);
   at::Tensor qkv = qkv_.forward(attn_norm.normed, linear_of(0));
-  const HeadNorms head_norms{norm_at(kQueries), norm_at(kKeys)};
+  const HeadNorms head_norms{norm_at(kQueries, pass), norm_at(kKeys, pass)};
   if (head_norms.are_there()) qkv = norm_heads(qkv, shape_, head_norms, epsilon_);
   const at::Tensor attn_out = pass.caches.empty()
                                   ? attention(qkv, shape_, pass.plan, window_)
                                   : cached_attention(qkv, shape_, *pass.plan, window_, number_, pass.caches);
   const Normed mlp_norm =
-      add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), norm_at(kOutput), epsilon_);
+      add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), norm_at(kOutput, pass), epsilon_);
   const at::Tensor gated = swiglu(gate_up_.forward(mlp_norm.normed, linear_of(2)));
   return {mlp_norm.stream, down_.forward(gated, linear_of(3))};
 }
 
 class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
  public:
+  // Of x and delta their sum is kept: it has the same norm, bit for bit, and half their size.
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const std::optional<at::Tensor>& delta,
                                at::TensorList trained, const LlamaBlock* block, const LlamaPass* pass) {
-    const Residual out = block->forward({x, delta.value_or(at::Tensor())}, *pass);
-    variable_list saved{x, delta.value_or(at::Tensor())};
+    const Normed norm = block->norm_input({x, delta.value_or(at::Tensor())}, *pass);
+    const Residual out = block->after_norm(norm, *pass);
+    variable_list saved{norm.stream};
     saved.insert(saved.end(), trained.begin(), trained.end());
     context->save_for_backward(saved);
     auto holder = c10::make_intrusive<PassHolder>();
     holder->pass = *pass;
     context->saved_data["pass"] = c10::IValue::make_capsule(holder);
     context->saved_data["block"] = saved_value(block);
+    context->saved_data["has_delta"] = delta.has_value();
     return {out.x, out.delta};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto* block = saved_pointer<const LlamaBlock>(context->saved_data["block"]);
     const auto holder = c10::static_intrusive_pointer_cast<PassHolder>(context->saved_data["pass"].toCapsule());
+    const bool has_delta = context->saved_data["has_delta"].toBool();
     variable_list saved = context->get_saved_variables();
+    const bool needs_input = context->needs_input_grad(0) || (has_delta && context->needs_input_grad(1));
+    saved[0] = saved[0].detach().requires_grad_(needs_input);
     variable_list inputs;
-    std::vector<std::size_t> places;  // of the inputs among the arguments of forward
+    std::vector<std::size_t> places;  // of the inputs among what was saved
     for (std::size_t i = 0; i < saved.size(); ++i) {
-      if (i < 2 && saved[i].defined()) saved[i] = saved[i].detach().requires_grad_(context->needs_input_grad(i));
-      if (!saved[i].defined() || !saved[i].requires_grad()) continue;
+      if (!saved[i].requires_grad()) continue;
       inputs.push_back(saved[i]);
       places.push_back(i);
     }
     variable_list found;
     {
       const at::AutoGradMode records(true);
-      const Residual out = block->forward({saved[0], saved[1]}, holder->pass);
+      const Residual out = block->forward({saved[0], {}}, holder->pass);
       found = torch::autograd::grad({out.x, out.delta}, inputs, gradients, /*retain_graph=*/std::nullopt,
                                     /*create_graph=*/false, /*allow_unused=*/true);
     }
-    variable_list result(saved.size() + 2);  // block and pass have none
+    variable_list result(1 + saved.size() + 2);  // block and pass have none
     for (std::size_t i = 0; i < found.size(); ++i)
-      result[places[i]] = found[i];
+      result[1 + places[i]] = found[i];
+    result[0] = result[1];  // x and delta have the gradient of their sum
+    if (!has_delta) result[1].reset();
     return result;
   }
 };

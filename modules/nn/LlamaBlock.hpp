@@ -9,6 +9,7 @@
 #include "nn/Attention.hpp"
 #include "nn/LinearGroup.hpp"
 #include "nn/Llama.hpp"
+#include "nn/RmsNorm.hpp"
 #include "nn/SavableWeight.hpp"
 
 namespace multicard {
@@ -45,7 +46,7 @@ class LlamaBlock {
   void merge_adapters();
 
   Residual forward(const Residual& in, const LlamaPass& pass) const;
-  /// The same, keeping only `in` for backward, which computes the block again.
+  /// The same, keeping only the sum of `in` for backward, which computes the block again.
   Residual checkpointed_forward(const Residual& in, const LlamaPass& pass) const;
 
  private:
@@ -57,6 +58,13 @@ class LlamaBlock {
   enum NormPlace { kInput, kQueries, kKeys, kOutput };
   /// Leaves of the block that autograd must see.
   std::vector<at::Tensor> trained() const;
+  /// The weight of a norm in such a pass.
+  const at::Tensor& norm_at(NormPlace place, const LlamaPass& pass) const {
+    return norms_[place].weight.used(pass.linear.uses_adapters);
+  }
+  /// The two parts of forward().
+  Normed norm_input(const Residual& in, const LlamaPass& pass) const;
+  Residual after_norm(const Normed& attn_norm, const LlamaPass& pass) const;
 
   std::int64_t number_, window_;
   double epsilon_;
