@@ -1,5 +1,6 @@
 #include "kernels/Matmul.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
 #include <ATen/ops/mm.h>
@@ -43,6 +44,20 @@ at::Tensor fast_matmul(const at::Tensor& a, const at::Tensor& b, GemmLibrary lib
   const bool is_float_on_cpu = a.is_cpu() && a.scalar_type() == at::kFloat;
   if (is_float_on_cpu && a.is_contiguous() && library == GemmLibrary::onednn) return onednn_matmul(a, b.t());
   return at::mm(a, b);
+}
+
+void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
+    at::mm_out(target, a, b);
+  else
+    target.copy_(fast_matmul(a, b));
+}
+
+void add_matmul(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
+    target.addmm_(a, b);
+  else
+    target.add_(at::mm(a, b));
 }
 
 }  // namespace multicard

@@ -15,4 +15,9 @@ at::ScalarType matmul_dtype(at::ScalarType dtype, at::Device device);
 /// a [m, k] times b [k, n] without gradients. Either may be a transposed view. `library` matters for float32 on a CPU.
 at::Tensor fast_matmul(const at::Tensor& a, const at::Tensor& b, GemmLibrary library = gemm_library());
 
+/// target = a b, in place where the library of the device can write there.
+void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b);
+/// target += a b.
+void add_matmul(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b);
+
 }  // namespace multicard

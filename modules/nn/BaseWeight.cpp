@@ -6,7 +6,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
@@ -18,7 +17,11 @@ namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kPanelBytes = 32 << 20;
+/// Of what is dequantised at a time. On a GPU launches cost more than memory: the largest weights of a model of 8
+/// billion in 16 bits, gate and up, are 224 MiB.
+std::int64_t most_panel_bytes(at::Device device) {
+  return device.is_cpu() ? 32 << 20 : 256 << 20;
+}
 
 bool has_values(const at::Tensor& map, const float* values, std::int64_t size) {
   if (map.scalar_type() != at::kFloat || map.numel() != size) return false;
@@ -97,10 +100,11 @@ PackedWeight::PackedWeight(std::int64_t in, std::vector<std::int64_t> outs, std:
       outs_(std::move(outs)) {}
 
 /// Whole where all of it is small, else parts that begin with a block of their layer.
-std::vector<PackedWeight::Panel> PackedWeight::panels(at::ScalarType dtype) const {
-  const std::int64_t row_bytes = in_ * static_cast<std::int64_t>(c10::elementSize(dtype));
-  if (out_ * row_bytes <= kPanelBytes) return {{0, out_}};
-  const std::int64_t most = std::max(aligned_, kPanelBytes / row_bytes / aligned_ * aligned_);
+std::vector<PackedWeight::Panel> PackedWeight::panels(const at::Tensor& operand) const {
+  const std::int64_t row_bytes = in_ * static_cast<std::int64_t>(operand.element_size());
+  const std::int64_t most_bytes = most_panel_bytes(operand.device());
+  if (out_ * row_bytes <= most_bytes) return {{0, out_}};
+  const std::int64_t most = std::max(aligned_, most_bytes / row_bytes / aligned_ * aligned_);
   std::vector<Panel> panels;
   std::int64_t layer_begin = 0;
   for (const std::int64_t out : outs_) {
@@ -124,20 +128,23 @@ at::Tensor PackedWeight::values(const Panel& panel, const at::TensorOptions& opt
 }
 
 at::Tensor PackedWeight::matmul(const at::Tensor& x) const {
-  const std::vector<Panel> panels = this->panels(x.scalar_type());
+  const std::vector<Panel> panels = this->panels(x);
   if (panels.size() == 1) return fast_matmul(x, values(panels.front(), x.options()).t());
   at::Tensor y = at::empty({x.size(0), out_}, x.options());
   for (const Panel& panel : panels)
-    y.narrow(1, panel.first, panel.count).copy_(fast_matmul(x, values(panel, x.options()).t()));
+    matmul_into(y.narrow(1, panel.first, panel.count), x, values(panel, x.options()).t());
   return y;
 }
 
 at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
-  const std::vector<Panel> panels = this->panels(dy.scalar_type());
-  if (panels.size() == 1) return fast_matmul(dy, values(panels.front(), dy.options()));
-  at::Tensor dx = at::zeros({dy.size(0), in_}, dy.options());
-  for (const Panel& panel : panels)
-    dx.addmm_(dy.narrow(1, panel.first, panel.count), values(panel, dy.options()));
+  at::Tensor dx;
+  for (const Panel& panel : panels(dy)) {
+    const at::Tensor part = dy.narrow(1, panel.first, panel.count), rows = values(panel, dy.options());
+    if (dx.defined())
+      dx.addmm_(part, rows);
+    else
+      dx = fast_matmul(part, rows);
+  }
   return dx;
 }
 

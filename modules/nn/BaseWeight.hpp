@@ -44,8 +44,8 @@ class DenseWeight final : public BaseWeight {
   at::Tensor weight_;
 };
 
-/// W is packed, each layer's rows by themselves. It is dequantised for each product, some rows at a time: never all of
-/// a large one.
+/// W is packed, each layer's rows by themselves. It is dequantised for each product, on CPUs and where it is very large
+/// some rows at a time.
 class PackedWeight : public BaseWeight {
  public:
   at::Tensor matmul(const at::Tensor& x) const override;
@@ -69,7 +69,8 @@ class PackedWeight : public BaseWeight {
   struct Panel {
     std::int64_t first = 0, count = 0;
   };
-  std::vector<Panel> panels(at::ScalarType dtype) const;
+  /// Of a product with an operand.
+  std::vector<Panel> panels(const at::Tensor& operand) const;
   /// [panel.count, in]
   at::Tensor values(const Panel& panel, const at::TensorOptions& options) const;
 

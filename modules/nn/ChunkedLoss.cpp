@@ -97,18 +97,4 @@ ChunkLoss ChunkedLoss::loss_of(std::int64_t first, std::int64_t count, LogitGrad
   return chunk;
 }
 
-void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b) {
-  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
-    at::mm_out(target, a, b);
-  else
-    target.copy_(fast_matmul(a, b));
-}
-
-void add_matmul(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b) {
-  if (!a.is_cpu() && target.scalar_type() == a.scalar_type())
-    target.addmm_(a, b);
-  else
-    target.add_(at::mm(a, b));
-}
-
 }  // namespace multicard

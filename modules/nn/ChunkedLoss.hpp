@@ -47,9 +47,4 @@ class ChunkedLoss {
   at::ScalarType wide_;
 };
 
-/// target = a b, in place where the library of the device can write there.
-void matmul_into(at::Tensor target, const at::Tensor& a, const at::Tensor& b);
-/// target += a b.
-void add_matmul(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b);
-
 }  // namespace multicard

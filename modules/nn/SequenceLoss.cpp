@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/Matmul.hpp"
 #include "nn/ChunkedLoss.hpp"
 
 namespace multicard {

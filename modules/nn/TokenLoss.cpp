@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/Matmul.hpp"
 #include "nn/ChunkedLoss.hpp"
 
 namespace multicard {
