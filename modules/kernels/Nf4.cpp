@@ -68,6 +68,23 @@ void fill_scales(const Nf4Matrix& matrix, std::int64_t first, std::int64_t count
   }
 }
 
+void dequantise_on_cpu(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  const std::int64_t begin = first * matrix.columns, elements = values.numel();
+  const auto* packed = matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2;
+  with_storage(values.scalar_type(), [&]<typename S>() {
+    const QuantKernels<S>& kernels = quant_kernels<S>();
+    S* to = mutable_values_of<S>(values);
+    at::parallel_for(0, ceil_div(elements, kNf4Block), kFewestBlocks, [&](std::int64_t from, std::int64_t end) {
+      float scales[kFewestBlocks];
+      for (; from < end; from += kFewestBlocks) {
+        const std::int64_t at = from * kNf4Block, blocks = std::min(kFewestBlocks, end - from);
+        fill_scales(matrix, begin / kNf4Block + from, blocks, scales);
+        kernels.nf4_values(packed + at / 2, scales, std::min(blocks * kNf4Block, elements - at), to + at);
+      }
+    });
+  });
+}
+
 /// Quantises float32 scales into the matrix.
 void nest_scales(const at::Tensor& scales, Nf4Matrix& matrix) {
   const auto* values = scales.const_data_ptr<float>();
@@ -130,23 +147,19 @@ at::Tensor nf4_scales(const Nf4Matrix& matrix) {
   return table.index_select(0, matrix.absmax.to(at::kInt)).mul_(nested).add_(matrix.nested_offset);
 }
 
+void dequantise_nf4(std::span<const Nf4Rows> rows) {
+  if (rows.empty()) return;
+  if (has_cuda_quant(rows.front().values)) return cuda_dequantise_nf4(rows);
+  for (const Nf4Rows& part : rows)
+    if (part.values.is_cpu())
+      dequantise_on_cpu(*part.matrix, part.first, part.values);
+    else
+      dequantise_by_aten(*part.matrix, part.first, part.values);
+}
+
 void dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
-  if (has_cuda_quant(values)) return cuda_dequantise_nf4(matrix, first, values);
-  if (!values.is_cpu()) return dequantise_by_aten(matrix, first, values);
-  const std::int64_t begin = first * matrix.columns, elements = values.numel();
-  const auto* packed = matrix.packed.const_data_ptr<std::uint8_t>() + begin / 2;
-  with_storage(values.scalar_type(), [&]<typename S>() {
-    const QuantKernels<S>& kernels = quant_kernels<S>();
-    S* to = mutable_values_of<S>(values);
-    at::parallel_for(0, ceil_div(elements, kNf4Block), kFewestBlocks, [&](std::int64_t from, std::int64_t end) {
-      float scales[kFewestBlocks];
-      for (; from < end; from += kFewestBlocks) {
-        const std::int64_t at = from * kNf4Block, blocks = std::min(kFewestBlocks, end - from);
-        fill_scales(matrix, begin / kNf4Block + from, blocks, scales);
-        kernels.nf4_values(packed + at / 2, scales, std::min(blocks * kNf4Block, elements - at), to + at);
-      }
-    });
-  });
+  const Nf4Rows rows{&matrix, first, values};
+  dequantise_nf4(std::span(&rows, 1));
 }
 
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype) {

@@ -2,6 +2,7 @@
 /// \file Matrices of 4-bit normal floats in bitsandbytes' layout (Dettmers et al. 2023, arXiv 2305.14314).
 
 #include <cstdint>
+#include <span>
 
 #include <ATen/core/Tensor.h>
 
@@ -36,8 +37,16 @@ Nf4Matrix quantise_nf4(const at::Tensor& matrix, DoubleQuantisation nested);
 /// The scales in float32, [blocks], on the matrix's device.
 at::Tensor nf4_scales(const Nf4Matrix& matrix);
 
-/// Fills `values` [count, columns], contiguous, of any floating-point type, with the rows from `first` on.
-/// \pre the first row begins with a block: first * columns is a multiple of kNf4Block
+/// Rows of a matrix, of which the first begins with a block: first * columns is a multiple of kNf4Block.
+struct Nf4Rows {
+  const Nf4Matrix* matrix;
+  std::int64_t first;
+  at::Tensor values;  ///< [count, columns], contiguous, of any floating-point type: to be filled with theirs
+};
+
+/// Fills the values, which have one type. On a GPU that is one launch for those of a few matrices.
+void dequantise_nf4(std::span<const Nf4Rows> rows);
+/// Of one matrix.
 void dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values);
 /// All of it.
 at::Tensor dequantise_nf4(const Nf4Matrix& matrix, at::ScalarType dtype);

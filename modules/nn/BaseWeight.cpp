@@ -117,13 +117,15 @@ std::vector<PackedWeight::Panel> PackedWeight::panels(const at::Tensor& operand)
 
 at::Tensor PackedWeight::values(const Panel& panel, const at::TensorOptions& options) const {
   at::Tensor values = at::empty({panel.count, in_}, options);
+  std::vector<LayerRows> rows;
   std::int64_t begin = 0;  // of the layer
   for (std::size_t i = 0; i < outs_.size(); ++i) {
     const std::int64_t first = std::max(panel.first, begin);
     const std::int64_t end = std::min(panel.first + panel.count, begin + outs_[i]);
-    if (first < end) dequantise(i, first - begin, values.narrow(0, first - panel.first, end - first));
+    if (first < end) rows.push_back({i, first - begin, values.narrow(0, first - panel.first, end - first)});
     begin += outs_[i];
   }
+  dequantise(rows);
   return values;
 }
 
@@ -182,8 +184,11 @@ std::int64_t Nf4Weight::bytes() const {
   return bytes;
 }
 
-void Nf4Weight::dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const {
-  dequantise_nf4(layers_[layer], first, values);
+void Nf4Weight::dequantise(std::span<const LayerRows> rows) const {
+  std::vector<Nf4Rows> all;
+  for (const LayerRows& part : rows)
+    all.push_back({&layers_[part.layer], part.first, part.values});
+  dequantise_nf4(all);
 }
 
 }  // namespace multicard

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -61,8 +62,14 @@ class PackedWeight : public BaseWeight {
  protected:
   /// Layers of `outs` rows each, of which every `aligned` begin a new block.
   PackedWeight(std::int64_t in, std::vector<std::int64_t> outs, std::int64_t aligned);
-  /// Fills `values` [count, in], of any floating-point type, with the rows of a layer from `first` on.
-  virtual void dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const = 0;
+  /// Rows of a layer from `first` on.
+  struct LayerRows {
+    std::size_t layer;
+    std::int64_t first;
+    at::Tensor values;  ///< [count, in], contiguous, of any floating-point type: to be filled with theirs
+  };
+  /// Fills the values, which have one type. \pre there is one
+  virtual void dequantise(std::span<const LayerRows> rows) const = 0;
 
  private:
   /// Rows of W that are dequantised together, and of which they are.
@@ -89,7 +96,7 @@ class Nf4Weight final : public PackedWeight {
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 
  protected:
-  void dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const override;
+  void dequantise(std::span<const LayerRows> rows) const override;
 
  private:
   std::vector<Nf4Matrix> layers_;

@@ -123,8 +123,9 @@ std::int64_t Int4Weight::bytes() const {
   return bytes;
 }
 
-void Int4Weight::dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const {
-  dequantise_int4(layers_[layer], first, values);
+void Int4Weight::dequantise(std::span<const LayerRows> rows) const {
+  for (const LayerRows& part : rows)
+    dequantise_int4(layers_[part.layer], part.first, part.values);
 }
 
 }  // namespace multicard

@@ -59,7 +59,7 @@ class Int4Weight final : public PackedWeight {
   const std::vector<Int4Matrix>& layers() const { return layers_; }
 
  protected:
-  void dequantise(std::size_t layer, std::int64_t first, const at::Tensor& values) const override;
+  void dequantise(std::span<const LayerRows> rows) const override;
 
  private:
   std::vector<Int4Matrix> layers_;

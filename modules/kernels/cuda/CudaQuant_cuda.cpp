@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "kernels/DynamicMap.hpp"
 #include "kernels/cuda/CudaQuant.hpp"
@@ -40,10 +41,13 @@ bool has_cuda_quant(const at::Tensor& values) {
   return values.is_cuda() && is_type_of_kernels(values.scalar_type());
 }
 
-void cuda_dequantise_nf4(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
-  const rows::Nf4Codes codes = codes_of(matrix, first);
-  with_type(values, [&]<typename S>(cudaStream_t stream) {
-    return rows::launch_nf4_values(codes, nf4_tables(), values.numel(), values.mutable_data_ptr<S>(), stream);
+void cuda_dequantise_nf4(std::span<const Nf4Rows> all) {
+  with_type(all.front().values, [&]<typename S>(cudaStream_t stream) {
+    std::vector<rows::Nf4Part<S>> parts;
+    for (const Nf4Rows& part : all)
+      if (part.values.numel() > 0)
+        parts.push_back({codes_of(*part.matrix, part.first), part.values.numel(), part.values.mutable_data_ptr<S>()});
+    return rows::launch_nf4_values(parts.data(), static_cast<std::int64_t>(parts.size()), nf4_tables(), stream);
   });
 }
 

@@ -15,7 +15,7 @@ bool has_cuda_quant(const at::Tensor&) {
   return false;
 }
 
-void cuda_dequantise_nf4(const Nf4Matrix&, std::int64_t, const at::Tensor&) {
+void cuda_dequantise_nf4(std::span<const Nf4Rows>) {
   refuse();
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include <c10/util/BFloat16.h>
@@ -12,6 +13,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kPacksOfThread = 4;
+constexpr std::int64_t kMostParts = 8;
+
+/// The parts of a launch.
+template <typename S>
+struct Nf4Parts {
+  Nf4Part<S> parts[kMostParts];
+};
 
 /// The tables, near every thread of a block.
 struct NearTables {
@@ -75,11 +83,12 @@ __device__ void decode(const Decoder& decoder, std::int64_t count, S* values) {
 }
 
 template <int kWidth, typename S>
-__global__ void __launch_bounds__(kThreads)
-    nf4_values_kernel(Nf4Codes codes, Nf4Tables tables, std::int64_t count, S* values) {
+__global__ void __launch_bounds__(kThreads) nf4_values_kernel(Nf4Parts<S> parts, Nf4Tables tables) {
+  const Nf4Part<S>& part = parts.parts[blockIdx.y];
+  if (static_cast<std::int64_t>(blockIdx.x) * kThreads * kWidth >= part.count) return;  // blocks of a larger part
   __shared__ NearTables near;
-  near.fill(tables, codes.absmax == nullptr);
-  decode<kWidth>(Nf4Decoder{codes, near}, count, values);
+  near.fill(tables, part.codes.absmax == nullptr);
+  decode<kWidth>(Nf4Decoder{part.codes, near}, part.count, part.values);
 }
 
 template <int kWidth, typename S>
@@ -92,16 +101,34 @@ unsigned blocks_for_values(std::int64_t count, std::int64_t width) {
   return blocks_for((count + of_block - 1) / of_block);
 }
 
+/// At most kMostParts of them.
+template <int kWidth, typename S>
+cudaError_t launch_parts(const Nf4Part<S>* parts, std::int64_t count, const Nf4Tables& tables, cudaStream_t stream) {
+  Nf4Parts<S> together{};
+  std::copy_n(parts, count, together.parts);
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    most = std::max(most, parts[i].count);
+  const dim3 blocks(blocks_for_values(most, kWidth), static_cast<unsigned>(count));
+  return launch(nf4_values_kernel<kWidth, S>, blocks, kThreads, stream, together, tables);
+}
+
 }  // namespace
 
 template <typename S>
-cudaError_t launch_nf4_values(const Nf4Codes& codes, const Nf4Tables& tables, std::int64_t count, S* values,
+cudaError_t launch_nf4_values(const Nf4Part<S>* parts, std::int64_t count, const Nf4Tables& tables,
                               cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
-  return with_width<S>(count, {codes.packed, values}, [&](auto width) {
-    return launch(nf4_values_kernel<width(), S>, blocks_for_values(count, width()), kThreads, stream, codes, tables,
-                  count, values);
+  constexpr int kFull = kAlignment / sizeof(S);
+  const bool has_packs = std::all_of(parts, parts + count, [](const Nf4Part<S>& part) {
+    return part.count % kFull == 0 && are_aligned({part.codes.packed, part.values});
   });
+  for (std::int64_t first = 0; first < count; first += kMostParts) {
+    const std::int64_t size = std::min(kMostParts, count - first);
+    const cudaError_t error = has_packs ? launch_parts<kFull>(parts + first, size, tables, stream)
+                                        : launch_parts<1>(parts + first, size, tables, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 template <typename S>
@@ -113,8 +140,8 @@ cudaError_t launch_int4_values(const Int4Codes& codes, std::int64_t count, S* va
   });
 }
 
-#define MULTICARD_INSTANTIATE(S)                                                                             \
-  template cudaError_t launch_nf4_values(const Nf4Codes&, const Nf4Tables&, std::int64_t, S*, cudaStream_t); \
+#define MULTICARD_INSTANTIATE(S)                                                                           \
+  template cudaError_t launch_nf4_values(const Nf4Part<S>*, std::int64_t, const Nf4Tables&, cudaStream_t); \
   template cudaError_t launch_int4_values(const Int4Codes&, std::int64_t, S*, cudaStream_t);
 
 MULTICARD_INSTANTIATE(float)

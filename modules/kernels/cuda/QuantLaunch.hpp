@@ -24,14 +24,23 @@ struct Nf4Codes {
   std::int64_t first_block;  ///< in the matrix
 };
 
+/// Codes and where the values of `count` of them, at least one, go.
+template <typename S>
+struct Nf4Part {
+  Nf4Codes codes;
+  std::int64_t count;
+  S* values;
+};
+
 struct Int4Codes {
   const std::uint8_t* packed;
   const float* scales;
   std::int64_t group_size;
 };
 
+/// One launch for up to 8 parts.
 template <typename S>
-cudaError_t launch_nf4_values(const Nf4Codes& codes, const Nf4Tables& tables, std::int64_t count, S* values,
+cudaError_t launch_nf4_values(const Nf4Part<S>* parts, std::int64_t count, const Nf4Tables& tables,
                               cudaStream_t stream);
 template <typename S>
 cudaError_t launch_int4_values(const Int4Codes& codes, std::int64_t count, S* values, cudaStream_t stream);

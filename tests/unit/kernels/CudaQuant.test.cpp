@@ -2,6 +2,9 @@
 // loops of CPUs: the same bits, in every order of threads.
 #include "kernels/cuda/CudaQuant.hpp"
 
+#include <span>
+#include <vector>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/rand.h>
@@ -22,6 +25,11 @@ using cuda_shim::ExecutionScope;
 using cuda_shim::Order;
 
 const std::vector<at::ScalarType> kTypes{at::kFloat, at::kHalf, at::kBFloat16};
+
+void dequantise(const Nf4Matrix& matrix, std::int64_t first, const at::Tensor& values) {
+  const Nf4Rows rows{&matrix, first, values};
+  cuda_dequantise_nf4(std::span(&rows, 1));
+}
 
 at::Tensor bytes(std::int64_t size) {
   return at::randint(256, {size}, at::kByte);
@@ -76,7 +84,7 @@ TEST(CudaQuant, Nf4HasTheBitsOfCpus) {
                                       mutable_values_of<S>(expected));
         });
 
-        cuda_dequantise_nf4(matrix, 0, found);
+        dequantise(matrix, 0, found);
 
         EXPECT_TRUE(found.equal(expected)) << rows << " x " << columns;
       });
@@ -86,10 +94,31 @@ TEST(CudaQuant, Nf4RowsOfAPartAreThoseOfTheWhole) {
   const Nf4Matrix matrix = random_nf4(400, 96, DoubleQuantisation::on);
   const at::Tensor whole = at::empty({400, 96}), part = at::empty({6, 96});
 
-  cuda_dequantise_nf4(matrix, 0, whole);
-  cuda_dequantise_nf4(matrix, 390, part);  // behind the first block of scales
+  dequantise(matrix, 0, whole);
+  dequantise(matrix, 390, part);  // behind the first block of scales
 
   EXPECT_TRUE(part.equal(whole.narrow(0, 390, 6)));
+}
+
+TEST(CudaQuant, Nf4RowsOfManyMatricesAreThoseOfEach) {
+  in_every_order([](at::ScalarType dtype, std::int64_t shift) {
+    std::vector<Nf4Matrix> matrices;
+    for (std::int64_t i = 0; i < 11; ++i)  // more than a launch takes, some of them nested, one much larger
+      matrices.push_back(
+          random_nf4(i == 4 ? 700 : 2 + i, 64, i % 2 ? DoubleQuantisation::on : DoubleQuantisation::off));
+    std::vector<Nf4Rows> rows;
+    for (const Nf4Matrix& matrix : matrices)
+      rows.push_back({&matrix, 1, place_for(matrix.rows - 1, 64, dtype, shift)});
+    rows.push_back({&matrices[0], 0, at::empty({0, 64}, dtype)});
+
+    cuda_dequantise_nf4(rows);
+
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const at::Tensor expected = at::empty(rows[i].values.sizes(), dtype);
+      dequantise(matrices[i], 1, expected);
+      EXPECT_TRUE(rows[i].values.equal(expected)) << "matrix " << i;
+    }
+  });
 }
 
 TEST(CudaQuant, Int4HasTheBitsOfCpus) {
@@ -118,7 +147,7 @@ TEST(CudaQuant, FillsNoRows) {
   const Int4Matrix int4{64, 64, 32, bytes(64 * 32).view({64, 32}), at::rand({64, 2})};
 
   for (const at::ScalarType dtype : kTypes) {
-    EXPECT_NO_THROW(cuda_dequantise_nf4(nf4, 0, at::empty({0, 64}, dtype)));
+    EXPECT_NO_THROW(dequantise(nf4, 0, at::empty({0, 64}, dtype)));
     EXPECT_NO_THROW(cuda_dequantise_int4(int4, 0, at::empty({0, 64}, dtype)));
   }
 }
