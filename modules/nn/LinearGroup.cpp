@@ -44,14 +44,10 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     const bool adapts = group->is_adapted() && pass->uses_adapters;
     const at::ScalarType dtype = matmul_dtype(pass->dtype, x.device());
     const at::Tensor wide = x.to(dtype);
-    at::Tensor y = group->base_->matmul(wide), lora_hidden;
-    if (group->bias_.defined()) y.add_(group->bias_.to(dtype));
+    at::Tensor lora_hidden;
     if (adapts) {
       lora_hidden = fast_matmul(dropout(wide, *pass), group->a_.to(dtype).t());
       group->scale(lora_hidden);
-      for (const LinearGroup::Adapter& adapter : group->adapted_)
-        y.narrow(1, adapter.first, adapter.out)
-            .addmm_(LinearGroup::columns(lora_hidden, adapter), adapter.b.to(dtype).t());
     }
     const bool needs_x = adapts || group->trains_weights() || group->base_->needs_input();
     context->save_for_backward({needs_x ? x : at::Tensor(), lora_hidden});
@@ -60,7 +56,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
     context->saved_data["dtype"] = static_cast<std::int64_t>(pass->dtype);
     context->saved_data["dropout"] = pass->dropout;
     context->saved_data["seed"] = static_cast<std::int64_t>(pass->dropout_seed);
-    return y.to(pass->dtype);
+    if (!pass->needs_output) return at::empty({x.size(0), group->out_}, x.options().dtype(pass->dtype));
+    return output(*group, wide, lora_hidden).to(pass->dtype);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -87,6 +84,16 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
   }
 
  private:
+  static at::Tensor output(const LinearGroup& group, const at::Tensor& x, const at::Tensor& lora_hidden) {
+    at::Tensor y = group.base_->matmul(x);
+    if (group.bias_.defined()) y.add_(group.bias_.to(x.scalar_type()));
+    if (!lora_hidden.defined()) return y;
+    for (const LinearGroup::Adapter& adapter : group.adapted_)
+      y.narrow(1, adapter.first, adapter.out)
+          .addmm_(LinearGroup::columns(lora_hidden, adapter), adapter.b.to(x.scalar_type()).t());
+    return y;
+  }
+
   // dA = (s dy B)^T dropout(x), dB = dy^T (s dropout(x) A^T), and to dx what went through the adapters.
   static void adapter_backward(const LinearGroup& group, const LinearPass& pass, const at::Tensor& x,
                                const at::Tensor& lora_hidden, const at::Tensor& dy, at::Tensor& dx,
@@ -129,6 +136,8 @@ class GroupFunction : public torch::autograd::Function<GroupFunction> {
 LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options,
                          WeightFormat format)
     : in_(in), layers_(std::move(layers)), options_(options) {
+  for (const Layer& layer : layers_)
+    out_ += layer.out;
   if (format.is_quantised())
     make_packed(format);
   else if (format.kind == WeightFormat::Kind::fake_int4)
@@ -139,30 +148,26 @@ LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::T
 
 template <typename MakeBase>
 void LinearGroup::make_tensor(const MakeBase& base) {
-  std::int64_t out = 0;
-  for (const Layer& layer : layers_)
-    out += layer.out;
-  weight_ = at::empty({out, in_}, options_);
+  weight_ = at::empty({out_, in_}, options_);
   base_ = base();
-  add_leaves(out);
+  add_leaves();
 }
 
 void LinearGroup::make_packed(WeightFormat format) {
-  std::int64_t out = 0;
   std::vector<std::int64_t> outs;
   for (const Layer& layer : layers_)
-    out += outs.emplace_back(layer.out);
+    outs.push_back(layer.out);
   if (format.kind == WeightFormat::Kind::nf4)
     packed_ = std::make_shared<Nf4Weight>(in_, outs, format.nested, options_.device());
   else
     packed_ = std::make_shared<Int4Weight>(in_, outs, format.group_size, options_.device());
   base_ = packed_;
-  add_leaves(out);
+  add_leaves();
 }
 
-void LinearGroup::add_leaves(std::int64_t out) {
+void LinearGroup::add_leaves() {
   // Of layers with and without bias those without would have one of zero; in these networks all or none have one.
-  if (layers_.front().has_bias) bias_ = at::empty({out}, options_);
+  if (layers_.front().has_bias) bias_ = at::empty({out_}, options_);
   std::int64_t first = 0;
   for (const Layer& layer : layers_) {
     if (weight_.defined()) weights_.push_back({layer.name + ".weight", leaf_of_rows(weight_, first, layer.out)});

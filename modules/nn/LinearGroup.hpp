@@ -21,6 +21,7 @@ struct LinearPass {
   bool uses_adapters = true;
   double dropout = 0;  ///< probability; 0 where it does not apply
   std::uint64_t dropout_seed = 0;
+  bool needs_output = true;  ///< false: backward alone is to follow, and what forward() returns has no values
 };
 
 /// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
@@ -76,10 +77,9 @@ class LinearGroup {
   template <typename MakeBase>
   void make_tensor(const MakeBase& base);
   void make_packed(WeightFormat format);
-  /// \param out rows of all layers
-  void add_leaves(std::int64_t out);
+  void add_leaves();
 
-  std::int64_t in_;
+  std::int64_t in_, out_ = 0;  ///< of all layers
   std::vector<Layer> layers_;
   at::TensorOptions options_;             ///< of what is not quantised
   std::shared_ptr<BaseWeight> base_;      ///< of all layers

@@ -152,7 +152,9 @@ Residual LlamaBlock::after_norm(const Normed& attn_norm, const LlamaPass& pass) 
   const Normed mlp_norm =
       add_rms_norm(attn_norm.stream, output_.forward(attn_out, linear_of(1)), norm_at(kOutput, pass), epsilon_);
   const at::Tensor gated = swiglu(gate_up_.forward(mlp_norm.normed, linear_of(2)));
-  return {mlp_norm.stream, down_.forward(gated, linear_of(3))};
+  LinearPass last = linear_of(3);
+  last.needs_output = !pass.is_repeated;
+  return {mlp_norm.stream, down_.forward(gated, last)};
 }
 
 class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
@@ -167,6 +169,7 @@ class CheckpointedBlock : public torch::autograd::Function<CheckpointedBlock> {
     context->save_for_backward(saved);
     auto holder = c10::make_intrusive<PassHolder>();
     holder->pass = *pass;
+    holder->pass.is_repeated = true;
     context->saved_data["pass"] = c10::IValue::make_capsule(holder);
     context->saved_data["block"] = saved_value(block);
     context->saved_data["has_delta"] = delta.has_value();

@@ -19,6 +19,7 @@ struct LlamaPass {
   c10::intrusive_ptr<SequencePlan> plan;
   LinearPass linear;             ///< the dropout seed is the pass's: blocks derive theirs
   std::vector<KvCache*> caches;  ///< of each sequence where tokens continue them, then without gradients; else none
+  bool is_repeated = false;      ///< for backward alone, which needs no values of Residual::delta
 };
 
 /// The residual stream and what the last layer adds to it; `delta` may be undefined (zero).

@@ -50,7 +50,7 @@ LinearPass pass() {
 
 /// What autograd makes of `y` for x and `leaves`, from a gradient without a pattern.
 std::vector<at::Tensor> gradients(const at::Tensor& y, const at::Tensor& x, const std::vector<at::Tensor>& leaves) {
-  (y * values(y.sizes(), 2.9)).sum().backward();
+  y.backward(values(y.sizes(), 2.9));
   std::vector<at::Tensor> found{x.grad().clone()};
   x.mutable_grad().reset();
   for (const at::Tensor& leaf : leaves) {
@@ -206,6 +206,24 @@ TEST(LinearGroup, BackwardDropsWhatForwardDropped) {
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
     EXPECT_NEAR(found[leaf + 1].view({-1})[1].item<double>(), slope(leaves[leaf], 1), 1e-11) << leaf;
   EXPECT_FALSE(group.forward(x, dropping).equal(group.forward(x, pass())));
+}
+
+TEST(LinearGroup, HasTheSameGradientsWhereNothingNeedsItsOutput) {
+  for (const bool adapts : {false, true}) {
+    LinearGroup group = two_layers(true);
+    if (adapts) group.add_adapters(adapters(), {"v"});
+    fill(group.adapters(), 1.3);
+    const std::vector<at::Tensor> leaves = tensors_of(adapts ? group.adapters() : group.weights());
+    LinearPass repeated = pass();
+    repeated.needs_output = false;
+    const at::Tensor x = input();
+    const std::vector<at::Tensor> expected = gradients(group.forward(x, pass()), x, leaves),
+                                  found = gradients(group.forward(x, repeated), x, leaves);
+
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(found[i].equal(expected[i])) << i;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 
+#include "device/AllocationRecorder.hpp"
 #include "language_models.hpp"
 #include "nn/Llama.hpp"
 
@@ -165,6 +166,29 @@ TEST(Checkpointing, GivesTheSameBitsIn16Bits) {
   network->add_adapters({.rank = 3, .targets = {"v_proj", "up_proj"}});
   test::fill_adapters(*network);
   expect_same_with_checkpointing(*network);
+}
+
+// Bytes that backward of a network of so many layers finds.
+std::int64_t kept_bytes(std::int64_t layers) {
+  LlamaConfig config = small_config();
+  config.num_layers = layers;
+  const auto network = small_network(config);
+  network->set_checkpointing(Checkpointing::per_layer);
+  const test::TextBatchParts data = batch();
+  const AllocationRecorder recorder(at::kCPU);
+  const at::Tensor loss = network->loss_sum(data.input());
+  const StageOfWork stage(WorkStage::backward);
+  loss.sum().backward();
+  const AllocationTrace trace = recorder.trace();
+  std::vector<std::int64_t> bytes;
+  for (std::size_t i = 0; i < trace.num_allocations(); ++i)
+    bytes.push_back(trace.bytes(i));
+  return trace.before_backward_with(bytes).total();
+}
+
+TEST(Checkpointing, KeepsOneTensorOfEachBlock) {
+  const std::int64_t tokens = batch().tokens.numel(), stream = tokens * small_config().hidden_size * 8;
+  EXPECT_EQ(kept_bytes(7) - kept_bytes(3), 4 * stream);
 }
 
 TEST(Dropout, IsAFunctionOfItsSeed) {
