@@ -15,7 +15,6 @@ from fake_run import main
 from method_counts import COLUMNS, Step, count
 
 FEW_LAYERS = 4  # every layer launches as much: ratios hold for 32 too, and little is left of what is done once a step
-
 HELD = ("weights", "adapters", "gradients", "optimizer")  # throughout a step
 
 
