@@ -34,6 +34,10 @@ void each_point(const LineChart& chart, Visit visit) {
   }
 }
 
+bool is_from_zero(Horizontal horizontal) {
+  return horizontal == Horizontal::linear || horizontal == Horizontal::quantity;
+}
+
 Range x_range(const LineChart& chart) {
   if (chart.horizontal == Horizontal::log2_counts) {
     const auto [least, most] = std::minmax_element(chart.ticks.begin(), chart.ticks.end());
@@ -46,7 +50,9 @@ Range x_range(const LineChart& chart) {
   }
   double largest = 0;
   each_point(chart, [&](const Point& point) { largest = std::max(largest, point.x); });
-  const double step = scale_for(largest).step;
+  const Scale scale = scale_for(largest);
+  if (chart.horizontal == Horizontal::quantity) return {0, scale.max, scale.step};
+  const double step = scale.step;
   const double whole_step = step < 1 ? 1 : step == 2.5 ? 5 : step;
   return {0, std::max(largest, 1.0), whole_step};
 }
@@ -149,7 +155,7 @@ void draw_axes(Canvas& canvas, const LineChart& chart, const Range& x, const Ran
   for (const double value : y_ticks(y))
     ticks.push_back(fmt::format("'{}' {:.8g}", significant(value, 6), value));
   canvas.command("set ytics (" + join(ticks, ", ") + ") scale 0");
-  if (chart.horizontal == Horizontal::linear) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
+  if (is_from_zero(chart.horizontal)) return canvas.command(fmt::format("set xtics 0,{:.8g}", x.step));
   ticks.clear();
   for (const double tick : chart.ticks)
     ticks.push_back(fmt::format("'{}' {:.8g}", significant(tick, 6), tick));
@@ -163,7 +169,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   const double place = static_cast<double>(index) - (static_cast<double>(chart.series.size()) - 1) / 2;
   const auto at = [&](double x) {
     if (chart.horizontal == Horizontal::log2_counts) return x * std::pow(kDodge, place);
-    if (chart.horizontal == Horizontal::linear) return x;
+    if (is_from_zero(chart.horizontal)) return x;
     return x + kLinearDodge * place * (chart.ticks.back() - chart.ticks.front());
   };
   std::vector<std::vector<double>> line, crosses;
@@ -178,11 +184,10 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
   for (const Point& point : series.crosses)
     crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
   canvas.intervals(bars, Along::y, kColours[style]);
-  const std::string with =
-      chart.markers == Markers::on
-          ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
-                        chart.horizontal == Horizontal::linear ? kDashes[style] : "1", kMarkers[style])
-          : fmt::format("with lines lw 2 dt {}", kDashes[style]);
+  const std::string with = chart.markers == Markers::on
+                               ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
+                                             is_from_zero(chart.horizontal) ? kDashes[style] : "1", kMarkers[style])
+                               : fmt::format("with lines lw 2 dt {}", kDashes[style]);
   if (!line.empty()) canvas.plot(fmt::format("{} lc rgb '{}'", with, kColours[style]), line);
   if (!crosses.empty()) canvas.plot(fmt::format("with points pt 2 ps 1 lw 2.5 lc rgb '{}'", kColours[style]), crosses);
 }
@@ -192,7 +197,7 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
 Drawing LineChart::drawing() const {
   Canvas canvas(title, subtitle);
   const Range x = x_range(*this);
-  const double last_x = horizontal == Horizontal::linear ? x.high : ticks.back();
+  const double last_x = is_from_zero(horizontal) ? x.high : ticks.back();
   const Range y = y_range(*this, last_x);
   const double top = canvas.content_top() + 28;
   const Area area{tick_room(y), top, Canvas::kWidth - label_room(*this), top + plot_height(*this)};

@@ -26,7 +26,8 @@ struct Series {
 enum class Horizontal {
   log2_counts,    ///< logarithmic, a tick at each of `ticks`
   linear_values,  ///< from the first to the last of `ticks`, each with its number
-  linear          ///< from 0
+  linear,         ///< from 0 to the last point, of whole numbers such as steps
+  quantity        ///< from 0 to a tick behind all points
 };
 enum class Vertical { from_zero, fitted };
 

@@ -175,7 +175,6 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
 void add_limits(const Study& study, const std::vector<MethodCell>& all, Objective objective,
                 std::vector<Figure>& figures) {
   LineChart chart;
-  double most = 0;
   for (const MethodCell& cell : all) {
     if (cell.objective != objective || cell.cell->ranks != study.rank_counts.back() || !cell.memory ||
         cell.cell->status != CellStatus::complete || !cell.cell->rate.known())
@@ -183,7 +182,6 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
     const double peak = cell.memory->peak / 1e9;
     chart.series.push_back(
         {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});
-    most = std::max(most, peak);
   }
   if (chart.series.size() < 2) return;
   chart.title = fmt::format("Rate against memory: {}", text_of(objective));
@@ -191,7 +189,7 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
                                counted(study.rank_counts.back(), "rank"));
   chart.x_name = "GB of a rank, peak";
   chart.y_name = study.rate_unit();
-  chart.horizontal = Horizontal::linear;
+  chart.horizontal = Horizontal::quantity;
   figures.push_back(figure_of(objective == Objective::preference ? "methods-limits-preference" : "methods-limits",
                               Section::study, chart, "Left and above is better.", kHeading));
 }

@@ -70,6 +70,17 @@ TEST(LineChart, IsAsHighAsItsLabels) {
   EXPECT_EQ(lines_with(60, 1).drawing().height, few);
 }
 
+TEST(LineChart, ShowsTheLargestQuantity) {
+  LineChart chart;
+  chart.horizontal = Horizontal::quantity;
+  chart.series = {{"one", 0, {{0.8, 100, std::nullopt}}, {}}, {"other", 1, {{3.5812345678, 50, std::nullopt}}, {}}};
+  EXPECT_TRUE(has(chart.drawing(), "set xrange [0:4]"));
+
+  chart.series[1].points[0].x = 0.41;
+  chart.series[0].points[0].x = 0.3;
+  EXPECT_TRUE(has(chart.drawing(), "set xrange [0:0.5]"));
+}
+
 TEST(HeatMap, BreaksTheNamesOfColumns) {
   HeatMap map;
   map.rows = {"a row"};
