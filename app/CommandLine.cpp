@@ -56,7 +56,8 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
 void add_what_fits(CLI::App& run, DeckArguments& arguments) {
   CLI::Option* what_fits =
       run.add_flag("--what-fits", arguments.what_fits,
-                   "Print which tuning methods, lengths and micro-batches fit the memory of a rank, then stop");
+                   "Print which tuning methods, lengths and micro-batches fit the memory of a rank, then stop")
+          ->excludes(run.get_option("--dry-run"));
   run.add_option("--memory", arguments.memory, "With --what-fits: for so much memory instead, e.g. 80GB")
       ->needs(what_fits);
 }
@@ -126,10 +127,11 @@ void add_tokenize(CLI::App& app, Command& command) {
 }
 
 /// CLI11 would turn -1 into the largest number.
-CLI::Validator not_negative() {
+/// \param what the option gives
+CLI::Validator not_negative(const std::string& what) {
   return CLI::Validator(
-      [](const std::string& text) {
-        return text.starts_with("-") ? fmt::format("{} is negative, a seed is 0 or more", text) : std::string();
+      [what](const std::string& text) {
+        return text.starts_with("-") ? fmt::format("{} is negative, {} is 0 or more", text, what) : std::string();
       },
       "");
 }
@@ -148,17 +150,16 @@ void add_sampling(CLI::App& app, GenerateArguments& arguments) {
       ->excludes(greedy);
   app.add_option("--top-k", arguments.top_k, "Draw from the tokens with the K largest logits; 0: from all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative("top-k"))
       ->excludes(greedy);
   app.add_option("--repetition-penalty", arguments.repetition_penalty,
                  "Divide the positive logits of tokens in prompt and answer by this, multiply the negative ones")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->capture_default_str();
   app.add_option("--stop", arguments.stops, "End the answer before this text; may be given several times")
       ->allow_extra_args(false);
   app.add_option("--seed", arguments.seed, "Seed of the sampling, 0 or more")
       ->capture_default_str()
-      ->check(not_negative());
+      ->check(not_negative("a seed"));
 }
 
 void add_generate(CLI::App& app, Command& command) {

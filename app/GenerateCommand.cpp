@@ -65,6 +65,9 @@ ModelSource find_model(const GenerateArguments& arguments) {
     CheckpointStore::verify(arguments.model);
     take_base(source, arguments.model);
   } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
+    if (fs::exists(fs::path(arguments.model) / kAdapterConfigFile))
+      throw DataError(fmt::format("{} is an adapter", arguments.model), "it holds no model that it could change",
+                      fmt::format("multicard generate MODEL --adapter {}", arguments.model));
     throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", arguments.model),
                     fs::exists(arguments.model) ? "it holds neither config.json nor trainer.json" : "it does not exist",
                     did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));

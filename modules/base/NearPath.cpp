@@ -49,6 +49,8 @@ std::optional<std::string> near_path(const std::string& path) {
 }
 
 std::string did_you_mean(const std::string& path, const std::string& otherwise) {
+  std::error_code failed;
+  if (fs::exists(path, failed)) return otherwise;  // what is wrong with it is not its name
   const std::optional<std::string> meant = near_path(path);
   return meant ? "Did you mean " + *meant + "?" : otherwise;
 }

@@ -1,6 +1,7 @@
 #include "data/TokenShards.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,12 @@ constexpr std::int64_t kTokenBytes = sizeof(std::uint32_t) + sizeof(std::uint8_t
 
 std::span<std::uint8_t> bytes_of(std::span<std::uint32_t> tokens) {
   return {reinterpret_cast<std::uint8_t*>(tokens.data()), tokens.size_bytes()};
+}
+
+/// By name: links are not followed, so that all ranks find the same.
+bool is_same(const std::string& file, const std::string& other) {
+  const auto full = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  return full(file) == full(other);
 }
 
 /// What is read at once when all masks are counted.
@@ -67,7 +74,7 @@ TokenShards::TokenShards(const std::vector<std::string>& patterns, const Communi
     const std::size_t before = found->ends.size();
     std::optional<SetBegin> begin;
     for (const std::string& path : paths) {
-      if (std::find(files().begin(), files().end(), path) != files().end())
+      if (std::any_of(files().begin(), files().end(), [&](const std::string& file) { return is_same(file, path); }))
         throw DataError(fmt::format("{} is in two of the sets that are mixed", path)).on_all_ranks();
       found->files.push_back(path);
       scan_shard(path, communicator, reading.method, begin, *found);

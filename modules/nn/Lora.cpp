@@ -20,15 +20,20 @@ bool ends_any(const std::vector<std::string>& names, const std::string& target) 
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return ends_in(name, target); });
 }
 
-void check_shape(const LayerAdapter& adapter) {
+/// Of the whole adapter or of one layer.
+void check_shape(const AdapterOptions& options, const LayerAdapter& adapter) {
+  const auto refuse = [&](const std::string& name, const std::string& value, const char* why) {
+    if (options.file.empty()) throw UsageError("method." + name + " is " + value, why);
+    throw DataError(options.file + ": the " + name + " of an adapter is " + value, why);
+  };
   if (adapter.rank < 1 || adapter.rank > 65536)
-    throw UsageError("method.rank is " + std::to_string(adapter.rank), "it is a number from 1 to 65536");
+    refuse("rank", std::to_string(adapter.rank), "it is a number from 1 to 65536");
   if (!(adapter.alpha > 0) || !std::isfinite(adapter.alpha))
-    throw UsageError("method.alpha is " + significant(adapter.alpha), "it is a number above 0");
+    refuse("alpha", significant(adapter.alpha), "it is a number above 0");
 }
 
 void check_values(const AdapterOptions& options) {
-  check_shape(options.common());
+  check_shape(options, options.common());
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw UsageError("method.dropout is " + significant(options.dropout), "it is a probability below 1");
   if (options.targets.empty()) throw UsageError("method.targets is empty", "nothing would be trained");
@@ -117,8 +122,9 @@ std::vector<std::string> adapted_layers(const AdapterOptions& options, const std
 std::vector<LayerAdapter> layer_adapters(const AdapterOptions& options, const std::vector<std::string>& layers) {
   check_patterns(options, "rank_pattern", options.patterns.rank, layers);
   check_patterns(options, "alpha_pattern", options.patterns.alpha, layers);
-  const std::vector<LayerAdapter> adapters = options.patterns.apply(options.common(), layers, options.matcher);
-  std::for_each(adapters.begin(), adapters.end(), check_shape);
+  std::vector<LayerAdapter> adapters = options.patterns.apply(options.common(), layers, options.matcher);
+  for (const LayerAdapter& adapter : adapters)
+    check_shape(options, adapter);
   return adapters;
 }
 

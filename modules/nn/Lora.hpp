@@ -34,9 +34,9 @@ struct AdapterOptions {
 };
 
 /// Which of `names` are adapted, in their order. UsageError (DataError if the targets come from a file) for a target
-/// that matches none of them or that names the embedding or lm_head, and for an expression that is not one or takes too
-/// long; UsageError for a rank or dropout out of range. std::logic_error where a single target is no name and there is
-/// no matcher.
+/// that matches none of them or that names the embedding or lm_head, for an expression that is not one or takes too
+/// long, and for a rank or alpha out of range; UsageError for a dropout out of range. std::logic_error where a single
+/// target is no name and there is no matcher.
 std::vector<std::string> adapted_layers(const AdapterOptions& options, const std::vector<std::string>& names);
 
 /// The adapters of `layers`, which adapted_layers() gave, in their order. UsageError (DataError if the patterns come

@@ -94,6 +94,22 @@ void check_same_layers(const MethodOptions& method, const AdapterOptions& of_ada
         [&](const AdapterOptions& options) { return saved_modules(options, network.savable_modules(), layers); });
 }
 
+}  // namespace
+
+AdapterOptions adapters_of_deck(const MethodOptions& method) {
+  AdapterOptions adapters;
+  adapters.rank = *method.rank;
+  adapters.alpha = *method.alpha;
+  adapters.rslora = *method.rslora;
+  adapters.targets = method.targets;
+  adapters.patterns = method.patterns;
+  adapters.modules_to_save = method.modules_to_save;
+  adapters.matcher = whole_matches;
+  return adapters;
+}
+
+namespace {
+
 /// The adapters of the deck, or of the adapter that it starts from, for `network`.
 AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
                                const Llama& network) {
@@ -107,13 +123,7 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
     adapters.file = start->path();
     check_same_layers(method, adapters, network);
   } else {
-    adapters.rank = *method.rank;
-    adapters.alpha = *method.alpha;
-    adapters.rslora = *method.rslora;
-    adapters.targets = method.targets;
-    adapters.patterns = method.patterns;
-    adapters.modules_to_save = method.modules_to_save;
-    adapters.matcher = whole_matches;
+    adapters = adapters_of_deck(method);
   }
   adapters.dropout = method.dropout;
   return adapters;

@@ -9,6 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "nn/Llama.hpp"
+#include "nn/Lora.hpp"
 #include "state/AdapterConfig.hpp"
 #include "tasks/Preference.hpp"
 #include "tasks/RunOptions.hpp"
@@ -21,6 +22,9 @@ namespace multicard {
 inline constexpr const char* kBaseHash = "base_model_sha256";
 
 at::ScalarType weights_type(WeightDtype dtype);
+
+/// The adapters of a deck that starts from none. \pre rank, alpha and rslora are set
+AdapterOptions adapters_of_deck(const MethodOptions& method);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.

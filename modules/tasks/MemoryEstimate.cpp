@@ -75,11 +75,12 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
 }
 
 EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch) {
+  if (estimate.answers > 0 && estimate.on_device() - estimate.answers <= available)  // no other training helps
+    return EnvironmentError(fmt::format("answering would need {}", estimate.text()),
+                            fmt::format("{} are available per rank, which is enough to train", bytes(available)),
+                            "Lower evaluate.max_new or evaluate.questions.max_new, shorten the prompts, or ask none.");
   const std::string suggestion =
-      estimate.answers > 0
-          ? "Lower evaluate.max_new or evaluate.questions.max_new, shorten the prompts, or ask none: answering takes "
-            "more than training."
-      : micro_batch > 0
+      micro_batch > 0
           ? fmt::format(
                 "Set run.micro_batch={}, the largest that fits (the global batch stays what it is), or use more "
                 "ranks.",

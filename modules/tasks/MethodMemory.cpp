@@ -1,6 +1,9 @@
 #include "tasks/MethodMemory.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include <ATen/ops/zeros_like.h>
@@ -20,6 +23,39 @@ std::int64_t bytes_of(const NamedTensors& tensors) {
   for (const NamedTensor& entry : tensors)
     bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
   return bytes;
+}
+
+/// For networks of a few layers, which are then adapted alike: with the largest of the ranks, and without modules that
+/// single layers train whole.
+RunOptions with_equal_layers(RunOptions options) {
+  MethodOptions& method = options.method;
+  for (const auto& [pattern, rank] : method.patterns.rank)
+    method.rank = std::max(*method.rank, rank);
+  method.patterns = {};
+  std::erase_if(method.modules_to_save,
+                [](const std::string& module) { return module.find("layers.") != std::string::npos; });
+  return options;
+}
+
+/// How many weights the adapters of `options` have more than those of `equal`, over all layers of the model.
+std::int64_t trained_beside(const RunOptions& options, const RunOptions& equal) {
+  const Llama network(LlamaConfig::read(options.model.path), at::kFloat, at::kMeta);
+  std::map<std::string, at::Tensor> weights;
+  for (const NamedTensor& weight : network.weights())
+    weights[weight.name] = weight.tensor;
+  const AdapterOptions adapters = adapters_of_deck(options.method);
+  const std::vector<std::string> layers = adapted_layers(adapters, network.linear_layers());
+  const std::vector<LayerAdapter> ranks = adapters.patterns.apply(adapters.common(), layers, adapters.matcher);
+  std::int64_t more = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const at::Tensor& weight = weights.at(layers[i] + ".weight");
+    more += (ranks[i].rank - *equal.method.rank) * (weight.size(0) + weight.size(1));
+  }
+  for (const std::string& module : network.savable_modules())
+    if (is_module_to_save(module, options.method.modules_to_save) &&
+        !is_module_to_save(module, equal.method.modules_to_save))
+      more += weights.at(module + ".weight").numel();
+  return more;
 }
 
 /// A network of a few layers with room for its gradients.
@@ -46,6 +82,7 @@ class FewLayers {
     estimate.reference = model_.frozen().reference;
     return estimate;
   }
+  std::int64_t bytes_of_weight() const { return parameters_.front().tensor.element_size(); }
   std::int64_t chunk() const { return model_.network().loss_chunk(); }
 
  private:
@@ -61,6 +98,14 @@ class FewLayers {
 /// The value of many layers, from those of one and two.
 std::int64_t continued(std::int64_t one, std::int64_t two, std::int64_t num_layers) {
   return num_layers == 1 ? one : two + (num_layers - 2) * (two - one);
+}
+
+/// What `bytes` more of trained weights take: gradients as much, states of the optimizer in proportion.
+void add_trained(MemoryEstimate& estimate, std::int64_t bytes) {
+  const double states = static_cast<double>(estimate.optimizer) / static_cast<double>(estimate.parameters);
+  estimate.optimizer += std::llround(states * static_cast<double>(bytes));
+  estimate.parameters += bytes;
+  estimate.gradients += bytes;
 }
 
 MemoryEstimate continued(const MemoryEstimate& one, const MemoryEstimate& two, std::int64_t num_layers) {
@@ -81,16 +126,20 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   const std::int64_t before = allocated_bytes(device);
   const bool has_nccl = device.is_cuda() && num_ranks > 1;
   const SummingRanks ranks{num_ranks, device.is_cuda(), has_nccl ? kNcclBucketBytes : kBucketBytes};
+  const RunOptions equal = with_equal_layers(options);
   std::vector<MemoryEstimate> lasting;
+  std::int64_t bytes_of_weight = 0;
   for (std::int64_t layers = 1; layers <= std::min<std::int64_t>(2, num_layers_); ++layers) {
-    FewLayers network(options, layers, device);
+    FewLayers network(equal, layers, device);
     passes_.push_back(network.passes());
     lasting.push_back(network.lasting(options, ranks));
     chunk_ = network.chunk();
+    bytes_of_weight = network.bytes_of_weight();
     lasting.back().other = std::max<std::int64_t>(0, allocated_bytes(device) - before - lasting.back().on_device() +
                                                          lasting.back().optimizer + lasting.back().communication);
   }
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
+  if (options.method.has_adapters()) add_trained(lasting_, trained_beside(options, equal) * bytes_of_weight);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = 2 * lasting_.parameters;

@@ -13,6 +13,7 @@
 #include "device/Memory.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "state/PeftAdapter.hpp"
+#include "tasks/LanguageModel.hpp"
 #include "tasks/MethodMemory.hpp"
 
 namespace multicard {
@@ -35,10 +36,14 @@ std::int64_t fitting_group(std::int64_t wanted, const LlamaConfig& config) {
 RunOptions with_method(RunOptions options, TuningMethod name) {
   MethodOptions& method = options.method;
   const LlamaConfig config = LlamaConfig::read(options.model.path);
-  if (options.model.adapter && !method.rank) {
-    const PeftAdapter adapter = PeftAdapter::open(*options.model.adapter);
-    method.rank = adapter.config().rank;
-    method.targets = adapter.config().targets;
+  if (options.model.adapter) {
+    const AdapterConfig start = PeftAdapter::open(*options.model.adapter).config();
+    method.rank = start.rank;
+    method.alpha = start.alpha;
+    method.rslora = start.rslora;
+    method.targets = start.targets;
+    method.patterns = start.patterns;
+    method.modules_to_save = start.modules_to_save;
   }
   options.model.adapter.reset();
   if (name != method.name) method.preference.reference = Reference::adapters_off;
@@ -51,6 +56,16 @@ RunOptions with_method(RunOptions options, TuningMethod name) {
   if (method.targets.empty()) method.targets = {"all-linear"};
   if (method.has_fake_quantisation()) method.group_size = fitting_group(method.group_size, config);
   return options;
+}
+
+/// \throws UsageError for adapters that the deck's model cannot have
+void check_adapters(const RunOptions& deck) {
+  if (!deck.method.has_adapters() || deck.model.adapter) return;
+  const AdapterOptions adapters = adapters_of_deck(with_method(deck, deck.method.name).method);
+  const Llama network(LlamaConfig::read(deck.model.path), at::kFloat, at::kMeta);
+  const std::vector<std::string> layers = network.linear_layers();
+  layer_adapters(adapters, adapted_layers(adapters, layers));
+  saved_modules(adapters, network.savable_modules(), layers);
 }
 
 /// Powers of two, and the deck's own length.
@@ -92,8 +107,12 @@ std::string text_of(const Choice& choice) {
 std::string change_to(const Choice& choice, const RunOptions& options, std::int64_t rows) {
   std::string change = fmt::format("run.micro_batch={}", rows);
   if (choice.checkpointing && !options.model.activation_checkpointing) change += " model.activation_checkpointing=true";
-  if (choice.method != options.method.name) change += fmt::format(" \"method={{name: {}}}\"", name_of(choice));
-  return change;
+  if (choice.method == options.method.name) return change;
+  const MethodOptions &deck = options.method, other = with_method(options, choice.method).method;
+  const bool keeps_settings =
+      deck.has_adapters() && other.has_adapters() && deck.preference.reference == other.preference.reference;
+  return change + (keeps_settings ? " method.name=" + name_of(choice)
+                                  : fmt::format(" \"method={{name: {}}}\"", name_of(choice)));
 }
 
 /// Whether it would do what the deck is for, and in less memory where it is another method.
@@ -187,6 +206,7 @@ class FitTable {
 }  // namespace
 
 std::vector<std::string> what_fits(const FitQuestion& question) {
+  check_adapters(question.options);
   return FitTable(question).lines();
 }
 

@@ -127,7 +127,7 @@ class Generate(CommandTest):
         new = penalised["ids"]
         self.assertEqual(len(set(new) | set(penalised["prompt_ids"])), len(new) + len(set(penalised["prompt_ids"])))
         for option, value in (("--top-k", "-1"), ("--repetition-penalty", "0"), ("--batch", "0")):
-            self.expect(2, run(1, "generate", str(MODEL), option, value, "x"), option)
+            self.expect(2, run(1, "generate", str(MODEL), option, value, "x"), option.strip("-").replace("-", "."))
         self.expect(2, run(1, "generate", str(MODEL), "--greedy", "--top-k", "3", "x"), "excludes")
 
 

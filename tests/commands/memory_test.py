@@ -186,7 +186,26 @@ class Choices(Memory):
         print("      saved %.2f MB, %.2f times once" % (saved / 1e6, saved / once))
         self.assertAlmostEqual(saved, once, delta=0.03 * once)
 
+    def test_what_fits_knows_adapters_of_single_layers(self):
+        plain = self.what_fits()
+        wide = [self.what_fits(r"method.rank_pattern={'layers\.%d\..*': 64}" % layer) for layer in (0, 1)]
+        self.assertEqual(wide[0], wide[1])
+        # Weights, gradients and moments of 56 ranks more, of 7 layers with 2432 inputs and outputs together.
+        weights = 56 * 2432 * 16
+        self.assertGreater(wide[0] - plain, weights)
+        self.assertLess(wide[0] - plain, 1.6 * weights)  # and what is multiplied by both matrices
+        norm = self.what_fits("method.modules_to_save=[model.layers.1.input_layernorm]") - plain
+        self.assertAlmostEqual(norm, 128 * 16, delta=5e3)  # as exact as what is printed
+        self.expect(2, run(1, "run", self.deck, "--what-fits", "method.rank_pattern={q_prj: 4}"), "matches no layer")
+
+    def test_changes_keep_what_the_method_is(self):
+        _, _, err = self.expect(0, run(1, "run", self.deck, "--what-fits", "--memory", "60MB"))
+        self.assertIn(" method.name=qlora", err)
+        _, _, err = self.expect(0, run(1, "run", self.deck, "--what-fits", "--memory", "60MB", *self.method("full")))
+        self.assertIn(' "method={name: lora}"', err)
+
     def test_wrong_words(self):
+        self.expect(2, run(1, "run", self.deck, "--what-fits", "--dry-run"), "dry-run")
         self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory", "lots"), "--memory is lots", "80GB")
         self.expect(2, run(1, "run", self.deck, "--memory", "80GB"), "what-fits")
         self.expect(2, run(1, "run", self.deck, "run.micro_batch=some"), "micro_batch")

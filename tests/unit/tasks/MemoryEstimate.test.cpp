@@ -66,12 +66,16 @@ TEST(MemoryEstimate, NamesTheAnswersWhereTheyTakeMost) {
   MemoryEstimate asked = kEstimate;
   asked.answers = 20'000'000;
 
-  const std::string message = out_of_memory_error(asked, 1'060'000'000, 12).what();
+  const EnvironmentError error = out_of_memory_error(asked, 1'060'000'000, 12);
+  const std::string message = error.what();
 
+  EXPECT_FALSE(tells_of_memory(error));  // no table of what could be trained
   EXPECT_EQ(asked.on_device() - kEstimate.on_device(), 20'000'000);
   EXPECT_NE(message.find("activations 980 MB, answers 20 MB"), std::string::npos) << message;
   EXPECT_NE(message.find("Lower evaluate.max_new"), std::string::npos) << message;
   EXPECT_EQ(message.find("run.micro_batch=12"), std::string::npos) << message;
+  EXPECT_NE(std::string(out_of_memory_error(asked, 900'000'000, 12).what()).find("run.micro_batch=12"),
+            std::string::npos);
 }
 
 TEST(MemoryEstimate, IsTheLeastWithoutActivations) {
