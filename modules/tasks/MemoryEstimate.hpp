@@ -16,9 +16,9 @@ struct MemoryEstimate {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  ///< of what is trained
   std::int64_t activations = 0;                               ///< what forward has made, when the most is held
   std::int64_t loader = 0;                                    ///< batches in the making, in host memory
-  std::int64_t average = 0;        ///< the moving average of the weights, and the weights while it is in their place
-  std::int64_t frozen = 0;         ///< weights that are not trained
-  std::int64_t batches = 0;        ///< inputs on the compute device
+  std::int64_t average = 0;                                   ///< the moving average of the weights
+  std::int64_t frozen = 0;                                    ///< weights that are not trained
+  std::int64_t batches = 0;                                   ///< inputs on the compute device
   std::int64_t other = 0;          ///< buffers of the model and what libraries keep on the device
   std::int64_t copies = 0;         ///< of a checkpoint being written, in host memory of rank 0
   std::int64_t gaps = 0;           ///< kept free for those between a GPU's blocks

@@ -142,9 +142,9 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   if (options.method.has_adapters()) add_trained(lasting_, trained_beside(options, equal) * bytes_of_weight);
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
-  if (options.run.ema_decay > 0) lasting_.average = 2 * lasting_.parameters;
+  if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
   if (device.is_cpu() && options.run.keep_checkpoints > 0)
-    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average / 2;
+    lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average;
 }
 
 /// Under ddp every rank reads the global batch, under dp rank 0, which needs most.

@@ -47,7 +47,7 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.gradients = bytes_of(setup_.strategy->gradients());
   if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
   const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
-  estimate.average = 2 * averaged;  // one to keep, one while it is evaluated
+  estimate.average = averaged;
   const Reading reading = setup_.strategy->reading();
   const DataSource& training = setup_.data();
   const DataSource* test = setup_.test_data();

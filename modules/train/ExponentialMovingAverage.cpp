@@ -1,5 +1,7 @@
 #include "train/ExponentialMovingAverage.hpp"
 
+#include <algorithm>
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_lerp.h>
@@ -8,9 +10,21 @@ namespace multicard {
 
 namespace {
 
-void copy(const NamedTensors& from, const NamedTensors& to) {
-  for (std::size_t i = 0; i < from.size(); ++i)
-    to[i].tensor.detach().copy_(from[i].tensor);
+void exchange_whole(const at::Tensor& one, const at::Tensor& other) {
+  const at::Tensor kept = one.clone();
+  one.copy_(other);
+  other.copy_(kept);
+}
+
+/// A large tensor some rows at a time, so that what is kept aside is small.
+void exchange(const at::Tensor& one, const at::Tensor& other) {
+  constexpr std::int64_t kElements = 1 << 20;
+  if (one.numel() <= kElements) return exchange_whole(one, other);
+  const std::int64_t rows = std::max<std::int64_t>(1, kElements / (one.numel() / one.size(0)));
+  for (std::int64_t first = 0; first < one.size(0); first += rows) {
+    const std::int64_t count = std::min(rows, one.size(0) - first);
+    exchange_whole(one.narrow(0, first, count), other.narrow(0, first, count));
+  }
 }
 
 }  // namespace
@@ -32,18 +46,19 @@ void ExponentialMovingAverage::update() {
   if (!copied_.empty()) at::_foreach_copy_(copied_, originals_);
 }
 
-ExponentialMovingAverage::Applied::Applied(ExponentialMovingAverage& average) : average_(average) {
+void ExponentialMovingAverage::exchange_with_model() {
   const at::NoGradGuard no_grad;
-  for (const NamedTensor& entry : average.model_)
-    own_.push_back(entry.tensor.detach().clone());
-  copy(average.average_, average.model_);
+  for (std::size_t i = 0; i < model_.size(); ++i)
+    exchange(model_[i].tensor.detach(), average_[i].tensor);
+}
+
+ExponentialMovingAverage::Applied::Applied(ExponentialMovingAverage& average) : average_(average) {
+  average_.exchange_with_model();
 }
 
 ExponentialMovingAverage::Applied::~Applied() {
-  const at::NoGradGuard no_grad;
   try {
-    for (std::size_t i = 0; i < own_.size(); ++i)
-      average_.model_[i].tensor.detach().copy_(own_[i]);
+    average_.exchange_with_model();
   } catch (const c10::Error&) {  // the GPU is lost, which its next operation reports too
   }
 }

@@ -18,7 +18,7 @@ class ExponentialMovingAverage {
   /// The average under the model's names, for checkpoints and to be written into.
   const NamedTensors& state() const { return average_; }
 
-  /// While one exists, the model holds the average.
+  /// While one exists, the model holds the average, and state() what the model held.
   class Applied {
    public:
     explicit Applied(ExponentialMovingAverage& average);
@@ -28,10 +28,11 @@ class ExponentialMovingAverage {
 
    private:
     ExponentialMovingAverage& average_;
-    std::vector<at::Tensor> own_;
   };
 
  private:
+  void exchange_with_model();
+
   NamedTensors model_, average_;
   std::vector<at::Tensor> averaged_, values_;  ///< floating point
   std::vector<at::Tensor> copied_, originals_;
