@@ -19,7 +19,7 @@ step 1 4 "Setting up"
 "$root/scripts/setup.sh" --test
 "$root/scripts/setup_peers.sh" --methods || say "      comparisons with other libraries will be skipped"
 step 2 4 "Building"
-"$root/scripts/build.sh" release --target all tests
+"$root/scripts/build.sh" release --target all tests benches
 without=()
 if ! compgen -G "/dev/nvidia[0-9]*" >/dev/null; then
   say "      no GPU here: tests with the label gpu are left out"

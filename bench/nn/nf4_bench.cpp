@@ -39,10 +39,9 @@ std::pair<double, double> paired(int repeats, const std::function<void()>& a, co
 void compare_with_copy(at::ScalarType dtype, int repeats) {
   constexpr std::int64_t kRows = 4096, kColumns = 4096;
   const Nf4Matrix matrix = quantise_nf4(at::randn({kRows, kColumns}), DoubleQuantisation::on);
-  const at::Tensor scales = nf4_scales(matrix);
   const at::Tensor values = at::randn({kRows, kColumns}).to(dtype), copy = values.clone();
   const auto [dequantise, plain] = paired(
-      repeats, [&] { dequantise_nf4(matrix, scales, 0, values); }, [&] { copy.copy_(values); });
+      repeats, [&] { dequantise_nf4(matrix, 0, values); }, [&] { copy.copy_(values); });
   const double gigabytes = static_cast<double>(values.nbytes()) / 1e9;
   std::printf("%-9s dequantise %6.2f GB/s written, copy %6.2f GB/s written: %.2f\n", c10::toString(dtype),
               gigabytes / dequantise, gigabytes / plain, plain / dequantise);

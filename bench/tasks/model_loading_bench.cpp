@@ -42,9 +42,10 @@ class Bench {
       files_.push_back((std::filesystem::path(folder_) / name).string());
   }
 
-  void measure(const std::string& dtype, int repeats) {
-    std::vector<Way> ways{{"every rank reads", [&] { load_network(folder_, weights_type(dtype), kHost); }, {}, {}},
-                          {"rank 0 reads and broadcasts", [&] { read_and_broadcast(weights_type(dtype)); }, {}, {}}};
+  void measure(const std::string& word, int repeats) {
+    const at::ScalarType dtype = weights_type(value_of<WeightDtype>(word, kWeightDtypeWords).value());
+    std::vector<Way> ways{{"every rank reads", [&, dtype] { load_network(folder_, dtype, kHost); }, {}, {}},
+                          {"rank 0 reads and broadcasts", [&, dtype] { read_and_broadcast(dtype); }, {}, {}}};
     for (int repeat = 0; repeat < repeats; ++repeat)
       for (Way& way : ways) {
         if (world_.is_root()) bench::drop_from_page_cache(files_);
@@ -55,7 +56,7 @@ class Bench {
       }
     if (!world_.is_root()) return;
     for (const Way& way : ways)
-      std::printf("| %d | %s | %s | %s | %s |\n", world_.size(), dtype.c_str(), way.name, text(way.cold).c_str(),
+      std::printf("| %d | %s | %s | %s | %s |\n", world_.size(), word.c_str(), way.name, text(way.cold).c_str(),
                   text(way.warm).c_str());
   }
 
