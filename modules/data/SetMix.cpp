@@ -41,7 +41,7 @@ std::vector<std::int64_t> shares_of(const std::vector<MixedSet>& sets, std::int6
 SetMix::SetMix(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
   for (const MixedSet& set : sets_) {
     if (!(set.weight > 0) || !std::isfinite(set.weight))
-      throw UsageError(fmt::format("the weight {} of a set of data.train is no number above 0", set.weight));
+      throw UsageError(fmt::format("the weight {} of a set of data.train is not a number above 0", set.weight));
     first_rows_.push_back(num_rows_);
     num_rows_ += set.num_rows;
   }

@@ -36,7 +36,7 @@ void check_pairs(const TokenShards& chosen, const TokenShards& rejected) {
           .on_all_ranks();
 }
 
-/// Of a single set, which is no mix, none.
+/// None for a single set, which is not mixed.
 std::vector<MixedSet> mixed_sets(const std::vector<double>& weights, const TextRows& rows) {
   std::vector<MixedSet> sets;
   for (std::size_t i = 0; weights.size() > 1 && i < weights.size(); ++i)

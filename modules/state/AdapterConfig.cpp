@@ -106,7 +106,7 @@ class ConfigReader : JsonReader {
     if (!object->is_object()) refuse(key, "it is not an object of patterns");
     for (const auto& [pattern, value] : object->items()) {
       if (std::is_integral_v<T> && !value.is_number_integer())
-        refuse(key, "it holds something that is no whole number");
+        refuse(key, "it holds something that is not a whole number");
       patterns.emplace_back(pattern, static_cast<T>(number_of(key, value, least, most)));
     }
   }

@@ -13,41 +13,11 @@ import sys
 import unittest
 from pathlib import Path
 
-from command_test import MULTICARD, POST, CommandTest, run
-
-SOURCE = Path(os.environ["MULTICARD_SOURCE"])
-MODEL = SOURCE / "tests/data/models/tinystories-656K"
-DECK = """\
-task: llm
-model: {path: MODEL, dtype: fp32}
-method: {name: lora, rank: 4, alpha: 8}
-data: {train: "SCRATCH/text-train*.h5", test: "SCRATCH/text-test*.h5", max_length: 160}
-optimizer: {name: adamw, learning_rate: 0.002, clip_norm: 1.0}
-run: {output: SCRATCH/out, steps: 8, global_batch: 4, seed: 3, checkpoint_every: 4, log_every: 1, deterministic: true}
-evaluate: {every_steps: 8, every_epochs: 0}
-"""
+from command_test import MULTICARD, POST, run
+from tuning_case import MODEL, SOURCE, TuningCase
 
 
-class Language(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.model = str(MODEL)
-        self.write_deck()
-        records = json.loads((SOURCE / "inputs/text/instruction-data.json").read_text())[:60]
-        Path(self.path("records.json")).write_text(json.dumps(records))
-        code, _, err = run(1, "prepare", "text", "--type", "alpaca", "--tokenizer", self.model, "--in",
-                           self.path("records.json"), "--split", "0.2", "-o", self.path("text"))
-        self.assertEqual(code, 0, err)
-
-    def write_deck(self):
-        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch).replace("MODEL", self.model))
-
-    def checkpoint(self, output="out", step=8):
-        return self.path("%s/checkpoints/step_%08d" % (output, step))
-
-    def losses(self, output="out"):
-        return [float(x) for x in self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/train_loss")]
-
+class Language(TuningCase):
     def test_a_run_that_goes_on_equals_one_that_was_never_stopped(self):
         self.expect(0, run(2, "run", self.deck, "run.output=" + self.path("whole")))
         self.expect(0, run(2, "run", self.deck, "run.steps=4"))
@@ -157,7 +127,7 @@ class Language(CommandTest):
         self.model = self.path("shape")
         os.mkdir(self.model)
         for name in ("config.json", "tokenizer.json"):
-            shutil.copy(MODEL / name, self.model)
+            shutil.copy(Path(MODEL, name), self.model)
         self.write_deck()
         self.expect(4, run(2, "run", self.deck), "config.json, but no weights", "model.random_weights")
         self.expect(0, run(2, "run", self.deck, "model.random_weights=true"))
@@ -202,7 +172,7 @@ class Language(CommandTest):
             self.assertNotEqual(averaged, plain, method)
             folder = self.path(method + "_export")
             self.expect(0, run(1, "export", self.checkpoint(method), folder), "moving average")
-            exported = [str(MODEL), "--adapter", folder] if method == "lora" else [folder]
+            exported = [MODEL, "--adapter", folder] if method == "lora" else [folder]
             self.assertEqual(averaged, answer(*exported), method)
 
     def test_a_base_model_in_4_bits_is_the_same_in_every_command(self):

@@ -22,8 +22,12 @@ evaluate: {every_steps: 8, every_epochs: 0}
 class TuningCase(CommandTest):
     def setUp(self):
         super().setUp()
-        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch).replace("MODEL", MODEL))
+        self.model = MODEL
+        self.write_deck()
         self.prepare_text("text", 0, 60)
+
+    def write_deck(self):
+        Path(self.deck).write_text(DECK.replace("SCRATCH", self.scratch).replace("MODEL", self.model))
 
     def prepare_text(self, name, first, end, tokenizer=MODEL, *words):
         """Shards NAME-train and NAME-test of some of the records of instructions."""
