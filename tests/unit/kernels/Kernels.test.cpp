@@ -9,11 +9,10 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "base/CpuFeatures.hpp"
 #include "kernels/cpu/Gemm.hpp"
 #include "kernels/cpu/ImageLayout.hpp"
-#include "kernels/cpu/InstructionSets.hpp"
 #include "kernels/cpu/TensorValues.hpp"
+#include "unit/kernels/available_kernels.hpp"
 
 namespace multicard {
 namespace {
@@ -125,17 +124,6 @@ class Probe {
   at::Tensor x_, dy_, scale_, mean_, bias_, slope_, offset_, filter_;
   std::vector<at::Tensor> results_;
 };
-
-// What this CPU can run.
-template <typename S>
-std::vector<CpuKernels<S>> available_kernels() {
-  std::vector<CpuKernels<S>> list{InstructionSet<S>::baseline()};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c())
-    list.push_back(InstructionSet<S>::avx2());
-  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    list.push_back(InstructionSet<S>::avx512());
-  return list;
-}
 
 // How far sums of the type may lie apart, relative to the largest values, when they are taken in another order.
 double rounding(at::ScalarType dtype) {

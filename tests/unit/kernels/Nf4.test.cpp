@@ -3,16 +3,21 @@
 #include "kernels/Nf4.hpp"
 
 #include <fstream>
+#include <limits>
+#include <vector>
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/cpu/TensorValues.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
+#include "unit/kernels/available_kernels.hpp"
 
 namespace multicard {
 namespace {
@@ -78,6 +83,25 @@ TEST(Nf4, OtherTypesAreTheFloatValuesRounded) {
 
   for (const at::ScalarType dtype : {at::kDouble, at::kBFloat16, at::kHalf})
     EXPECT_TRUE(at::equal(dequantise_nf4(matrix, dtype), values.to(dtype))) << dtype;
+}
+
+// Also of a last block that is not whole, and of a scale that is no number.
+TEST(Nf4, EveryInstructionSetGivesTheSameBits) {
+  const std::int64_t count = 5 * kNf4Block + 37;
+  const at::Tensor packed = at::randint(256, {(count + 1) / 2}, at::kByte), scales = at::randn({6});
+  scales[2] = std::numeric_limits<float>::quiet_NaN();
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf})
+    with_storage(dtype, [&]<typename S>() {
+      std::vector<at::Tensor> values;
+      for (const CpuKernels<S>& kernels : available_kernels<S>()) {
+        values.push_back(at::zeros({count + kNf4Block}, dtype));  // behind them nothing is written
+        kernels.quant->nf4_values(packed.const_data_ptr<std::uint8_t>(), scales.const_data_ptr<float>(), count,
+                                  mutable_values_of<S>(values.back()));
+        EXPECT_TRUE(at::equal(values.back().view(at::kByte), values.front().view(at::kByte))) << dtype;
+      }
+      EXPECT_GT(values.front().narrow(0, 0, kNf4Block).abs().max().item<double>(), 0);
+      EXPECT_EQ(values.front().narrow(0, count, kNf4Block).abs().max().item<double>(), 0);
+    });
 }
 
 TEST(Nf4, RowsOfAPartAreThoseOfTheWhole) {
