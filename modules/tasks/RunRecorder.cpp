@@ -62,6 +62,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.communication = since(setup_.collectives->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
+  record.transfers["device_to_device"] = bytes_copied_within_devices() - copied_before_;
   add_rates();
 }
 

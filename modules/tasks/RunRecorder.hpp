@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/Clock.hpp"
+#include "device/DeviceCopies.hpp"
 #include "tasks/MemoryEstimate.hpp"
 #include "tasks/TrainingSetup.hpp"
 #include "train/History.hpp"
@@ -19,7 +20,7 @@ class RunRecorder {
  public:
   /// \param deck resolved YAML \param clock "host" or "device"; `setup` must outlive it
   RunRecorder(const TrainingSetup& setup, std::string deck, const std::string& clock)
-      : setup_(setup), deck_(std::move(deck)), steps_(clock) {}
+      : setup_(setup), deck_(std::move(deck)), steps_(clock), copied_before_(bytes_copied_within_devices()) {}
 
   const Recorder& steps() const { return steps_; }
   Recorder& steps() { return steps_; }
@@ -54,6 +55,7 @@ class RunRecorder {
   const TrainingSetup& setup_;
   std::string deck_;
   Recorder steps_;
+  std::int64_t copied_before_;  ///< within devices
   History history_;
   std::int64_t first_step_ = 0;
   std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics

@@ -94,16 +94,15 @@ void add_traffic(const Study& study, const std::vector<MethodCell>& cells, std::
        "",
        {}},
       [](const MethodCell& cell) { return traffic(cell.on_bus); }, figures);
-  add_bars(
-      study, cells,
-      {"methods-host_to_device",
-       "MB a step and rank",
-       "What a step copies from host to device",
-       "The program's own copies, of batches.",
-       "",
-       "",
-       {}},
-      [](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : traffic(cell.host_to_device); }, figures);
+  const auto add_copies = [&](const char* id, const char* title, const char* note, double MethodCell::*bytes) {
+    add_bars(
+        study, cells, {id, "MB a step and rank", title, note, "", "", {}},
+        [bytes](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : traffic(cell.*bytes); }, figures);
+  };
+  add_copies("methods-host_to_device", "What a step copies from host to device",
+             "The program's own copies, of batches.", &MethodCell::host_to_device);
+  add_copies("methods-device_to_device", "What a step copies within the device",
+             "By cudaMemcpy and its variants, LibTorch's own calls among them.", &MethodCell::device_to_device);
 }
 
 void add_scores(const Study& study, const std::vector<MethodCell>& cells, std::vector<Figure>& figures) {

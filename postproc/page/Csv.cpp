@@ -120,7 +120,7 @@ std::vector<Column> columns_of(const Study& study, const RunReport& run, std::si
   columns.push_back({"longest_row", text.longest_row > 0 ? std::to_string(text.longest_row) : ""});
   for (const char* name : {"host_peak_bytes", "device_peak_bytes"})
     columns.push_back({name, memory_of(run, name)});
-  for (const char* direction : {"host_to_device", "device_to_host"}) {
+  for (const char* direction : {"host_to_device", "device_to_device"}) {
     const auto found = run.transfers.find(direction);
     columns.push_back(
         {fmt::format("{}_bytes_a_step", direction), found == run.transfers.end() ? "" : number(found->second)});

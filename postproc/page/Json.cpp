@@ -143,6 +143,7 @@ Json json_of(const MethodCell& cell) {
            {"iteration_s", json_of(cell.cell->step_time)},
            {"rate_per_s", json_of(cell.cell->rate)}};
   out["host_to_device_bytes_a_step"] = cell.on_cpu ? Json(nullptr) : number(cell.host_to_device);
+  out["device_to_device_bytes_a_step"] = cell.on_cpu ? Json(nullptr) : number(cell.device_to_device);
   out["all_reduce_bytes_a_step"] = number(cell.reduced);
   out["all_reduce_bus_bytes_a_step"] = number(cell.on_bus);
   out["held_out_loss"] = json_of(cell.held_out_loss);

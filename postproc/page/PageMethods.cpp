@@ -25,6 +25,10 @@ HtmlCell estimate(const Estimate& value, int digits = 4) {
   return {with_interval(value, digits), value.value};
 }
 
+HtmlCell copied(const MethodCell& cell, double bytes_copied) {
+  return cell.on_cpu ? HtmlCell("none on CPU", 0) : bytes(bytes_copied);
+}
+
 HtmlCell on_bus(const MethodCell& cell) {
   return cell.cell->ranks == 1 ? HtmlCell("none (1 rank)", 0) : bytes(cell.on_bus);
 }
@@ -34,7 +38,7 @@ HtmlTable methods_table(const Study& study, const std::vector<MethodCell>& cells
       "Tuning methods: time, traffic a step and rank, and what was reached on the held-out set. Click a column header "
       "to sort.",
       {"method", "objective", "ranks", "iteration, ms", study.rate_unit(), "peak memory", "host to device",
-       "all-reduced", "on the bus", "held-out loss", "preference accuracy", "held out"},
+       "device to device", "all-reduced", "on the bus", "held-out loss", "preference accuracy", "held out"},
       {}};
   for (const MethodCell& cell : cells)
     out.rows.push_back(
@@ -44,7 +48,8 @@ HtmlTable methods_table(const Study& study, const std::vector<MethodCell>& cells
          estimate(in_milliseconds(cell.cell->step_time)),
          estimate(cell.cell->rate),
          bytes(cell.memory ? cell.memory->peak : kNone),
-         cell.on_cpu ? HtmlCell("none on CPU", 0) : bytes(cell.host_to_device),
+         copied(cell, cell.host_to_device),
+         copied(cell, cell.device_to_device),
          bytes(cell.reduced),
          on_bus(cell),
          estimate(cell.held_out_loss),

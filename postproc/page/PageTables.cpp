@@ -135,8 +135,9 @@ std::string transfers_html(const Study& study) {
       for (const auto& [direction, bytes] : representative(study, cell).transfers)
         directions.insert(direction);
   if (directions.empty()) return {};
-  HtmlTable out{
-      "Host–device copies: bytes per step and rank, median run of each cell.", {"configuration", "ranks"}, {}};
+  HtmlTable out{"Copies to and within devices: bytes per step and rank, median run of each cell.",
+                {"configuration", "ranks"},
+                {}};
   for (std::string direction : directions) {
     std::replace(direction.begin(), direction.end(), '_', ' ');
     out.head.push_back(direction);

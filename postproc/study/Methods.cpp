@@ -32,6 +32,11 @@ std::optional<MemorySplit> memory_of(const Cell& cell) {
   return std::isfinite(split.rest) ? std::optional(split) : std::nullopt;
 }
 
+double transfers_of(const RunReport& run, const char* direction) {
+  const auto found = run.transfers.find(direction);
+  return found == run.transfers.end() ? kNone : found->second;
+}
+
 /// The last value of a metric after the first step; unknown where there is none.
 double last_value(const RunReport& run, const char* metric) {
   const auto found = run.metrics.find(metric);
@@ -63,8 +68,8 @@ MethodCell method_cell(const Study& study, const Cell& cell) {
   out.objective = out.method.ends_with("dpo") ? Objective::preference : Objective::next_token;
   out.memory = memory_of(cell);
   out.on_cpu = run.on_cpu();
-  if (const auto found = run.transfers.find("host_to_device"); found != run.transfers.end())
-    out.host_to_device = found->second;
+  out.host_to_device = transfers_of(run, "host_to_device");
+  out.device_to_device = transfers_of(run, "device_to_device");
   if (const auto found = run.communication.find("all_reduce"); found != run.communication.end() && run.num_steps > 0) {
     out.reduced = found->second.payload_bytes / static_cast<double>(run.num_steps);
     out.on_bus = found->second.bus_bytes / static_cast<double>(run.num_steps);

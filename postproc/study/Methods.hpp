@@ -38,6 +38,7 @@ struct MethodCell {
   std::optional<MemorySplit> memory;  ///< nothing where the file has no parts
   bool on_cpu = false;                ///< there are no copies between host and device
   double host_to_device = kNone;      ///< bytes a step and rank
+  double device_to_device = kNone;    ///< bytes a step and rank
   double reduced = kNone;             ///< payload of all-reduces: bytes a step and rank
   double on_bus = kNone;              ///< the same on the bus, by nccl-tests' formula
   Estimate held_out_loss;             ///< of Objective::next_token

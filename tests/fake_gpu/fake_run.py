@@ -143,6 +143,13 @@ def memory_of(results, name="main"):
     return found
 
 
+def number_in(results, path):
+    """The first number of a dataset of the run, 0 where there is none."""
+    done = subprocess.run([H5DUMP, "-y", "-d", "/runs/main/" + path, str(results)], capture_output=True, text=True)
+    found = re.search(r"DATA \{\s*([\d.e+]+)", done.stdout)
+    return int(float(found[1])) if done.returncode == 0 and found else 0
+
+
 def make_image_data(folder, size=32, train=512, test=64, classes=4):
     for name, limit in (("train", train), ("test", test)):
         prepare("images", "--format", "synthetic", "--size", size, "--classes", classes, "--limit", limit, "-o",

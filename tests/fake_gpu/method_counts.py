@@ -14,9 +14,7 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -25,7 +23,7 @@ os.environ.setdefault("MULTICARD_BUILD", str(SOURCE / "build" / "release"))
 os.environ.setdefault("MULTICARD_BIN", os.environ["MULTICARD_BUILD"] + "/bin")
 
 from decks import COUNTED, Inputs  # noqa: E402  (reads the environment)
-from fake_run import H5DUMP, TINY_MODEL, counts_of_run, difference, prepare  # noqa: E402
+from fake_run import TINY_MODEL, counts_of_run, difference, number_in, prepare  # noqa: E402
 
 ADAPTERS = "rank: 16, alpha: 32, targets: all-linear"
 METHODS = {
@@ -72,13 +70,6 @@ def make_long_pairs(folder, number=8, words=6000):
     path = folder / "records.json"
     path.write_text(json.dumps(records))
     prepare("text", "--type", "preference", "--tokenizer", TINY_MODEL, "--in", path, "-o", folder / "pairs")
-
-
-def number_in(results, path):
-    """The first number of a dataset of the run, 0 where there is none."""
-    done = subprocess.run([H5DUMP, "-y", "-d", "/runs/main/" + path, str(results)], capture_output=True, text=True)
-    found = re.search(r"DATA \{\s*([\d.e+]+)", done.stdout)
-    return int(float(found[1])) if done.returncode == 0 and found else 0
 
 
 def arguments_of(name, step):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Nothing of a steady step makes the host wait for the GPU: counted as the difference of two runs.
+"""What a steady step does, counted as the difference of two runs: nothing that makes the host wait for the GPU.
 
 usage: steady_test.py NAME   runs one test class; see fake_run.py
 """
 
-from fake_run import FakeGpuTest, main
+from fake_run import FakeGpuTest, main, number_in
 
 STRATEGIES = [(1, "ddp-ds"), (2, "dp"), (2, "ddp"), (2, "ddp-ds")]
 MORE = 200
@@ -75,6 +75,21 @@ class Uploads(FakeGpuTest):
 
     def test_the_next_tokens_go_up_while_the_device_works(self):
         self.check_uploads(self.language)
+
+
+class Copies(FakeGpuTest):
+    def check_copies(self, deck, *overrides):
+        recorded, counted = [], []
+        for steps in (2, 6):
+            counts, = self.counts(1, "run", deck, "run.steps=%d" % steps, *overrides)
+            recorded.append(number_in(self.path("out/results.h5"), "transfers/device_to_device"))
+            counted.append(counts.bytes_copied("device -> device"))
+        self.assertGreater(recorded[1], recorded[0])
+        self.assertEqual(counted[1] - counted[0], recorded[1] - recorded[0])
+
+    def test_those_within_the_device_are_recorded(self):
+        self.check_copies(self.image)
+        self.check_copies(self.language)
 
 
 if __name__ == "__main__":
