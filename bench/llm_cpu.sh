@@ -165,7 +165,7 @@ import sys
 
 records, title, tuned = sys.argv[1:]
 TOLERANCE = {"fp32": 1e-4, "bf16": 1e-2}  # of the loss before any update
-OF_ROUNDED = 2e-2  # of the same where a value may be rounded to another of few codes
+OF_ROUNDED = {"fp32": 2e-2, "bf16": 4e-2}  # of the same where values become one of few codes: others in bfloat16
 groups = {}
 with open(records, encoding="utf-8") as file:
     for run in map(json.loads, file):
@@ -187,7 +187,7 @@ print(f"{'method':9} {'ranks':>5} {'type':4} {'masked':>6} {'program':9} {'token
       f"{'multicard over it':>17} {'peak MB':>8} {'multicard over it':>17} {'exchange':>8} {'loss':>7}")
 differing = []
 for (method, ranks, precision, masked), programs in groups.items():
-    tolerance = max(TOLERANCE[precision], OF_ROUNDED if "q" in method else 0)
+    tolerance = max(TOLERANCE[precision], OF_ROUNDED[precision] if "q" in method else 0)
     share = "pairs" if method.endswith("dpo") else f"{masked}%"
     own = programs["multicard"]
     for program, runs in programs.items():
