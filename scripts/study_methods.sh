@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The study of tuning methods: full, LoRA, QLoRA, QAT and DPO on the same preference pairs. Gets the model, prepares the
+# shards that are missing, runs the sweep and makes the report, with counts of a step at 8B beside what was measured.
+#
+# usage: scripts/study_methods.sh [--quick] [--ranks N] [--no-counts] [KEY=VALUE ...]
+#   --quick      128 tokens a sequence and few steps: minutes on two CPU ranks. Without it and without GPUs: hours
+#   --ranks N    ranks of the job: by default one for each GPU, without GPUs two
+#   --no-counts  leaves the fake GPU out, on which the steps at 8B are counted; so does a machine that cannot build it
+#   KEY=VALUE    overrides of the deck, inputs/llm/study/methods.yaml
+#
+# Results go to results/study_methods (quick: results/study_methods_quick), the report to report/ in it. Start it again
+# after a stop: it resumes where it was, and repeats nothing that is finished. $MODEL names another model's folder (its
+# shards and results go to folders that end in its name). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for
+# example "srun --mpi=pmix".
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+quick=() ranks="" counts=yes overrides=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=(--quick) ;;
+    --ranks) ranks=${2:?--ranks needs a number}; shift ;;
+    --no-counts) counts=no ;;
+    -h | --help) usage "$0"; exit 0 ;;
+    *=*) overrides+=("$1") ;;
+    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
+  esac
+  shift
+done
+[ -n "$ranks" ] || ranks=$(num_gpus)
+[ "$ranks" -gt 0 ] || ranks=2
+
+cd "$root"
+# shellcheck source=scripts/env.sh
+. "$root/scripts/env.sh"
+have multicard || die "multicard is not built: scripts/build.sh"
+read -ra launch <<<"${MULTICARD_LAUNCH:-mpirun -n $ranks}"
+name=study_methods
+[ ${#quick[@]} -eq 0 ] || name=study_methods_quick
+[ -z "${MODEL:-}" ] || name=${name}_$(basename "$MODEL")
+shards=data/preference results=results/$name
+[ -z "${MODEL:-}" ] || shards=data/preference_$(basename "$MODEL")
+
+# Counts a step of each method at 8B (report/counts.csv) and makes the report of both.
+report_with_counts() {
+  bench/method_counts.sh "$results/results.h5" -o "$results/report" --methods \
+    "full;lora;qlora;qat;lora-qat;dpo;lora-dpo;qlora-dpo"
+}
+
+step 1 4 "Getting the model"
+model=${MODEL:-$("$root/scripts/get_model.sh" smollm2 | tail -n 1)}
+step 2 4 "Preparing preference pairs for $model"
+if compgen -G "$shards/pairs-*.h5" >/dev/null; then
+  say "      reusing $shards/pairs-*.h5"
+else
+  mkdir -p "$shards"
+  multicard prepare text --type preference --tokenizer "$model" --split 0.1 -o "$shards/pairs" \
+    --in inputs/text/instruction-data-with-preference.json
+fi
+step 3 4 "${launch[*]} multicard sweep inputs/llm/study/methods.yaml ${quick[*]} ${overrides[*]}"
+"${launch[@]}" multicard sweep inputs/llm/study/methods.yaml "${quick[@]}" "model.path=$model" \
+  "data.train=$shards/pairs-train*.h5" "data.test=$shards/pairs-test*.h5" "run.output=$results" "${overrides[@]}"
+step 4 4 "Making tables, plots and the report"
+counted=no
+if [ "$counts" = yes ]; then
+  status=0
+  report_with_counts || status=$?
+  case $status in
+    0) counted=yes ;;
+    77) say "      without counts at 8B: there is no fake GPU" ;;
+    *) exit "$status" ;;
+  esac
+fi
+[ "$counted" = yes ] || multicard-post "$results/results.h5" -o "$results/report"
+say ""
+say "Done after ${SECONDS} s. Report: $root/$results/report/report.html"
