@@ -2,26 +2,28 @@
 # The study of tuning methods: full, LoRA, QLoRA, QAT and DPO on the same preference pairs. Gets the model, prepares the
 # shards that are missing, runs the sweep and makes the report, with counts of a step at 8B beside what was measured.
 #
-# usage: scripts/study_methods.sh [--quick] [--ranks N] [--no-counts] [KEY=VALUE ...]
+# usage: scripts/study_methods.sh [--quick] [--ranks N] [--no-counts] [-o FOLDER] [KEY=VALUE ...]
 #   --quick      128 tokens a sequence and few steps: minutes on two CPU ranks. Without it and without GPUs: hours
 #   --ranks N    ranks of the job: by default one for each GPU, without GPUs two
 #   --no-counts  leaves the fake GPU out, on which the steps at 8B are counted; so does a machine that cannot build it
+#   -o FOLDER    where results go, the shards to data/ and the report to report/ in it: results/study_methods by
+#                default, quick: results/study_methods_quick
 #   KEY=VALUE    overrides of the deck, inputs/llm/study/methods.yaml
 #
-# Results go to results/study_methods (quick: results/study_methods_quick), the report to report/ in it. Start it again
-# after a stop: it resumes where it was, and repeats nothing that is finished. $MODEL names another model's folder (its
-# shards and results go to folders that end in its name). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for
-# example "srun --mpi=pmix".
+# Start it again after a stop: it resumes where it was, and repeats nothing that is finished. $MODEL names the folder of
+# another model than SmolLM2, to be used with a FOLDER of its own. $MULTICARD_LAUNCH starts the ranks in place of mpirun,
+# for example "srun --mpi=pmix".
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-quick=() ranks="" counts=yes overrides=()
+quick=() ranks="" counts=yes results="" overrides=()
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=(--quick) ;;
     --ranks) ranks=${2:?--ranks needs a number}; shift ;;
     --no-counts) counts=no ;;
+    -o) results=$(realpath -m -- "${2:?-o needs a folder}"); shift ;;
     -h | --help) usage "$0"; exit 0 ;;
     *=*) overrides+=("$1") ;;
     *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
@@ -36,11 +38,11 @@ cd "$root"
 . "$root/scripts/env.sh"
 have multicard || die "multicard is not built: scripts/build.sh"
 read -ra launch <<<"${MULTICARD_LAUNCH:-mpirun -n $ranks}"
-name=study_methods
-[ ${#quick[@]} -eq 0 ] || name=study_methods_quick
-[ -z "${MODEL:-}" ] || name=${name}_$(basename "$MODEL")
-shards=data/preference results=results/$name
-[ -z "${MODEL:-}" ] || shards=data/preference_$(basename "$MODEL")
+if [ -z "$results" ]; then
+  results=$root/results/study_methods
+  [ ${#quick[@]} -eq 0 ] || results=${results}_quick
+fi
+shards=$results/data
 
 # Counts a step of each method at 8B (report/counts.csv) and makes the report of both.
 report_with_counts() {
@@ -74,4 +76,4 @@ if [ "$counts" = yes ]; then
 fi
 [ "$counted" = yes ] || multicard-post "$results/results.h5" -o "$results/report"
 say ""
-say "Done after ${SECONDS} s. Report: $root/$results/report/report.html"
+say "Done after ${SECONDS} s. Report: $results/report/report.html"

@@ -6,12 +6,15 @@ usage: sweep_test.py NAME   runs one test class; MULTICARD_BIN is the folder of 
 
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
 from pathlib import Path
 
-from command_test import CommandTest, launch, ranks_of, run, wait_for
+from command_test import BIN, CommandTest, launch, ranks_of, run, wait_for
+
+SOURCE = Path(__file__).resolve().parents[2]
 
 
 class SweepTest(CommandTest):
@@ -106,6 +109,35 @@ class Sweep(SweepTest):
 
     def test_unknown_axis(self):
         self.expect(2, run(1, "sweep", self.sweep("sweep: {data.image_sise: [32]}")), "image_size")
+
+
+class StudyOfMethods(CommandTest):
+    def study(self, *options):
+        return subprocess.run([SOURCE / "scripts/study_methods.sh", "--quick", "--ranks", "2", "--no-counts", "-o",
+                               self.path("study"), "data.max_length=256", *options], capture_output=True, text=True,
+                              env={**os.environ, "MODEL": str(SOURCE / "tests/data/models/tinystories-656K"),
+                                   "MULTICARD_BUILD": str(BIN.parent)})
+
+    def test_one_script_compares_all_methods_and_continues(self):
+        done = self.study()
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("16 of 16 runs complete", done.stderr)
+        runs = self.runs(self.path("study/results.h5"))
+        methods = ["dpo", "full", "lora", "lora-dpo", "lora-qat", "qat", "qlora", "qlora-dpo"]
+        self.assertEqual(sorted((run["case"], run["ranks"]) for run in runs if run["status"] == "complete"),
+                         [(method, ranks) for method in methods for ranks in "12"])
+        report = Path(self.path("study/report/report.html")).read_text()
+        for words in ("Next-token prediction on 2 ranks", "Preferences on 1 rank", "device to device"):
+            self.assertIn(words, report)
+        done = self.study()
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("reusing", done.stderr)
+        self.assertIn("holds this sweep, finished", done.stderr)
+
+    def test_an_unknown_option_is_named(self):
+        done = self.study("--fast")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("unknown option --fast", done.stderr)
 
 
 class SweepFailure(SweepTest):
