@@ -11,8 +11,8 @@
 #   KEY=VALUE    overrides of the deck, inputs/llm/study/methods.yaml
 #
 # Start it again after a stop: it resumes where it was, and repeats nothing that is finished. $MODEL names the folder of
-# another model than SmolLM2, to be used with a FOLDER of its own. $MULTICARD_LAUNCH starts the ranks in place of mpirun,
-# for example "srun --mpi=pmix".
+# another model than SmolLM2, to be used with a FOLDER of its own. $MULTICARD_LAUNCH starts the ranks in place of
+# mpirun, for example "srun --mpi=pmix".
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
