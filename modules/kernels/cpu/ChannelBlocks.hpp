@@ -6,10 +6,10 @@
 namespace multicard {
 namespace {
 
-// Calls body<Lanes>(channel) over all channels in blocks of 64 bytes, then smaller ones.
+// Calls body<Lanes>(channel) over all channels, a register of them at a time, then fewer.
 template <typename T, typename Body>
 MULTICARD_INLINE void for_channels(std::int64_t channels, Body body) {
-  constexpr int kWide = 64 / sizeof(T);
+  constexpr int kWide = kWidth<T>;
   std::int64_t c = 0;
   for (; c + kWide <= channels; c += kWide)
     body.template operator()<kWide>(c);

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kToNearestEven = _MM_FROUND_TO_NEAREST_INT;
 
-using Floats16 = Vector<float, 16>::Type;
 using Floats8 = Vector<float, 8>::Type;
 
 MULTICARD_INLINE Floats8 widened(const Bits<Floats8>::Half& bits) {
@@ -28,6 +27,7 @@ MULTICARD_INLINE Bits<float>::Half narrowed(const float& value) {
 }
 
 #ifdef __AVX512F__
+using Floats16 = Vector<float, 16>::Type;
 constexpr __mmask16 kAll = 0xffff;  // of the intrinsics without a mask GCC 12 warns
 
 MULTICARD_INLINE Floats16 widened(const Bits<Floats16>::Half& bits) {
@@ -36,23 +36,6 @@ MULTICARD_INLINE Floats16 widened(const Bits<Floats16>::Half& bits) {
 MULTICARD_INLINE Bits<Floats16>::Half narrowed(const Floats16& value) {
   const __m256i bits = _mm512_maskz_cvtps_ph(kAll, __builtin_bit_cast(__m512, value), kToNearestEven);
   return __builtin_bit_cast(Bits<Floats16>::Half, bits);
-}
-#else
-template <typename Part, typename Both>
-struct Halves {
-  Part low, high;
-  explicit Halves(const Both& both) { __builtin_memcpy(this, &both, sizeof(both)); }
-  Halves(const Part& first, const Part& second) : low(first), high(second) {}
-  MULTICARD_INLINE Both both() const { return __builtin_bit_cast(Both, *this); }
-};
-
-MULTICARD_INLINE Floats16 widened(const Bits<Floats16>::Half& bits) {
-  const Halves<Bits<Floats8>::Half, Bits<Floats16>::Half> parts(bits);
-  return Halves<Floats8, Floats16>(widened(parts.low), widened(parts.high)).both();
-}
-MULTICARD_INLINE Bits<Floats16>::Half narrowed(const Floats16& value) {
-  const Halves<Floats8, Floats16> parts(value);
-  return Halves<Bits<Floats8>::Half, Bits<Floats16>::Half>(narrowed(parts.low), narrowed(parts.high)).both();
 }
 #endif
 

@@ -2,6 +2,8 @@
 /// \file The kernels compiled for each instruction set; row_kernels(), plane_kernels(),
 /// token_kernels(), quant_kernels(), fake_quant_kernels() and adamw_kernels() pick among them.
 
+#include <string_view>
+
 #include "kernels/cpu/AdamwKernels.hpp"
 #include "kernels/cpu/FakeQuantKernels.hpp"
 #include "kernels/cpu/PlaneKernels.hpp"
@@ -27,5 +29,10 @@ struct InstructionSet {
   static CpuKernels<S> avx2();
   static CpuKernels<S> avx512();
 };
+
+/// The best kernels that this CPU can run. "avx2" or "default" as the limit leaves better ones out, as the environment
+/// variable ATEN_CPU_CAPABILITY does, which also limits LibTorch's own kernels; any other limit is none.
+template <typename S>
+CpuKernels<S> best_kernels(std::string_view limit);
 
 }  // namespace multicard

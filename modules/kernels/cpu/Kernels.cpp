@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "base/CpuFeatures.hpp"
 #include "kernels/cpu/InstructionSets.hpp"
 
@@ -5,24 +7,28 @@ namespace multicard {
 namespace {
 
 template <typename S>
-CpuKernels<S> chosen() {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("fma") &&
-      cpu_has_f16c())
+const CpuKernels<S>& kernels() {
+  static const CpuKernels<S> value = [] {
+    const char* const limit = std::getenv("ATEN_CPU_CAPABILITY");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+    return best_kernels<S>(limit == nullptr ? "" : limit);
+  }();
+  return value;
+}
+
+}  // namespace
+
+template <typename S>
+CpuKernels<S> best_kernels(std::string_view limit) {
+  if (limit == "default") return InstructionSet<S>::baseline();
+  if (limit != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("fma") && cpu_has_f16c())
     return InstructionSet<S>::avx512();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
       cpu_has_f16c())
     return InstructionSet<S>::avx2();
   return InstructionSet<S>::baseline();
 }
-
-template <typename S>
-const CpuKernels<S>& kernels() {
-  static const CpuKernels<S> value = chosen<S>();
-  return value;
-}
-
-}  // namespace
 
 template <typename S>
 const RowKernels<S>& row_kernels() {

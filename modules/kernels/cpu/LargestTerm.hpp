@@ -14,7 +14,7 @@ MULTICARD_INLINE T larger(T a, T b) {
 // The largest of combine(most, term<Lanes>(i)), and of `start`.
 template <typename T, typename Term>
 MULTICARD_INLINE T largest_term(std::int64_t size, T start, Term term) {
-  constexpr int kWide = 64 / sizeof(T);
+  constexpr int kWide = kWidth<T>;
   using V = typename Vector<T, kWide>::Type;
   V most = V{} + start;
   std::int64_t i = 0;

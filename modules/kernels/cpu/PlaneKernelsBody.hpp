@@ -7,10 +7,10 @@
 namespace multicard {
 namespace {
 
-// Calls body<Lanes>(index) over all values, 64 bytes at a time and then one by one.
+// Calls body<Lanes>(index) over all values, a register of them at a time and then one by one.
 template <typename T, typename Body>
 MULTICARD_INLINE void for_values(std::int64_t first, std::int64_t end, Body body) {
-  constexpr int kWide = 64 / sizeof(T);
+  constexpr int kWide = kWidth<T>;
   std::int64_t i = first;
   for (; i + kWide <= end; i += kWide)
     body.template operator()<kWide>(i);
@@ -40,7 +40,7 @@ class Sum {
   }
 
  private:
-  static constexpr int kLanes = 64 / sizeof(T);
+  static constexpr int kLanes = kWidth<T>;
   typename Vector<T, kLanes>::Type many_{};
   T single_{};
 };

@@ -33,12 +33,9 @@ MULTICARD_INLINE void round_register(__m512d& values) {
 
 template <typename V, typename Register>
 MULTICARD_INLINE V rounded_by(V values, Register) {
-  Register parts[sizeof(V) / sizeof(Register)];  // NOLINT(bugprone-sizeof-expression): both are types, maybe one
-  __builtin_memcpy(parts, &values, sizeof(V));
-  for (Register& part : parts)
-    round_register(part);
-  __builtin_memcpy(&values, parts, sizeof(V));
-  return values;
+  auto bits = __builtin_bit_cast(Register, values);
+  round_register(bits);
+  return __builtin_bit_cast(V, bits);
 }
 
 MULTICARD_INLINE float to_integers(float value, float) {

@@ -10,7 +10,7 @@ namespace {
 // The sum over i of term<Lanes>(i), a vector of Lanes values from i on.
 template <typename T, typename Term>
 MULTICARD_INLINE T sum_of(std::int64_t size, Term term) {
-  constexpr int kWide = 64 / sizeof(T);
+  constexpr int kWide = kWidth<T>;
   typename Vector<T, kWide>::Type sums{};
   std::int64_t i = 0;
   for (; i + kWide <= size; i += kWide)
@@ -25,7 +25,7 @@ MULTICARD_INLINE T sum_of(std::int64_t size, Term term) {
 
 template <typename T>
 MULTICARD_INLINE T largest_of(const T* values, std::int64_t size) {
-  constexpr int kWide = 64 / sizeof(T);
+  constexpr int kWide = kWidth<T>;
   using V = typename Vector<T, kWide>::Type;
   T largest = values[0];
   std::int64_t i = 0;
@@ -69,7 +69,7 @@ MULTICARD_INLINE double exponential(double x, double) {
 
 template <typename V>
 MULTICARD_INLINE V exponential(V x, double) {
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < kWidth<double>; ++i)
     x[i] = __builtin_exp(x[i]);
   return x;
 }

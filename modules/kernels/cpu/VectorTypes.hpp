@@ -6,19 +6,23 @@
 namespace multicard {
 namespace {
 
+// Bytes of a register. Vectors are no longer: of those that it must split, GCC 12 compares, selects and converts every
+// lane by itself and keeps them in memory.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+// Values of type T in a register.
+template <typename T>
+constexpr int kWidth = kVectorBytes / sizeof(T);
+
 template <typename T, int Lanes>
-struct Vector;
-template <>
-struct Vector<float, 16> {
-  typedef float Type __attribute__((vector_size(64)));
-};
-template <>
-struct Vector<float, 8> {
-  typedef float Type __attribute__((vector_size(32)));
-};
-template <>
-struct Vector<double, 8> {
-  typedef double Type __attribute__((vector_size(64)));
+struct Vector {
+  typedef T Type __attribute__((vector_size(Lanes * sizeof(T))));
 };
 template <typename T>
 struct Vector<T, 1> {

@@ -1,7 +1,7 @@
 #pragma once
-// GCC's vector types for the kernels: one vector is 64 bytes, which the compiler splits where the instruction set has
-// shorter ones. Everything is internal to the including source, which is compiled for one instruction set: no function
-// compiled for one set can then stand in for that of another (hence no library templates here either).
+// GCC's vector types for the kernels: one vector is a register of the instruction set. Everything is internal to the
+// including source, which is compiled for one instruction set: no function compiled for one set can then stand in for
+// that of another (hence no library templates here either).
 
 #include <cstdint>
 

@@ -270,6 +270,16 @@ TEST(ImageLayout, TurnsImagesOfEitherFormatAndViews) {
       }
 }
 
+TYPED_TEST(Kernels, ALimitLeavesBetterInstructionSetsOut) {
+  using Set = InstructionSet<TypeParam>;
+  const CpuKernels<TypeParam> best = best_kernels<TypeParam>("");
+
+  EXPECT_EQ(best_kernels<TypeParam>("default").rows, Set::baseline().rows);
+  EXPECT_EQ(best_kernels<TypeParam>("avx512").rows, best.rows);
+  EXPECT_EQ(best_kernels<TypeParam>("avx2").rows,
+            best.rows == Set::baseline().rows ? Set::baseline().rows : Set::avx2().rows);
+}
+
 template <typename T>
 class GemmKernel : public testing::Test {};
 using ComputeTypes = testing::Types<float, double>;
