@@ -81,6 +81,12 @@ class Adapter(TuningCase):
         self.expect(2, run(1, *start, "method.modules_to_save=[norm]", "run.resume=never"),
                     "method.modules_to_save is norm, but the adapter's is embed_tokens, lm_head")
 
+    def test_settings_that_are_empty_are_none_to_a_run_that_goes_on(self):
+        empty = ("method.modules_to_save=[]", "method.rank_pattern={}", "method.alpha_pattern={}")
+        for steps, words in ((2, empty), (4, ()), (6, empty)):
+            self.expect(0, run(1, "run", self.deck, "run.steps=%d" % steps, "run.checkpoint_every=2", *words),
+                        *(["resuming from"] if steps > 2 else []))
+
     def test_quantised_bases_have_them_too(self):
         checkpoint = self.trained("method.name=qlora")
         for merge in ("original", "dequantised"):

@@ -33,5 +33,21 @@ TEST(ResumeCompatibility, NamesTheKeyThatChanged) {
   EXPECT_THROW(check_resume_compatibility(deck(), deck({"data.image_size=64"})), UsageError);
 }
 
+TEST(ResumeCompatibility, TakesAnEmptyListOrMapForAKeyThatIsNotSet) {
+  const auto tuning = [](const std::string& method) {
+    return with_defaults(
+        Deck::parse("task: llm\nmodel: {path: m}\ndata: {train: t.h5}\nmethod: {name: lora" + method + "}\n", "test"));
+  };
+  const Deck without = tuning("");
+
+  for (const char* key : {"modules_to_save: []", "rank_pattern: {}", "alpha_pattern: {}"}) {
+    const Deck with_empty = tuning(std::string(", ") + key);
+    EXPECT_NO_THROW(check_resume_compatibility(without, with_empty)) << key;
+    EXPECT_NO_THROW(check_resume_compatibility(with_empty, without)) << key;
+  }
+  EXPECT_THROW(check_resume_compatibility(tuning(", modules_to_save: []"), tuning(", modules_to_save: [norm]")),
+               UsageError);
+}
+
 }  // namespace
 }  // namespace multicard
