@@ -71,7 +71,7 @@ std::vector<std::string> matching_expression(const AdapterOptions& options, cons
   const std::string& expression = options.targets[0];
   std::vector<std::string> matching;
   try {
-    matching = options.matcher(expression, names);
+    matching = options.matcher(expression, names, expression);
   } catch (const DataError& error) {
     refuse_targets(options, error.problem(), error.why());
   }

@@ -42,7 +42,7 @@ std::vector<LayerAdapter> AdapterPatterns::apply(LayerAdapter common, const std:
 std::vector<std::string> layers_matching(const std::string& pattern, const std::vector<std::string>& layers,
                                          const NameMatcher& matcher) {
   if (!matcher) throw std::logic_error("patterns of layers need a matcher");
-  return matcher("(.*\\.)?(" + pattern + ")", layers);  // PEFT's get_pattern_key()
+  return matcher("(.*\\.)?(" + pattern + ")", layers, pattern);  // PEFT's get_pattern_key()
 }
 
 bool is_module_to_save(const std::string& module, const std::vector<std::string>& modules_to_save) {

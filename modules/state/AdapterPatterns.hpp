@@ -9,9 +9,10 @@
 namespace multicard {
 
 /// Gives those of `names` that a regular expression matches as a whole, in their order (text/NameMatch.hpp has one).
+/// \param shown the expression as its author wrote it, for errors
 /// \throws DataError for an expression that is not one or takes too long
-using NameMatcher =
-    std::function<std::vector<std::string>(const std::string& expression, const std::vector<std::string>& names)>;
+using NameMatcher = std::function<std::vector<std::string>(
+    const std::string& expression, const std::vector<std::string>& names, const std::string& shown)>;
 
 /// Values of layers by regular expression. An expression matches the whole name of a layer or its last parts: "q_proj",
 /// "layers\.[01]\..*" and "^model\.layers\.0\.mlp\.up_proj", but not "proj". The first that matches decides.

@@ -19,9 +19,10 @@ namespace multicard {
 namespace {
 
 /// How an error names a pattern.
-std::string quoted(const std::string& what, const std::string& pattern) {
+std::string quoted(const RegexUse& use, const std::string& pattern) {
   constexpr std::size_t kMostShown = 200;
-  return fmt::format("{} {}{}", what, pattern.substr(0, kMostShown), pattern.size() > kMostShown ? "..." : "");
+  const std::string& shown = use.shown.empty() ? pattern : use.shown;
+  return fmt::format("{} {}{}", use.what, shown.substr(0, kMostShown), shown.size() > kMostShown ? "..." : "");
 }
 
 /// What a thread needs for matching, made once.
@@ -131,7 +132,7 @@ Regex Regex::whole(const std::string& pattern, RegexUse use) {
 
 Regex::Regex(const std::string& pattern, RegexUse use, Extent extent) {
   constexpr std::size_t kLongest = 64 << 10;
-  const std::string refusal = quoted(use.what, pattern) + " cannot be used";
+  const std::string refusal = quoted(use, pattern) + " cannot be used";
   if (pattern.size() > kLongest) throw DataError(refusal, "it is longer than 64 KiB");
   auto code = std::make_shared<Code>();
   if (extent == Extent::whole) {
@@ -181,7 +182,7 @@ std::optional<Regex::Match> Regex::find(const Program& program, std::string_view
     result = pcre2_match(program.code, units(text), text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, scratch.data,
                          scratch.context);
   if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  if (result < 0) throw DataError(quoted(code_->use.what, code_->pattern) + " gives up on a text", error_text(result));
+  if (result < 0) throw DataError(quoted(code_->use, code_->pattern) + " gives up on a text", error_text(result));
   const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(scratch.data);
   return Match{offsets[0], offsets[1]};
 }

@@ -20,6 +20,7 @@ constexpr const char* kRustWordCharacters = "[:word:]\\x{200C}\\x{200D}";
 struct RegexUse {
   std::string what = "the tokenizer's pattern";
   std::uint64_t num_steps = 10'000'000;
+  std::string shown = {};  ///< instead of the pattern, where that is more than somebody wrote
 };
 
 /// A compiled pattern. Immutable: any number of threads may use one.

@@ -104,7 +104,8 @@ class Adapter(TuningCase):
         for word, message in (
                 ("method.rank_pattern={x_proj: 2}", r"method\.rank_pattern: \"x_proj\" matches no layer"),
                 ("method.rank_pattern={q_proj: 0}", r"method\.rank_pattern\.q_proj: expected 1 to 65536, got 0"),
-                ("method.alpha_pattern={'(': 2}", r"method\.alpha_pattern"),
+                ("method.alpha_pattern={'(': 2}", r"method\.alpha_pattern: the regular expression \( cannot be used"),
+                ("method.targets=['(q_proj']", r"method\.targets: the regular expression \(q_proj cannot be used"),
                 ("method.modules_to_save=[q_proj]", "names linear layers of the blocks"),
                 ("method.modules_to_save=[score]", "is no module that can be trained whole"),
                 ("method={name: full, rank_pattern: {q_proj: 2}}", r"method\.rank_pattern: belongs to adapters")):

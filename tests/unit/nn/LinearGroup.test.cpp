@@ -94,7 +94,7 @@ TEST(LinearGroup, IsItsLayersSideBySide) {
 AdapterOptions unequal_adapters() {
   AdapterOptions options = adapters();
   options.patterns = {{{"q", 3}}, {{"q", 6}}};
-  options.matcher = [](const std::string& expression, const std::vector<std::string>& names) {
+  options.matcher = [](const std::string& expression, const std::vector<std::string>& names, const std::string&) {
     std::vector<std::string> matching;
     for (const std::string& name : names)
       if (expression.ends_with("(" + name + ")")) matching.push_back(name);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/Error.hpp"
+#include "support/expect_error.hpp"
 
 namespace multicard {
 namespace {
@@ -20,6 +20,14 @@ TEST(WholeMatches, AreNamesThatAnExpressionMatchesFromEndToEnd) {
 TEST(WholeMatches, RefuseExpressionsThatAreNoneOrTakeTooLong) {
   EXPECT_THROW(whole_matches("(", {}), DataError);
   EXPECT_THROW(whole_matches("(([a-z0-9._]+)+)+[A-Z]", {"model.layers.0.self_attn.q_proj"}), DataError);
+}
+
+TEST(WholeMatches, ShowExpressionsAsTheirAuthorsWroteThem) {
+  for (const char* wrong : {"(", "(([a-z0-9._]+)+)+[A-Z]"}) {
+    const std::string text = test::message_of<DataError>(
+        [&] { whole_matches("(.*\\.)?(" + std::string(wrong) + ")", {"model.layers.0.self_attn.q_proj"}, wrong); });
+    EXPECT_EQ(text.find("the regular expression " + std::string(wrong) + " "), 0U) << text;
+  }
 }
 
 }  // namespace
