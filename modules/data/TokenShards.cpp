@@ -69,19 +69,20 @@ TokenShards::TokenShards(const std::vector<std::string>& patterns, const Communi
   const auto found = std::make_shared<TokenSetScan>();
   scan_ = found;
   found->part = part;
+  References references;
   for (const std::string& pattern : patterns) {
     const std::vector<std::string> paths = find_shards(pattern, communicator);
     const std::size_t before = found->ends.size();
-    std::optional<SetBegin> begin;
+    references.set_begin.reset();
     for (const std::string& path : paths) {
       if (std::any_of(files().begin(), files().end(), [&](const std::string& file) { return is_same(file, path); }))
         throw DataError(fmt::format("{} is in two of the sets that are mixed", path)).on_all_ranks();
       found->files.push_back(path);
-      scan_shard(path, communicator, reading.method, begin, *found);
+      scan_shard(path, communicator, reading.method, references, *found);
     }
     if (found->ends.size() == before) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
     found->files_of_sets.push_back(static_cast<std::int64_t>(paths.size()));
-    found->templates_of_sets.push_back(begin->info.template_name);
+    found->templates_of_sets.push_back(references.set_begin->info.template_name);
   }
   count(communicator, *found);
   if (reading.keep == KeepRows::in_memory) make_cache(communicator);
@@ -109,7 +110,8 @@ void TokenShards::make_cache(const Communicator& communicator) {
 }
 
 void TokenShards::scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
-                             std::optional<SetBegin>& begin, TokenSetScan& set) {
+                             References& references, TokenSetScan& set) {
+  std::optional<SetBegin>& begin = references.set_begin;
   TokenShardFile file(path, communicator, method, set.part);
   const TokenSetInfo& found = file.info();
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(found.num_sequences) + 1);
@@ -117,7 +119,7 @@ void TokenShards::scan_shard(const std::string& path, const Communicator& commun
     if (begin)
       check_alike(begin->path, begin->info, path, found);
     else if (!shards_.empty())
-      check_tokenizers(files().front(), info().tokenizer_sha256, path, found.tokenizer_sha256);
+      check_tokenizers(references.with_tokenizer, info().tokenizer_sha256, path, found.tokenizer_sha256);
     if (communicator.is_root()) offsets = file.read_offsets();
   });
   communicator.broadcast(std::span(offsets));
@@ -128,6 +130,7 @@ void TokenShards::scan_shard(const std::string& path, const Communicator& commun
   else
     add_shard(found, all);
   if (!begin) begin = SetBegin{path, found};
+  if (references.with_tokenizer.empty() && !found.tokenizer_sha256.empty()) references.with_tokenizer = path;
   for (std::size_t i = 1; i < offsets.size(); ++i) {
     set.ends.push_back(first_token + static_cast<std::int64_t>(offsets[i]));
     all.longest = std::max(all.longest, static_cast<std::int64_t>(offsets[i] - offsets[i - 1]));

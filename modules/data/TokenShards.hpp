@@ -99,9 +99,14 @@ class TokenShards {
     TokenSetInfo info;
   };
 
-  /// \param begin of the set that the shard belongs to; none for the first of it
-  void scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method,
-                  std::optional<SetBegin>& begin, TokenSetScan& all);
+  /// The shards that others are compared with.
+  struct References {
+    std::optional<SetBegin> set_begin;  ///< of the set that is being scanned; none before its first shard
+    std::string with_tokenizer;         ///< the first file of all sets that names its tokenizer
+  };
+
+  void scan_shard(const std::string& path, const Communicator& communicator, ReadMethod method, References& references,
+                  TokenSetScan& all);
   void make_cache(const Communicator& communicator);
   void count(const Communicator& communicator, TokenSetScan& set);
   /// The sequences [first, last) stand in one shard and can be read at once.
