@@ -24,8 +24,8 @@ struct DeckArguments {
   bool quick = false;  ///< of a sweep: with the section `quick` of its deck
   bool print_config = false;
   bool quiet = false;
-  bool what_fits = false;  ///< of a run: show what fits the memory instead
-  std::string memory;      ///< of what_fits: how much there is; empty: the device's own
+  bool what_fits = false;                  ///< of a run: show what fits the memory instead
+  std::optional<std::string> memory = {};  ///< of what_fits: how much there is; none: the device's own
 };
 
 struct EvalArguments {

@@ -37,6 +37,7 @@ std::int64_t bytes_from(const std::string& text) {
   static const std::map<std::string, double> kUnits{{"", 1},      {"B", 1},        {"MB", 1e6},     {"GB", 1e9},
                                                     {"TB", 1e12}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
   constexpr double kMost = 0x1p62;  // sums of two are numbers too
+  const bool is_empty = text.find_first_not_of(' ') == std::string::npos;
   std::size_t end = 0;
   double number = 0;
   try {
@@ -48,17 +49,17 @@ std::int64_t bytes_from(const std::string& text) {
   const auto unit = kUnits.find(begin == std::string::npos ? "" : text.substr(begin));
   const double bytes = unit == kUnits.end() ? 0 : number * unit->second;
   if (end == 0 || !(bytes >= 1) || bytes > kMost)
-    throw UsageError(fmt::format("--memory is {}", text), "it must be a number of bytes, with a unit or without",
-                     "Write 80GB, 24GiB or 40000MB.");
+    throw UsageError(fmt::format("--memory is {}", is_empty ? "empty" : text),
+                     "it must be a number of bytes, with a unit or without", "Write 80GB, 24GiB or 40000MB.");
   return std::llround(bytes);
 }
 
-void log_what_fits(const RunOptions& options, const std::string& memory, const Communicator& world) {
+void log_what_fits(const RunOptions& options, const std::optional<std::string>& memory, const Communicator& world) {
   if (!options.is_language())
     throw UsageError("--what-fits is for decks of language models", "the deck trains an image classifier",
                      "run.micro_batch=auto chooses how many images fit, --dry-run shows what they take.")
         .on_all_ranks();
-  const std::int64_t wanted = agreed(world, [&] { return memory.empty() ? 0 : bytes_from(memory); });
+  const std::int64_t wanted = agreed(world, [&] { return memory ? bytes_from(*memory) : 0; });
   const Topology topology = find_topology(world);
   const ComputeSettings settings(options, world, topology);
   const DeviceChoice device = set_up_device(options, world, topology);

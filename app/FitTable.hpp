@@ -2,6 +2,7 @@
 /// \file The table of what fits a rank's memory, on the terminal.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/Error.hpp"
@@ -19,9 +20,9 @@ struct RankNumbers {
 };
 
 /// Collective. `multicard run DECK --what-fits`: the table for the memory of rank 0's device, or for `memory`
-/// (bytes_from(); empty: the device's own).
+/// (bytes_from(); none: the device's own).
 /// Nothing is trained, and no data is read. \throws UsageError for a deck of images
-void log_what_fits(const RunOptions& options, const std::string& memory, const Communicator& world);
+void log_what_fits(const RunOptions& options, const std::optional<std::string>& memory, const Communicator& world);
 
 /// Not collective. The same as the end of a run for which memory did not suffice: nothing for images, and a warning in
 /// the place of the table where the device cannot compute it any more. The lines belong to the error that follows them,

@@ -207,6 +207,10 @@ class Choices(Memory):
     def test_wrong_words(self):
         self.expect(2, run(1, "run", self.deck, "--what-fits", "--dry-run"), "dry-run")
         self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory", "lots"), "--memory is lots", "80GB")
+        for words in (["--memory", ""], ["--memory", " "]):
+            self.expect(2, run(1, "run", self.deck, "--what-fits", *words),
+                        r"--memory is empty \(it must be a number of bytes, with a unit or without\) Write 80GB")
+        self.expect(2, run(1, "run", self.deck, "--what-fits", "--memory="), "--memory: 1 required")
         self.expect(2, run(1, "run", self.deck, "--memory", "80GB"), "what-fits")
         self.expect(2, run(1, "run", self.deck, "run.micro_batch=some"), "micro_batch")
 
