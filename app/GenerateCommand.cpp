@@ -202,16 +202,20 @@ void answer_prompts(const GenerateArguments& arguments, at::Device device) {
   const EncodedPrompts prompts = encode(read_prompts(arguments), prompter, arguments, config);
   const std::unique_ptr<Llama> network = load_model(source, dtype, device);
 
+  const auto check = [&] {  // once, before anything is printed
+    if (base_hash.valid()) check_base(source.provenance, base_hash.get(), *source.adapter, source.model);
+  };
   const bool is_json = arguments.json || !arguments.prompts.empty();
   ShowText show;
   if (!is_json)
-    show = [](std::size_t, const std::string& text) {
+    show = [&](std::size_t, const std::string& text) {
+      check();
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
     };
   const std::vector<Answer> found = answers(*network, prompter, prompts, answer_options(arguments), show);
+  check();
   if (!is_json) std::cout << std::endl;
-  if (base_hash.valid()) check_base(source.provenance, base_hash.get(), *source.adapter, source.model);
   if (!is_json) return;
   for (std::size_t i = 0; i < found.size(); ++i)
     print_json(prompts[i], found[i]);

@@ -33,7 +33,7 @@ def tensors(path):
 
 
 class Export(CommandTest):
-    def checkpoint(self, base=BASE, base_hash=None, task="llm"):
+    def checkpoint(self, base=BASE, base_hash=None, task="llm", text=()):
         """What a run of LoRA leaves."""
         folder = Path(self.path("step_00000020"))
         shutil.copytree(ADAPTER, folder, dirs_exist_ok=True)
@@ -42,7 +42,7 @@ class Export(CommandTest):
         deck = "task: %s\nmodel: {path: \"%s\"}\nmethod: {name: lora}\n" % (task, base)
         state = {"format": "multicard-checkpoint", "schema_version": 1, "step": 20, "samples_seen": 80,
                  "global_batch": 4, "extra": {}, "files": files, "deck": deck,
-                 "text": {"base_model_sha256": base_hash or digest(BASE / "model.safetensors")}}
+                 "text": {"base_model_sha256": base_hash or digest(BASE / "model.safetensors"), **dict(text)}}
         (folder / "trainer.json").write_text(json.dumps(state))
         (folder / "COMPLETE").touch()
         return str(folder)
@@ -110,6 +110,15 @@ class Export(CommandTest):
                            "original"), "none")
         self.assertFalse(os.path.exists(self.path("out")))
         self.assertEqual([name for name in os.listdir(self.scratch) if name.startswith(".")], [])
+
+    def test_nothing_is_generated_with_another_base_model(self):
+        checkpoint = self.checkpoint(base_hash="0" * 64, text={"template": "alpaca"})
+        self.expect(0, run(1, "export", checkpoint, self.path("adapter")))
+        for model in ([checkpoint], [str(BASE), "--adapter", self.path("adapter")]):
+            for words in ([], ["--json"]):
+                _, out, _ = self.expect(4, run(1, "generate", *model, "--raw", "--greedy", "--max-new", "8", *words,
+                                               "Once upon a"), "is not the model that")
+                self.assertEqual(out, "")
 
     def test_what_cannot_be_exported_is_said(self):
         checkpoint = self.checkpoint()
