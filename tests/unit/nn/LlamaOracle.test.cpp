@@ -82,18 +82,8 @@ class AdapterRun {
 
   void load_adapter(const std::string& file) { copy_into(network_->adapters(), TensorFile(path(file))); }
 
-  // Rows of a batch; the file's labels stand at the tokens themselves, -100 in the prompt and in padding.
   test::TextBatchParts rows(std::int64_t step, std::int64_t first, std::int64_t count) const {
-    const auto part = [&](const char* name) { return batches_.view(name).select(0, step).narrow(0, first, count); };
-    test::TextBatchParts batch;
-    batch.tokens = part("input_ids").clone();
-    batch.targets = at::full_like(batch.tokens, -100);
-    const std::int64_t width = batch.tokens.size(1);
-    batch.targets.narrow(1, 0, width - 1).copy_(part("labels").narrow(1, 1, width - 1));
-    const at::Tensor lengths = part("attention_mask").sum({1}), counts = (batch.targets >= 0).sum({1});
-    for (std::int64_t row = 0; row < count; ++row)
-      batch.shapes.push_back({{lengths[row].item<std::int64_t>()}, counts[row].item<std::int64_t>()});
-    return batch;
+    return test::oracle_rows(batches_, step, first, count);
   }
 
   struct Step {

@@ -18,19 +18,8 @@ WeightFormat format(WeightFormat::Kind kind) {
   return format;
 }
 
-/// Rows of a step; the file's labels stand at the tokens themselves, -100 in the prompt and in padding.
 test::TextBatchParts batch_of(std::int64_t step) {
-  const TensorFile file(test::source_path("tests/data/oracles/qat/batches.safetensors").string());
-  test::TextBatchParts batch;
-  batch.tokens = file.load("input_ids").select(0, step).clone();
-  batch.targets = at::full_like(batch.tokens, -100);
-  const std::int64_t width = batch.tokens.size(1);
-  batch.targets.narrow(1, 0, width - 1).copy_(file.load("labels").select(0, step).narrow(1, 1, width - 1));
-  const at::Tensor lengths = file.load("attention_mask").select(0, step).sum({1}),
-                   counts = (batch.targets >= 0).sum({1});
-  for (std::int64_t row = 0; row < batch.tokens.size(0); ++row)
-    batch.shapes.push_back({{lengths[row].item<std::int64_t>()}, counts[row].item<std::int64_t>()});
-  return batch;
+  return test::oracle_rows(TensorFile(test::source_path("tests/data/oracles/qat/batches.safetensors").string()), step);
 }
 
 struct Numbers {

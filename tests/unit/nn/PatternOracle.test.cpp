@@ -13,6 +13,7 @@ namespace multicard {
 namespace {
 
 using test::json_of;
+using test::oracle_rows;
 using test::source_path;
 using test::story_network;
 
@@ -26,22 +27,8 @@ class PatternOracle : public testing::Test {
                     at::kDouble, whole_matches);
   }
 
-  // Rows of the batch of a step of the LoRA oracle.
-  test::TextBatchParts batch(std::int64_t step) const {
-    const auto part = [&](const char* name) { return batches_.view(name).select(0, step); };
-    test::TextBatchParts batch;
-    batch.tokens = part("input_ids").clone();
-    batch.targets = at::full_like(batch.tokens, -100);
-    const std::int64_t width = batch.tokens.size(1);
-    batch.targets.narrow(1, 0, width - 1).copy_(part("labels").narrow(1, 1, width - 1));
-    const at::Tensor lengths = part("attention_mask").sum({1}), counts = (batch.targets >= 0).sum({1});
-    for (std::int64_t row = 0; row < batch.tokens.size(0); ++row)
-      batch.shapes.push_back({{lengths[row].item<std::int64_t>()}, counts[row].item<std::int64_t>()});
-    return batch;
-  }
-
   void expect_logits(const char* name, double tolerance = kTolerance) {
-    const test::TextBatchParts rows = batch(0);
+    const test::TextBatchParts rows = oracle_rows(batches_, 0);
     const nlohmann::json& expected = oracle_.at(name);
     for (std::size_t row = 0; row < 4; ++row) {
       const std::int64_t length = rows.shapes[row].num_tokens();
@@ -56,7 +43,7 @@ class PatternOracle : public testing::Test {
   // Loss and gradient norm of a step, and AdamW without weight decay.
   std::pair<double, double> train(std::int64_t step) {
     test::clear_gradients(*network_);
-    const test::TextBatchParts rows = batch(step);
+    const test::TextBatchParts rows = oracle_rows(batches_, step);
     double num_targets = 0;
     for (const RowShape& shape : rows.shapes)
       num_targets += static_cast<double>(shape.num_targets);
@@ -109,7 +96,7 @@ TEST_F(PatternOracle, TrainsWhatPeftTrains) {
 }
 
 TEST_F(PatternOracle, RecomputesBlocksWithTheSameGradients) {
-  const test::TextBatchParts rows = batch(0);
+  const test::TextBatchParts rows = oracle_rows(batches_, 0);
   const std::vector<at::Tensor> kept = test::gradients(*network_, rows.input());
   network_->set_checkpointing(Checkpointing::per_layer);
 

@@ -7,6 +7,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/randint.h>
 #include <nlohmann/json.hpp>
 
@@ -93,6 +94,22 @@ inline TextBatchParts random_batch(const std::vector<std::vector<std::int64_t>>&
     }
     batch.shapes.push_back(shape);
   }
+  return batch;
+}
+
+// Some of the 4 rows of a step of an oracle. Its file's labels stand at the tokens themselves, -100 in the prompt
+// and in padding.
+inline TextBatchParts oracle_rows(const TensorFile& batches, std::int64_t step, std::int64_t first = 0,
+                                  std::int64_t count = 4) {
+  const auto part = [&](const char* name) { return batches.view(name).select(0, step).narrow(0, first, count); };
+  TextBatchParts batch;
+  batch.tokens = part("input_ids").clone();
+  batch.targets = at::full_like(batch.tokens, -100);
+  const std::int64_t width = batch.tokens.size(1);
+  batch.targets.narrow(1, 0, width - 1).copy_(part("labels").narrow(1, 1, width - 1));
+  const at::Tensor lengths = part("attention_mask").sum({1}), counts = (batch.targets >= 0).sum({1});
+  for (std::int64_t row = 0; row < count; ++row)
+    batch.shapes.push_back({{lengths[row].item<std::int64_t>()}, counts[row].item<std::int64_t>()});
   return batch;
 }
 
