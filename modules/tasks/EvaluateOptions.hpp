@@ -31,6 +31,9 @@ struct EvaluateOptions {
   std::optional<QuestionOptions> questions = std::nullopt;  ///< before the first step with at_start only
   std::vector<std::string> prompts = {};                    ///< whose answers are kept
   std::int64_t max_new = 64;                                ///< tokens of such an answer at most
+
+  /// Whether a run with test data ever scores them.
+  bool scores_test_data() const { return every_epochs > 0 || every_steps > 0 || at_start; }
 };
 
 /// Whether there are test shards to evaluate on.

@@ -80,6 +80,7 @@ class LanguageModel final : public Model {
   FrozenBytes frozen() const override;
   StageBytes activation_bytes(const PartShape& part, const Backward& backward) override;
   std::optional<StageBytes> switched_activation_bytes(const PartShape& part, const Backward& backward) override;
+  StageBytes evaluation_bytes(const PartShape& part) override;
   void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
   /// What forward and backward take, measured once for each kind of checkpointing.
   const MeasuredPair& measured(Checkpointing checkpointing, const Backward& backward);
@@ -100,7 +101,8 @@ class LanguageModel final : public Model {
   /// Whether adapters have a copy of the output layer beside them.
   bool trains_head() const;
   AdapterConfig config_of(const AdapterOptions& adapters) const;
-  MeasuredPair measure(const Backward& backward);
+  /// \param work of `length` tokens in one row, all of them targets
+  MeasuredPair measure(const std::function<void(std::int64_t length)>& work);
 
   RunOptions options_;
   std::string folder_;
@@ -115,6 +117,7 @@ class LanguageModel final : public Model {
   Preference* preference_ = nullptr;  ///< objective_, where it is one
   std::shared_future<std::string> sha256_;
   std::map<Checkpointing, MeasuredPair> measured_;
+  std::optional<MeasuredPair> measured_evaluation_;
 };
 
 }  // namespace multicard

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <ATen/ops/zeros.h>
+
 #include "device/AllocationRecorder.hpp"
 #include "device/Readback.hpp"
 #include "state/PeftAdapter.hpp"
@@ -15,6 +17,16 @@ namespace {
 constexpr const char* kTokens = "tokens";
 constexpr const char* kTrainedTokens = "trained_tokens";
 constexpr const char* kComputedTokens = "computed_tokens";
+
+/// One row of a test set, all tokens of which are targets.
+Batch trial_row(std::int64_t length, bool is_pair, at::Device device) {
+  Batch batch;
+  batch.num_rows = batch.global_rows = 1;
+  batch.inputs = batch.targets = at::zeros({1, length}, at::TensorOptions().dtype(at::kLong).device(device));
+  const std::int64_t half = length / 2;
+  batch.shapes = {is_pair ? RowShape{{half, length - half}, length} : RowShape{{length}, length}};
+  return batch;
+}
 
 }  // namespace
 
@@ -117,19 +129,13 @@ WorkSize LanguageModel::work_size(const PartShape& part) const {
 }
 
 /// On one sequence, whose targets all have logits at once.
-MeasuredPair LanguageModel::measure(const Backward& backward) {
+MeasuredPair LanguageModel::measure(const std::function<void(std::int64_t)>& work_on) {
   const LlamaConfig& config = network_->config();
   const std::int64_t small = std::min<std::int64_t>(device_.is_cuda() ? 128 : 32, config.max_positions / 2);
   const std::int64_t chunk = network_->loss_chunk();
   network_->set_fake_quantisation(FakeQuantisation::on);  // begin_step() sets that of a step
   network_->set_loss_chunk(2 * small);
-  const SizedWork work = [&](std::int64_t length) {
-    return [this, length, &backward] {
-      const at::Tensor loss = objective_->trial_loss(length);
-      const StageOfWork stage(WorkStage::backward);
-      backward(loss);
-    };
-  };
+  const SizedWork work = [&](std::int64_t length) { return [&work_on, length] { work_on(length); }; };
   MeasuredPair pair = measured_pair(device_, work, {small, 2 * small}, 2 * config.vocabulary_size - 1);
   network_->set_loss_chunk(chunk);
   return pair;
@@ -139,7 +145,11 @@ const MeasuredPair& LanguageModel::measured(Checkpointing how, const Backward& b
   const auto known = measured_.find(how);
   if (known != measured_.end()) return known->second;
   network_->set_checkpointing(how);
-  const MeasuredPair pair = measure(backward);
+  const MeasuredPair pair = measure([&](std::int64_t length) {
+    const at::Tensor loss = objective_->trial_loss(length);
+    const StageOfWork stage(WorkStage::backward);
+    backward(loss);
+  });
   network_->set_checkpointing(checkpointing());
   return measured_.emplace(how, pair).first->second;
 }
@@ -147,6 +157,14 @@ const MeasuredPair& LanguageModel::measured(Checkpointing how, const Backward& b
 StageBytes LanguageModel::activation_bytes(const PartShape& part, const Backward& backward) {
   network_->prepare_positions(part.longest);
   return measured(checkpointing(), backward).at_peak(work_size(part));
+}
+
+StageBytes LanguageModel::evaluation_bytes(const PartShape& part) {
+  network_->prepare_positions(part.longest);
+  if (!measured_evaluation_)
+    measured_evaluation_ = measure(
+        [&](std::int64_t length) { objective_->test_sums(trial_row(length, options_.method.prefers(), device_)); });
+  return measured_evaluation_->at_peak(work_size(part));
 }
 
 std::optional<StageBytes> LanguageModel::switched_activation_bytes(const PartShape& part, const Backward& backward) {

@@ -26,10 +26,11 @@ struct MemoryEstimate {
   std::int64_t workspace = 0;      ///< what backward has made, when the most is held; or the update, if that is more
   std::int64_t reference = 0;      ///< a second, frozen network
   std::int64_t communication = 0;  ///< gradients in another type on their way between ranks
-  std::int64_t answers = 0;        ///< what answers of the model hold more than a step does
+  std::int64_t evaluation = 0;     ///< what scoring the test set holds more than a step does
+  std::int64_t answers = 0;        ///< what answers of the model hold more than either
 
-  /// What forward, loss and backward, or the update, or answering, hold at most beside the rest.
-  std::int64_t work() const { return activations + logits + workspace + answers; }
+  /// What forward, loss and backward, or the update, evaluation or answering hold at most beside the rest.
+  std::int64_t work() const { return activations + logits + workspace + evaluation + answers; }
   void set_work(const StageBytes& most);
   /// What a GPU must hold.
   std::int64_t on_device() const {

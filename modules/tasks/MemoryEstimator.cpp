@@ -136,6 +136,7 @@ void record_memory(const MemoryEstimate& predicted, const TrainingSetup& setup, 
   record.memory["model/activations"] = predicted.activations;
   record.memory["model/logits"] = predicted.logits;
   record.memory["model/workspace"] = predicted.workspace;
+  if (predicted.evaluation > 0) record.memory["model/evaluation"] = predicted.evaluation;
   if (predicted.answers > 0) record.memory["model/answers"] = predicted.answers;
   record.memory["model/predicted_total"] = setup.device.gpu ? predicted.on_device() : predicted.total();
 }

@@ -54,6 +54,7 @@ std::vector<Line> lines_of(const TrainingSetup& setup, const PartShape& part, st
           {"activations of " + part_text(options, part, at_once) + checkpointing, &M::activations},
           {"logits of the targets and their gradients", &M::logits},
           {"workspace of backward or the update", &M::workspace},
+          {"evaluation of the test set, what it takes more", &M::evaluation},
           {"answers to prompts and questions, what they take more", &M::answers},
           {"gradients in 16 bits on their way", &M::communication},
           {"batches on the device", &M::batches},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/Blocks.hpp"
 #include "base/System.hpp"
 #include "device/AllocationRecorder.hpp"
 #include "device/HostTensors.hpp"
@@ -89,19 +90,37 @@ std::int64_t RankMemory::answer_bytes() const {
   return (setup_.device.gpu ? with_rounding(bytes) : bytes).total();
 }
 
+std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
+  const DataSource* test = setup_.test_data();
+  if (test == nullptr || !setup_.options.evaluate.scores_test_data()) return 0;
+  const int rank = setup_.communicator.rank(), num_ranks = setup_.communicator.size();
+  const std::int64_t own = block_of(test->rows_in(0), rank, num_ranks).count;
+  const std::int64_t limit = at_once < rows() ? at_once : setup_.options.run.micro_batch.value_or(own);
+  const std::int64_t part = std::min(own, std::max<std::int64_t>(1, limit));
+  if (part == 0) return 0;
+  StageBytes work = setup_.model().evaluation_bytes(
+      test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
+  if (work.total() == 0) return 0;
+  if (setup_.device.gpu) work = with_rounding(work);
+  const InputMemory input = test->memory(own, own);
+  return work.total() + (setup_.device.gpu ? input.device : input.host);
+}
+
 Backward RankMemory::backward() {
   return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
 }
 
-/// Finishing a batch, a pass over a part of it, the update, and answers follow each other: the largest counts.
-MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work) {
+/// Finishing a batch, a pass over a part of it, the update, evaluation and answers follow each other: the largest
+/// counts.
+MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, std::int64_t evaluation) {
   if (const std::int64_t update = update_bytes(); update > work.total()) {
     work = {};
     work[WorkStage::backward] = update;
   }
   if (setup_.device.gpu) work = with_rounding(work);
   if (work.total() >= estimate.activations) estimate.set_work(work);
-  estimate.answers = 0;
+  estimate.evaluation = estimate.answers = 0;
+  estimate.evaluation = std::max<std::int64_t>(0, evaluation - estimate.work());
   estimate.answers = std::max<std::int64_t>(0, answer_bytes() - estimate.work());
   return estimate;
 }
@@ -109,15 +128,16 @@ MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work) {
 MemoryEstimate RankMemory::with(std::int64_t at_once) {
   StageBytes work;
   answer_bytes();  // before the rest, which counts what libraries and positions keep
+  const std::int64_t evaluation = evaluation_bytes(at_once);
   if (at_once > 0) work = setup_.model().activation_bytes(part(at_once), backward());
-  return with_work(lasting(), work);  // after the work, which makes libraries allocate what they keep
+  return with_work(lasting(), work, evaluation);  // after the work, which makes libraries allocate what they keep
 }
 
 std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, std::int64_t at_once) {
   const auto work = setup_.model().switched_activation_bytes(part(at_once), backward());
   if (!work) return std::nullopt;
   estimate.set_work({});
-  return needed(with_work(estimate, *work));
+  return needed(with_work(estimate, *work, evaluation_bytes(at_once)));
 }
 
 /// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its

@@ -62,10 +62,13 @@ class RankMemory {
 
  private:
   Backward backward();
-  MemoryEstimate with_work(MemoryEstimate estimate, StageBytes work);
+  /// \param evaluation bytes of it
+  MemoryEstimate with_work(MemoryEstimate estimate, StageBytes work, std::int64_t evaluation);
   std::int64_t update_bytes();
   /// Of answers to prompts and questions; 0 where none are asked.
   std::int64_t answer_bytes() const;
+  /// Of the test set, read and computed with `at_once` rows at a time; 0 where it is not scored.
+  std::int64_t evaluation_bytes(std::int64_t at_once);
 
   TrainingSetup& setup_;
   std::optional<std::int64_t> update_bytes_;

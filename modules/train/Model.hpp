@@ -97,6 +97,9 @@ class Model {
   /// The same with activation checkpointing if it is off, without if it is on; nothing
   /// for a model that has no activation checkpointing.
   virtual std::optional<StageBytes> switched_activation_bytes(const PartShape&, const Backward&) { return {}; }
+  /// What evaluate() holds at most beyond what was there before while it computes a part of a batch, measured likewise;
+  /// 0 for a model whose evaluation never holds more than a step.
+  virtual StageBytes evaluation_bytes(const PartShape&) { return {}; }
   /// Rows that evaluate() computes at once, where the deck leaves the choice to the run.
   virtual void set_micro_batch(std::int64_t rows) = 0;
 };

@@ -91,6 +91,33 @@ class Predictions(Memory):
             self.assertGreater(answers[0], 0)
             self.assertEqual(answers[1:], [0] * (ranks - 1), "rank 0 answers the first eight")
 
+    def prepare_rows(self, name, length, *kind):
+        """Shards of 12 rows of so many tokens, or of pairs of about such answers."""
+        text = "word " * length
+        record = {"input_ids": [7] * length, "labels": [7] * length, "instruction": "Repeat.", "chosen": text,
+                  "rejected": text + "again"}
+        Path(self.path("rows.json")).write_text(json.dumps([record] * 12))
+        self.expect(0, run(1, "prepare", "text", "--type", *kind, "--in", self.path("rows.json"), "-o",
+                           self.path(name)))
+
+    def test_test_rows_that_are_longer_than_those_trained_on(self):
+        for name, length in (("short", 16), ("long", 512)):
+            self.prepare_rows(name, length, "tokens")
+            self.prepare_rows(name + "-pairs", length, "preference", "--tokenizer", str(self.MODEL))
+        for name, ranks, overrides in (("lora", 1, []), ("lora", 2, ["run.micro_batch=2"]), ("full", 1, []),
+                                       ("qlora", 1, ["run.micro_batch=4"]), ("dpo", 1, []), ("lora-dpo", 1, [])):
+            with self.subTest(method=name, ranks=ranks, overrides=overrides):
+                files = "-pairs-0*.h5" if name.endswith("dpo") else "-0*.h5"
+                data = ["data={train: %s, test: %s, max_length: 512}" % (self.path("short" + files),
+                                                                         self.path("long" + files))]
+                self.check(*self.method(name), *data, "evaluate.every_steps=2", *overrides, ranks=ranks)
+                self.assertGreater(min(self.bytes_of("model/evaluation")), 0)
+        self.expect(0, run(1, "run", self.deck, "--dry-run", *data, *self.method("lora-dpo")[:1]),
+                    "evaluation of the test set, what it takes more +[0-9.]+ MB")
+        _, _, err = self.expect(0, run(1, "run", self.deck, "--dry-run", *data, *self.method("lora-dpo")[:1],
+                                       "evaluate.every_epochs=0"))
+        self.assertNotIn("evaluation of the test set", err)
+
     def test_ranks(self):
         self.check(*self.method("full"), ranks=2)
 

@@ -31,6 +31,9 @@ TEST(MemoryEstimate, TellsWhatWorkHolds) {
   EXPECT_NE(estimate.text().find("weights 9 MB, reference 100 MB, gradients 9 MB"), std::string::npos);
   EXPECT_NE(estimate.text().find("activations 320 MB, logits 64 MB, workspace 32 MB"), std::string::npos);
   EXPECT_EQ(with_rounding(most).total(), most.total() + most.total() / 32);
+  estimate.evaluation = 50'000'000;
+  EXPECT_EQ(estimate.work(), most.total() + 50'000'000);
+  EXPECT_NE(estimate.text().find("workspace 32 MB, evaluation 50 MB, loader"), std::string::npos) << estimate.text();
 }
 
 TEST(MemoryEstimate, FindsDivisors) {
