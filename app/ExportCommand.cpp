@@ -82,8 +82,8 @@ void export_adapter(const Tuned& tuned, const std::string& folder, std::optional
   const std::size_t num_saved = adapter.saved_weights().size();
   log_info(fmt::format(
       "{:<10}{}, rank {}, scaling {}{}{}, for {}", "adapter", counted(adapter.layers().size(), "adapted linear layer"),
-      config.rank, significant(config.common().scaling(config.rslora)),
-      config.patterns.empty() ? "" : " (others by rank_pattern or alpha_pattern)",
+      config.settings.rank, significant(config.settings.common().scaling(config.settings.rslora)),
+      config.settings.patterns.empty() ? "" : " (others by rank_pattern or alpha_pattern)",
       num_saved == 0 ? "" : fmt::format(", {} stored whole", counted(num_saved, "module")), config.base_model));
 }
 

@@ -50,7 +50,7 @@ class Step {
         length_(std::stoll(options.at("length"))),
         network_(smollm2(std::stoll(options.at("layers"))), dtype, at::kCPU) {
     network_.initialise(1);
-    network_.add_adapters({.rank = std::stoi(options.at("rank")), .alpha = 32});
+    network_.add_adapters({.settings = {.rank = std::stoi(options.at("rank")), .alpha = 32}});
     if (options.at("checkpointing") == "1") network_.set_checkpointing(Checkpointing::per_layer);
     tokens_ = at::randint(49152, {rows_, length_}, at::kLong);
     targets_ = at::full({rows_, length_}, -100, at::kLong);

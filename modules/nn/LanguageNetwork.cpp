@@ -30,12 +30,8 @@ void load_average(Llama& network, const std::string& checkpoint) {
 
 AdapterOptions adapter_options_of(const AdapterConfig& config, NameMatcher matcher) {
   AdapterOptions adapters;
-  adapters.rank = config.rank;
-  adapters.alpha = config.alpha;
-  adapters.rslora = config.rslora;
-  adapters.patterns = config.patterns;
-  adapters.modules_to_save = config.modules_to_save;
-  adapters.targets = config.targets;
+  adapters.settings = config.settings;
+  adapters.settings.dropout = 0;  // which belongs to the training that wrote the file
   adapters.matcher = std::move(matcher);
   return adapters;
 }

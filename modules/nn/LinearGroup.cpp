@@ -199,7 +199,8 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
   for (const Layer& layer : layers_)
     if (std::find(names.begin(), names.end(), layer.name) != names.end()) adapted.push_back(layer.name);
   if (adapted.empty()) return;
-  const std::vector<LayerAdapter> shapes = options.patterns.apply(options.common(), adapted, options.matcher);
+  const std::vector<LayerAdapter> shapes =
+      options.settings.patterns.apply(options.settings.common(), adapted, options.matcher);
   std::int64_t all_ranks = 0, first = 0;
   for (const LayerAdapter& shape : shapes)
     all_ranks += shape.rank;
@@ -211,7 +212,7 @@ void LinearGroup::add_adapters(const AdapterOptions& options, const std::vector<
       const std::int64_t first_rank = adapted_.empty() ? 0 : adapted_.back().first_rank + adapted_.back().b.size(1);
       const at::Tensor a = leaf_of_rows(a_, first_rank, shape.rank);
       const at::Tensor b = at::zeros({layer.out, shape.rank}, tensor_options).requires_grad_(true);
-      adapted_.push_back({first, layer.out, first_rank, shape.scaling(options.rslora), b});
+      adapted_.push_back({first, layer.out, first_rank, shape.scaling(options.settings.rslora), b});
       adapters_.push_back({"base_model.model." + layer.name + ".lora_A.weight", a});
       adapters_.push_back({"base_model.model." + layer.name + ".lora_B.weight", b});
     }

@@ -188,7 +188,7 @@ void Llama::add_adapters(const AdapterOptions& options) {
   }
   append(impl_->adapters, impl_->ends.saved_behind());
   fill_initial_adapters(low_rank, options.seed);
-  impl_->dropout = options.dropout;
+  impl_->dropout = options.settings.dropout;
   impl_->parameters = impl_->adapters;
 }
 

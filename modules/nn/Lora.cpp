@@ -33,10 +33,10 @@ void check_shape(const AdapterOptions& options, const LayerAdapter& adapter) {
 }
 
 void check_values(const AdapterOptions& options) {
-  check_shape(options, options.common());
-  if (!(options.dropout >= 0 && options.dropout < 1))
-    throw UsageError("method.dropout is " + significant(options.dropout), "it is a probability below 1");
-  if (options.targets.empty()) throw UsageError("method.targets is empty", "nothing would be trained");
+  check_shape(options, options.settings.common());
+  if (!(options.settings.dropout >= 0 && options.settings.dropout < 1))
+    throw UsageError("method.dropout is " + significant(options.settings.dropout), "it is a probability below 1");
+  if (options.settings.targets.empty()) throw UsageError("method.targets is empty", "nothing would be trained");
 }
 
 /// \param key of the section method; in files it has the same name but for targets
@@ -68,7 +68,7 @@ void check_values(const AdapterOptions& options) {
 
 std::vector<std::string> matching_expression(const AdapterOptions& options, const std::vector<std::string>& names) {
   if (!options.matcher) throw std::logic_error("targets that may be an expression need a matcher");
-  const std::string& expression = options.targets[0];
+  const std::string& expression = options.settings.targets[0];
   std::vector<std::string> matching;
   try {
     matching = options.matcher(expression, names, expression);
@@ -106,7 +106,7 @@ bool names_any(const std::string& end, const std::vector<std::string>& modules) 
 
 std::vector<std::string> adapted_layers(const AdapterOptions& options, const std::vector<std::string>& names) {
   check_values(options);
-  const std::vector<std::string>& targets = options.targets;
+  const std::vector<std::string>& targets = options.settings.targets;
   if (targets.size() == 1 && targets[0] == kAllLinear) return names;
   if (targets.size() == 1 && !ends_any(names, targets[0])) return matching_expression(options, names);
   for (const std::string& target : targets)
@@ -120,9 +120,10 @@ std::vector<std::string> adapted_layers(const AdapterOptions& options, const std
 }
 
 std::vector<LayerAdapter> layer_adapters(const AdapterOptions& options, const std::vector<std::string>& layers) {
-  check_patterns(options, "rank_pattern", options.patterns.rank, layers);
-  check_patterns(options, "alpha_pattern", options.patterns.alpha, layers);
-  std::vector<LayerAdapter> adapters = options.patterns.apply(options.common(), layers, options.matcher);
+  check_patterns(options, "rank_pattern", options.settings.patterns.rank, layers);
+  check_patterns(options, "alpha_pattern", options.settings.patterns.alpha, layers);
+  std::vector<LayerAdapter> adapters =
+      options.settings.patterns.apply(options.settings.common(), layers, options.matcher);
   for (const LayerAdapter& adapter : adapters)
     check_shape(options, adapter);
   return adapters;
@@ -130,7 +131,7 @@ std::vector<LayerAdapter> layer_adapters(const AdapterOptions& options, const st
 
 std::vector<std::string> saved_modules(const AdapterOptions& options, const std::vector<std::string>& modules,
                                        const std::vector<std::string>& linear) {
-  for (const std::string& name : options.modules_to_save) {
+  for (const std::string& name : options.settings.modules_to_save) {
     if (names_any(name, linear))
       refuse(options, "modules_to_save", "\"" + name + "\" names linear layers of the blocks", "they have adapters",
              "Name embed_tokens, lm_head or norms; raise the rank of other layers with rank_pattern.");
@@ -140,7 +141,7 @@ std::vector<std::string> saved_modules(const AdapterOptions& options, const std:
   }
   std::vector<std::string> saved;
   std::copy_if(modules.begin(), modules.end(), std::back_inserter(saved),
-               [&](const std::string& module) { return is_module_to_save(module, options.modules_to_save); });
+               [&](const std::string& module) { return is_module_to_save(module, options.settings.modules_to_save); });
   return saved;
 }
 

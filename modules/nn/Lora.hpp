@@ -7,30 +7,17 @@
 
 #include <c10/core/ScalarType.h>
 
-#include "state/AdapterPatterns.hpp"
+#include "state/AdapterSettings.hpp"
 
 namespace multicard {
 
 /// Adapters of linear layers: y = x W^T + s (dropout(x) A^T) B^T with A [rank, in] and B [out, rank].
 struct AdapterOptions {
-  int rank = 8;
-  double alpha = 8;
-  double dropout = 0;   ///< probability, in training only
-  bool rslora = false;  ///< s = alpha / sqrt(rank) instead of alpha / rank (Kalajdzievski 2023, arXiv 2312.03732)
-  /// Names that the linear layers' names end in (q_proj, self_attn.q_proj), or a single regular expression that whole
-  /// names (model.layers.0.self_attn.q_proj) match, or all-linear: every linear layer of the blocks, not lm_head.
-  std::vector<std::string> targets{"all-linear"};
-  AdapterPatterns patterns = {};  ///< of layers with another rank or alpha
-  /// Ends of the names of modules of which a copy is trained whole: embed_tokens, lm_head, norms. As in PEFT they end
-  /// at any letter: norm names all norms.
-  std::vector<std::string> modules_to_save = {};
+  AdapterSettings settings = {};
   std::string file = {};  ///< the adapter that these settings come from; empty: the keys method.* of a deck
   at::ScalarType dtype = at::kFloat;
   std::uint64_t seed = 1;    ///< of the values of A
   NameMatcher matcher = {};  ///< for targets that may be a regular expression, and for patterns
-
-  /// Of the layers that no pattern names.
-  LayerAdapter common() const { return {rank, alpha}; }
 };
 
 /// Which of `names` are adapted, in their order. UsageError (DataError if the targets come from a file) for a target

@@ -55,22 +55,22 @@ class ConfigReader : JsonReader {
   AdapterConfig read() const {
     require_supported();
     AdapterConfig config;
-    config.rank = static_cast<int>(number("r", 8, 1, kMostRank));
-    config.alpha = number("lora_alpha", 8, -kMostAlpha, kMostAlpha);
-    config.dropout = number("lora_dropout", 0, 0, 1);
-    config.rslora = is_set("use_rslora");
+    config.settings.rank = static_cast<int>(number("r", 8, 1, kMostRank));
+    config.settings.alpha = number("lora_alpha", 8, -kMostAlpha, kMostAlpha);
+    config.settings.dropout = number("lora_dropout", 0, 0, 1);
+    config.settings.rslora = is_set("use_rslora");
     config.base_model = text("base_model_name_or_path");
     read_targets(config);
-    config.modules_to_save = names("modules_to_save");
-    if (!config.modules_to_save.empty() && is_set("ensure_weight_tying"))
+    config.settings.modules_to_save = names("modules_to_save");
+    if (!config.settings.modules_to_save.empty() && is_set("ensure_weight_tying"))
       refuse("ensure_weight_tying", "modules_to_save that stay tied are not supported",
              "Train it without, or merge it with PEFT.");
-    read_patterns("rank_pattern", 1, kMostRank, config.patterns.rank);
-    read_patterns("alpha_pattern", -kMostAlpha, kMostAlpha, config.patterns.alpha);
+    read_patterns("rank_pattern", 1, kMostRank, config.settings.patterns.rank);
+    read_patterns("alpha_pattern", -kMostAlpha, kMostAlpha, config.settings.patterns.alpha);
     for (const char* key : kSelections)
       config.selects_layers = config.selects_layers || is_set(key);
     if (!is_integer("r")) refuse("r", "it is not a whole number");
-    if (config.dropout == 1) refuse("lora_dropout", "it is not below 1");
+    if (config.settings.dropout == 1) refuse("lora_dropout", "it is not below 1");
     return config;
   }
 
@@ -149,18 +149,20 @@ class ConfigReader : JsonReader {
   void read_targets(AdapterConfig& config) const {
     const json* targets = find("target_modules");
     if (targets == nullptr) {
-      config.targets = {"q_proj", "v_proj"};  // PEFT's choice for Llama, Mistral and Qwen2
+      config.settings.targets = {"q_proj", "v_proj"};  // PEFT's choice for Llama, Mistral and Qwen2
     } else if (targets->is_string()) {
-      config.targets = {targets->get<std::string>()};
-      config.target_kind = config.targets[0] == kAllLinear ? TargetKind::names : TargetKind::pattern;
+      config.settings.targets = {targets->get<std::string>()};
+      config.target_kind = config.settings.targets[0] == kAllLinear ? TargetKind::names : TargetKind::pattern;
     } else {
       if (!targets->is_array()) refuse("target_modules", "it is neither a list nor a string");
+      config.settings.targets.clear();
       for (const json& target : *targets) {
         if (!target.is_string()) refuse("target_modules", "it holds something that is not text");
-        config.targets.push_back(target.get<std::string>());
+        config.settings.targets.push_back(target.get<std::string>());
       }
     }
-    if (config.targets.empty() || config.targets[0].empty()) refuse("target_modules", "it names no layer");
+    if (config.settings.targets.empty() || config.settings.targets[0].empty())
+      refuse("target_modules", "it names no layer");
   }
 
   const ordered_json& ordered_;
@@ -183,8 +185,8 @@ ordered_json object_of(const LayerPatterns<T>& patterns) {
 }  // namespace
 
 AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers) {
-  if (config.targets.size() != 1) return config;
-  const std::string target = config.targets[0];
+  if (config.settings.targets.size() != 1) return config;
+  const std::string target = config.settings.targets[0];
   std::set<std::string> last_parts;
   bool is_end = false;
   for (const std::string& layer : layers) {
@@ -192,7 +194,7 @@ AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std:
     is_end = is_end || layer == target || layer.ends_with("." + target);
   }
   if (target == kAllLinear)
-    config.targets.assign(last_parts.begin(), last_parts.end());
+    config.settings.targets.assign(last_parts.begin(), last_parts.end());
   else
     config.target_kind = is_end ? TargetKind::names : TargetKind::pattern;
   return config;
@@ -206,12 +208,14 @@ AdapterConfig parse_adapter_config(const std::string& text, const std::string& o
 }
 
 std::string adapter_config_json(const AdapterConfig& config) {
-  const bool is_one_text = config.target_kind == TargetKind::pattern || config.targets.at(0) == kAllLinear;
-  const ordered_json targets = is_one_text ? ordered_json(config.targets.at(0)) : ordered_json(config.targets);
+  const bool is_one_text = config.target_kind == TargetKind::pattern || config.settings.targets.at(0) == kAllLinear;
+  const ordered_json targets =
+      is_one_text ? ordered_json(config.settings.targets.at(0)) : ordered_json(config.settings.targets);
   const ordered_json none;
-  const ordered_json saved = config.modules_to_save.empty() ? none : ordered_json(config.modules_to_save);
+  const ordered_json saved =
+      config.settings.modules_to_save.empty() ? none : ordered_json(config.settings.modules_to_save);
   const ordered_json content = {
-      {"alpha_pattern", object_of(config.patterns.alpha)},
+      {"alpha_pattern", object_of(config.settings.patterns.alpha)},
       {"auto_mapping", none},
       {"base_model_name_or_path", config.base_model.empty() ? none : ordered_json(config.base_model)},
       {"bias", "none"},
@@ -220,18 +224,18 @@ std::string adapter_config_json(const AdapterConfig& config) {
       {"init_lora_weights", true},
       {"layers_pattern", none},
       {"layers_to_transform", none},
-      {"lora_alpha", number_json(config.alpha)},
-      {"lora_dropout", config.dropout},
+      {"lora_alpha", number_json(config.settings.alpha)},
+      {"lora_dropout", config.settings.dropout},
       {"modules_to_save", saved},
       {"peft_type", "LORA"},
       {"peft_version", kPeftVersion},
-      {"r", config.rank},
-      {"rank_pattern", object_of(config.patterns.rank)},
+      {"r", config.settings.rank},
+      {"rank_pattern", object_of(config.settings.patterns.rank)},
       {"revision", none},
       {"target_modules", targets},
       {"task_type", "CAUSAL_LM"},
       {"use_dora", false},
-      {"use_rslora", config.rslora}};
+      {"use_rslora", config.settings.rslora}};
   return json_text(content, 2);
 }
 

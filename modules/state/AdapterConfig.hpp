@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "state/AdapterPatterns.hpp"
+#include "state/AdapterSettings.hpp"
 
 namespace multicard {
 
@@ -16,19 +16,10 @@ enum class TargetKind {
 
 /// What adapter_config.json says.
 struct AdapterConfig {
-  int rank = 8;
-  double alpha = 8;
-  double dropout = 0;
-  bool rslora = false;
-  AdapterPatterns patterns;  ///< of layers with another rank or alpha
-  std::vector<std::string> targets;
+  AdapterSettings settings = {};
   TargetKind target_kind = TargetKind::names;
-  std::vector<std::string> modules_to_save;  ///< ends of the names of modules that are stored whole
-  std::string base_model;                    ///< name or folder; empty: not said
+  std::string base_model;       ///< name or folder; empty: not said
   bool selects_layers = false;  ///< other settings leave out some of the targets: those with tensors are meant
-
-  /// Of the layers that no pattern names.
-  LayerAdapter common() const { return {rank, alpha}; }
 };
 
 /// The configuration with `targets` as a file is to say them, given the names of the adapted layers: instead of

@@ -33,7 +33,7 @@ MergedWeights::MergedWeights(const ModelFolder& base, const PeftAdapter& adapter
 void MergedWeights::add_adapted(const NameMatcher& matcher) {
   const AdapterConfig& config = adapter_.config();
   const std::vector<std::string> layers = adapter_.layers();
-  const std::vector<LayerAdapter> adapters = config.patterns.apply(config.common(), layers, matcher);
+  const std::vector<LayerAdapter> adapters = config.settings.patterns.apply(config.settings.common(), layers, matcher);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string& layer = layers[i];
     const std::string name = layer + kWeight;
@@ -50,7 +50,7 @@ void MergedWeights::add_adapted(const NameMatcher& matcher) {
       throw DataError(fmt::format("{}: the adapter of {} has rank {}", adapter_.path(), layer, a[0]),
                       fmt::format("its configuration says {}", adapters[i].rank));
     refuse_shape(adapter_.path(), layer, {out, a[1]}, base_.view(*stored).sizes(), kOtherModel);
-    adapted_[name] = adapters[i].scaling(config.rslora);
+    adapted_[name] = adapters[i].scaling(config.settings.rslora);
   }
 }
 

@@ -79,8 +79,8 @@ std::vector<std::string> names_in(const SafetensorsFile& file) {
 
 /// Which of its ranks a layer has, the names of the base model's layers tell: whoever knows them compares.
 bool is_rank_of(std::int64_t rank, const AdapterConfig& config) {
-  const auto& patterns = config.patterns.rank;
-  return rank == config.rank ||
+  const auto& patterns = config.settings.patterns.rank;
+  return rank == config.settings.rank ||
          std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) { return pattern.second == rank; });
 }
 
@@ -95,7 +95,7 @@ void require_pair(const SafetensorsFile& file, const std::string& layer, const A
   const bool are_matrices = a->shape.size() == 2 && b->shape.size() == 2;
   if (!are_matrices || a->shape[0] != b->shape[1] || !is_rank_of(a->shape[0], config))
     refuse(fmt::format("lora_A {} and lora_B {} are not of rank {}{}", shape_text(a->shape), shape_text(b->shape),
-                       config.rank, config.patterns.rank.empty() ? "" : " or one of rank_pattern"));
+                       config.settings.rank, config.settings.patterns.rank.empty() ? "" : " or one of rank_pattern"));
 }
 
 }  // namespace
@@ -115,20 +115,20 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
       throw DataError(fmt::format("{}: {} cannot be used", adapter.file_.path(), saved_name(weight)),
                       "its numbers are not floating-point");
   if (adapter.config_.selects_layers) {
-    adapter.config_.targets = layers;
+    adapter.config_.settings.targets = layers;
     adapter.config_.target_kind = TargetKind::names;
   }
   return adapter;
 }
 
 std::vector<std::string> PeftAdapter::layers() const {
-  return layers_in(names_in(file_.file()), config_.modules_to_save, file_.path());
+  return layers_in(names_in(file_.file()), config_.settings.modules_to_save, file_.path());
 }
 
 std::vector<std::string> PeftAdapter::saved_weights() const {
   std::vector<std::string> weights;
   for (const std::string& name : names_in(file_.file()))
-    if (auto weight = saved_weight_of(name, config_.modules_to_save)) weights.push_back(std::move(*weight));
+    if (auto weight = saved_weight_of(name, config_.settings.modules_to_save)) weights.push_back(std::move(*weight));
   std::sort(weights.begin(), weights.end());
   return weights;
 }
@@ -156,7 +156,7 @@ std::vector<std::string> adapted_layers_of(const NamedTensors& tensors, const st
 void write_adapter(const std::string& folder, const AdapterConfig& config, const NamedTensors& tensors,
                    const SafetensorsMetadata& metadata) {
   const AdapterConfig written =
-      with_resolved_targets(config, adapted_layers_of(tensors, config.modules_to_save, folder));
+      with_resolved_targets(config, adapted_layers_of(tensors, config.settings.modules_to_save, folder));
   save_tensors((fs::path(folder) / kAdapterFile).string(), tensors, metadata);
   write_file((fs::path(folder) / kAdapterConfigFile).string(), adapter_config_json(written));
 }

@@ -68,29 +68,32 @@ std::string text_of(const LayerPatterns<T>& patterns) {
 void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter, const Llama& network) {
   const std::vector<std::string> layers = network.linear_layers();
   AdapterOptions of_deck = of_adapter;
-  of_deck.targets = method.targets;
+  of_deck.settings.targets = method.targets;
   if (!method.targets.empty())
-    check_same_result({"targets", [](const AdapterOptions& options) { return join(options.targets, ", "); }}, of_deck,
-                      of_adapter, [&](const AdapterOptions& options) { return adapted_layers(options, layers); });
+    check_same_result({"targets", [](const AdapterOptions& options) { return join(options.settings.targets, ", "); }},
+                      of_deck, of_adapter,
+                      [&](const AdapterOptions& options) { return adapted_layers(options, layers); });
   const auto adapters = [adapted = adapted_layers(of_adapter, layers)](const AdapterOptions& options) {
     return layer_adapters(options, adapted);
   };
   AdapterOptions one_pattern = of_adapter;
-  one_pattern.patterns.alpha.clear();
-  of_deck.patterns = {method.patterns.rank, {}};
+  one_pattern.settings.patterns.alpha.clear();
+  of_deck.settings.patterns = {method.patterns.rank, {}};
   if (!method.patterns.rank.empty())
-    check_same_result({"rank_pattern", [](const AdapterOptions& options) { return text_of(options.patterns.rank); }},
-                      of_deck, one_pattern, adapters);
-  one_pattern.patterns = {{}, of_adapter.patterns.alpha};
-  of_deck.patterns = {{}, method.patterns.alpha};
+    check_same_result(
+        {"rank_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.rank); }},
+        of_deck, one_pattern, adapters);
+  one_pattern.settings.patterns = {{}, of_adapter.settings.patterns.alpha};
+  of_deck.settings.patterns = {{}, method.patterns.alpha};
   if (!method.patterns.alpha.empty())
-    check_same_result({"alpha_pattern", [](const AdapterOptions& options) { return text_of(options.patterns.alpha); }},
-                      of_deck, one_pattern, adapters);
-  of_deck.modules_to_save = method.modules_to_save;
+    check_same_result(
+        {"alpha_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.alpha); }},
+        of_deck, one_pattern, adapters);
+  of_deck.settings.modules_to_save = method.modules_to_save;
   if (!method.modules_to_save.empty())
     check_same_result(
-        {"modules_to_save", [](const AdapterOptions& options) { return join(options.modules_to_save, ", "); }}, of_deck,
-        of_adapter,
+        {"modules_to_save", [](const AdapterOptions& options) { return join(options.settings.modules_to_save, ", "); }},
+        of_deck, of_adapter,
         [&](const AdapterOptions& options) { return saved_modules(options, network.savable_modules(), layers); });
 }
 
@@ -98,12 +101,12 @@ void check_same_layers(const MethodOptions& method, const AdapterOptions& of_ada
 
 AdapterOptions adapters_of_deck(const MethodOptions& method) {
   AdapterOptions adapters;
-  adapters.rank = *method.rank;
-  adapters.alpha = *method.alpha;
-  adapters.rslora = *method.rslora;
-  adapters.targets = method.targets;
-  adapters.patterns = method.patterns;
-  adapters.modules_to_save = method.modules_to_save;
+  adapters.settings.rank = *method.rank;
+  adapters.settings.alpha = *method.alpha;
+  adapters.settings.rslora = *method.rslora;
+  adapters.settings.targets = method.targets;
+  adapters.settings.patterns = method.patterns;
+  adapters.settings.modules_to_save = method.modules_to_save;
   adapters.matcher = whole_matches;
   return adapters;
 }
@@ -116,16 +119,16 @@ AdapterOptions adapter_options(const MethodOptions& method, const std::optional<
   AdapterOptions adapters;
   if (start) {
     const AdapterConfig& config = start->config();
-    check_same("rank", method.rank, config.rank, start->path());
-    check_same("alpha", method.alpha, config.alpha, start->path());
-    check_same("rslora", method.rslora, config.rslora, start->path());
+    check_same("rank", method.rank, config.settings.rank, start->path());
+    check_same("alpha", method.alpha, config.settings.alpha, start->path());
+    check_same("rslora", method.rslora, config.settings.rslora, start->path());
     adapters = adapter_options_of(config, whole_matches);
     adapters.file = start->path();
     check_same_layers(method, adapters, network);
   } else {
     adapters = adapters_of_deck(method);
   }
-  adapters.dropout = method.dropout;
+  adapters.settings.dropout = method.dropout;
   return adapters;
 }
 
@@ -227,15 +230,10 @@ AdapterOptions LanguageModel::add_adapters(Llama& network) const {
 
 AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   AdapterConfig config;
-  config.rank = adapters.rank;
-  config.alpha = adapters.alpha;
-  config.dropout = adapters.dropout;
-  config.rslora = adapters.rslora;
-  config.patterns = adapters.patterns;
-  config.targets = adapters.targets;
-  config.modules_to_save = adapters.modules_to_save;
+  config.settings = adapters.settings;
   config.base_model = folder_;
-  const std::vector<std::string> layers = adapted_layers_of(network_->adapters(), config.modules_to_save, folder_);
+  const std::vector<std::string> layers =
+      adapted_layers_of(network_->adapters(), config.settings.modules_to_save, folder_);
   return with_resolved_targets(std::move(config), layers);
 }
 

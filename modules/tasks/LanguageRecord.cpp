@@ -37,9 +37,10 @@ std::string mix_text(const SetMix& mix, const TextRows& rows, const std::vector<
 }
 
 std::string adapter_text(const AdapterConfig& adapter) {
-  std::string text = fmt::format(" rank {}, alpha {}", adapter.rank, significant(adapter.alpha));
-  if (!adapter.patterns.empty()) text += " (others by pattern)";
-  if (!adapter.modules_to_save.empty()) text += fmt::format(", {} whole", join(adapter.modules_to_save, ", "));
+  std::string text = fmt::format(" rank {}, alpha {}", adapter.settings.rank, significant(adapter.settings.alpha));
+  if (!adapter.settings.patterns.empty()) text += " (others by pattern)";
+  if (!adapter.settings.modules_to_save.empty())
+    text += fmt::format(", {} whole", join(adapter.settings.modules_to_save, ", "));
   return text;
 }
 

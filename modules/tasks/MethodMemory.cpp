@@ -45,7 +45,8 @@ std::int64_t trained_beside(const RunOptions& options, const RunOptions& equal) 
     weights[weight.name] = weight.tensor;
   const AdapterOptions adapters = adapters_of_deck(options.method);
   const std::vector<std::string> layers = adapted_layers(adapters, network.linear_layers());
-  const std::vector<LayerAdapter> ranks = adapters.patterns.apply(adapters.common(), layers, adapters.matcher);
+  const std::vector<LayerAdapter> ranks =
+      adapters.settings.patterns.apply(adapters.settings.common(), layers, adapters.matcher);
   std::int64_t more = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const at::Tensor& weight = weights.at(layers[i] + ".weight");

@@ -38,12 +38,12 @@ RunOptions with_method(RunOptions options, TuningMethod name) {
   const LlamaConfig config = LlamaConfig::read(options.model.path);
   if (options.model.adapter) {
     const AdapterConfig start = PeftAdapter::open(*options.model.adapter).config();
-    method.rank = start.rank;
-    method.alpha = start.alpha;
-    method.rslora = start.rslora;
-    method.targets = start.targets;
-    method.patterns = start.patterns;
-    method.modules_to_save = start.modules_to_save;
+    method.rank = start.settings.rank;
+    method.alpha = start.settings.alpha;
+    method.rslora = start.settings.rslora;
+    method.targets = start.settings.targets;
+    method.patterns = start.settings.patterns;
+    method.modules_to_save = start.settings.modules_to_save;
   }
   options.model.adapter.reset();
   if (name != method.name) method.preference.reference = Reference::adapters_off;

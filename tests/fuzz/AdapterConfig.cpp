@@ -12,8 +12,9 @@ void read(std::string_view input) {
   const std::string text = adapter_config_json(
       with_resolved_targets(config, {"model.layers.0.self_attn.q_proj", "model.layers.0.mlp.up_proj"}));
   const AdapterConfig again = parse_adapter_config(text, "adapter_config.json");
-  require(again.rank == config.rank && again.alpha == config.alpha && again.dropout == config.dropout &&
-              again.rslora == config.rslora && again.base_model == config.base_model,
+  require(again.settings.rank == config.settings.rank && again.settings.alpha == config.settings.alpha &&
+              again.settings.dropout == config.settings.dropout && again.settings.rslora == config.settings.rslora &&
+              again.base_model == config.base_model,
           "a configuration that is written is read as another one");
 }
 

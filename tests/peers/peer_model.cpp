@@ -49,10 +49,10 @@ void write_random_adapter(const std::string& model, const std::string& folder, c
 
 void write_random_adapter(const Arguments& words) {
   AdapterConfig config;
-  config.rank = std::stoi(words.at(2));
-  config.alpha = std::stod(words.at(3));
-  config.rslora = words.at(4) == "rslora";
-  config.targets.assign(words.begin() + 5, words.end());
+  config.settings.rank = std::stoi(words.at(2));
+  config.settings.alpha = std::stod(words.at(3));
+  config.settings.rslora = words.at(4) == "rslora";
+  config.settings.targets.assign(words.begin() + 5, words.end());
   config.base_model = words[0];
   write_random_adapter(words[0], words[1], config);
 }

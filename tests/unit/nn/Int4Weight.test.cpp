@@ -81,8 +81,8 @@ TEST(Int4Weight, AdaptersTakeActivationsThatAreNotRounded) {
   LinearGroup group(64, {{"q", 6, false}, {"v", 4, false}}, at::kFloat, kFake);
   fill(group.weights());
   AdapterOptions adapters;
-  adapters.rank = 3;
-  adapters.alpha = 6;
+  adapters.settings.rank = 3;
+  adapters.settings.alpha = 6;
   group.add_adapters(adapters, {"q", "v"});
   fill(group.adapters());
   const at::Tensor x = at::randn({5, 64}).requires_grad_(true), dy = at::randn({5, 10});

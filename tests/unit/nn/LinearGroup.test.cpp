@@ -36,8 +36,8 @@ LinearGroup two_layers(bool has_bias) {
 
 AdapterOptions adapters() {
   AdapterOptions options;
-  options.rank = kRank;
-  options.alpha = 3;
+  options.settings.rank = kRank;
+  options.settings.alpha = 3;
   options.dtype = at::kDouble;
   return options;
 }
@@ -93,7 +93,7 @@ TEST(LinearGroup, IsItsLayersSideBySide) {
 /// q has rank 3 and alpha 6, v the rank and alpha of all.
 AdapterOptions unequal_adapters() {
   AdapterOptions options = adapters();
-  options.patterns = {{{"q", 3}}, {{"q", 6}}};
+  options.settings.patterns = {{{"q", 3}}, {{"q", 6}}};
   options.matcher = [](const std::string& expression, const std::vector<std::string>& names, const std::string&) {
     std::vector<std::string> matching;
     for (const std::string& name : names)

@@ -169,7 +169,7 @@ TEST(Llama, IsItsDefinitionWithWindowsAndHeadsOfTheirOwn) {
 
 TEST(Llama, IsItsDefinitionWithAdapters) {
   const auto network = small_network();
-  network->add_adapters({.rank = 3, .alpha = 5, .dtype = at::kDouble});
+  network->add_adapters({.settings = {.rank = 3, .alpha = 5}, .dtype = at::kDouble});
   test::fill_adapters(*network);
 
   EXPECT_EQ(network->parameters().size(), 2U * 7 * 3);
@@ -178,10 +178,10 @@ TEST(Llama, IsItsDefinitionWithAdapters) {
 
 TEST(Llama, IsItsDefinitionWithSomeAdapters) {
   const auto network = small_network();
-  network->add_adapters({.rank = 2,
-                         .alpha = 4,
-                         .rslora = true,
-                         .targets = {"self_attn.v_proj", "layers.1.mlp.up_proj", "down_proj"},
+  network->add_adapters({.settings = {.rank = 2,
+                                      .alpha = 4,
+                                      .rslora = true,
+                                      .targets = {"self_attn.v_proj", "layers.1.mlp.up_proj", "down_proj"}},
                          .dtype = at::kDouble});
   test::fill_adapters(*network);
 

@@ -74,7 +74,7 @@ constexpr const char* kLora = "oracles/lora/";
 class AdapterRun {
  public:
   explicit AdapterRun(at::ScalarType dtype) : network_(story_network(dtype)), batches_(path("batches.safetensors")) {
-    network_->add_adapters({.rank = 8, .alpha = 16, .dtype = dtype});
+    network_->add_adapters({.settings = {.rank = 8, .alpha = 16}, .dtype = dtype});
     load_adapter("adapter_init/adapter_model.safetensors");
   }
 

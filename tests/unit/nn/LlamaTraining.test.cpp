@@ -28,7 +28,7 @@ TEST(FreshAdapters, LeaveTheOutputExactlyAsItIs) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble}) {
     const auto network = small_network(small_config(), dtype);
     const at::Tensor before = network->logits(tokens);
-    network->add_adapters({.rank = 4, .alpha = 8});
+    network->add_adapters({.settings = {.rank = 4, .alpha = 8}});
     EXPECT_TRUE(at::equal(network->logits(tokens), before)) << c10::toString(dtype);
   }
 }
@@ -37,7 +37,7 @@ TEST(FreshAdapters, AreUniformAndZero) {
   LlamaConfig config = small_config();
   config.hidden_size = 256;
   const auto network = small_network(config);
-  network->add_adapters({.rank = 64, .seed = 3});
+  network->add_adapters({.settings = {.rank = 64}, .seed = 3});
 
   const NamedTensor &a = network->adapters()[0], &b = network->adapters()[1];
   EXPECT_EQ(a.name, "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight");
@@ -54,7 +54,7 @@ TEST(Adapters, CanBeTurnedOffAndMerged) {
   const auto network = small_network();
   const at::Tensor tokens = at::randint(37, {2, 11}, at::kLong);
   const at::Tensor base = network->logits(tokens);
-  network->add_adapters({.rank = 2, .alpha = 6, .dtype = at::kDouble});
+  network->add_adapters({.settings = {.rank = 2, .alpha = 6}, .dtype = at::kDouble});
   test::fill_adapters(*network);
   const at::Tensor adapted = network->logits(tokens);
   EXPECT_GT(largest(adapted - base), 1e-3);
@@ -113,7 +113,7 @@ TEST(FrozenWeights, LeaveNoWorkBelowTheFirstAdapter) {
   const test::TextBatchParts data = batch();
   const auto graph_of = [&](std::vector<std::string> targets) {
     const auto network = small_network();
-    network->add_adapters({.targets = std::move(targets)});
+    network->add_adapters({.settings = {.targets = std::move(targets)}});
     return Graph(network->loss_sum(data.input()));
   };
 
@@ -154,7 +154,7 @@ TEST(Checkpointing, GivesTheSameBitsOfAllWeights) {
 
 TEST(Checkpointing, GivesTheSameBitsOfAdaptersWithDropout) {
   const auto network = small_network();
-  network->add_adapters({.rank = 3, .dropout = 0.2, .dtype = at::kDouble});
+  network->add_adapters({.settings = {.rank = 3, .dropout = 0.2}, .dtype = at::kDouble});
   test::fill_adapters(*network);
   expect_same_with_checkpointing(*network);
   EXPECT_EQ(Graph(network->loss_sum(batch().input())).of("CheckpointedBlock"), 3);
@@ -163,7 +163,7 @@ TEST(Checkpointing, GivesTheSameBitsOfAdaptersWithDropout) {
 TEST(Checkpointing, GivesTheSameBitsIn16Bits) {
   const auto network = small_network(small_config(), at::kFloat);
   network->set_compute_dtype(at::kBFloat16);
-  network->add_adapters({.rank = 3, .targets = {"v_proj", "up_proj"}});
+  network->add_adapters({.settings = {.rank = 3, .targets = {"v_proj", "up_proj"}}});
   test::fill_adapters(*network);
   expect_same_with_checkpointing(*network);
 }
@@ -193,7 +193,7 @@ TEST(Checkpointing, KeepsOneTensorOfEachBlock) {
 
 TEST(Dropout, IsAFunctionOfItsSeed) {
   const auto network = small_network();
-  network->add_adapters({.rank = 3, .dropout = 0.5, .dtype = at::kDouble});
+  network->add_adapters({.settings = {.rank = 3, .dropout = 0.5}, .dtype = at::kDouble});
   test::fill_adapters(*network);
   const test::TextBatchParts data = batch();
   const auto loss = [&](std::uint64_t seed) {
@@ -212,7 +212,7 @@ TEST(Dropout, IsAFunctionOfItsSeed) {
 
 TEST(Dropout, HasTheGradientOfWhatItComputes) {
   const auto network = small_network();
-  network->add_adapters({.rank = 3, .dropout = 0.3, .dtype = at::kDouble});
+  network->add_adapters({.settings = {.rank = 3, .dropout = 0.3}, .dtype = at::kDouble});
   test::fill_adapters(*network);
   const test::TextBatchParts data = batch();
   const std::vector<at::Tensor> found = gradients(*network, data.input());
@@ -247,7 +247,7 @@ TEST(ComputeTypes, OfFewerBitsAreNearFloat32) {
     for (const at::ScalarType compute : {at::kBFloat16, at::kHalf}) {
       const auto network = small_network(small_config(), weights);
       network->set_compute_dtype(at::kFloat);
-      network->add_adapters({.rank = 3});
+      network->add_adapters({.settings = {.rank = 3}});
       test::fill_adapters(*network);
       double expected_loss = 0, loss = 0;
       const std::vector<at::Tensor> expected = gradients(*network, data.input(), &expected_loss);

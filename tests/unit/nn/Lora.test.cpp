@@ -14,7 +14,7 @@ const std::vector<std::string> kNames{"model.layers.0.self_attn.q_proj", "model.
 
 std::vector<std::string> adapted(std::vector<std::string> targets) {
   AdapterOptions options;
-  options.targets = std::move(targets);
+  options.settings.targets = std::move(targets);
   options.matcher = whole_matches;
   return adapted_layers(options, kNames);
 }
@@ -36,7 +36,7 @@ TEST(AdaptedLayers, MatchASingleExpressionAsAWhole) {
 }
 
 TEST(AdaptedLayers, NeedAMatcherForExpressionsAlone) {
-  const auto targets = [](std::string target) { return AdapterOptions{.targets = {std::move(target)}}; };
+  const auto targets = [](std::string target) { return AdapterOptions{.settings = {.targets = {std::move(target)}}}; };
 
   EXPECT_EQ(adapted_layers(targets("q_proj"), kNames), (std::vector<std::string>{kNames[0], kNames[3]}));
   EXPECT_THROW(adapted_layers(targets(".*q_proj"), kNames), std::logic_error);
@@ -79,7 +79,7 @@ TEST(AdaptedLayers, RefuseTargetsThatNameNothing) {
 TEST(AdaptedLayers, OfAFileAreItsFault) {
   for (const char* target : {"(", "w_proj", "lm_head", "(([a-z0-9._]+)+)+[A-Z]"}) {
     AdapterOptions options;
-    options.targets = {target};
+    options.settings.targets = {target};
     options.matcher = whole_matches;
     options.file = "adapters/one";
     try {
@@ -92,8 +92,9 @@ TEST(AdaptedLayers, OfAFileAreItsFault) {
 }
 
 TEST(AdaptedLayers, RefuseOptionsOutOfRange) {
-  for (const AdapterOptions& options : {AdapterOptions{.rank = 0}, AdapterOptions{.alpha = 0},
-                                        AdapterOptions{.dropout = 1}, AdapterOptions{.dropout = -0.1}})
+  for (const AdapterOptions& options :
+       {AdapterOptions{.settings = {.rank = 0}}, AdapterOptions{.settings = {.alpha = 0}},
+        AdapterOptions{.settings = {.dropout = 1}}, AdapterOptions{.settings = {.dropout = -0.1}}})
     EXPECT_THROW(adapted_layers(options, kNames), UsageError);
 }
 
@@ -116,17 +117,17 @@ std::string refusal(const AdapterOptions& options) {
 
 TEST(LayerAdapters, RefusePatternsThatNameNothingInADeck) {
   AdapterOptions options{.matcher = whole_matches};
-  options.patterns = {{{"q_proj", 4}}, {{"x_proj", 4}}};
+  options.settings.patterns = {{{"q_proj", 4}}, {{"x_proj", 4}}};
   EXPECT_NE(refusal(options).find("usage: method.alpha_pattern: \"x_proj\" matches no layer"), std::string::npos)
       << refusal(options);
   options.file = "adapters/one";
   EXPECT_EQ(refusal(options), "none") << "PEFT ignores them, too";
-  options.patterns = {{{"(", 4}}, {}};
+  options.settings.patterns = {{{"(", 4}}, {}};
   EXPECT_EQ(refusal(options).find("data: adapters/one: rank_pattern: the regular expression ( cannot be used"), 0U)
       << refusal(options);
   options.file.clear();
   EXPECT_NE(refusal(options).find("usage: method.rank_pattern: "), std::string::npos) << refusal(options);
-  options.patterns = {{}, {{"q_proj", -1}}};
+  options.settings.patterns = {{}, {{"q_proj", -1}}};
   EXPECT_NE(refusal(options).find("above 0"), std::string::npos) << refusal(options);
 }
 
@@ -134,7 +135,7 @@ TEST(SavedModules, AreEmbeddingsNormsAndTheOutputLayer) {
   const std::vector<std::string> modules{"model.embed_tokens", "model.layers.0.input_layernorm", "model.norm",
                                          "lm_head"};
   const auto saved = [&](std::vector<std::string> names) {
-    return saved_modules({.modules_to_save = std::move(names)}, modules, kNames);
+    return saved_modules({.settings = {.modules_to_save = std::move(names)}}, modules, kNames);
   };
   EXPECT_EQ(saved({}), std::vector<std::string>{});
   EXPECT_EQ(saved({"lm_head", "embed_tokens"}), (std::vector<std::string>{modules[0], modules[3]}));
@@ -142,8 +143,9 @@ TEST(SavedModules, AreEmbeddingsNormsAndTheOutputLayer) {
   EXPECT_EQ(saved({"model.norm"}), std::vector<std::string>{modules[2]});
   for (const auto& [name, why] :
        {std::pair{"q_proj", "names linear layers"}, std::pair{"score", "is no module that can be trained whole"}}) {
-    EXPECT_NE(refusal({.modules_to_save = {name}}).find(why), std::string::npos) << name;
-    EXPECT_EQ(refusal({.modules_to_save = {name}, .file = "a"}).find("data: a: modules_to_save"), 0U) << name;
+    EXPECT_NE(refusal({.settings = {.modules_to_save = {name}}}).find(why), std::string::npos) << name;
+    EXPECT_EQ(refusal({.settings = {.modules_to_save = {name}}, .file = "a"}).find("data: a: modules_to_save"), 0U)
+        << name;
   }
 }
 

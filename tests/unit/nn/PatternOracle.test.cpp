@@ -121,7 +121,7 @@ TEST(ModulesToSaveOfANetwork, StartAsTheBaseModelAndLeaveItAsItIs) {
   const auto network = story_network(at::kFloat);
   const at::Tensor tokens = at::randint(2048, {2, 9}, at::kLong), before = network->logits(tokens);
   const at::Tensor embeddings = network->weights().front().tensor.clone();
-  network->add_adapters({.modules_to_save = {"lm_head", "embed_tokens", "norm"}});
+  network->add_adapters({.settings = {.modules_to_save = {"lm_head", "embed_tokens", "norm"}}});
 
   EXPECT_TRUE(at::equal(network->logits(tokens), before));
   EXPECT_EQ(network->parameters().front().name, "base_model.model.model.embed_tokens.weight");

@@ -71,7 +71,8 @@ TEST_F(Qwen3, HasTheLossAndTheGradientsOfTransformers) {
 
 TEST_F(Qwen3, IsAdaptedAsByPeft) {
   const auto network = load(at::kDouble);
-  network->add_adapters({.rank = 4, .alpha = 8, .targets = {"q_proj", "k_proj", "down_proj"}, .dtype = at::kDouble});
+  network->add_adapters(
+      {.settings = {.rank = 4, .alpha = 8, .targets = {"q_proj", "k_proj", "down_proj"}}, .dtype = at::kDouble});
   const nlohmann::json& expected = oracle_.at("lora");
   {
     const at::NoGradGuard no_grad;

@@ -27,8 +27,8 @@ class MergedModel : public testing::Test {
   }
 
   void write_adapter_of(const NamedTensors& tensors, AdapterConfig config = {}) {
-    config.rank = 2;
-    config.targets = {"all-linear"};
+    config.settings.rank = 2;
+    config.settings.targets = {"all-linear"};
     write_adapter(scratch_.path().string(), config, tensors);
   }
 
@@ -73,14 +73,14 @@ TEST_F(MergedModel, RefusesAnAdapterOfAnotherModel) {
 
 TEST_F(MergedModel, ScalesAsThePatternsSay) {
   AdapterConfig config;
-  config.patterns.alpha = {{"v_proj", 100}, {"q_proj", 3}, {".*", 7}};
+  config.settings.patterns.alpha = {{"v_proj", 100}, {"q_proj", 3}, {".*", 7}};
   write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}}, config);
   const at::Tensor expected = base_.to(at::kDouble) + 1.5 * at::matmul(b_.to(at::kDouble), a_.to(at::kDouble));
 
   const at::Tensor found = merged(kLayer + ".weight", at::kFloat);
 
   EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), 1e-5);
-  config.patterns.rank = {{"q_proj", 4}, {"other", 2}};
+  config.settings.patterns.rank = {{"q_proj", 4}, {"other", 2}};
   write_adapter_of({{PeftAdapter::a_name(kLayer), a_}, {PeftAdapter::b_name(kLayer), b_}}, config);
   EXPECT_THROW(merged(kLayer + ".weight", at::kFloat), DataError) << "the pattern says 4, the tensors have 2";
 }
@@ -99,7 +99,7 @@ class MergedTiedModel : public MergedModel {
   void write(const std::string& stored, const std::string& module) {
     save_tensors(scratch_ / "model.safetensors", {{kLayer + ".weight", base_}, {stored, ends_}});
     AdapterConfig config;
-    config.modules_to_save = {module.substr(module.rfind('.') + 1)};
+    config.settings.modules_to_save = {module.substr(module.rfind('.') + 1)};
     write_adapter_of({{PeftAdapter::a_name(kLayer), a_},
                       {PeftAdapter::b_name(kLayer), b_},
                       {PeftAdapter::saved_name(module + ".weight"), saved_}},
@@ -140,7 +140,7 @@ TEST_F(MergedTiedModel, StaysTiedOtherwise) {
 TEST_F(MergedModel, RefusesSavedModulesOfAnotherModel) {
   const auto write = [&](const std::string& weight, at::IntArrayRef shape) {
     AdapterConfig config;
-    config.modules_to_save = {"norm", "lm_head"};
+    config.settings.modules_to_save = {"norm", "lm_head"};
     write_adapter_of({{PeftAdapter::a_name(kLayer), a_},
                       {PeftAdapter::b_name(kLayer), b_},
                       {PeftAdapter::saved_name(weight), at::ones(shape)}},

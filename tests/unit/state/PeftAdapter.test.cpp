@@ -36,13 +36,13 @@ std::string refusal(const std::string& text) {
 TEST(AdapterConfig, HasThePeersDefaults) {
   const AdapterConfig config = parse_adapter_config(config_text(""), "x");
 
-  EXPECT_EQ(config.rank, 8);
-  EXPECT_EQ(config.alpha, 8.0);
-  EXPECT_EQ(config.dropout, 0.0);
-  EXPECT_FALSE(config.rslora);
-  EXPECT_EQ(config.targets, std::vector<std::string>{"q_proj"});
+  EXPECT_EQ(config.settings.rank, 8);
+  EXPECT_EQ(config.settings.alpha, 8.0);
+  EXPECT_EQ(config.settings.dropout, 0.0);
+  EXPECT_FALSE(config.settings.rslora);
+  EXPECT_EQ(config.settings.targets, std::vector<std::string>{"q_proj"});
   EXPECT_EQ(config.base_model, "");
-  EXPECT_EQ(config.common().scaling(config.rslora), 1.0);
+  EXPECT_EQ(config.settings.common().scaling(config.settings.rslora), 1.0);
 }
 
 TEST(AdapterConfig, ReadsWhatItSays) {
@@ -54,16 +54,16 @@ TEST(AdapterConfig, ReadsWhatItSays) {
           "init_lora_weights": "gaussian"})",
       "x");
 
-  EXPECT_EQ(config.rank, 16);
-  EXPECT_EQ(config.alpha, 24.5);
-  EXPECT_EQ(config.dropout, 0.1);
-  EXPECT_EQ(config.common().scaling(config.rslora), 24.5 / 4);
-  EXPECT_EQ(config.targets, std::vector<std::string>{".*_proj"});
+  EXPECT_EQ(config.settings.rank, 16);
+  EXPECT_EQ(config.settings.alpha, 24.5);
+  EXPECT_EQ(config.settings.dropout, 0.1);
+  EXPECT_EQ(config.settings.common().scaling(config.settings.rslora), 24.5 / 4);
+  EXPECT_EQ(config.settings.targets, std::vector<std::string>{".*_proj"});
   EXPECT_EQ(config.target_kind, TargetKind::pattern);
   EXPECT_EQ(config.base_model, "a/b");
-  EXPECT_EQ(config.modules_to_save, std::vector<std::string>{"lm_head"});
-  EXPECT_EQ(config.patterns.rank, (LayerPatterns<int>{{"v_proj", 2}, {"a", 3}})) << "in the order of the file";
-  EXPECT_EQ(config.patterns.alpha, (LayerPatterns<double>{{"q_proj", 0.5}}));
+  EXPECT_EQ(config.settings.modules_to_save, std::vector<std::string>{"lm_head"});
+  EXPECT_EQ(config.settings.patterns.rank, (LayerPatterns<int>{{"v_proj", 2}, {"a", 3}})) << "in the order of the file";
+  EXPECT_EQ(config.settings.patterns.alpha, (LayerPatterns<double>{{"q_proj", 0.5}}));
 }
 
 TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
@@ -97,10 +97,10 @@ TEST(AdapterConfig, RefusesImpossibleValues) {
 
 TEST(AdapterConfig, IsWrittenAsThePeerWritesIt) {
   AdapterConfig config;
-  config.rank = 4;
-  config.alpha = 16;
-  config.dropout = 0.05;
-  config.targets = {"q_proj", "v_proj"};
+  config.settings.rank = 4;
+  config.settings.alpha = 16;
+  config.settings.dropout = 0.05;
+  config.settings.targets = {"q_proj", "v_proj"};
   config.base_model = "base \"x\"";
 
   EXPECT_EQ(adapter_config_json(config), R"({
@@ -133,23 +133,23 @@ TEST(AdapterConfig, IsWrittenAsThePeerWritesIt) {
 
 TEST(AdapterConfig, SurvivesWritingAndReading) {
   AdapterConfig config;
-  config.alpha = 0.1;
-  config.rslora = true;
-  config.targets = {R"(model\.layers\.[01]\..*)"};
+  config.settings.alpha = 0.1;
+  config.settings.rslora = true;
+  config.settings.targets = {R"(model\.layers\.[01]\..*)"};
   config.target_kind = TargetKind::pattern;
-  config.patterns.rank = {{R"(^model\.layers\.1\..*)", 6}, {"down_proj", 3}, {"\"a\"", 1}};
-  config.patterns.alpha = {{"z", 1.5}, {"a", 2}};
-  config.modules_to_save = {"norm", "lm_head"};
+  config.settings.patterns.rank = {{R"(^model\.layers\.1\..*)", 6}, {"down_proj", 3}, {"\"a\"", 1}};
+  config.settings.patterns.alpha = {{"z", 1.5}, {"a", 2}};
+  config.settings.modules_to_save = {"norm", "lm_head"};
 
   const AdapterConfig read = parse_adapter_config(adapter_config_json(config), "x");
 
-  EXPECT_EQ(read.alpha, 0.1);
-  EXPECT_TRUE(read.rslora);
-  EXPECT_EQ(read.targets, config.targets);
+  EXPECT_EQ(read.settings.alpha, 0.1);
+  EXPECT_TRUE(read.settings.rslora);
+  EXPECT_EQ(read.settings.targets, config.settings.targets);
   EXPECT_EQ(read.target_kind, TargetKind::pattern);
-  EXPECT_EQ(read.patterns.rank, config.patterns.rank);
-  EXPECT_EQ(read.patterns.alpha, config.patterns.alpha);
-  EXPECT_EQ(read.modules_to_save, config.modules_to_save);
+  EXPECT_EQ(read.settings.patterns.rank, config.settings.patterns.rank);
+  EXPECT_EQ(read.settings.patterns.alpha, config.settings.patterns.alpha);
+  EXPECT_EQ(read.settings.modules_to_save, config.settings.modules_to_save);
 }
 
 TEST(AdapterConfig, ResolvesTargetsByTheAdaptedLayers) {
@@ -157,11 +157,11 @@ TEST(AdapterConfig, ResolvesTargetsByTheAdaptedLayers) {
                                         "model.layers.1.self_attn.q_proj"};
   AdapterConfig config;
 
-  config.targets = {"all-linear"};
-  EXPECT_EQ(with_resolved_targets(config, layers).targets, (std::vector<std::string>{"q_proj", "up_proj"}));
-  config.targets = {"self_attn.q_proj"};
+  config.settings.targets = {"all-linear"};
+  EXPECT_EQ(with_resolved_targets(config, layers).settings.targets, (std::vector<std::string>{"q_proj", "up_proj"}));
+  config.settings.targets = {"self_attn.q_proj"};
   EXPECT_EQ(with_resolved_targets(config, layers).target_kind, TargetKind::names);
-  config.targets = {".*q_proj"};
+  config.settings.targets = {".*q_proj"};
   EXPECT_EQ(with_resolved_targets(config, layers).target_kind, TargetKind::pattern);
 }
 
@@ -169,13 +169,13 @@ TEST(PeftAdapter, ReadsAndRewritesThePeersFiles) {
   const test::ScratchFolder scratch;
   const PeftAdapter adapter = PeftAdapter::open(kTuned);
   EXPECT_EQ(adapter.layers().size(), 14U);
-  EXPECT_EQ(adapter.config().alpha, 16.0);
+  EXPECT_EQ(adapter.config().settings.alpha, 16.0);
   EXPECT_EQ(adapter.config().base_model, "tinystories-656K");
 
   write_adapter(scratch.path().string(), adapter.config(), adapter.file().load_all());
 
   EXPECT_EQ(read_file(scratch / kAdapterFile), read_file(kTuned + "/" + kAdapterFile));
-  EXPECT_EQ(PeftAdapter::open(scratch.path().string()).config().targets, adapter.config().targets);
+  EXPECT_EQ(PeftAdapter::open(scratch.path().string()).config().settings.targets, adapter.config().settings.targets);
 }
 
 TEST(PeftAdapter, TellsSavedModulesFromAdaptedLayers) {
@@ -192,7 +192,7 @@ TEST(PeftAdapter, TellsSavedModulesFromAdaptedLayers) {
   write_adapter(scratch.path().string(), adapter.config(), adapter.file().load_all());
   EXPECT_EQ(read_file(scratch / kAdapterFile), read_file(oracle + "/" + kAdapterFile));
   const PeftAdapter again = PeftAdapter::open(scratch.path().string());
-  EXPECT_EQ(again.config().patterns.rank, adapter.config().patterns.rank);
+  EXPECT_EQ(again.config().settings.patterns.rank, adapter.config().settings.patterns.rank);
   EXPECT_EQ(again.saved_weights(), adapter.saved_weights());
 }
 
@@ -231,7 +231,7 @@ TEST(PeftAdapter, TakesTheLayersThatHaveTensorsWhereSettingsSelectThem) {
                  {{PeftAdapter::a_name(kLayer), at::ones({2, 5})}, {PeftAdapter::b_name(kLayer), at::ones({3, 2})}});
     write_file(scratch / kAdapterConfigFile, config_text(std::string(R"("r": 2, )") + setting));
     const AdapterConfig config = PeftAdapter::open(scratch.path().string()).config();
-    EXPECT_EQ(config.targets, std::vector<std::string>{kLayer}) << setting;
+    EXPECT_EQ(config.settings.targets, std::vector<std::string>{kLayer}) << setting;
     EXPECT_EQ(config.target_kind, TargetKind::names) << setting;
   }
 }

@@ -97,10 +97,10 @@ TEST_F(AdapterPatternRun, WritesWhatItReadsAndContinuesBitForBit) {
       EXPECT_TRUE(state[i].tensor.equal(whole.state[i].tensor)) << state[i].name;
     const PeftAdapter written = PeftAdapter::open(checkpoint);
     EXPECT_EQ(written.saved_weights().size(), is_fresh ? 2U : 7U);
-    EXPECT_EQ(written.config().patterns.rank.size(), is_fresh ? 1U : 3U);
-    EXPECT_EQ(written.config().modules_to_save,
+    EXPECT_EQ(written.config().settings.patterns.rank.size(), is_fresh ? 1U : 3U);
+    EXPECT_EQ(written.config().settings.modules_to_save,
               is_fresh ? options.method.modules_to_save
-                       : PeftAdapter::open(pattern_oracle("adapter")).config().modules_to_save);
+                       : PeftAdapter::open(pattern_oracle("adapter")).config().settings.modules_to_save);
     if (!is_fresh) continue;
     EXPECT_EQ(written.file().view(PeftAdapter::a_name("model.layers.0.mlp.down_proj")).size(0), 2);
     EXPECT_EQ(written.file().view(PeftAdapter::a_name("model.layers.0.self_attn.q_proj")).size(0), 4);
