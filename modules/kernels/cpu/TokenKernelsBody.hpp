@@ -79,6 +79,12 @@ MULTICARD_INLINE V sigmoid(V x) {
   return T(1) / (T(1) + exponential(-x, T()));
 }
 
+// Rounded as PyTorch's silu: one division.
+template <typename T, typename V>
+MULTICARD_INLINE V silu(V x) {
+  return x / (T(1) + exponential(-x, T()));
+}
+
 template <typename S>
 void add_norm(const S* x, const S* delta, const Compute<S>* weight, std::int64_t rows, std::int64_t size,
               Compute<S> epsilon, S* stream, S* normed, Compute<S>* scale) {
@@ -147,7 +153,7 @@ void swiglu(const S* gate_and_up, std::int64_t rows, std::int64_t size, S* y) {
     for_channels<T>(size, [&]<int Lanes>(std::int64_t i) MULTICARD_INLINE_BODY {
       using V = typename Vector<T, Lanes>::Type;
       const V value = load<V>(gate_and_up + i);
-      store(y + i, V(value * sigmoid<T>(value) * load<V>(gate_and_up + size + i)));
+      store(y + i, V(silu<T>(value) * load<V>(gate_and_up + size + i)));
     });
   }
 }
