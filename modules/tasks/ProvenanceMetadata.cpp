@@ -50,8 +50,7 @@ ProvenanceMetadata read_provenance(const std::string& folder) {
 
 SafetensorsMetadata metadata_of(const ProvenanceMetadata& provenance) {
   SafetensorsMetadata metadata{{"format", "pt"}};
-  if (provenance.template_name.empty()) return metadata;
-  metadata[kTemplateKey] = provenance.template_name;
+  if (!provenance.template_name.empty()) metadata[kTemplateKey] = provenance.template_name;
   if (!provenance.template_date.empty()) metadata[kDateKey] = provenance.template_date;
   if (provenance.base_sha256) metadata[kHashKey] = *provenance.base_sha256;
   return metadata;

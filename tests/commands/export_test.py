@@ -24,16 +24,20 @@ def digest(path):
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def tensors(path):
-    """Name -> (dtype, shape) of a safetensors file."""
+def parts(path):
+    """Header and data of a safetensors file."""
     with open(path, "rb") as file:
         length, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length))
-    return {name: (value["dtype"], value["shape"]) for name, value in header.items() if name != "__metadata__"}
+        return json.loads(file.read(length)), file.read()
+
+
+def tensors(path):
+    """Name -> (dtype, shape) of a safetensors file."""
+    return {name: (value["dtype"], value["shape"]) for name, value in parts(path)[0].items() if name != "__metadata__"}
 
 
 class Export(CommandTest):
-    def checkpoint(self, base=BASE, base_hash=None, task="llm", text=()):
+    def checkpoint(self, base=BASE, base_hash=None, task="llm"):
         """What a run of LoRA leaves."""
         folder = Path(self.path("step_00000020"))
         shutil.copytree(ADAPTER, folder, dirs_exist_ok=True)
@@ -42,7 +46,7 @@ class Export(CommandTest):
         deck = "task: %s\nmodel: {path: \"%s\"}\nmethod: {name: lora}\n" % (task, base)
         state = {"format": "multicard-checkpoint", "schema_version": 1, "step": 20, "samples_seen": 80,
                  "global_batch": 4, "extra": {}, "files": files, "deck": deck,
-                 "text": {"base_model_sha256": base_hash or digest(BASE / "model.safetensors"), **dict(text)}}
+                 "text": {"base_model_sha256": base_hash or digest(BASE / "model.safetensors")}}
         (folder / "trainer.json").write_text(json.dumps(state))
         (folder / "COMPLETE").touch()
         return str(folder)
@@ -56,8 +60,12 @@ class Export(CommandTest):
             self.expect(0, run(ranks, "export", self.checkpoint() + "/", self.path(out) + "/"), "PEFT adapter",
                         r"adapter +14 adapted linear layers, rank 8, scaling 2, for ")
             self.assertEqual(self.files(out), ["adapter_config.json", "adapter_model.safetensors"])
-            self.assertEqual(digest(self.path(out + "/adapter_model.safetensors")),
-                             digest(ADAPTER / "adapter_model.safetensors"))
+            header, data = parts(self.path(out + "/adapter_model.safetensors"))
+            self.assertEqual(header.pop("__metadata__"), {
+                "format": "pt", "multicard_base_sha256": digest(BASE / "model.safetensors")})
+            trained_header, trained_data = parts(ADAPTER / "adapter_model.safetensors")
+            trained_header.pop("__metadata__")
+            self.assertEqual((header, data), (trained_header, trained_data))
             self.assertEqual(self.files("out%d" % ranks), ["adapter"])
             config = json.loads(Path(self.path(out + "/adapter_config.json")).read_text())
             self.assertEqual((config["r"], config["lora_alpha"]), (8, 16))
@@ -112,7 +120,7 @@ class Export(CommandTest):
         self.assertEqual([name for name in os.listdir(self.scratch) if name.startswith(".")], [])
 
     def test_nothing_is_generated_with_another_base_model(self):
-        checkpoint = self.checkpoint(base_hash="0" * 64, text={"template": "alpaca"})
+        checkpoint = self.checkpoint(base_hash="0" * 64)
         self.expect(0, run(1, "export", checkpoint, self.path("adapter")))
         for model in ([checkpoint], [str(BASE), "--adapter", self.path("adapter")]):
             for words in ([], ["--json"]):
