@@ -165,7 +165,7 @@ import sys
 
 records, title, tuned = sys.argv[1:]
 TOLERANCE = {"fp32": 1e-4, "bf16": 1e-2}  # of the loss before any update
-OF_ROUNDED = {"fp32": 2e-2, "bf16": 4e-2}  # of the same where values become one of few codes: others in bfloat16
+OF_ROUNDED = {"fp32": 2e-2, "bf16": 4e-2}  # of the same where values are rounded to few codes
 groups = {}
 with open(records, encoding="utf-8") as file:
     for run in map(json.loads, file):

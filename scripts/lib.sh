@@ -89,6 +89,23 @@ num_gpus() {
   echo "$number"
 }
 
+# rank_count [NUMBER]: prints the number of ranks of a job: NUMBER, or one a GPU; two on the CPU.
+rank_count() {
+  local number=${1:-}
+  case $number in
+    '')
+      number=$(num_gpus)
+      [ "$number" -gt 0 ] || number=2 ;;
+    *[!0-9]* | 0*) say "$program: --ranks must be a number of at least 1, not $number"; exit 2 ;;
+  esac
+  echo "$number"
+}
+
+# needs_value OPTION COUNT: ends the script unless a value follows the option among its COUNT arguments.
+needs_value() {
+  [ "$2" -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
+}
+
 # Prints how many ranks to try things with: one a GPU, two at most; two on the CPU.
 ranks_to_try() {
   local gpus

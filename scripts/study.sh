@@ -19,7 +19,7 @@ quick=() ranks="" parts=()
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=(--quick) ;;
-    --ranks) ranks=${2:?--ranks needs a number}; shift ;;
+    --ranks) needs_value "$1" $#; ranks=$2; shift ;;
     -h | --help) usage "$0"; exit 0 ;;
     -*) say "$program: unknown option $1 (see --help)"; exit 2 ;;
     *) [ -r "$root/inputs/image/study/$1.yaml" ] || { say "$program: no part is named $1 (see --help)"; exit 2; }
@@ -28,8 +28,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#parts[@]} -gt 0 ] || parts=(scaling image_size precision input exchange)
-[ -n "$ranks" ] || ranks=$(num_gpus)
-[ "$ranks" -gt 0 ] || ranks=2
+ranks=$(rank_count "$ranks") || exit
 
 cd "$root"
 # shellcheck source=scripts/env.sh

@@ -21,14 +21,14 @@ quick=() ranks=""
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=(--quick) ;;
-    --ranks) ranks=${2:?--ranks needs a number}; shift ;;
+    --ranks) needs_value "$1" $#; ranks=$2; shift ;;
     -h | --help) usage "$0"; exit 0 ;;
     *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
   esac
   shift
 done
 gpus=$(num_gpus)
-[ -n "$ranks" ] || ranks=$((gpus > 0 ? gpus : 2))
+ranks=$(rank_count "$ranks") || exit
 
 cd "$root"
 # shellcheck source=scripts/env.sh

@@ -5,8 +5,8 @@
 
 namespace multicard {
 
-/// Bytes that cudaMemcpy and its variants copied from device to device since the process started, whichever library
-/// called them; what a kernel reads and writes is not among them. 0 in a build without CUDA.
+/// Bytes that cudaMemcpy and its variants, called by LibTorch and the program, copied from device to device since the
+/// process started; what a kernel reads and writes is not among them. 0 in a build without CUDA.
 std::int64_t bytes_copied_within_devices();
 
 }  // namespace multicard

@@ -1,9 +1,11 @@
-// Most copies within a GPU are LibTorch's, which counts none. The program therefore defines those functions of the CUDA
-// runtime that copy: the dynamic linker takes the definitions of a program before those of any library, so that calls
-// from LibTorch come here too. They count and call the runtime's own. Statically linked libraries (NCCL) have a runtime
-// of their own and go past them.
+// Most copies within a GPU are LibTorch's, which counts none. The program therefore defines the copying functions of
+// the CUDA runtime that LibTorch imports (a test compares the two lists): the dynamic linker takes the definitions of a
+// program before those of any library, so that calls from LibTorch come here too. They call the runtime's own and
+// count. Libraries that bring a runtime of their own, as cuBLAS, cuDNN and NCCL do, go past them.
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -19,7 +21,12 @@ std::atomic<std::int64_t> total{0};
 /// The runtime's function of this name: the next one after the program's.
 template <typename Function>
 Function* of_the_runtime(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  void* const found = dlsym(RTLD_NEXT, name);
+  if (found == nullptr) {  // no exception may pass through the libraries that call it
+    std::fprintf(stderr, "multicard: the CUDA runtime has no function %s\n", name);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
 }
 
 bool is_on_device(const void* address) {
@@ -27,10 +34,13 @@ bool is_on_device(const void* address) {
   return cudaPointerGetAttributes(&attributes, address) == cudaSuccess && attributes.type == cudaMemoryTypeDevice;
 }
 
-void count(const void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  const bool is_within =
-      kind == cudaMemcpyDeviceToDevice || (kind == cudaMemcpyDefault && is_on_device(to) && is_on_device(from));
-  if (is_within) total.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+bool is_within_device(const void* to, const void* from, cudaMemcpyKind kind) {
+  return kind == cudaMemcpyDeviceToDevice || (kind == cudaMemcpyDefault && is_on_device(to) && is_on_device(from));
+}
+
+cudaError_t counted(cudaError_t result, bool is_within, std::size_t bytes) {
+  if (result == cudaSuccess && is_within) total.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  return result;
 }
 
 }  // namespace
@@ -43,29 +53,30 @@ std::int64_t bytes_copied_within_devices() {
 
 #define MULTICARD_REPLACES extern "C" __attribute__((visibility("default"))) cudaError_t
 
+using multicard::counted;
+using multicard::is_within_device;
+using multicard::of_the_runtime;
+
 MULTICARD_REPLACES cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  static const auto runtime = multicard::of_the_runtime<decltype(cudaMemcpy)>("cudaMemcpy");
-  multicard::count(to, from, bytes, kind);
-  return runtime(to, from, bytes, kind);
+  static const auto copy = of_the_runtime<decltype(cudaMemcpy)>("cudaMemcpy");
+  return counted(copy(to, from, bytes, kind), is_within_device(to, from, kind), bytes);
 }
 
 MULTICARD_REPLACES cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t stream) {
-  static const auto runtime = multicard::of_the_runtime<decltype(cudaMemcpyAsync)>("cudaMemcpyAsync");
-  multicard::count(to, from, bytes, kind);
-  return runtime(to, from, bytes, kind, stream);
+  static const auto copy = of_the_runtime<decltype(cudaMemcpyAsync)>("cudaMemcpyAsync");
+  return counted(copy(to, from, bytes, kind, stream), is_within_device(to, from, kind), bytes);
 }
 
 MULTICARD_REPLACES cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                                      std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  static const auto runtime = multicard::of_the_runtime<decltype(cudaMemcpy2DAsync)>("cudaMemcpy2DAsync");
-  multicard::count(to, from, width * height, kind);
-  return runtime(to, to_pitch, from, from_pitch, width, height, kind, stream);
+  static const auto copy = of_the_runtime<decltype(cudaMemcpy2DAsync)>("cudaMemcpy2DAsync");
+  return counted(copy(to, to_pitch, from, from_pitch, width, height, kind, stream), is_within_device(to, from, kind),
+                 width * height);
 }
 
 MULTICARD_REPLACES cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                        cudaStream_t stream) {
-  static const auto runtime = multicard::of_the_runtime<decltype(cudaMemcpyPeerAsync)>("cudaMemcpyPeerAsync");
-  multicard::count(to, from, bytes, cudaMemcpyDeviceToDevice);
-  return runtime(to, to_device, from, from_device, bytes, stream);
+  static const auto copy = of_the_runtime<decltype(cudaMemcpyPeerAsync)>("cudaMemcpyPeerAsync");
+  return counted(copy(to, to_device, from, from_device, bytes, stream), to_device == from_device, bytes);
 }

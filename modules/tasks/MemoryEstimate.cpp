@@ -79,6 +79,11 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
     return EnvironmentError(fmt::format("answering would need {}", estimate.text()),
                             fmt::format("{} are available per rank, which is enough to train", bytes(available)),
                             "Lower evaluate.max_new or evaluate.questions.max_new, shorten the prompts, or ask none.");
+  const std::int64_t training = estimate.on_device() - estimate.answers - estimate.evaluation;
+  if (estimate.evaluation > 0 && training <= available && micro_batch == 0)
+    return EnvironmentError(fmt::format("evaluation would need {}", estimate.text()),
+                            fmt::format("{} are available per rank, which is enough to train", bytes(available)),
+                            "Shorten the rows of data.test, or leave it out.");
   const std::string suggestion =
       micro_batch > 0
           ? fmt::format(

@@ -26,8 +26,8 @@ struct MemoryEstimate {
   std::int64_t workspace = 0;      ///< what backward has made, when the most is held; or the update, if that is more
   std::int64_t reference = 0;      ///< a second, frozen network
   std::int64_t communication = 0;  ///< gradients in another type on their way between ranks
-  std::int64_t evaluation = 0;     ///< what scoring the test set holds more than a step does
-  std::int64_t answers = 0;        ///< what answers of the model hold more than either
+  std::int64_t evaluation = 0;     ///< by how much evaluation of the test set exceeds a step
+  std::int64_t answers = 0;        ///< by how much answers of the model exceed both
 
   /// What forward, loss and backward, or the update, evaluation or answering hold at most beside the rest.
   std::int64_t work() const { return activations + logits + workspace + evaluation + answers; }

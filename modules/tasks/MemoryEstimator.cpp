@@ -107,13 +107,16 @@ std::string choose_micro_batch(TrainingSetup& setup) {
   });
   const auto place = static_cast<std::size_t>(communicator.allreduce(mine, ReduceOp::min));
   const std::int64_t chosen = divisors[place];
-  setup.set_micro_batch(chosen);
   const std::string what = fmt::format("{} of {} rows per rank", chosen, share);
-  if (chosen == share) return what + ": all of them fit";
-  // In words of the rank that has least room for more.
+  if (chosen == share) {
+    setup.set_micro_batch(chosen);
+    return what + ": all of them fit";
+  }
+  // In words of the rank that has least room for more; as it was tried, before evaluation has the chosen number, too.
   const std::int64_t next = std::min(memory.rows(), divisors[place + 1]);
   const MemoryEstimate estimate =
       agreed(communicator, [&] { return with_device_errors(memory, [&] { return memory.with(next); }); });
+  setup.set_micro_batch(chosen);
   const std::int64_t room = memory.available(estimate), lack = memory.needed_with_gaps(estimate) - room;
   const std::int64_t most = communicator.allreduce(lack, ReduceOp::max);
   const int rank = communicator.allreduce(lack == most ? communicator.rank() : communicator.size(), ReduceOp::min);

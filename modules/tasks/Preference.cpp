@@ -6,7 +6,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -87,8 +86,8 @@ at::Tensor Preference::reference_log_probs(const Batch& batch, Llama* start) {
 PairLogProbs Preference::reference_of(const PackedPairs& pairs, const Batch& batch, const ReferenceTable& table) const {
   if (options_.reference != Reference::cached) return computed_reference(pairs);
   const at::Device device = network_.device();
-  at::Tensor values =
-      at::empty({2, batch.num_rows}, at::TensorOptions().dtype(at::kDouble).pinned_memory(!device.is_cpu()));
+  at::Tensor values =  // of a trial, whose rows have no numbers, zeros
+      at::zeros({2, batch.num_rows}, at::TensorOptions().dtype(at::kDouble).pinned_memory(!device.is_cpu()));
   auto* value = values.mutable_data_ptr<double>();
   for (const std::vector<float>* half : {&table.chosen, &table.rejected})
     for (const std::int64_t row : batch.row_numbers)

@@ -12,10 +12,14 @@ namespace multicard {
 
 namespace {
 
-/// Of a key, to compare and to show. An empty list or map sets as little as a deck without the key.
+/// Empty where it is not set. An empty list or map sets as little as a deck without the key.
 std::string setting_of(const Deck& deck, std::string_view path) {
   const std::string text = deck.get_text(path);
-  return text.empty() || text == "[]" || text == "{}" ? "nothing" : text;
+  return text == "[]" || text == "{}" ? "" : text;
+}
+
+std::string shown(const std::string& setting) {
+  return setting.empty() ? "nothing" : setting;
 }
 
 }  // namespace
@@ -25,7 +29,7 @@ void check_resume_compatibility(const Deck& before, const Deck& now) {
     if (!key.is_fixed()) continue;
     const std::string old_value = setting_of(before, key.path), new_value = setting_of(now, key.path);
     if (old_value != new_value)
-      throw UsageError(fmt::format("{} has changed from {} to {}", key.path, old_value, new_value),
+      throw UsageError(fmt::format("{} has changed from {} to {}", key.path, shown(old_value), shown(new_value)),
                        "the run in run.output began with the former and can only be resumed with it",
                        "Put it back, set another run.output, or run.resume=never to start over.");
   }

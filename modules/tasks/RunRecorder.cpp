@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/DeviceCopies.hpp"
 #include "device/PeakRate.hpp"
 #include "device/Precision.hpp"
 #include "tasks/MemoryEstimator.hpp"
@@ -41,6 +42,14 @@ void RunRecorder::resume(std::int64_t first_step, const std::optional<History>& 
 void RunRecorder::start_epoch() {
   epoch_start_ = SteadyClock::now();
   stalled_s_ = 0;
+  copies_at_ = bytes_copied_within_devices();
+}
+
+void RunRecorder::add_step(const std::vector<MeasuredStep>& finished) {
+  steps_.add_step_times(finished);
+  const std::int64_t now = bytes_copied_within_devices();
+  copied_ += now - copies_at_;
+  copies_at_ = now;
 }
 
 void RunRecorder::add_train_seconds(std::int64_t epoch) {
@@ -51,6 +60,7 @@ void RunRecorder::add_train_seconds(std::int64_t epoch) {
 void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, double seconds) {
   steps_.add_epoch_seconds(column, epoch, seconds);
   stalled_s_ += seconds;
+  copies_at_ = bytes_copied_within_devices();
 }
 
 void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {
@@ -62,7 +72,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.communication = since(setup_.collectives->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
-  record.transfers["device_to_device"] = bytes_copied_within_devices() - copied_before_;
+  record.transfers["device_to_device"] = copied_;
   add_rates();
 }
 

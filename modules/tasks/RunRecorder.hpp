@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/Clock.hpp"
-#include "device/DeviceCopies.hpp"
 #include "tasks/MemoryEstimate.hpp"
 #include "tasks/TrainingSetup.hpp"
 #include "train/History.hpp"
@@ -20,7 +19,7 @@ class RunRecorder {
  public:
   /// \param deck resolved YAML \param clock "host" or "device"; `setup` must outlive it
   RunRecorder(const TrainingSetup& setup, std::string deck, const std::string& clock)
-      : setup_(setup), deck_(std::move(deck)), steps_(clock), copied_before_(bytes_copied_within_devices()) {}
+      : setup_(setup), deck_(std::move(deck)), steps_(clock) {}
 
   const Recorder& steps() const { return steps_; }
   Recorder& steps() { return steps_; }
@@ -34,6 +33,8 @@ class RunRecorder {
   /// \name Where the time of an epoch goes. What is added to a column other than train is not training time.
   /// @{
   void start_epoch();
+  /// After each step. \param finished times of the steps that have finished meanwhile
+  void add_step(const std::vector<MeasuredStep>& finished);
   void add_train_seconds(std::int64_t epoch);
   void add_seconds(const std::string& column, std::int64_t epoch, double seconds);
   /// @}
@@ -55,12 +56,13 @@ class RunRecorder {
   const TrainingSetup& setup_;
   std::string deck_;
   Recorder steps_;
-  std::int64_t copied_before_;  ///< within devices
   History history_;
   std::int64_t first_step_ = 0;
-  std::size_t num_rated_ = 0;  ///< recorded steps whose rates are among the metrics
-  TimePoint epoch_start_{};    ///< or since add_train_seconds()
-  double stalled_s_ = 0;       ///< evaluation and checkpoints since the epoch began
+  std::size_t num_rated_ = 0;   ///< recorded steps whose rates are among the metrics
+  TimePoint epoch_start_{};     ///< or since add_train_seconds()
+  double stalled_s_ = 0;        ///< evaluation and checkpoints since the epoch began
+  std::int64_t copied_ = 0;     ///< within the device by steps
+  std::int64_t copies_at_ = 0;  ///< what the process had copied when the last step, evaluation or checkpoint ended
 };
 
 }  // namespace multicard

@@ -160,7 +160,7 @@ Requests TaskRun::take_requests() {
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
   trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
-  recorder_.steps().add_step_times(clock_.take_finished());
+  recorder_.add_step(clock_.take_finished());
   note_checkpoints();
   const std::int64_t done = trainer_->num_completed();
   if (const auto& last = trainer_->last_result()) reporter_.step(recorder_.steps().steps(), done, *last);

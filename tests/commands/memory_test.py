@@ -113,7 +113,7 @@ class Predictions(Memory):
                 self.check(*self.method(name), *data, "evaluate.every_steps=2", *overrides, ranks=ranks)
                 self.assertGreater(min(self.bytes_of("model/evaluation")), 0)
         self.expect(0, run(1, "run", self.deck, "--dry-run", *data, *self.method("lora-dpo")[:1]),
-                    "evaluation of the test set, what it takes more +[0-9.]+ MB")
+                    "evaluation of the test set, beyond a step +[0-9.]+ MB")
         _, _, err = self.expect(0, run(1, "run", self.deck, "--dry-run", *data, *self.method("lora-dpo")[:1],
                                        "evaluate.every_epochs=0"))
         self.assertNotIn("evaluation of the test set", err)

@@ -127,17 +127,20 @@ class StudyOfMethods(CommandTest):
         self.assertEqual(sorted((run["case"], run["ranks"]) for run in runs if run["status"] == "complete"),
                          [(method, ranks) for method in methods for ranks in "12"])
         report = Path(self.path("study/report/report.html")).read_text()
-        for words in ("Next-token prediction on 2 ranks", "Preferences on 1 rank", "device to device"):
+        for words in ("Next-token prediction on 2 ranks", "Preferences on 1 rank"):
             self.assertIn(words, report)
         done = self.study()
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn("reusing", done.stderr)
         self.assertIn("holds this sweep, finished", done.stderr)
 
-    def test_an_unknown_option_is_named(self):
-        done = self.study("--fast")
-        self.assertEqual(2, done.returncode)
-        self.assertIn("unknown option --fast", done.stderr)
+    def test_wrong_options_are_named(self):
+        for options, words in ((["--fast"], "unknown option --fast"), (["--ranks=1"], "unknown option --ranks=1"),
+                               (["--ranks", "0"], "at least 1, not 0"), (["--ranks"], "--ranks needs a value")):
+            done = self.study(*options)
+            self.assertEqual(2, done.returncode)
+            self.assertIn(words, done.stderr)
+        self.assertFalse(os.path.exists(self.path("study")))
 
 
 class SweepFailure(SweepTest):

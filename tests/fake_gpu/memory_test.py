@@ -207,6 +207,18 @@ class TextChoices(MemoryTest):
             self.assertLess(memory["predicted"], self.MEMORY_MIB << 20)
             self.assertGreater(memory["predicted"], (self.MEMORY_MIB << 20) * 0.45)
 
+    def test_the_choice_is_explained_by_evaluation_where_that_takes_most(self):
+        test = self.inputs.rows(SMOLLM2, 512, 64).replace("data.train", "data.test")
+        train = self.inputs.rows(SMOLLM2, 32, 64)
+        code, _, err = self.train("llm/lora.yaml", train, test, *self.overrides("run.micro_batch=auto")[1:],
+                                  "data.packing=false", "evaluate={every_epochs: 1, at_start: false}", memory_mib=1600)
+        self.assertEqual(code, 0, err)
+        said = re.search(r"at once +\d+ of 64 rows per rank: \d+ would take ([0-9.]+) ([GM])B .*, "
+                         r"([0-9.]+) ([GM])B are available", err)
+        self.assertTrue(said, err)
+        taken, available = (float(said[i]) * {"G": 1000, "M": 1}[said[i + 1]] for i in (1, 3))
+        self.assertGreater(taken, available)
+
     def test_a_run_that_does_not_fit_ends_with_what_does(self):
         for words in ([], ["--quiet"]):
             code, out, err = self.train("llm/lora.yaml", *self.overrides(*words), memory_mib=self.MEMORY_MIB)

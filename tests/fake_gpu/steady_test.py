@@ -4,7 +4,12 @@
 usage: steady_test.py NAME   runs one test class; see fake_run.py
 """
 
-from fake_run import FakeGpuTest, main, number_in
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from fake_run import MULTICARD, FakeGpuTest, main, number_in
 
 STRATEGIES = [(1, "ddp-ds"), (2, "dp"), (2, "ddp"), (2, "ddp-ds")]
 MORE = 200
@@ -78,18 +83,39 @@ class Uploads(FakeGpuTest):
 
 
 class Copies(FakeGpuTest):
-    def check_copies(self, deck, *overrides):
-        recorded, counted = [], []
-        for steps in (2, 6):
-            counts, = self.counts(1, "run", deck, "run.steps=%d" % steps, *overrides)
-            recorded.append(number_in(self.path("out/results.h5"), "transfers/device_to_device"))
-            counted.append(counts.bytes_copied("device -> device"))
-        self.assertGreater(recorded[1], recorded[0])
-        self.assertEqual(counted[1] - counted[0], recorded[1] - recorded[0])
+    """Those within the device."""
 
-    def test_those_within_the_device_are_recorded(self):
+    def copies(self, deck, steps, *overrides):
+        """Bytes that the results file has and that were counted."""
+        counts, = self.counts(1, "run", deck, "run.steps=%d" % steps, *overrides)
+        return (number_in(self.path("out/results.h5"), "transfers/device_to_device"),
+                counts.bytes_copied("device -> device"))
+
+    def check_copies(self, deck, *overrides):
+        (few, few_counted), (more, more_counted) = (self.copies(deck, steps, *overrides) for steps in (2, 6))
+        self.assertEqual(more_counted - few_counted, more - few)
+        a_step = (more - few) / 4
+        self.assertGreater(few, a_step)  # the first step may copy less
+        self.assertLessEqual(few, 2 * a_step)
+
+    def test_those_of_steps_are_recorded(self):
         self.check_copies(self.image)
         self.check_copies(self.language)
+
+    def test_those_of_evaluations_and_of_the_average_are_not(self):
+        full = ("method={name: full}", "optimizer.learning_rate=1e-4")
+        plain, _ = self.copies(self.language, 3, *full)
+        recorded, counted = self.copies(self.language, 3, *full, "run.ema_decay=0.9",
+                                        "evaluate={at_start: true, every_steps: 1}")
+        self.assertEqual(recorded, plain)
+        self.assertGreater(counted, 2 * recorded)
+
+    def test_every_function_of_libtorch_that_copies_is_counted(self):
+        needed = Path(os.environ["MULTICARD_BUILD"], "tests/fake_gpu/needs.txt").read_text()
+        copying = set(re.findall(r"^(cudaMemcpy\w*)@", needed, re.M)) - {"cudaMemcpyToSymbol"}  # from the host
+        exported = subprocess.run(["nm", "-D", "--defined-only", MULTICARD], capture_output=True, text=True, check=True)
+        self.assertGreaterEqual(len(copying), 3)
+        self.assertEqual(copying - set(exported.stdout.split()), set())
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ struct InstructionSet {
   static CpuKernels<S> avx512();
 };
 
-/// The best kernels that this CPU can run. "avx2" or "default" as the limit leaves better ones out, as the environment
-/// variable ATEN_CPU_CAPABILITY does, which also limits LibTorch's own kernels; any other limit is none.
+/// The best kernels that this CPU can run. `limit` is the value of ATEN_CPU_CAPABILITY, which LibTorch's own kernels
+/// obey, too: "avx2" and "default" exclude better instruction sets, anything else excludes none.
 template <typename S>
 CpuKernels<S> best_kernels(std::string_view limit);
 

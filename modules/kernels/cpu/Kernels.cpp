@@ -55,6 +55,10 @@ const AdamwKernels<S>& adamw_kernels() {
   return *kernels<S>().adamw;
 }
 
+template CpuKernels<float> best_kernels(std::string_view);
+template CpuKernels<double> best_kernels(std::string_view);
+template CpuKernels<Bfloat16> best_kernels(std::string_view);
+template CpuKernels<Float16> best_kernels(std::string_view);
 template const RowKernels<float>& row_kernels();
 template const RowKernels<double>& row_kernels();
 template const RowKernels<Bfloat16>& row_kernels();

@@ -12,15 +12,16 @@
 namespace multicard {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kCodeLanes = 16;
-#else
-constexpr int kCodeLanes = 8;
-#endif
+MULTICARD_INLINE std::uint8_t code_of(const std::uint8_t* packed, std::int64_t i) {
+  return i % 2 == 0 ? packed[i / 2] >> 4 : packed[i / 2] & 15;
+}
+
+#ifdef __AVX2__
+constexpr int kCodeLanes = kWidth<float>;
 using CodeValues = Vector<float, kCodeLanes>::Type;
 using Codes = Bits<CodeValues>::Whole;
 
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
 MULTICARD_INLINE CodeValues values_of_codes(Codes codes) {
   return __builtin_shuffle(load<CodeValues>(kNf4Values), codes);
 }
@@ -38,34 +39,32 @@ MULTICARD_INLINE Codes codes_of(const std::uint8_t* packed) {
   return __builtin_bit_cast(Codes, (bytes >> 4) | ((bytes & 15) << 32));
 }
 
-MULTICARD_INLINE std::uint8_t code_of(const std::uint8_t* packed, std::int64_t i) {
-  return i % 2 == 0 ? packed[i / 2] >> 4 : packed[i / 2] & 15;
+MULTICARD_INLINE void store_values(float* to, CodeValues values) {
+  store(to, values);
 }
-
-template <typename V>
-MULTICARD_INLINE void store_values(double* to, V values) {
+MULTICARD_INLINE void store_values(double* to, CodeValues values) {
   for (int i = 0; i < kCodeLanes; ++i)
     to[i] = static_cast<double>(values[i]);
 }
 
-template <typename S, typename V>
-MULTICARD_INLINE void store_values(S* to, V values) {
-  store(to, values);
+// As many values as fill vectors; returns their number.
+template <typename S>
+MULTICARD_INLINE std::int64_t nf4_vectors(const std::uint8_t* packed, float absmax, std::int64_t count, S* values) {
+  std::int64_t i = 0;
+  for (; i + kCodeLanes <= count; i += kCodeLanes)
+    store_values(values + i, CodeValues(values_of_codes(codes_of(packed + i / 2)) * absmax));
+  return i;
 }
-
-// Whether an instruction looks a table of codes up.
-#if defined(__AVX2__)
-constexpr bool kLooksUp = true;
 #else
-constexpr bool kLooksUp = false;
+template <typename S>
+MULTICARD_INLINE std::int64_t nf4_vectors(const std::uint8_t*, float, std::int64_t, S*) {
+  return 0;  // no instruction looks a table of codes up
+}
 #endif
 
 template <typename S>
 MULTICARD_INLINE void nf4_block(const std::uint8_t* packed, float absmax, std::int64_t count, S* values) {
-  std::int64_t i = 0;
-  for (; kLooksUp && i + kCodeLanes <= count; i += kCodeLanes)
-    store_values(values + i, CodeValues(values_of_codes(codes_of(packed + i / 2)) * absmax));
-  for (; i < count; ++i)
+  for (std::int64_t i = nf4_vectors(packed, absmax, count, values); i < count; ++i)
     store(values + i, static_cast<Compute<S>>(kNf4Values[code_of(packed, i)] * absmax));
 }
 
@@ -77,7 +76,8 @@ typedef std::uint16_t Table __attribute__((vector_size(32)));
 MULTICARD_INLINE void look_up(const Table& table, const std::uint8_t* packed, std::uint16_t* values) {
   const __m512i twice = _mm512_maskz_broadcast_i64x4(0xff, __builtin_bit_cast(__m256i, table));
   const __m512i bytes = _mm512_maskz_cvtepu8_epi32(0xffff, load<__m128i>(packed));
-  // Five bits of an index count. The fifth of an odd value is another code's: the table is there twice.
+  // Only the low five bits of an index are used. The fifth bit of an odd value's index belongs to another code, so the
+  // table is stored twice.
   const __m512i codes = _mm512_maskz_srli_epi32(0xffff, bytes, 4) | _mm512_maskz_slli_epi32(0xffff, bytes, 16);
   store(values, _mm512_maskz_permutexvar_epi16(0xffffffff, codes, twice));
 }
@@ -107,8 +107,9 @@ MULTICARD_INLINE void look_up(const Table& table, const std::uint8_t* packed, st
 template <typename S>
 MULTICARD_INLINE void nf4_block_of_halves(const std::uint8_t* packed, float absmax, std::int64_t count, S* values) {
   S rounded[16];
-  for (int i = 0; i < 16; i += kCodeLanes)
-    store(rounded + i, CodeValues(load<CodeValues>(kNf4Values + i) * absmax));
+  using V = Vector<float, kWidth<float>>::Type;
+  for (int i = 0; i < 16; i += kWidth<float>)
+    store(rounded + i, V(load<V>(kNf4Values + i) * absmax));
   const auto table = load<Table>(&rounded->bits);
   std::int64_t i = 0;
   for (; i + kLookUp <= count; i += kLookUp)

@@ -45,7 +45,7 @@ Numbers numbers_of(Llama& network, std::int64_t step) {
 
 // Between two correct programs an activation falls on the other side of a rounding boundary here and there and moves a
 // batch: by up to 7e-4 between two attentions of torchao's own network, 2e-3 here. Batches without one agree closely;
-// how many those are depends on the instruction set: of torchao itself 3 to 7 of the 10 are within 1e-5 of these values.
+// how many those are depends on the instruction set: 3 to 7 of 10 batches of torchao itself are within 1e-5 of these.
 TEST(LlamaQat, LossesAndGradientsAreTorchaos) {
   const nlohmann::json expected = json_of("oracles/qat/oracle.json").at("no_update");
   const auto network = test::story_network(at::kFloat, format(WeightFormat::Kind::fake_int4));

@@ -81,6 +81,20 @@ TEST(MemoryEstimate, NamesTheAnswersWhereTheyTakeMost) {
             std::string::npos);
 }
 
+TEST(MemoryEstimate, NamesTheEvaluationWhereItTakesMost) {
+  MemoryEstimate evaluated = kEstimate;
+  evaluated.evaluation = 20'000'000;
+
+  const std::string message = out_of_memory_error(evaluated, 1'060'000'000, 0).what();
+
+  EXPECT_NE(message.find("evaluation would need"), std::string::npos) << message;
+  EXPECT_NE(message.find("Shorten the rows of data.test"), std::string::npos) << message;
+  EXPECT_NE(std::string(out_of_memory_error(evaluated, 1'060'000'000, 4).what()).find("run.micro_batch=4"),
+            std::string::npos);  // which evaluation computes at once, too
+  EXPECT_NE(std::string(out_of_memory_error(evaluated, 900'000'000, 0).what()).find("not even run.micro_batch=1"),
+            std::string::npos);
+}
+
 TEST(MemoryEstimate, IsTheLeastWithoutActivations) {
   MemoryEstimate least = kEstimate;
   least.activations = 0;
