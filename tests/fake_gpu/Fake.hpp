@@ -40,6 +40,8 @@ int rank();
 void submit(void* stream, std::function<void()> body);
 /// The section `phase` of the log tells the launches between two calls of this by name; null ends it.
 void enter_phase(const char* name);
+/// Whether a phase has been entered, so that the program is in a step.
+bool is_in_step();
 /// Counts a kernel, or a library function that is one, and submits it.
 void launch(void* stream, Counter& counter, std::function<void()> body = {});
 /// An error that FAKE_GPU_FAIL_AT has set off: every call on the device fails with it. 0: there is none.

@@ -70,7 +70,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t han
     stream.submit([=] { std::memmove(to, from, bytes); });
     return cudaSuccess;
   }
-  if (source == Place::pinned && target == Place::device)
+  if (source == Place::pinned && target == Place::device && is_in_step())  // weights go up before the first one
     counter("upload", num_unfinished() == 0 ? "asked of an idle device" : "asked while the device works").add(bytes);
   stream.submit(delayed_copy(to, from, bytes, source, target));
   if (blocking == Blocking::yes || target == Place::pageable) stream.drain();

@@ -117,6 +117,10 @@ void submit(void* stream, std::function<void()> body) {
   stream_of(static_cast<cudaStream_t>(stream)).submit(std::move(body));
 }
 
+bool is_in_step() {
+  return phase != nullptr;
+}
+
 void enter_phase(const char* name) {
   phase = name ? &counter("phase", name) : nullptr;
 }
