@@ -18,7 +18,7 @@ output=$root/build/multicard-linux-$(uname -m).tar.gz
 build=$root/build/release
 while [ $# -gt 0 ]; do
   case $1 in
-    -o | --build) [ $# -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; } ;;&
+    -o | --build) needs_value "$1" $# ;;&
     -o) output=$(realpath -m "$2"); shift ;;
     --build) build=$(realpath -m "$2"); shift ;;
     -h | --help) usage "$0"; exit 0 ;;

@@ -16,6 +16,11 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # Prints the comment block at the head of a script as its help.
 usage() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$1"; }
 
+# needs_value OPTION COUNT: ends the script unless a value follows the option among its COUNT arguments.
+needs_value() {
+  [ "$2" -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
+}
+
 # read_options NAME... -- ARGUMENT...: an argument --NAME VALUE (A_B is --A-B) sets the variable NAME, -o FOLDER the
 # variable folder to its whole path. --NAME alone sets it to yes where the NAME given here ends in a question mark.
 # --help prints the help.
@@ -35,7 +40,7 @@ read_options() {
     elif [[ " ${names[*]} " == *" $name? "* ]]; then
       printf -v "$name" yes
     elif [ "$1" = -o ] || [[ $1 == --* && " ${names[*]} " == *" $name "* ]]; then
-      [ $# -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
+      needs_value "$1" $#
       if [ "$1" = -o ]; then folder=$(realpath -m "$2"); else printf -v "$name" %s "$2"; fi
       shift
     else
@@ -99,11 +104,6 @@ rank_count() {
     *[!0-9]* | 0*) say "$program: --ranks must be a number of at least 1, not $number"; exit 2 ;;
   esac
   echo "$number"
-}
-
-# needs_value OPTION COUNT: ends the script unless a value follows the option among its COUNT arguments.
-needs_value() {
-  [ "$2" -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
 }
 
 # Prints how many ranks to try things with: one a GPU, two at most; two on the CPU.

@@ -82,7 +82,7 @@ MULTICARD_INLINE void look_up(const Table& table, const std::uint8_t* packed, st
   store(values, _mm512_maskz_permutexvar_epi16(0xffffffff, codes, twice));
 }
 #elif defined(__AVX2__)
-// The lower and the upper bytes one after the other: there is no look-up of 16 bits.
+// Looks up the lower and the upper bytes separately: AVX2 has no table lookup of 16-bit values.
 MULTICARD_INLINE void look_up(const Table& table, const std::uint8_t* packed, std::uint16_t* values) {
   const __m128i parts[2] = {load<__m128i>(&table), load<__m128i>(reinterpret_cast<const std::uint16_t*>(&table) + 8)};
   const __m128i low_bytes = _mm_set1_epi16(0xff);

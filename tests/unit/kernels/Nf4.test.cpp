@@ -85,7 +85,7 @@ TEST(Nf4, OtherTypesAreTheFloatValuesRounded) {
     EXPECT_TRUE(at::equal(dequantise_nf4(matrix, dtype), values.to(dtype))) << dtype;
 }
 
-// Also of a last block that is not whole, and of a scale that is no number.
+// Also for a partial last block and for a scale that is NaN.
 TEST(Nf4, EveryInstructionSetGivesTheSameBits) {
   const std::int64_t count = 5 * kNf4Block + 37;
   const at::Tensor packed = at::randint(256, {(count + 1) / 2}, at::kByte), scales = at::randn({6});
