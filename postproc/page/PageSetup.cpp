@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "postproc/page/PageParts.hpp"
 #include "postproc/reduce/DeckText.hpp"
 #include "postproc/study/Axes.hpp"
+#include "postproc/study/DeckSettings.hpp"
 #include "postproc/study/Labels.hpp"
 
 namespace multicard::post {
@@ -66,15 +66,6 @@ std::string steps_text(const Study& study) {
 std::string value_of(const RunReport& run, const std::string& key) {
   if (key == "pin_memory" && setting(run, "device").starts_with("cpu")) return {};
   return key.find('.') == std::string::npos ? setting(run, key) : deck_value(run.deck, key);
-}
-
-/// 4e-05 and 4.0e-5 are the same value.
-bool same_value(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  char *end_of_a = nullptr, *end_of_b = nullptr;
-  const double number_a = std::strtod(a.c_str(), &end_of_a), number_b = std::strtod(b.c_str(), &end_of_b);
-  const bool are_numbers = !a.empty() && !b.empty() && *end_of_a == '\0' && *end_of_b == '\0';
-  return are_numbers && number_a == number_b;
 }
 
 std::string distinct(const Study& study, const std::string& key) {

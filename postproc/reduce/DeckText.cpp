@@ -7,7 +7,11 @@
 
 namespace multicard::post {
 
-std::string deck_value(const std::string& deck, const std::string& path) {
+namespace {
+
+/// Calls `visit(path, value)` for every key with a value; ends early when that returns true.
+template <class Visit>
+void visit_deck(const std::string& deck, const Visit& visit) {
   std::vector<std::pair<std::size_t, std::string>> open;  // indentation and path of the maps around a line
   for (const std::string& line : split(deck, '\n')) {
     const std::size_t indent = line.find_first_not_of(' ');
@@ -18,10 +22,32 @@ std::string deck_value(const std::string& deck, const std::string& path) {
     const std::string name = line.substr(indent, colon - indent);
     const std::string here = open.empty() ? name : open.back().second + "." + name;
     const std::size_t value = line.find_first_not_of(' ', colon + 1);
-    if (here == path) return value == std::string::npos ? std::string() : line.substr(value);
-    if (value == std::string::npos) open.emplace_back(indent, here);
+    if (value == std::string::npos)
+      open.emplace_back(indent, here);
+    else if (visit(here, line.substr(value)))
+      return;
   }
-  return {};
+}
+
+}  // namespace
+
+std::string deck_value(const std::string& deck, const std::string& path) {
+  std::string found;
+  visit_deck(deck, [&](const std::string& here, std::string value) {
+    if (here != path) return false;
+    found = std::move(value);
+    return true;
+  });
+  return found;
+}
+
+std::map<std::string, std::string> deck_values(const std::string& deck) {
+  std::map<std::string, std::string> values;
+  visit_deck(deck, [&](const std::string& here, std::string value) {
+    values.emplace(here, std::move(value));
+    return false;
+  });
+  return values;
 }
 
 }  // namespace multicard::post

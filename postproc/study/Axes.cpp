@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "postproc/study/Labels.hpp"
 
@@ -12,14 +11,14 @@ namespace multicard::post {
 
 namespace {
 
-/// Settings that the program may choose itself, differently on other numbers of ranks.
-bool may_follow_ranks(const std::string& key) {
-  return key == "backend" || key == "global_batch" || key == "threads" || key == "device";
-}
-
 /// Settings that stand for several others.
 bool is_name_of_a_set(const std::string& key) {
-  return short_key(key) == "case" || key == "machine";
+  return short_key(key) == "case" || key == "machine" || key == "share_task";
+}
+
+/// Whether all settings of the set belong to its name, those that change the work too.
+bool is_name_of_everything(const std::string& key) {
+  return key == "machine" || key == "share_task";
 }
 
 /// One value per run; nothing where the run does not have it.
@@ -44,19 +43,12 @@ bool follows(const Values& keys, const Values& values) {
   return true;
 }
 
-Values ranks_of(const std::vector<RunReport>& runs) {
-  Values values;
-  for (const RunReport& run : runs)
-    values.emplace_back(std::to_string(run.ranks));
-  return values;
-}
-
 /// All keys: names of sets first, then deck paths, which every run of a sweep has, then attributes of runs.
 std::vector<std::string> candidates(const std::vector<RunReport>& runs, const KeyTable& table) {
   std::set<std::string> keys;
   for (const RunReport& run : runs)
     for (const auto& [key, value] : run.settings)
-      if (!table.is_bookkeeping(key)) keys.insert(key);
+      if (!table.is_bookkeeping(key) && !table.is_resolved(key)) keys.insert(key);
   std::vector<std::string> out(keys.begin(), keys.end());
   const auto place = [](const std::string& key) {
     return is_name_of_a_set(key) ? 0 : key.find('.') != std::string::npos ? 1 : 2;
@@ -91,7 +83,7 @@ bool says_again(const std::vector<RunReport>& runs, const std::string& key, cons
     const Values known = values_of(runs, axis.key);
     const bool same_setting = short_key(axis.key) == short_key(key) && follows(values, known);
     const bool in_set =
-        axis.key == "machine" || (is_name_of_a_set(axis.key) && (axis.is_work || !table.changes_work(key)));
+        is_name_of_everything(axis.key) || (is_name_of_a_set(axis.key) && (axis.is_work || !table.changes_work(key)));
     return (same_setting || in_set) && follows(known, values);
   });
 }
@@ -104,17 +96,10 @@ std::string setting(const RunReport& run, const std::string& key) {
 }
 
 std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& table) {
-  const bool weak = find_scaling(runs) == Scaling::weak;
   std::vector<Axis> axes;
   for (const std::string& key : candidates(runs, table)) {
-    const Values values = values_of(runs, key);
-    const std::vector<std::string> different = distinct(values);
+    const std::vector<std::string> different = distinct(values_of(runs, key));
     if (different.size() < 2 || says_again(runs, key, axes, table)) continue;
-    if (may_follow_ranks(key) && follows(ranks_of(runs), values)) continue;
-    if (weak && short_key(key) == "global_batch") continue;
-    // As an attribute it is the longest row there was, which follows from packing or the data set.
-    const auto decides = [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); };
-    if (key == "max_length" && std::any_of(axes.begin(), axes.end(), decides)) continue;
     axes.push_back({key, different, table.changes_work(key) || names_work(runs, key), table.changes_learning(key)});
   }
   return axes;

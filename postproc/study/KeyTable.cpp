@@ -22,10 +22,17 @@ const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
                              SettingKey{"loss", "loss", "bookkeeping"},
                              SettingKey{"samples", "samples", "bookkeeping"},
                              SettingKey{"machine", "machine", "work"},
+                             SettingKey{"share_task", "task of the job", "identity"},
                              SettingKey{"device", "device", "work"},
                              SettingKey{"scaling", "scaling", "work"},
                              SettingKey{"dataset", "dataset", "work"},
                              SettingKey{"model_dtype", "model type", "speed"}};
+
+/// Attributes that say what a run resolved by itself or found in its inputs and on its machine. What was asked for is
+/// in its deck.
+constexpr std::array<std::string_view, 10> kResolved{
+    "threads",    "micro_batch",      "backend",   "global_batch",   "device",
+    "max_length", "peak_flops_per_s", "sequences", "num_parameters", "architecture"};
 
 bool is_path(const std::string& key) {
   return key.find('.') != std::string::npos;
@@ -81,6 +88,10 @@ bool KeyTable::is_bookkeeping(const std::string& key) const {
   return effect(key) == "bookkeeping";
 }
 
+bool KeyTable::is_resolved(const std::string& key) const {
+  return std::find(kResolved.begin(), kResolved.end(), key) != kResolved.end();
+}
+
 std::string KeyTable::label(const std::string& key) const {
   const SettingKey* found = find(key);
   return found && !found->label.empty() ? found->label : with_blanks(short_key(key));
@@ -102,7 +113,8 @@ std::string KeyTable::label(const std::string& key, const std::string& value) co
   if (name == "gradient_dtype") return value == "same" ? "unconverted gradients" : value + " gradients";
   if (value == "true") return label(key);
   if (value == "false") return "no " + label(key);
-  if (is_one_of(name, {"strategy", "precision", "layout", "case", "method", "dataset", "task", "machine"}))
+  if (is_one_of(name,
+                {"strategy", "precision", "layout", "case", "method", "dataset", "task", "machine", "share_task"}))
     return value;
   return label(key) + " " + value;
 }

@@ -31,6 +31,11 @@ class KeyTable {
   bool changes_learning(const std::string& key) const;
   /// Whether it is of a run's length, place or records, which make no other configuration.
   bool is_bookkeeping(const std::string& key) const;
+  /// Whether it is an attribute of what a run resolved or found (the rows it computes at once, its backend, the longest
+  /// row), not of what was asked for: it may differ between runs of one configuration.
+  bool is_resolved(const std::string& key) const;
+  /// Whether a file describes this deck path.
+  bool knows(const std::string& path) const { return by_path_.contains(path); }
 
  private:
   const SettingKey* find(const std::string& key) const;

@@ -24,7 +24,7 @@ TEST(PageSetup, ANumberThatDecksWriteInTwoWaysIsOneValue) {
 }
 
 TEST(PageSetup, DifferentNumbersAreListed) {
-  EXPECT_NE(setup_of({"4e-05", "5e-05"}).find("4e-05, 5e-05"), std::string::npos);
+  EXPECT_NE(setup_of({"4e-05", "5e-05"}).find("weight decay 4e-05, weight decay 5e-05"), std::string::npos);
 }
 
 }  // namespace
