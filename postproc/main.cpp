@@ -16,6 +16,8 @@
 #include "base/Shown.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "postproc/page/Json.hpp"
+#include "postproc/page/Page.hpp"
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Collection.hpp"
@@ -56,7 +58,7 @@ void run(const Options& options) {
   if (options.csv == "runs") return print(runs_csv(collection));
   if (options.csv == "cells") return print(cells_csv(collection));
   if (options.csv == "options") return print(options_csv(collection));
-  if (options.json) return print(summary_json(collection));
+  if (options.json) return print(summary_json(collection, plan_figures(collection)));
   const std::string folder = options.folder.empty() ? default_folder(options.files.front()) : options.folder;
   ReportOptions how;
   if (!options.heat.empty()) how.heat = heat_axes(options.heat);

@@ -1,6 +1,7 @@
 #include "postproc/draw/BarChart.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -146,6 +147,26 @@ Drawing BarChart::drawing() const {
   }
   draw_texts(canvas, *this, rows, area, area.width() / ticks.max);
   return canvas.finished(area.bottom + 52);
+}
+
+ChartData BarChart::data() const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  ChartData out{{"bar", "part", "value", "low", "high", "status"}, {}};
+  const auto name_of = [&](const std::string& colour) {
+    const auto found =
+        std::find_if(legend.begin(), legend.end(), [&](const auto& entry) { return entry.first == colour; });
+    return found == legend.end() ? std::string() : found->second;
+  };
+  for (const Bar& bar : bars) {
+    const double low = bar.interval ? bar.interval->low : kUnknown;
+    const double high = bar.interval ? bar.interval->high : kUnknown;
+    if (bar.status == BarStatus::failed)
+      out.rows.push_back({bar.label, std::string(), kUnknown, kUnknown, kUnknown, std::string("unfinished")});
+    else
+      for (const Segment& segment : bar.segments)
+        out.rows.push_back({bar.label, name_of(segment.colour), segment.value, low, high, std::string("complete")});
+  }
+  return out;
 }
 
 }  // namespace multicard::post

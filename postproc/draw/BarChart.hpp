@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/ChartData.hpp"
 
 namespace multicard::post {
 
@@ -35,6 +36,9 @@ struct BarChart {
 
   /// The axis starts at zero; a failed bar is a cross.
   Drawing drawing() const;
+  /// bar, part (the legend's name of its colour), value, low, high, status: complete or unfinished. The interval is of
+  /// the whole bar; gaps are parts without a name.
+  ChartData data() const;
 };
 
 }  // namespace multicard::post

@@ -84,4 +84,13 @@ Drawing BoxChart::drawing() const {
   return canvas.finished(area.bottom + 52);
 }
 
+ChartData BoxChart::data() const {
+  ChartData out{{"column", "p5", "p25", "p50", "p75", "p95", "marked"}, {}};
+  for (const BoxColumn& column : columns) {
+    const auto& p = column.percentiles;
+    out.rows.push_back({column.label, p[0], p[1], p[2], p[3], p[4], column.mark == Mark::marked ? 1.0 : 0.0});
+  }
+  return out;
+}
+
 }  // namespace multicard::post

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/ChartData.hpp"
 
 namespace multicard::post {
 
@@ -27,6 +28,8 @@ struct BoxChart {
   /// Boxes from the 25th to the 75th percentile with the median, whiskers from the 5th to the 95th.
   /// The axis is fitted to the data and does not start at zero.
   Drawing drawing() const;
+  /// column, p5, p25, p50, p75, p95, marked (0 or 1).
+  ChartData data() const;
 };
 
 }  // namespace multicard::post

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -87,6 +88,20 @@ Drawing HeatMap::drawing() const {
   canvas.command("unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]");
   canvas.plot("NaN notitle", {});
   return canvas.finished(bottom + 6);
+}
+
+ChartData HeatMap::data() const {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  ChartData out{{"row", "column", "value", "status"}, {}};
+  for (std::size_t row = 0; row < cells.size(); ++row)
+    for (std::size_t column = 0; column < cells[row].size(); ++column) {
+      const HeatCell& cell = cells[row][column];
+      const bool has_value = cell.kind == HeatCellKind::value;
+      if (cell.kind != HeatCellKind::absent)
+        out.rows.push_back({rows[row], columns[column], has_value ? cell.value : kUnknown,
+                            std::string(has_value ? "complete" : "unfinished")});
+    }
+  return out;
 }
 
 }  // namespace multicard::post

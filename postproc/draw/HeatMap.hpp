@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/ChartData.hpp"
 
 namespace multicard::post {
 
@@ -17,6 +18,7 @@ struct HeatCell {
   HeatCellKind kind = HeatCellKind::absent;
   double shade = 0;  ///< 0 to 1
   std::string text;
+  double value = 0;  ///< what `text` says, in full digits
 };
 
 /// Failed cells are crosses, absent ones empty.
@@ -27,6 +29,8 @@ struct HeatMap {
   std::vector<std::vector<HeatCell>> cells;  ///< [row][column]
 
   Drawing drawing() const;
+  /// row, column, value, status: complete or unfinished. Absent cells have no row.
+  ChartData data() const;
 };
 
 }  // namespace multicard::post

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@ constexpr double kSpread = 1.12;  ///< room beside the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
 constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
 constexpr const char* kIdeal = "ideal";
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct Range {
   double low = 0, high = 1, step = 1;
@@ -61,6 +63,7 @@ Range x_range(const LineChart& chart) {
 Range y_range(const LineChart& chart, double last_x) {
   double largest = 0, smallest = 1e300, highest = 0;
   each_point(chart, [&](const Point& point) {
+    if (!std::isfinite(point.y)) return;
     largest = std::max(largest, point.y);
     smallest = std::min(smallest, point.y);
     highest = std::max(highest, point.interval ? point.interval->high : point.y);
@@ -85,11 +88,12 @@ std::vector<EndLabel> end_labels(const LineChart& chart, const Range& y, double 
   const auto pixel = [&](double value) {
     return area.bottom - (std::clamp(value, y.low, y.high) - y.low) / (y.high - y.low) * area.height();
   };
+  const double unmeasured = chart.crosses == Crosses::on_top ? y.high : y.low;
   std::vector<EndLabel> labels;
   for (const Series& series : chart.series)
     if (!series.points.empty() || !series.crosses.empty())
       labels.push_back(
-          {label_lines(series), pixel(series.points.empty() ? y.low : series.points.back().y), series.style});
+          {label_lines(series), pixel(series.points.empty() ? unmeasured : series.points.back().y), series.style});
   if (chart.ideal) labels.push_back({{kIdeal}, pixel(chart.ideal(last_x)), std::nullopt});
   push_apart(labels, area);
   return labels;
@@ -180,9 +184,12 @@ void draw_series(Canvas& canvas, const LineChart& chart, std::size_t index, cons
       bars.push_back({at(point.x), std::max(interval->low, y.low), std::min(interval->high, y.high),
                       interval->low<y.low, interval->high> y.high});
   }
-  // On the axis a cross would be half hidden.
+  // On an edge a cross would be half hidden.
+  const double bottom = y.low + 0.03 * (y.high - y.low), top = y.high - 0.03 * (y.high - y.low);
   for (const Point& point : series.crosses)
-    crosses.push_back({at(point.x), std::max(point.y, y.low + 0.03 * (y.high - y.low))});
+    crosses.push_back({at(point.x), std::isfinite(point.y)             ? std::clamp(point.y, bottom, top)
+                                    : chart.crosses == Crosses::on_top ? top
+                                                                       : bottom});
   canvas.intervals(bars, Along::y, kColours[style]);
   const std::string with = chart.markers == Markers::on
                                ? fmt::format("with linespoints lw 2 dt {} pt {} ps 0.7",
@@ -208,6 +215,22 @@ Drawing LineChart::drawing() const {
   for (std::size_t i = 0; i < series.size(); ++i)
     draw_series(canvas, *this, i, y);
   return canvas.finished(area.bottom + 52);
+}
+
+ChartData LineChart::data() const {
+  ChartData out{{"series", "x", "y", "low", "high", "status"}, {}};
+  const auto add = [&](const Series& one, const Point& point, const char* status) {
+    const double low = point.interval ? point.interval->low : kUnknown;
+    const double high = point.interval ? point.interval->high : kUnknown;
+    out.rows.push_back({one.label, point.x, point.y, low, high, std::string(status)});
+  };
+  for (const Series& one : series) {
+    for (const Point& point : one.points)
+      add(one, point, "complete");
+    for (const Point& point : one.crosses)
+      add(one, point, "unfinished");
+  }
+  return out;
 }
 
 }  // namespace multicard::post

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/ChartData.hpp"
 #include "postproc/draw/EndLabels.hpp"
 
 namespace multicard::post {
@@ -20,7 +21,7 @@ struct Series {
   std::string label;
   std::size_t style = 0;  ///< index of colour, marker and dash
   std::vector<Point> points;
-  std::vector<Point> crosses;  ///< failed or stopped runs
+  std::vector<Point> crosses;  ///< failed or stopped runs; y is NaN where nothing was measured
 };
 
 enum class Horizontal {
@@ -30,6 +31,8 @@ enum class Horizontal {
   quantity        ///< from 0 to a tick behind all points
 };
 enum class Vertical { from_zero, fitted };
+/// Where the crosses stand of what has no value: at the end of the axis that looks worse.
+enum class Crosses { on_axis, on_top };
 
 struct LineChart {
   std::string title, subtitle, x_name, y_name;
@@ -37,12 +40,15 @@ struct LineChart {
   Horizontal horizontal = Horizontal::log2_counts;
   Vertical vertical = Vertical::from_zero;
   Markers markers = Markers::on;
+  Crosses crosses = Crosses::on_axis;
   double least_step = 0;                ///< between ticks of a fitted axis
   std::vector<double> ticks;            ///< of log2_counts and linear_values, ascending
   std::function<double(double)> ideal;  ///< the ideal curve, dashed; may be empty. Needs ticks
 
   /// Names stand at the line ends, pushed apart where they would touch.
   Drawing drawing() const;
+  /// series, x, y, low, high, status: complete or unfinished (a cross), whose y is unknown where it has none.
+  ChartData data() const;
 };
 
 }  // namespace multicard::post

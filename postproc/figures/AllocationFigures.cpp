@@ -76,7 +76,11 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   std::string caption = fmt::format("The ranks had a task during {:.0f} % of the time until the last one ended.",
                                     100 * busy_share(intervals, num_ranks, end_s));
   if (shown < num_ranks) caption += fmt::format(" The first {} of {} ranks are shown.", shown, num_ranks);
-  return figure_of(fmt::format("allocation-{}", number), Section::study, chart, caption);
+  return figure_of(fmt::format("allocation-{}", number), Section::study, chart, caption, {},
+                   Numbers()
+                       .add("tasks", static_cast<double>(changes.size()))
+                       .add("ranks", static_cast<double>(num_ranks))
+                       .add("moves", num_moves));
 }
 
 }  // namespace

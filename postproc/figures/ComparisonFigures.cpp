@@ -27,14 +27,24 @@ Bar rate_bar(const Study& study, const Cell& cell) {
   return bar;
 }
 
-std::string comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
+/// What the bars of a figure, all on as many ranks, say of the fastest. Configurations that were not run on that many
+/// ranks are not in it.
+Title comparison_title(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
   const Cell* second = runner_up(study, group, best);
   const std::string& name = study.configurations[best.configuration].label;
-  if (!second) return fmt::format("Only {} completed on {}", name, counted(best.ranks, "rank"));
-  if (significantly_different(best.rate, second->rate))
-    return fmt::format("{} is the fastest on {}", name, counted(best.ranks, "rank"));
-  return fmt::format("{} and {} do not differ significantly on {}", name,
-                     study.configurations[second->configuration].label, counted(best.ranks, "rank"));
+  const std::string ranks = counted(best.ranks, "rank");
+  const Numbers numbers = Numbers().add("ranks", best.ranks);
+  if (second && significantly_different(best.rate, second->rate))
+    return {fmt::format("{} is the fastest on {}", name, ranks), numbers};
+  if (second)
+    return {fmt::format("No clear winner on {}: {} and {} do not differ measurably", ranks, name,
+                        study.configurations[second->configuration].label),
+            numbers};
+  const auto others = std::count_if(group.begin(), group.end(), [&](std::size_t i) {
+    return i != best.configuration && study.cell(i, best.ranks) != nullptr;
+  });
+  if (others > 0) return {fmt::format("Only {} completed on {}", name, ranks), numbers};
+  return {fmt::format("{} alone was run on {}", name, ranks), numbers};
 }
 
 std::string aid(const Study& study, const std::vector<std::size_t>& configurations, int ranks) {
@@ -58,13 +68,16 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
       for (const std::size_t configuration : piece)
         if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
       if (chart.bars.empty()) continue;
-      chart.title = comparison_title(study, group, *best);
+      const Title title = comparison_title(study, group, *best);
+      chart.title = title.text;
       chart.subtitle = fmt::format("{}. {} each, {}", common_settings(study, group), counted(best->ranks, "rank"),
                                    aid(study, piece, best->ranks));
       chart.x_name = study.rate_unit();
       const Cell* second = runner_up(study, group, *best);
-      const std::string caption = second ? comparison_sentence(study, *best, *second, "the runner-up") : std::string();
-      figures.push_back(figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide));
+      const std::string caption =
+          second ? comparison_statement(study, *best, *second, "runner-up").text : std::string();
+      figures.push_back(
+          figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide, title.numbers));
     }
   }
 }

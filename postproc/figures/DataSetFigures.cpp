@@ -11,23 +11,28 @@ namespace multicard::post {
 
 namespace {
 
-std::string time_title(const Study& study, const LengthEffect& effect) {
+Title time_title(const Study& study, const LengthEffect& effect) {
   const auto name = [&](const Cell* cell) { return study.configurations[cell->configuration].full_label(); };
+  const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", effect.time_spread);
+  const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different(effect.slowest->step_time, effect.quickest->step_time))
-    return fmt::format("The step times of the data sets do not differ significantly on {}",
-                       counted(effect.ranks, "rank"));
-  return fmt::format("A step of {} takes {} times as long as one of {} on {}", name(effect.slowest),
-                     significant(effect.time_spread, 3), name(effect.quickest), counted(effect.ranks, "rank"));
+    return {fmt::format("No measurable difference between the step times of the data sets on {}", ranks), numbers};
+  return {fmt::format("A step of {} takes {} times as long as one of {} on {}", name(effect.slowest),
+                      significant(effect.time_spread, 3), name(effect.quickest), ranks),
+          numbers};
 }
 
-std::string rate_title(const Study& study, const LengthEffect& effect) {
+Title rate_title(const Study& study, const LengthEffect& effect) {
   const auto by_rate = [](const Cell* a, const Cell* b) { return a->rate.value < b->rate.value; };
   const auto [least, most] = std::minmax_element(effect.cells.begin(), effect.cells.end(), by_rate);
+  const double ratio = (*most)->rate.value / (*least)->rate.value;
+  const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", ratio);
+  const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different((*least)->rate, (*most)->rate))
-    return fmt::format("The rates of the data sets do not differ significantly on {}", counted(effect.ranks, "rank"));
-  return fmt::format("{} has {} times the rate of {} on {}", study.configurations[(*most)->configuration].full_label(),
-                     significant((*most)->rate.value / (*least)->rate.value, 3),
-                     study.configurations[(*least)->configuration].full_label(), counted(effect.ranks, "rank"));
+    return {fmt::format("No measurable difference between the rates of the data sets on {}", ranks), numbers};
+  return {fmt::format("{} has {} times the rate of {} on {}", study.configurations[(*most)->configuration].full_label(),
+                      significant(ratio, 3), study.configurations[(*least)->configuration].full_label(), ranks),
+          numbers};
 }
 
 }  // namespace

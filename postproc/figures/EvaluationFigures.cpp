@@ -46,7 +46,8 @@ HeatMap small_map(const EvaluationReport& report) {
     const auto row = static_cast<std::size_t>(entry.actual);
     const auto samples = static_cast<double>(std::max<std::int64_t>(1, report.classes[row].samples));
     map.cells[row][static_cast<std::size_t>(entry.predicted)] = {
-        HeatCellKind::value, std::sqrt(static_cast<double>(entry.count) / samples), grouped(entry.count)};
+        HeatCellKind::value, std::sqrt(static_cast<double>(entry.count) / samples), grouped(entry.count),
+        static_cast<double>(entry.count)};
   }
   return map;
 }
@@ -56,6 +57,13 @@ struct LargeMap {
   std::string title, subtitle;
   const EvaluationReport& report;
 
+  ChartData data() const {
+    ChartData out{{"row", "column", "value", "status"}, {}};
+    for (const ConfusionCount& entry : report.confusion)
+      out.rows.push_back({std::to_string(entry.actual), std::to_string(entry.predicted),
+                          static_cast<double>(entry.count), std::string("complete")});
+    return out;
+  }
   Drawing drawing() const {
     constexpr double kSide = 420, kLeft = 70;
     constexpr std::size_t kShades = 12;
@@ -89,17 +97,17 @@ struct LargeMap {
 void add_confusion_figure(const RunReport& run, const std::string& id, std::vector<Figure>& figures) {
   const EvaluationReport& report = *run.evaluation;
   if (report.confusion.empty() || report.classes.size() > kMostDrawn) return;
-  const std::string title = confusion_sentence(report);
+  const Statement title = confusion_statement(report);
   const std::string of = counted(report.samples, "sample") + " of " + fmt::format("{} classes", report.classes.size());
   if (report.classes.size() > kMostWithNumbers) {
-    const LargeMap map{title, of + "; darker: a larger share of the row", report};
-    figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix"));
+    const LargeMap map{title.text, of + "; darker: a larger share of the row", report};
+    figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix", title.numbers));
     return;
   }
   HeatMap map = small_map(report);
-  map.title = title;
+  map.title = title.text;
   map.subtitle = of + "; numbers are samples, darker is a larger share of the row";
-  figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix"));
+  figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix", title.numbers));
 }
 
 }  // namespace multicard::post

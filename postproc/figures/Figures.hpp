@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "postproc/draw/Canvas.hpp"
+#include "postproc/draw/ChartData.hpp"
 #include "postproc/draw/Gnuplot.hpp"
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -20,18 +22,28 @@ struct Figure {
   Section section = Section::study;
   std::string heading;   ///< shared by consecutive figures; may be empty
   std::string title;     ///< a statement computed from the data
+  Numbers numbers;       ///< that the title states
   std::string subtitle;  ///< what was measured
   std::string caption;   ///< one or two sentences computed from the data
+  ChartData data;        ///< what is drawn
   Drawing drawing;
   std::string svg;          ///< after draw()
   std::string svg_on_page;  ///< without title and subtitle, which the page has as text
   std::string pdf;          ///< after draw() where asked for, else empty
 };
 
+/// A title with the numbers that it states.
+struct Title {
+  std::string text;
+  Numbers numbers = {};
+};
+
+/// The figure of a chart, whose title states `numbers`.
 template <class Chart>
 Figure figure_of(const std::string& id, Section section, const Chart& chart, const std::string& caption,
-                 const std::string& heading = {}) {
-  return {id, section, heading, chart.title, chart.subtitle, caption, chart.drawing(), {}, {}, {}};
+                 const std::string& heading = {}, const Numbers& numbers = {}) {
+  return {id,      section,      heading,         chart.title, numbers, chart.subtitle,
+          caption, chart.data(), chart.drawing(), {},          {},      {}};
 }
 
 /// Two axes of a heat map: across and down. An axis is named by its deck path, its last component, or "ranks".

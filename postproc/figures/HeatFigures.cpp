@@ -107,12 +107,6 @@ std::vector<std::string> free_axes(const Study& study, const Direction& across, 
   return names;
 }
 
-std::string title_of(const Study& study, const Cell& most, const Direction& across, const Direction& down) {
-  return fmt::format("{} {} at {}, {} is the most", significant(most.rate.value, 3), study.rate_unit(),
-                     study.keys.label(down.key, value_of(study, most, down.key)),
-                     study.keys.label(across.key, value_of(study, most, across.key)));
-}
-
 std::string name_of(const Study& study, const Direction& direction) {
   return direction.key == kRanks ? std::string(kRanks) : study.keys.label(direction.key);
 }
@@ -134,12 +128,37 @@ struct Grid {
   }
   HeatCell shown(const Cell* cell) const {
     if (!cell) return {};
-    if (!counts(*cell)) return {HeatCellKind::failed, 0, {}};
+    if (!counts(*cell)) return {HeatCellKind::failed, 0, {}, 0};
     const double range = std::log(std::max(kLeastRange, most->rate.value / least->rate.value));
     return {HeatCellKind::value, 1 - 0.95 * std::log(most->rate.value / cell->rate.value) / range,
-            significant(cell->rate.value, 3)};
+            significant(cell->rate.value, 3), cell->rate.value};
   }
 };
+
+/// Whether rates along this direction do not compare: it changes the work.
+bool is_work(const Study& study, const Direction& direction) {
+  return std::any_of(study.axes.begin(), study.axes.end(),
+                     [&](const Axis& axis) { return axis.key == direction.key && axis.is_work; });
+}
+
+std::string place_of(const Study& study, const Cell& cell, const Direction& across, const Direction& down) {
+  return fmt::format("{}, {}", study.keys.label(down.key, value_of(study, cell, down.key)),
+                     study.keys.label(across.key, value_of(study, cell, across.key)));
+}
+
+/// Which place has the highest rate, where all rates compare and the next one is measurably lower.
+Title title_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
+  const std::string what =
+      fmt::format("{} by {} and {}", capitalised(study.rate_unit()), name_of(study, down), name_of(study, across));
+  if (is_work(study, across) || is_work(study, down)) return {what};
+  const Cell* second = nullptr;
+  for (const Cell* cell : grid.measured)
+    if (cell != grid.most && (!second || cell->rate.value > second->rate.value)) second = cell;
+  if (!second || !significantly_different(grid.most->rate, second->rate)) return {what + ": no clear winner"};
+  return {fmt::format("{} {} at {} is the most", significant(grid.most->rate.value, 3), study.rate_unit(),
+                      place_of(study, *grid.most, across, down)),
+          Numbers().add("rate", grid.most->rate.value).add("ranks", grid.most->ranks)};
+}
 
 Grid grid_of(const Study& study, const Map& map, const Direction& across, const Direction& down) {
   Grid grid;
@@ -152,12 +171,12 @@ Grid grid_of(const Study& study, const Map& map, const Direction& across, const 
 }
 
 std::string caption_of(const Study& study, const Grid& grid, const Direction& across, const Direction& down) {
-  return fmt::format(
-      "The most is {} times the least ({} {} at {}, {}). Darker is faster, on a logarithmic scale; the table of "
-      "configurations has the intervals.",
-      significant(grid.most->rate.value / grid.least->rate.value, 3), significant(grid.least->rate.value, 3),
-      study.rate_unit(), study.keys.label(down.key, value_of(study, *grid.least, down.key)),
-      study.keys.label(across.key, value_of(study, *grid.least, across.key)));
+  const std::string aid = "Darker is faster, on a logarithmic scale; the table of configurations has the intervals.";
+  if (is_work(study, across) || is_work(study, down)) return aid + " Rates of different work are not compared.";
+  return fmt::format("The most is {} times the least ({} {} at {}). {}",
+                     significant(grid.most->rate.value / grid.least->rate.value, 3),
+                     significant(grid.least->rate.value, 3), study.rate_unit(),
+                     place_of(study, *grid.least, across, down), aid);
 }
 
 void add_map(const Study& study, const Map& cells, const Direction& across, const Direction& down, int number,
@@ -175,14 +194,15 @@ void add_map(const Study& study, const Map& cells, const Direction& across, cons
   for (const std::string& value : down.values)
     map.rows.push_back(study.keys.label(down.key, value));
   const std::vector<std::string> free = free_axes(study, across, down);
-  map.title = title_of(study, *grid.most, across, down);
+  const Title title = title_of(study, grid, across, down);
+  map.title = title.text;
   map.subtitle =
       fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(study, across),
                   name_of(study, down), cells.fixed.empty() ? "" : "; " + cells.fixed,
                   free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(grid.measured),
                   grid.any_failed ? ", × did not complete" : "");
   figures.push_back(figure_of(numbered("heat", number), Section::study, map, caption_of(study, grid, across, down),
-                              "Two settings at a time"));
+                              "Two settings at a time", title.numbers));
 }
 
 }  // namespace

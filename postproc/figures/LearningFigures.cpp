@@ -10,12 +10,12 @@
 #include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/RunningMedian.hpp"
 
 namespace multicard::post {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 300;
 constexpr std::size_t kMostGroups = 2;
 
 const MetricSeries* metric_of(const RunReport& run, const std::string& name) {
@@ -40,19 +40,10 @@ std::vector<const Cell*> cells_to_draw(const Study& study, const std::vector<std
   return out;
 }
 
-/// Medians of `window` values, so that a noisy curve can be read; non-finite values are left out.
 std::vector<Point> smoothed(const MetricSeries& metric, std::size_t window) {
   std::vector<Point> points;
-  const std::size_t count = std::min(metric.values.size(), metric.steps.size());
-  const std::size_t stride = std::max<std::size_t>(1, count / kMostPoints);
-  for (std::size_t i = 0; i < count; i += stride) {
-    const std::size_t from = i >= window / 2 ? i - window / 2 : 0;
-    const std::size_t to = std::min(count, i + window / 2 + 1);
-    std::vector<double> values;
-    for (std::size_t k = from; k < to; ++k)
-      if (std::isfinite(metric.values[k])) values.push_back(metric.values[k]);
-    if (!values.empty()) points.push_back({static_cast<double>(metric.steps[i]), median(values), std::nullopt});
-  }
+  for (const auto& [step, value] : running_median(metric, window))
+    points.push_back({step, value, std::nullopt});
   return points;
 }
 
@@ -93,6 +84,23 @@ std::size_t longest(const LineChart& chart) {
   return most;
 }
 
+/// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last tenth say so.
+Title loss_title(const MetricSeries& loss, const Series& drawn) {
+  const std::size_t count = loss.values.size(), some = std::max<std::size_t>(6, count / 10);
+  const auto tenth = [&](auto from) {
+    std::vector<double> values(from, from + static_cast<std::ptrdiff_t>(some));
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    return estimate_of_steps(values);
+  };
+  const Estimate early = tenth(loss.values.begin());
+  const Estimate late = tenth(loss.values.end() - static_cast<std::ptrdiff_t>(some));
+  const double first = drawn.points.front().y, last = drawn.points.back().y;
+  const char* how = !significantly_different(early, late) ? "shows no clear change:" : last < first ? "falls" : "rises";
+  return {fmt::format("Training loss {} from {} to {} in {}", how, significant(first, 3), significant(last, 3),
+                      counted(static_cast<long>(count), "step")),
+          Numbers().add("first", first).add("last", last).add("steps", static_cast<double>(count))};
+}
+
 void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
               std::vector<Figure>& figures) {
   const std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
@@ -100,21 +108,19 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   std::size_t num_values = 0;
   for (const Cell* cell : cells)
     num_values = std::max(num_values, metric_of(representative(study, *cell), "train_loss")->values.size());
-  const std::size_t window = num_values < 60 ? 1 : 2 * (num_values / 60) + 1;
+  if (num_values < kLeastLosses) return;
+  const std::size_t window = window_for(num_values);
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
-  const MetricSeries& loss = *metric_of(representative(study, *cells.front()), "train_loss");
-  const double first = loss.values.front(), last = loss.values.back();
-  chart.title = fmt::format("Training loss {} from {} to {} in {}",
-                            last < first ? "falls" : "does not fall:", significant(first, 3), significant(last, 3),
-                            counted(static_cast<long>(loss.values.size()), "step"));
-  chart.subtitle = fmt::format("{}{}. {}", common_settings(study, group), common_ranks(cells),
-                               window == 1 ? "One value per step" : fmt::format("Running median of {} steps", window));
+  const Title title = loss_title(*metric_of(representative(study, *cells.front()), "train_loss"), chart.series.front());
+  chart.title = title.text;
+  chart.subtitle =
+      fmt::format("{}{}. Running median of {} steps", common_settings(study, group), common_ranks(cells), window);
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
-  figures.push_back(
-      figure_of("train_loss" + suffix, Section::learning, chart, loss_sentence(study, cells), "Learning"));
+  figures.push_back(figure_of("train_loss" + suffix, Section::learning, chart, loss_statement(study, cells).text,
+                              "Learning", title.numbers));
 }
 
 /// A metric of the test set over completed steps.
@@ -151,7 +157,8 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;
   figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, chart,
-                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning"));
+                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning",
+                              Numbers().add("best", best)));
   return true;
 }
 
@@ -212,7 +219,12 @@ void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, c
           ? "No gradient overflowed."
           : fmt::format("{} of the updates were left out because gradients overflowed; the scale then shrinks.",
                         percent(static_cast<double>(history.num_skipped) / static_cast<double>(history.num_steps)));
-  figures.push_back(figure_of("loss_scale", Section::learning, chart, caption, "Loss scale"));
+  figures.push_back(figure_of("loss_scale", Section::learning, chart, caption, "Loss scale",
+                              Numbers()
+                                  .add("low", history.low)
+                                  .add("high", history.high)
+                                  .add("skipped", static_cast<double>(history.num_skipped))
+                                  .add("steps", static_cast<double>(history.num_steps))));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void add_speed(const Study& study, const std::vector<MethodCell>& cells, std::ve
       study, cells,
       {"methods-time",
        "milliseconds per step",
-       "The time of an iteration by tuning method",
+       {"The time of an iteration by tuning method"},
        "Of the slowest rank. A row of a preference method is a pair: two sequences.",
        "",
        "",
@@ -70,7 +70,7 @@ void add_speed(const Study& study, const std::vector<MethodCell>& cells, std::ve
       study, cells,
       {"methods-rate",
        study.rate_unit(),
-       "The rate of each tuning method",
+       {"The rate of each tuning method"},
        "Tokens of the input, of a pair those of both sequences: padding does not count.",
        "",
        "",
@@ -88,7 +88,7 @@ void add_traffic(const Study& study, const std::vector<MethodCell>& cells, std::
       study, cells,
       {"methods-bus",
        "MB a step and rank",
-       "What a step sends over the interconnect",
+       {"What a step sends over the interconnect"},
        "Bytes of all-reduces on the bus by nccl-tests' formula. One rank sends nothing.",
        "",
        "",
@@ -96,7 +96,7 @@ void add_traffic(const Study& study, const std::vector<MethodCell>& cells, std::
       [](const MethodCell& cell) { return traffic(cell.on_bus); }, figures);
   const auto add_copies = [&](const char* id, const char* title, const char* note, double MethodCell::*bytes) {
     add_bars(
-        study, cells, {id, "MB a step and rank", title, note, "", "", {}},
+        study, cells, {id, "MB a step and rank", {title}, note, "", "", {}},
         [bytes](const MethodCell& cell) { return cell.on_cpu ? Estimate{} : traffic(cell.*bytes); }, figures);
   };
   add_copies("methods-host_to_device", "What a step copies from host to device",
@@ -110,7 +110,7 @@ void add_scores(const Study& study, const std::vector<MethodCell>& cells, std::v
       study, cells,
       {"methods-loss",
        "held-out loss",
-       "Held-out loss of methods that predict tokens",
+       {"Held-out loss of methods that predict tokens"},
        "After the last step, mean over held-out target tokens; lower is better. Those of qat and lora-qat are of "
        "the rounded model.",
        "",
@@ -121,7 +121,7 @@ void add_scores(const Study& study, const std::vector<MethodCell>& cells, std::v
       study, cells,
       {"methods-accuracy",
        "preference accuracy",
-       "Held-out preference accuracy of DPO methods",
+       {"Held-out preference accuracy of DPO methods"},
        "After the last step: share of held-out pairs whose chosen answer has the larger reward.",
        "",
        "",
@@ -138,11 +138,13 @@ Bar memory_bar(const Study& study, const MethodCell& cell) {
   return bar;
 }
 
-std::string memory_title(const std::vector<const MethodCell*>& cells) {
+Title memory_title(const std::vector<const MethodCell*>& cells) {
   const auto by_peak = [](const MethodCell* a, const MethodCell* b) { return a->memory->peak < b->memory->peak; };
   const auto [least, most] = std::minmax_element(cells.begin(), cells.end(), by_peak);
-  return fmt::format("A rank needs from {} ({}) to {} ({})", human_bytes((*least)->memory->peak), (*least)->label,
-                     human_bytes((*most)->memory->peak), (*most)->label);
+  const double low = (*least)->memory->peak, high = (*most)->memory->peak;
+  return {fmt::format("A rank needs from {} ({}) to {} ({})", human_bytes(low), (*least)->label, human_bytes(high),
+                      (*most)->label),
+          Numbers().add("least", low).add("most", high)};
 }
 
 void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vector<Figure>& figures) {
@@ -160,13 +162,15 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
       chart.bars.push_back(memory_bar(study, *cell));
     for (const MemoryKind& kind : kKinds)
       chart.legend.emplace_back(kind.colour, kind.name);
-    chart.title = memory_title(piece);
+    const Title title = memory_title(piece);
+    chart.title = title.text;
     chart.subtitle = fmt::format("Peak {} memory of the rank that needs most",
                                  piece.front()->memory->on_device ? "of tensors in GPU" : "resident in host");
     chart.x_name = "GB";
-    figures.push_back(figure_of(
-        numbered("methods-memory", number++), Section::study, chart,
-        "The peak is measured, the other kinds are the bytes of the tensors; the rest is the difference.", kHeading));
+    figures.push_back(
+        figure_of(numbered("methods-memory", number++), Section::study, chart,
+                  "The peak is measured, the other kinds are the bytes of the tensors; the rest is the difference.",
+                  kHeading, title.numbers));
   }
 }
 

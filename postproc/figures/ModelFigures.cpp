@@ -41,12 +41,14 @@ LineChart chart_of(const Study& study, const ScalingPrediction& prediction) {
   return chart;
 }
 
-std::string title_of(const Study& study, const ScalingPrediction& prediction) {
+Title title_of(const Study& study, const ScalingPrediction& prediction) {
   const PredictedRate& last = prediction.points.back();
   const std::string& name = study.configurations[prediction.configuration].full_label();
-  if (last.is_measured) return fmt::format("{}: nothing is predicted beyond {}", name, counted(last.ranks, "rank"));
-  return fmt::format("{}: {} {} predicted on {}", name, significant(last.rate.value, 3), study.rate_unit(),
-                     counted(last.ranks, "rank"));
+  const std::string ranks = counted(last.ranks, "rank");
+  if (last.is_measured)
+    return {fmt::format("{}: nothing is predicted beyond {}", name, ranks), Numbers().add("ranks", last.ranks)};
+  return {fmt::format("{}: {} {} predicted on {}", name, with_interval(last.rate, 3), study.rate_unit(), ranks),
+          Numbers().add("ranks", last.ranks).add("rate", last.rate)};
 }
 
 std::string caption_of(const ScalingPrediction& prediction) {
@@ -71,10 +73,11 @@ void add_model_figures(const Study& study, std::vector<Figure>& figures) {
     const ScalingPrediction* prediction = prediction_of(study, group);
     if (!prediction) continue;
     LineChart chart = chart_of(study, *prediction);
-    chart.title = title_of(study, *prediction);
+    const Title title = title_of(study, *prediction);
+    chart.title = title.text;
     chart.subtitle = common_settings(study, {prediction->configuration});
-    figures.push_back(
-        figure_of(numbered("model", number++), Section::study, chart, caption_of(*prediction), kPrediction));
+    figures.push_back(figure_of(numbered("model", number++), Section::study, chart, caption_of(*prediction),
+                                kPrediction, title.numbers));
   }
 }
 

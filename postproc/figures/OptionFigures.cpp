@@ -38,10 +38,11 @@ const OptionEffect* strongest(const std::vector<OptionEffect>& effects) {
   return most;
 }
 
-std::string title_of(const std::vector<OptionEffect>& effects) {
+Title title_of(const std::vector<OptionEffect>& effects) {
   const OptionEffect* most = strongest(effects);
-  if (!most) return "No option makes a difference that these data show";
-  return fmt::format("{} changes most: {} times the rate", most->label(), significant(most->ratio.value, 3));
+  if (!most) return {"No option makes a difference that these data show"};
+  return {fmt::format("{} changes most: {} times the rate", most->label(), significant(most->ratio.value, 3)),
+          Numbers().add("ratio", most->ratio)};
 }
 
 /// How many intervals exclude 1.
@@ -83,7 +84,8 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
       chart.bars.push_back(bar_of(effects[i], kColours[colour % kColours.size()]));
     }
     if (std::none_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.ratio.known(); })) continue;
-    chart.title = title_of(effects);
+    const Title title = title_of(effects);
+    chart.title = title.text;
     chart.subtitle =
         "One option changed at a time, everything else and the number of ranks equal: rate over the rate without it, "
         "geometric mean over pairs, 95 % intervals" +
@@ -93,8 +95,8 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
                 : "");
     chart.x_name = "times the rate";
     chart.reference = 1;
-    figures.push_back(
-        figure_of(numbered("options", number++), Section::study, chart, caption_of(effects), kOptionEffect));
+    figures.push_back(figure_of(numbered("options", number++), Section::study, chart, caption_of(effects),
+                                kOptionEffect, title.numbers));
   }
 }
 

@@ -30,9 +30,9 @@ HeatCell share_of_best(const Study& study, const std::vector<std::size_t>& group
     if (study.configurations[configuration].label != label) continue;
     const Cell* cell = study.cell(configuration, best.ranks);
     if (!cell) return {};
-    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0, {}};
+    if (cell->status != CellStatus::complete || !cell->rate.known()) return {HeatCellKind::failed, 0, {}, 0};
     const double share = cell->rate.value / best.rate.value;
-    return {HeatCellKind::value, share, fmt::format("{:.2f}", share)};
+    return {HeatCellKind::value, share, fmt::format("{:.2f}", share), share};
   }
   return {};
 }
@@ -61,12 +61,13 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
       map.cells[row].push_back(share_of_best(study, group, map.rows[row], *best));
   }
   if (map.columns.empty()) return;
-  map.title = winners_sentence(study);
+  const Statement winners = winners_statement(study);
+  map.title = winners.text;
   map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
   if (any_failed(map)) map.subtitle += "; × did not complete";
   figures.push_back(figure_of("overview", Section::study, map,
                               "1.00 is the fastest of its column; columns are different work and not compared.",
-                              kSideBySide));
+                              kSideBySide, winners.numbers));
 }
 
 }  // namespace multicard::post

@@ -49,11 +49,14 @@ std::string in_runs(int repeats, const Cell& cell) {
   return fmt::format("in {} of {}", repeats, counted(cell.num_repeats(), "run"));
 }
 
-std::string title_of(const Cell& cell) {
-  if (cell.stragglers.empty()) return "No rank falls behind the others by more than 5 %";
+Title title_of(const Cell& cell) {
+  const std::map<int, int> stragglers = stragglers_of(cell);
+  Title title{"No rank falls behind the others by more than 5 %", Numbers().add("tolerated", 5)};
+  if (stragglers.empty()) return title;
   std::vector<std::string> slow;
   int fewest = cell.num_repeats(), most = 0;
-  for (const auto& [rank, repeats] : cell.stragglers) {
+  for (const auto& [rank, repeats] : stragglers) {
+    title.numbers.add(fmt::format("rank-{}", slow.size() + 1), rank);
     slow.push_back(std::to_string(rank));
     fewest = std::min(fewest, repeats);
     most = std::max(most, repeats);
@@ -61,8 +64,12 @@ std::string title_of(const Cell& cell) {
   const std::string who = slow.size() == 1   ? fmt::format("Rank {} was", slow[0])
                           : slow.size() <= 4 ? fmt::format("Ranks {} were", join(slow, ", "))
                                              : fmt::format("{} ranks were", slow.size());
-  return fmt::format("{} slower than the others {}", who,
-                     fewest == most ? in_runs(most, cell) : "in some of " + counted(cell.num_repeats(), "run"));
+  title.numbers.add("slow_ranks", static_cast<double>(slow.size()))
+      .add("repeats", cell.num_repeats())
+      .add("slow_repeats", most);
+  title.text = fmt::format("{} slower than the others {}", who,
+                           fewest == most ? in_runs(most, cell) : "in most of " + counted(cell.num_repeats(), "run"));
+  return title;
 }
 
 Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
@@ -75,7 +82,8 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
     chart.columns.push_back(
         {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
-  chart.title = title_of(cell);
+  const Title title = title_of(cell);
+  chart.title = title.text;
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
                                : std::string();
@@ -86,7 +94,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
   chart.limit = 1.05;
   chart.limit_name = "+5 %";
   const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
-  return figure_of(id, Section::ranks, chart, ranks_sentence(study, cell));
+  return figure_of(id, Section::ranks, chart, ranks_statement(study, cell).text, {}, title.numbers);
 }
 
 }  // namespace
@@ -94,13 +102,15 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
 void add_rank_figures(const Study& study, std::vector<Figure>& figures) {
   std::vector<const Cell*> cells;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i); cell && cell->ranks > 1) cells.push_back(cell);
+    if (const Cell* cell = largest(study, i);
+        cell && cell->ranks > 1 && !representative(study, *cell).rank_reports.empty())
+      cells.push_back(cell);
   // Where there are many, those with stragglers and with the widest spread come first.
   std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
-    return std::pair(b->stragglers.size(), b->rank_spread) < std::pair(a->stragglers.size(), a->rank_spread);
+    return std::pair(stragglers_of(*b).size(), b->rank_spread) < std::pair(stragglers_of(*a).size(), a->rank_spread);
   });
   const auto with_stragglers = static_cast<std::size_t>(
-      std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return !cell->stragglers.empty(); }));
+      std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return !stragglers_of(*cell).empty(); }));
   const std::size_t number = std::min(std::max(with_stragglers, kLeastFigures), std::min(cells.size(), kMostFigures));
   for (std::size_t i = 0; i < number; ++i)
     figures.push_back(rank_figure(study, *cells[i], i));

@@ -8,6 +8,7 @@
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/reduce/NumberText.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Ranking.hpp"
 
@@ -59,9 +60,10 @@ Series series_of(const Study& study, const Lines& lines, std::size_t configurati
     const Estimate estimate = quantity(*cell);
     const bool complete = cell->status == CellStatus::complete && estimate.known();
     if (complete) series.points.push_back({double(cell->ranks), estimate.value, error_bar(estimate)});
-    // A stopped run was measured; a failed one stands on the axis.
+    // A stopped run was measured; a failed one has no value.
     if (any_unfinished(study, *cell))
-      series.crosses.push_back({double(cell->ranks), complete || !estimate.known() ? 0 : estimate.value, std::nullopt});
+      series.crosses.push_back(
+          {double(cell->ranks), complete || !estimate.known() ? kNone : estimate.value, std::nullopt});
   }
   return series;
 }
@@ -97,12 +99,13 @@ LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
   return chart;
 }
 
-void add(const Study& study, LineChart chart, const Lines& lines, const std::string& id, const std::string& caption,
-         std::vector<Figure>& figures) {
+void add(const Study& study, LineChart chart, const Title& title, const Lines& lines, const std::string& id,
+         const std::string& caption, std::vector<Figure>& figures) {
+  chart.title = title.text;
   const std::vector<const Cell*> cells = all_cells(study, lines);
   chart.subtitle = fmt::format("{} scaling: {}. {}", text_of(study.scaling),
                                common_settings(study, lines.configurations), reading_aid(study, cells));
-  figures.push_back(figure_of(id, Section::study, chart, caption, kHeading));
+  figures.push_back(figure_of(id, Section::study, chart, caption, kHeading, title.numbers));
 }
 
 void add_time(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
@@ -111,24 +114,48 @@ void add_time(const Study& study, const Lines& lines, const Cell& best, const st
   const std::string name = lines.label(study, best.configuration);
   const Cell& base = *study.cell(best.configuration, *study.configurations[best.configuration].baseline_ranks);
   const double of_one = base.time_per_thousand().value * base.ranks;
-  chart.title =
+  const Title title{
       fmt::format("{}: {} s for 1,000 {} on {}, {} s on {}", name, significant(best.time_per_thousand().value, 3),
-                  study.unit, counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks);
+                  study.unit, counted(best.ranks, "rank"), significant(base.time_per_thousand().value, 3), base.ranks),
+      Numbers()
+          .add("thousand", 1000)
+          .add("s_per_thousand", best.time_per_thousand().value)
+          .add("ranks", best.ranks)
+          .add("baseline_s_per_thousand", base.time_per_thousand().value)
+          .add("baseline_ranks", base.ranks)};
+  chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", study.unit);
   chart.ideal = [of_one](double ranks) { return of_one / ranks; };
   const std::string caption =
       fmt::format("{} {}: {} {}{}. Ideal: its time on {} over the number of ranks. {}", name,
                   "on " + counted(best.ranks, "rank"), significant(best.rate.value), study.rate_unit(),
-                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_sentence(study, best));
-  add(study, chart, lines, "time" + suffix, caption, figures);
+                  interval_text(best.rate), counted(base.ranks, "rank"), scaling_statement(study, best).text);
+  add(study, chart, title, lines, "time" + suffix, caption, figures);
+}
+
+/// What more ranks gain, as far as the interval says it.
+Title speedup_title(const Study& study, const Cell& best, const std::string& name) {
+  const int base = *study.configurations[best.configuration].baseline_ranks;
+  const Estimate growth = growth_of(study, best);
+  Title title{{}, Numbers().add("ranks", best.ranks).add("baseline_ranks", base)};
+  const std::string ranks = counted(best.ranks, "rank");
+  if (!growth.interval) {
+    title.text = fmt::format("{}: too few values for a speedup on {}", name, ranks);
+    return title;
+  }
+  title.numbers.add("ratio", growth);
+  const std::string range = range_text(growth, 3);
+  if (verdict(growth) == Verdict::none)
+    title.text = fmt::format("{}: no measurable speedup on {} over {} ({})", name, ranks, base, times_text(growth));
+  else
+    title.text = fmt::format("{} is {} times as fast on {} as on {} ({})", name, alike(growth.value, growth.value, 3),
+                             ranks, base, range);
+  return title;
 }
 
 void add_speedup(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
                  std::vector<Figure>& figures) {
   LineChart chart = chart_of(study, lines, &speedup_of);
-  const int base = *study.configurations[best.configuration].baseline_ranks;
-  chart.title = fmt::format("{} is {} times as fast on {} as on {}", lines.label(study, best.configuration),
-                            significant(best.speedup.value / base, 3), counted(best.ranks, "rank"), base);
   chart.y_name = "speedup S(R) = R0 · rate(R) / rate(R0)";
   chart.ideal = [](double ranks) { return ranks; };
   std::vector<std::string> parts;
@@ -136,8 +163,17 @@ void add_speedup(const Study& study, const Lines& lines, const Cell& best, const
     if (const Cell* cell = largest(study, index); cell && cell->speedup.known())
       parts.push_back(fmt::format("{}: {}{} on {}", lines.label(study, index), significant(cell->speedup.value, 3),
                                   interval_text(cell->speedup, 3), cell->ranks));
-  add(study, chart, lines, "speedup" + suffix,
+  add(study, chart, speedup_title(study, best, lines.label(study, best.configuration)), lines, "speedup" + suffix,
       fmt::format("Speedup over the smallest measured number of ranks. {}.", join(parts, "; ")), figures);
+}
+
+Title efficiency_title(const Cell& cell, const std::string& name) {
+  const std::string ranks = counted(cell.ranks, "rank");
+  if (!cell.efficiency.interval || is_too_wide(cell.efficiency))
+    return {fmt::format("{}: too few values for an efficiency on {}", name, ranks), Numbers().add("ranks", cell.ranks)};
+  return {fmt::format("{} keeps {} efficiency on {} ({})", name, alike(cell.efficiency.value, cell.efficiency.value, 2),
+                      ranks, range_text(cell.efficiency, 2)),
+          Numbers().add("ranks", cell.ranks).add("efficiency", cell.efficiency)};
 }
 
 void add_efficiency(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,
@@ -148,12 +184,11 @@ void add_efficiency(const Study& study, const Lines& lines, const Cell& best, co
     if (const Cell* cell = largest(study, index);
         cell && cell->ranks == best.ranks && cell->efficiency.value > most->efficiency.value)
       most = cell;
-  chart.title = fmt::format("{} keeps {} efficiency on {}", lines.label(study, most->configuration),
-                            significant(most->efficiency.value, 2), counted(most->ranks, "rank"));
+  const Title title = efficiency_title(*most, lines.label(study, most->configuration));
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
-  add(study, chart, lines, "efficiency" + suffix, fmt::format("1 would be perfect. {}", limit_sentence(study, *most)),
-      figures);
+  add(study, chart, title, lines, "efficiency" + suffix,
+      fmt::format("1 would be perfect. {}", limit_statement(study, *most).text), figures);
 }
 
 /// One figure for each kind of work; where each kind was done with the same options only, one of all kinds.

@@ -97,7 +97,7 @@ LineChart chart_of(const SizeFigure& figure, Estimate (*quantity)(const Cell&)) 
       if (counts(*cell) && value.known())
         series.points.push_back({x, value.value, error_bar(value)});
       else if (cell->status != CellStatus::complete)
-        series.crosses.push_back({x, 0, std::nullopt});
+        series.crosses.push_back({x, kNone, std::nullopt});
     }
     chart.series.push_back(std::move(series));
   }
@@ -147,14 +147,29 @@ std::string growth_sentence(const SizeFigure& figure, const Line& line, double l
                      is_image ? "the pixels grow" : "its size grows", significant(is_image ? size * size : size, 3));
 }
 
-/// The lines that are not significantly different from the fastest at `x`; empty when there are none.
-std::string not_significantly_slower(const SizeFigure& figure, const Line& best, double x) {
+/// The labels of the lines that are not measurably slower from the fastest at `x`; empty when there are none.
+std::vector<std::string> not_measurably_slower(const SizeFigure& figure, const Line& best, double x) {
   std::vector<std::string> names;
   for (const Line& line : figure.panel)
     for (const auto& [at, cell] : line.points)
       if (at == x && &line != &best && counts(*cell) && !significantly_different(cell->rate, cell_at(best, x).rate))
         names.push_back(figure.label(line));
-  return names.empty() ? std::string() : fmt::format(" Within noise of it there: {}.", join(names, "; "));
+  return names;
+}
+
+Title time_title(const SizeFigure& figure, const Line& best, double last, const std::vector<std::string>& as_fast) {
+  const std::string& unit = figure.study.unit;
+  const double value = cell_at(best, last).time_per_thousand().value;
+  const std::string seconds = significant(value, 3);
+  const Numbers numbers = Numbers().add("thousand", 1000).add("s_per_thousand", value);
+  if (figure.panel.size() == 1)
+    return {fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure, last)), numbers};
+  if (!as_fast.empty())
+    return {fmt::format("No clear winner at {}: {} takes {} s for 1,000 {}", at(figure, last), figure.label(best),
+                        seconds, unit),
+            numbers};
+  return {fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure, last), figure.label(best), seconds, unit),
+          numbers};
 }
 
 void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
@@ -163,17 +178,17 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   if (!best) return;
   LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.time_per_thousand(); });
   const Cell& cell = cell_at(*best, last);
-  const std::string& unit = figure.study.unit;
-  const std::string seconds = significant(cell.time_per_thousand().value, 3);
-  chart.title = figure.panel.size() > 1 ? fmt::format("The fastest at {}: {}, {} s for 1,000 {}", at(figure, last),
-                                                      figure.label(*best), seconds, unit)
-                                        : fmt::format("1,000 {} take {} s at {}", unit, seconds, at(figure, last));
-  chart.y_name = fmt::format("seconds for 1,000 {}", unit);
+  const std::vector<std::string> as_fast = not_measurably_slower(figure, *best, last);
+  const Title title = time_title(figure, *best, last, as_fast);
+  chart.title = title.text;
+  chart.crosses = Crosses::on_top;  // lower is better
+  chart.y_name = fmt::format("seconds for 1,000 {}", figure.study.unit);
   const std::string caption =
       fmt::format("{} at {}: {} {}{}.{}", figure.label(*best), at(figure, last), significant(cell.rate.value),
                   figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
-  figures.push_back(
-      figure_of(id, Section::study, chart, caption + not_significantly_slower(figure, *best, last), figure.heading()));
+  const std::string others =
+      as_fast.empty() ? "" : fmt::format(" Not measurably slower there: {}.", join(as_fast, "; "));
+  figures.push_back(figure_of(id, Section::study, chart, caption + others, figure.heading(), title.numbers));
 }
 
 /// From which size on ranks are efficient, for the line with the most ranks.
@@ -190,6 +205,23 @@ std::string efficient_from(const SizeFigure& figure, const Line& line) {
   return fmt::format("With {} it is below {} at the largest size.", figure.label(line), kEfficient);
 }
 
+/// How efficiency changes with the size, where the intervals at both ends say that it does.
+Title efficiency_title(const SizeFigure& figure, const Line& line, bool is_change) {
+  const auto& [first_x, first] = line.points.front();
+  const auto& [last_x, last] = line.points.back();
+  const std::string name = figure.label(line);
+  if (!first->efficiency.interval || !last->efficiency.interval)
+    return {fmt::format("Efficiency with {}: too few values to compare sizes", name)};
+  if (!is_change)
+    return {fmt::format("Efficiency with {} does not change measurably from {} to {}", name, at(figure, first_x),
+                        at(figure, last_x))};
+  return {fmt::format("Efficiency with {} {} from {} at {} to {} at {}", name,
+                      last->efficiency.value > first->efficiency.value ? "rises" : "falls",
+                      significant(first->efficiency.value, 2), at(figure, first_x),
+                      significant(last->efficiency.value, 2), at(figure, last_x)),
+          Numbers().add("first", first->efficiency.value).add("last", last->efficiency.value)};
+}
+
 void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector<Figure>& figures) {
   LineChart chart = chart_of(figure, [](const Cell& cell) { return cell.efficiency; });
   const Line* most = nullptr;
@@ -200,18 +232,12 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
   if (!most) return;
   const Cell &first = *most->points.front().second, &last = *most->points.back().second;
   const bool is_change = significantly_different(first.efficiency, last.efficiency);
-  const char* verb = !is_change                                       ? "measures"
-                     : last.efficiency.value > first.efficiency.value ? "rises from"
-                                                                      : "falls from";
-  chart.title = fmt::format("Efficiency with {} {} {} at {} {} {} at {}", figure.label(*most), verb,
-                            significant(first.efficiency.value, 2), at(figure, most->points.front().first),
-                            is_change ? "to" : "and", significant(last.efficiency.value, 2),
-                            at(figure, most->points.back().first));
+  const Title title = efficiency_title(figure, *most, is_change);
+  chart.title = title.text;
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
-  const std::string caption =
-      (is_change ? "" : "The intervals at both ends overlap: no significant change. ") + efficient_from(figure, *most);
-  figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading()));
+  const std::string caption = efficient_from(figure, *most);
+  figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading(), title.numbers));
 }
 
 /// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.

@@ -109,11 +109,13 @@ std::pair<const Cell*, const Cell*> extremes(const std::vector<const Cell*>& cel
   return {least, most};
 }
 
-std::string share_title(const Study& study, const std::vector<const Cell*>& cells) {
+Title share_title(const Study& study, const std::vector<const Cell*>& cells) {
   const auto [least, most] = extremes(cells);
-  if (least == most) return fmt::format("A step spends {} computing", percent(computing_share(*least)));
-  return fmt::format("Computing takes from {} ({}) to {} of a step", percent(computing_share(*least)),
-                     full_bar_label(study, *least, cells), percent(computing_share(*most)));
+  const double low = computing_share(*least), high = computing_share(*most);
+  if (least == most) return {fmt::format("A step spends {} computing", percent(low)), Numbers().add("computing", low)};
+  return {fmt::format("Computing takes from {} ({}) to {} of a step", percent(low),
+                      full_bar_label(study, *least, cells), percent(high)),
+          Numbers().add("least", low).add("most", high).add("ranks", least->ranks)};
 }
 
 std::string share_sentence(const Study& study, const std::vector<const Cell*>& cells) {
@@ -137,18 +139,22 @@ Bar phase_bar(const Cell& cell, const std::string& label) {
   return bar;
 }
 
-std::string phase_title(const Study& study, const std::vector<const Cell*>& cells) {
+Title phase_title(const Study& study, const std::vector<const Cell*>& cells) {
   const Cell* waiting = nullptr;
   for (const Cell* cell : cells)
     if (!cell->measured.empty() && (!waiting || cell->exposed_share > waiting->exposed_share)) waiting = cell;
-  if (!waiting) return "No step was measured";
+  if (!waiting) return {"No step was measured"};
   const std::string who = study.configurations.size() == 1
                               ? "A step on " + counted(waiting->ranks, "rank")
                               : fmt::format("{} on {}", study.configurations[waiting->configuration].label,
                                             counted(waiting->ranks, "rank"));
+  const Numbers numbers = Numbers()
+                              .add("ranks", waiting->ranks)
+                              .add("data_wait", waiting->data_wait_share)
+                              .add("exposed", waiting->exposed_share);
   if (waiting->ranks == 1 || waiting->exposed_share < 0.005)
-    return fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share));
-  return fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share));
+    return {fmt::format("{} waits {} of its time for data", who, percent(waiting->data_wait_share)), numbers};
+  return {fmt::format("{} waits {} of its time for collectives", who, percent(waiting->exposed_share)), numbers};
 }
 
 /// The counter to show: of the device where there is one.
@@ -180,13 +186,14 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures) {
     for (const Cell* cell : cells)
       chart.bars.push_back(share_bar(*cell, full_bar_label(study, *cell, cells)));
     chart.legend = phase_legend();
-    chart.title = share_title(study, cells);
+    const Title title = share_title(study, cells);
+    chart.title = title.text;
     chart.subtitle =
         fmt::format("{}{}. Collectives: what a step waits for them. Mean over ranks and measured steps, {}",
                     common_settings(study, configurations_of(cells)), on_ranks(cells), repeats_text(cells));
     chart.x_name = "% of a step";
     figures.push_back(figure_of(numbered("share", number++), Section::phases, chart, share_sentence(study, cells),
-                                "Share of metrics"));
+                                "Share of metrics", title.numbers));
   }
 }
 
@@ -201,13 +208,15 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
       for (const Cell* cell : cells)
         chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
       chart.legend = phase_legend();
-      chart.title = phase_title(study, cells);
+      const Title title = phase_title(study, cells);
+      chart.title = title.text;
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms per step";
       const Cell* best = fastest(study, group);
       figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
-                                  best ? limit_sentence(study, *best) : std::string(), "Times of a step"));
+                                  best ? limit_statement(study, *best).text : std::string(), "Times of a step",
+                                  title.numbers));
     }
 }
 
@@ -229,8 +238,9 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
     chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",
                                  common_settings(study, configurations_of(cells)), on_ranks(cells));
     chart.x_name = "GB";
-    figures.push_back(
-        figure_of(numbered("memory", number++), Section::memory, chart, "The largest peak over ranks and repeats."));
+    figures.push_back(figure_of(numbered("memory", number++), Section::memory, chart,
+                                "The largest peak over ranks and repeats.", {},
+                                Numbers().add("bytes", static_cast<double>(most))));
   }
 }
 

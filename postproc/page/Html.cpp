@@ -41,9 +41,9 @@ HtmlCell::HtmlCell(std::string shown, double value)
 
 std::string table(const HtmlTable& table) {
   std::string out = fmt::format(
-      "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table>\n"
-      "<thead><tr>",
-      escaped(table.caption));
+      "<p class=\"note\">{0}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
+      "<table data-table=\"{1}\">\n<thead><tr>",
+      escaped(table.caption), escaped(table.id));
   for (std::size_t column = 0; column < table.head.size(); ++column)
     out += fmt::format("<th{}><button type=\"button\">{}</button></th>",
                        is_numeric(table, column) ? " class=\"n\"" : "", escaped(table.head[column]));

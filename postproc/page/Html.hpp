@@ -17,6 +17,7 @@ struct HtmlCell {
 };
 
 struct HtmlTable {
+  std::string id;  ///< data-table in the page: what programs find it by, whatever its caption says
   std::string caption;
   std::vector<std::string> head;
   std::vector<std::vector<HtmlCell>> rows;

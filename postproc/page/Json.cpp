@@ -1,11 +1,15 @@
+#include "postproc/page/Json.hpp"
+
 #include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "base/JsonText.hpp"
-#include "postproc/page/Tables.hpp"
+#include "postproc/study/Advice.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/OptionEffect.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -27,6 +31,45 @@ Json json_of(const Estimate& estimate) {
   return out;
 }
 
+Json json_of(const Numbers& numbers) {
+  Json out = Json::object();
+  for (const auto& [name, value] : numbers.all())
+    out[name] = number(value);
+  return out;
+}
+
+Json json_of(const Statement& statement) {
+  return {{"id", statement.id}, {"text", statement.text}, {"numbers", json_of(statement.numbers)}};
+}
+
+Json json_of(const Statements& statements) {
+  Json out = Json::array();
+  for (const Statement& statement : statements)
+    out.push_back(json_of(statement));
+  return out;
+}
+
+Json json_of(const Figure& figure) {
+  Json out{{"id", figure.id}, {"title", figure.title}, {"numbers", json_of(figure.numbers)}};
+  out["columns"] = figure.data.columns;
+  out["rows"] = Json::array();
+  for (const auto& row : figure.data.rows) {
+    Json values = Json::array();
+    for (const ChartValue& value : row)
+      values.push_back(std::holds_alternative<double>(value) ? number(std::get<double>(value))
+                                                             : Json(std::get<std::string>(value)));
+    out["rows"].push_back(std::move(values));
+  }
+  return out;
+}
+
+Json json_of(const std::vector<Figure>& figures) {
+  Json out = Json::array();
+  for (const Figure& figure : figures)
+    out.push_back(json_of(figure));
+  return out;
+}
+
 Json phases_of(const std::array<double, kNumPhases>& phases) {
   Json out = Json::object();
   for (std::size_t p = 0; p < kNumPhases; ++p)
@@ -35,7 +78,10 @@ Json phases_of(const std::array<double, kNumPhases>& phases) {
 }
 
 Json json_of(const Study& study, const Cell& cell) {
-  Json out{{"ranks", cell.ranks}, {"status", text_of(cell.status)}, {"repeats", cell.num_repeats()}};
+  Json out{{"ranks", cell.ranks},
+           {"fewest_ranks", cell.fewest_ranks},
+           {"status", text_of(cell.status)},
+           {"repeats", cell.num_repeats()}};
   out["runs"] = Json::array();
   for (const std::size_t run : cell.runs)
     out["runs"].push_back(study.runs[run].name);
@@ -157,8 +203,10 @@ Json json_of(const MethodCell& cell) {
   return out;
 }
 
-Json json_of(const Study& study) {
+Json json_of(const Study& study, const std::vector<Figure>& figures) {
   Json out{{"id", study.id}, {"title", study.title()}, {"scaling", text_of(study.scaling)}, {"unit", study.unit}};
+  out["answers"] = json_of(all_answers(study));
+  out["advice"] = json_of(advice(study));
   out["axes"] = Json::array();
   for (const Axis& axis : study.axes)
     out["axes"].push_back({{"key", axis.key}, {"values", axis.values}});
@@ -166,6 +214,8 @@ Json json_of(const Study& study) {
   for (std::size_t i = 0; i < study.configurations.size(); ++i) {
     const Configuration& configuration = study.configurations[i];
     Json entry{{"label", configuration.full_label()}, {"settings", configuration.settings}};
+    entry["options_label"] = configuration.label;
+    entry["work_label"] = configuration.work_label;
     entry["baseline_ranks"] = configuration.baseline_ranks ? Json(*configuration.baseline_ranks) : Json(nullptr);
     entry["cells"] = Json::array();
     for (const Cell* cell : study.cells_of(i))
@@ -185,6 +235,7 @@ Json json_of(const Study& study) {
   out["runs"] = Json::array();
   for (const RunReport& run : study.runs)
     out["runs"].push_back(json_of(study, run));
+  out["figures"] = json_of(figures);
   return out;
 }
 
@@ -246,18 +297,25 @@ Json json_of(const std::vector<CountedMethod>& all, const CountedMethod& method)
 
 }  // namespace
 
-std::string summary_json(const Collection& collection) {
-  Json out{{"format", "multicard-summary"}, {"schema_version", 2}, {"notices", collection.notices}};
+std::string summary_json(const Collection& collection, const PageFigures& figures) {
+  Json out{{"format", "multicard-summary"}, {"schema_version", 3}, {"notices", collection.notices}};
+  out["headline"] = json_of(headline(collection));
+  out["share"] = Json::array();
+  for (const Source& source : collection.sources)
+    if (const Statement share = share_statement(source.allocation); !share.empty())
+      out["share"].push_back(json_of(share));
   out["sources"] = Json::array();
   for (const Source& source : collection.sources)
     out["sources"].push_back(
         {{"path", source.path}, {"attributes", source.attributes}, {"provenance", source.provenance}});
   out["studies"] = Json::array();
-  for (const Study& study : collection.studies)
-    out["studies"].push_back(json_of(study));
+  for (std::size_t i = 0; i < collection.studies.size(); ++i)
+    out["studies"].push_back(json_of(collection.studies[i], figures.of_studies[i]));
   out["evaluations"] = Json::array();
-  for (const RunReport& run : collection.evaluated)
-    out["evaluations"].push_back(json_of(collection, run));
+  for (std::size_t i = 0; i < collection.evaluated.size(); ++i) {
+    out["evaluations"].push_back(json_of(collection, collection.evaluated[i]));
+    out["evaluations"].back()["figures"] = json_of(figures.of_evaluations[i]);
+  }
   if (!collection.counted.empty()) {
     out["counted"] = Json::array();
     for (const CountedMethod& method : collection.counted)

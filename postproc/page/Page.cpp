@@ -4,11 +4,14 @@
 
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
+#include "postproc/figures/Bars.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/page/PageCounted.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageStyle.hpp"
 #include "postproc/study/Evaluation.hpp"
+#include "postproc/study/Ranking.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -17,14 +20,6 @@ namespace {
 struct Part {
   std::string id, heading, html;
 };
-
-std::string headline(const Collection& collection) {
-  if (collection.studies.empty()) return "Evaluation of " + evaluation_name(collection.evaluated.front());
-  const Study& study = collection.studies.front();
-  if (collection.studies.size() > 1) return fmt::format("{} studies", collection.studies.size());
-  if (study.configurations.size() == 1) return study.title();
-  return fmt::format("{}: {}", study.title(), counted(static_cast<long>(study.configurations.size()), "configuration"));
-}
 
 std::string meta_line(const Collection& collection, const PageNotes& notes) {
   std::vector<std::string> parts;
@@ -69,7 +64,43 @@ std::vector<Part> parts_of(const Collection& collection, const PageFigures& figu
   return parts;
 }
 
+/// "Image size on 1, 2 ranks: 5 configurations, of which 4 completed"
+Statement title_of(const Study& study) {
+  Statement out{"headline", study.title(), {}};
+  const auto all = static_cast<long>(study.configurations.size());
+  if (all == 1) return out;
+  long completed = 0;
+  for (std::size_t i = 0; i < study.configurations.size(); ++i)
+    if (largest(study, i)) ++completed;
+  out.numbers.add("configurations", static_cast<double>(all)).add("completed", static_cast<double>(completed));
+  out.text += ": " + counted(all, "configuration");
+  if (completed < all) out.text += fmt::format(", of which {} completed", completed);
+  return out;
+}
+
 }  // namespace
+
+PageFigures plan_figures(const Collection& collection, const std::optional<HeatAxes>& heat) {
+  PageFigures figures;
+  for (const Study& study : collection.studies)
+    figures.of_studies.push_back(plan_figures(study, heat));
+  for (std::size_t i = 0; i < collection.evaluated.size(); ++i) {
+    figures.of_evaluations.emplace_back();
+    add_confusion_figure(collection.evaluated[i], numbered("confusion", static_cast<int>(i)),
+                         figures.of_evaluations.back());
+  }
+  return figures;
+}
+
+Statement headline(const Collection& collection) {
+  if (collection.studies.empty()) return {"headline", "Evaluation of " + evaluation_name(collection.evaluated.front())};
+  if (collection.sources.size() == 1)
+    if (const Statement share = share_statement(collection.sources.front().allocation); !share.empty())
+      return {"headline", share.text, share.numbers};
+  if (collection.studies.size() == 1) return title_of(collection.studies.front());
+  const auto number = static_cast<double>(collection.studies.size());
+  return {"headline", fmt::format("{} studies", number), Numbers().add("studies", number)};
+}
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes) {
   std::string contents, body, warnings;
@@ -80,7 +111,7 @@ std::string report_page(const Collection& collection, const PageFigures& figures
   }
   for (const std::string& warning : notes.warnings)
     warnings += fmt::format("<p class=\"warning\">{}</p>\n", escaped(warning));
-  const std::string title = headline(collection);
+  const std::string title = headline(collection).text;
   return fmt::format(
       "{}<body>\n<div class=\"frame\">\n<header>\n<h1>{}</h1>\n{}{}</header>\n"
       "<nav aria-label=\"Contents\"><ol>\n{}</ol></nav>\n<main>\n{}</main>\n</div>\n<script>{}</script>\n</body>\n"

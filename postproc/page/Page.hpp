@@ -1,6 +1,7 @@
 #pragma once
 /// \file report.html: one file, no network, light and dark, for screens of any width and for A4.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,16 @@ struct PageNotes {
   std::vector<std::string> warnings;  ///< what a reader must know first
 };
 
-/// Drawn figures: a list for each study and each evaluation of the collection.
+/// Figures, a list for each study and each evaluation of the collection. The page shows those that have been drawn.
 struct PageFigures {
   std::vector<std::vector<Figure>> of_studies, of_evaluations;
 };
+
+/// All figures of a collection, in the order of the page, not yet drawn.
+PageFigures plan_figures(const Collection& collection, const std::optional<HeatAxes>& heat = std::nullopt);
+
+/// "headline": what the page is called: the tasks of a shared job with whether that paid, or what was varied.
+Statement headline(const Collection& collection);
 
 std::string report_page(const Collection& collection, const PageFigures& figures, const PageNotes& notes);
 

@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "postproc/page/Html.hpp"
 #include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -29,6 +30,7 @@ HtmlCell milliseconds(double seconds) {
 
 HtmlTable allocation_table(const std::vector<AllocationInterval>& intervals) {
   HtmlTable out{
+      "allocation",
       "Which ranks each task had when, and the time of a step there. A prediction is of the moment when the "
       "task came to its ranks; the measurement is the median of the newest steps in the last scheduling round.",
       {"task", "ranks", "from, s", "to, s", "predicted step, ms", "measured step, ms", "error"},
@@ -60,6 +62,7 @@ std::string sentence_of(const std::vector<AllocationInterval>& intervals) {
 
 HtmlTable decisions_table(const std::vector<AllocationChange>& changes) {
   HtmlTable out{
+      "decisions",
       "What was decided, and why. The gain is that of the objective, the cost the seconds of the moves; both hold for "
       "all "
       "changes at one time together.",
@@ -82,6 +85,7 @@ std::string name_of_policy(const std::string& policy) {
 
 HtmlTable baselines_table(const std::vector<AllocationBaseline>& baselines, double end_s) {
   HtmlTable out{
+      "policies",
       fmt::format("Training under other policies, predicted from the measured steps, without start-up, evaluations and "
                   "moves; the limits are those of 95 % intervals. All of this took {:.4g} s.",
                   end_s),
@@ -99,13 +103,6 @@ HtmlTable baselines_table(const std::vector<AllocationBaseline>& baselines, doub
                         baseline.reason});
   }
   return out;
-}
-
-double end_of(const std::vector<AllocationInterval>& intervals) {
-  double end_s = 0;
-  for (const AllocationInterval& interval : intervals)
-    end_s = std::max(end_s, interval.end_s);
-  return end_s;
 }
 
 }  // namespace

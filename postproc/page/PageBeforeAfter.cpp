@@ -36,7 +36,8 @@ std::string questions_note(const TuningReport& report) {
 
 std::string run_html(const TuningReport& report) {
   std::string out;
-  HtmlTable changes{"On the test set and on questions, before the first step and after the last.",
+  HtmlTable changes{"before-after",
+                    "On the test set and on questions, before the first step and after the last.",
                     {"measure", "before", "after", "change"},
                     {}};
   for (const ChangeLine& line : change_lines(report))

@@ -24,12 +24,12 @@ HtmlCell factor(double value) {
 }
 
 HtmlTable work_table(const std::vector<CountedMethod>& methods) {
-  HtmlTable out{
-      "Counted on a simulated GPU, not timed: a step of one rank. Launches are kernels and matrix products; "
-      "all-reduced are the bytes that each rank would give to all-reduces.",
-      {"method", "model", "tokens", "checkpointing", "launches", "of lora’s", "matrix products", "of lora’s",
-       "TFLOP of products", "host to device", "device to device", "all-reduced"},
-      {}};
+  HtmlTable out{"counted",
+                "Counted on a simulated GPU, not timed: a step of one rank. Launches are kernels and matrix products; "
+                "all-reduced are the bytes that each rank would give to all-reduces.",
+                {"method", "model", "tokens", "checkpointing", "launches", "of lora’s", "matrix products", "of lora’s",
+                 "TFLOP of products", "host to device", "device to device", "all-reduced"},
+                {}};
   for (const CountedMethod& one : methods)
     out.rows.push_back({one.method,
                         last_name(one.model),
@@ -48,6 +48,7 @@ HtmlTable work_table(const std::vector<CountedMethod>& methods) {
 
 HtmlTable memory_table(const std::vector<CountedMethod>& methods) {
   HtmlTable out{
+      "counted-memory",
       "Counted on a simulated GPU: memory that tensors took at most, and of it the bytes of the tensors of each kind. "
       "The rest is activations, batches and workspaces.",
       {"method", "tokens", "peak", "weights", "adapters", "gradients", "optimizer", "reference copy", "the rest"},

@@ -30,6 +30,7 @@ HtmlCell share(double value) {
 
 HtmlTable data_sets_table(const Study& study) {
   HtmlTable out{
+      "data_sets",
       "Data sets: rows and tokens are means per step over all ranks; imbalance is the tokens of the rank with most "
       "over the mean rank's. Click a column header to sort.",
       {"data set", "ranks", "rows", "mean row", "longest row", "tokens", "trained", "padding", "imbalance", "step, ms",
@@ -60,7 +61,10 @@ HtmlTable data_sets_table(const Study& study) {
 
 std::string data_sets_html(const Study& study) {
   if (!compares_data_sets(study)) return {};
-  return subheading("Data sets") + list(data_set_sentences(study)) + table(data_sets_table(study));
+  std::vector<std::string> texts;
+  for (const Statement& statement : data_set_statements(study))
+    texts.push_back(statement.text);
+  return subheading("Data sets") + list(texts) + table(data_sets_table(study));
 }
 
 }  // namespace multicard::post

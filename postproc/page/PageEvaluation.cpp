@@ -29,6 +29,7 @@ double share_of_row(const EvaluationReport& report, const ConfusionCount& entry)
 
 HtmlTable classes_table(const EvaluationReport& report) {
   HtmlTable out{
+      "classes",
       "Each class: precision is the share of what was taken for it that was right, recall the share of it that "
       "was found, with its 95 % interval. Click a column header to sort.",
       {"class", "samples", "right", "taken for it", "precision", "recall", "F1"},
@@ -42,7 +43,8 @@ HtmlTable classes_table(const EvaluationReport& report) {
 }
 
 HtmlTable confused_table(const EvaluationReport& report, std::size_t most) {
-  HtmlTable out{"The most frequent confusions.", {"is", "taken for", "samples", "share of the class"}, {}};
+  HtmlTable out{
+      "confusions", "The most frequent confusions.", {"is", "taken for", "samples", "share of the class"}, {}};
   for (const ConfusionCount& entry : mistakes(report)) {
     if (out.rows.size() == most) break;
     const double share = share_of_row(report, entry);

@@ -35,6 +35,7 @@ HtmlCell on_bus(const MethodCell& cell) {
 
 HtmlTable methods_table(const Study& study, const std::vector<MethodCell>& cells) {
   HtmlTable out{
+      "methods",
       "Tuning methods: time, traffic a step and rank, and what was reached on the held-out set. Click a column header "
       "to sort.",
       {"method", "objective", "ranks", "iteration, ms", study.rate_unit(), "peak memory", "host to device",
@@ -60,6 +61,7 @@ HtmlTable methods_table(const Study& study, const std::vector<MethodCell>& cells
 
 HtmlTable memory_table(const std::vector<MethodCell>& cells) {
   HtmlTable out{
+      "methods-memory",
       "Peak memory of the rank that needs most, by kind. The peak is measured (of a CPU rank its resident memory, of a "
       "GPU what tensors took); weights to reference copy are the bytes of the tensors; the rest is the difference: "
       "activations, batches, workspaces, on a CPU also the program and its libraries. Activations as predicted before "

@@ -25,6 +25,7 @@
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -85,21 +86,22 @@ std::string each_study(const Collection& collection, const std::function<std::st
   return out;
 }
 
+std::vector<std::string> texts_of(const Statements& statements) {
+  std::vector<std::string> texts;
+  for (const Statement& statement : statements)
+    texts.push_back(statement.text);
+  return texts;
+}
+
+/// The first sentence alone, the rest below it: in one paragraph where all configurations do the same work, else as a
+/// list.
 std::string answer_of(const Study& study) {
-  std::string out;
-  if (study.comparable().size() == 1) {
-    const std::vector<std::string> sentences = answer(study);
-    out += paragraph(sentences.front());
-    if (sentences.size() > 1) out += paragraph(join({sentences.begin() + 1, sentences.end()}, " "));
-  } else if (compares_methods(study)) {
-    out += list(memory_limit_sentences(study));
-  } else {
-    out += paragraph(winners_sentence(study) + ".") + list(answers_by_work(study));
-    if (compares_data_sets(study)) out += list(data_set_sentences(study));
-  }
-  for (const std::string& sentence : {repeats_sentence(study), failures_sentence(study), early_stops_sentence(study)})
-    if (!sentence.empty()) out += paragraph(sentence);
-  return out;
+  Statements statements = all_answers(study);
+  if (study.comparable().size() > 1 && compares_methods(study)) return list(texts_of(statements));
+  const std::string first = paragraph(statements.front().text + (statements.front().text.ends_with('.') ? "" : "."));
+  statements.erase(statements.begin());
+  if (study.comparable().size() > 1) return first + list(texts_of(statements));
+  return statements.empty() ? first : first + paragraph(text_of(statements));
 }
 
 std::string cells_html(const Study& study) {
@@ -112,7 +114,7 @@ std::string cells_html(const Study& study) {
 std::string ranks_of(const Study& study, const std::vector<Figure>& figures) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
-    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_sentence(study, *cell));
+    if (const Cell* cell = largest(study, i)) lines.push_back(ranks_statement(study, *cell).text);
   return list(lines) + figures_of(study.sources, figures, Section::ranks, Topics::unnamed);
 }
 
@@ -138,6 +140,8 @@ std::string first_deck(const Collection& collection, const std::string& path) {
 
 std::string answer_html(const Collection& collection) {
   std::string out = "<div class=\"answer\">\n";
+  for (const Source& source : collection.sources)
+    if (const Statement share = share_statement(source.allocation); !share.empty()) out += paragraph(share.text);
   out += each_study(collection, [&](std::size_t i) { return answer_of(collection.studies[i]); });
   for (const RunReport& run : collection.evaluated)
     out += paragraph(fmt::format("{}: {}", evaluation_name(run), score_sentence(*run.evaluation)));
@@ -146,7 +150,7 @@ std::string answer_html(const Collection& collection) {
 
 std::string advice_html(const Collection& collection) {
   return each_study(collection, [&](std::size_t i) {
-    const std::vector<std::string> sentences = advice(collection.studies[i]);
+    const std::vector<std::string> sentences = texts_of(advice(collection.studies[i]));
     return sentences.empty() ? std::string() : list(sentences);
   });
 }

@@ -10,7 +10,8 @@ namespace multicard::post {
 
 std::string scaling_html(const Study& study) {
   if (study.predictions.empty()) return {};
-  HtmlTable out{fmt::format("Models of the step time, one for each configuration: the mean error of the rates on the "
+  HtmlTable out{"prediction",
+                fmt::format("Models of the step time, one for each configuration: the mean error of the rates on the "
                             "measured numbers of ranks, the most ranks that are predicted, and how many ranks keep an "
                             "efficiency of {}.",
                             kWorthwhileEfficiency),

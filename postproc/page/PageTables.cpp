@@ -66,7 +66,8 @@ std::string memory_label(std::string name) {
 }  // namespace
 
 HtmlTable cells_table(const Study& study) {
-  HtmlTable out{"Configurations and numbers of ranks. Click a column header to sort.", {"configuration", "ranks"}, {}};
+  HtmlTable out{
+      "cells", "Configurations and numbers of ranks. Click a column header to sort.", {"configuration", "ranks"}, {}};
   out.head.push_back(study.rate_unit());
   out.head.emplace_back("s for 1,000");
   if (study.has_scaling()) out.head.insert(out.head.end(), {"speedup", "efficiency"});
@@ -76,7 +77,9 @@ HtmlTable cells_table(const Study& study) {
   out.head.insert(out.head.end(), {"exposed", "data wait", "step, ms", "complete"});
   for (const Cell& cell : study.cells) {
     const std::size_t complete = cell.status == CellStatus::complete ? cell.measured.size() : 0;
-    std::vector<HtmlCell> row{label_of(study, cell), number(cell.ranks), estimate(cell.rate),
+    std::vector<HtmlCell> row{label_of(study, cell),
+                              {ranks_range(cell), double(cell.ranks)},
+                              estimate(cell.rate),
                               number(cell.time_per_thousand().value)};
     if (study.has_scaling()) row.insert(row.end(), {estimate(cell.speedup, 3), estimate(cell.efficiency, 3)});
     if (score) row.push_back(estimate(cell.*score->member));
@@ -90,7 +93,8 @@ HtmlTable cells_table(const Study& study) {
 }
 
 HtmlTable phases_table(const Study& study) {
-  HtmlTable out{"Milliseconds of a step, mean over ranks and measured steps.", {"configuration", "ranks", "step"}, {}};
+  HtmlTable out{
+      "phases", "Milliseconds of a step, mean over ranks and measured steps.", {"configuration", "ranks", "step"}, {}};
   for (const char* name : kPhaseNames)
     out.head.push_back(with_phase_blank(name));
   for (const Cell& cell : study.cells) {
@@ -105,6 +109,7 @@ HtmlTable phases_table(const Study& study) {
 
 std::string communication_html(const Study& study) {
   HtmlTable out{
+      "communication",
       "Collectives, median run of each cell; seconds averaged over ranks. Exposed is the time in "
       "wait(), with what slower ranks are waited for; overlapped is 1 − exposed / total, and 0 where more is waited "
       "than the operations themselves take.",
@@ -135,7 +140,8 @@ std::string transfers_html(const Study& study) {
       for (const auto& [direction, bytes] : representative(study, cell).transfers)
         directions.insert(direction);
   if (directions.empty()) return {};
-  HtmlTable out{"Copies to and within devices: bytes per step and rank, median run of each cell.",
+  HtmlTable out{"transfers",
+                "Copies to and within devices: bytes per step and rank, median run of each cell.",
                 {"configuration", "ranks"},
                 {}};
   for (std::string direction : directions) {
@@ -157,12 +163,12 @@ std::string transfers_html(const Study& study) {
 }
 
 std::string options_html(const Study& study) {
-  HtmlTable out{
-      "Rate with the option over the rate without it, everything else equal: geometric mean over pairs of "
-      "cells with its 95 % interval, and the cells where it is least and most.",
-      {"option", "instead of", "times the rate", "pairs of runs", "cells", "not completed", "least", "where", "most",
-       "where"},
-      {}};
+  HtmlTable out{"options",
+                "Rate with the option over the rate without it, everything else equal: geometric mean over pairs of "
+                "cells with its 95 % interval, and the cells where it is least and most.",
+                {"option", "instead of", "times the rate", "pairs of runs", "cells", "not completed", "least", "where",
+                 "most", "where"},
+                {}};
   for (const OptionEffect& effect : option_effects(study))
     out.rows.push_back({effect.value_label, effect.baseline_label, estimate(effect.ratio, 3),
                         number(effect.ratio.num_values), number(effect.num_cells), number(effect.num_unfinished),
@@ -173,7 +179,7 @@ std::string options_html(const Study& study) {
 std::string memory_html(const Study& study) {
   const std::vector<std::string> names = memory_names(study);
   if (names.empty()) return paragraph("No memory was recorded.");
-  HtmlTable out{"Bytes of the rank that needs most, over repeats.", {"configuration", "ranks"}, {}};
+  HtmlTable out{"memory", "Bytes of the rank that needs most, over repeats.", {"configuration", "ranks"}, {}};
   for (const std::string& name : names)
     out.head.push_back(memory_label(name));
   for (const Cell& cell : study.cells) {
@@ -191,7 +197,7 @@ std::string memory_html(const Study& study) {
 }
 
 HtmlTable runs_table(const Study& study) {
-  HtmlTable out{"Every run. Click a column header to sort.", {"run"}, {}};
+  HtmlTable out{"runs", "Every run. Click a column header to sort.", {"run"}, {}};
   if (study.sources.size() > 1) out.head.emplace_back("file");
   for (const Axis& axis : study.axes)
     out.head.push_back(study.keys.label(axis.key));

@@ -12,8 +12,8 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
-#include "postproc/figures/Bars.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
 #include "postproc/page/Tables.hpp"
 
@@ -45,19 +45,6 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
                    "known are " + join(known, ", "), "Name two of one study.");
 }
 
-/// Every figure, in the order of the page.
-PageFigures plan_all(const Collection& collection, const ReportOptions& options) {
-  PageFigures figures;
-  for (const Study& study : collection.studies)
-    figures.of_studies.push_back(plan_figures(study, options.heat));
-  for (std::size_t i = 0; i < collection.evaluated.size(); ++i) {
-    figures.of_evaluations.emplace_back();
-    add_confusion_figure(collection.evaluated[i], numbered("confusion", static_cast<int>(i)),
-                         figures.of_evaluations.back());
-  }
-  return figures;
-}
-
 void write_figures(const std::filesystem::path& to, const std::vector<Figure>& figures) {
   for (const Figure& figure : figures) {
     write_text(to / (figure.id + ".svg"), figure.svg);
@@ -78,10 +65,8 @@ std::string write_report(const Collection& collection, const std::string& folder
   if (options.heat) check_heat(collection, *options.heat);
   const std::filesystem::path to(folder);
   PageNotes notes{"multicard-post " + build_info().version, collection.notices};
-  PageFigures figures{std::vector<std::vector<Figure>>(collection.studies.size()),
-                      std::vector<std::vector<Figure>>(collection.evaluated.size())};
+  PageFigures figures = plan_figures(collection, options.heat);
   if (gnuplot.available()) {
-    figures = plan_all(collection, options);
     for (auto* lists : {&figures.of_studies, &figures.of_evaluations})
       for (std::vector<Figure>& list : *lists) {
         draw(gnuplot, list, options.formats);
@@ -98,7 +83,7 @@ std::string write_report(const Collection& collection, const std::string& folder
     write_text(to / "cells.csv", cells_csv(collection));
     write_text(to / "options.csv", options_csv(collection));
   }
-  write_text(to / "summary.json", summary_json(collection));
+  write_text(to / "summary.json", summary_json(collection, figures));
   write_text(to / "report.html", report_page(collection, figures, notes));
   return (to / "report.html").string();
 }

@@ -15,6 +15,7 @@
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Methods.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -47,7 +48,7 @@ TextTable::Row terminal_row(const Study& study, const Cell& cell, bool is_short)
   };
   TextTable::Row row{
       study.configurations[cell.configuration].full_label(),
-      std::to_string(cell.ranks),
+      ranks_range(cell),
       with_interval(cell.rate),
       ratio(cell.speedup),
       ratio(cell.efficiency),
@@ -121,10 +122,10 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   std::string out = aligned(cells_of(study), columns);
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
-  if (const std::string early = early_stops_sentence(study); !early.empty()) out += fitted(early) + "\n";
+  if (const Statement early = early_stops_statement(study); !early.empty()) out += fitted(early.text) + "\n";
   if (compares_methods(study))
-    for (const std::string& sentence : memory_limit_sentences(study))
-      out += fitted(sentence) + "\n";
+    for (const Statement& statement : memory_limit_statements(study))
+      out += fitted(statement.text) + "\n";
   const std::string note = interval_note(study);
   return (note.empty() ? out : out + fitted(note) + "\n") + changes_of(study, columns);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// \file The study as CSV, JSON and a table for the terminal.
+/// \file The study as CSV and a table for the terminal.
 
 #include <cstddef>
 #include <optional>
@@ -19,10 +19,6 @@ std::string cells_csv(const Collection& collection);
 /// One line per option: its effect against the baseline value.
 std::string options_csv(const Collection& collection);
 /// @}
-
-/// Sources, studies with their axes, configurations, options and runs, and evaluations. Numbers that are not known are
-/// null.
-std::string summary_json(const Collection& collection);
 
 /// Aligned columns for each study: configuration, ranks, rate with its interval, speedup, efficiency, exposed
 /// communication, repeats, and where a test set was scored the last accuracy or loss. Cells that did not complete say

@@ -14,10 +14,14 @@ std::string alike(double value, double reference, int digits) {
   return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, 9));
 }
 
-std::string range_text(const Estimate& estimate, int digits) {
+bool is_too_wide(const Estimate& estimate) {
   constexpr double kTooWide = 100;
-  const bool is_share = estimate.basis == Basis::none;  // between 0 and 1, so that an end at 0 says something
-  if (!is_share && estimate.interval->high > kTooWide * estimate.interval->low) return "too wide to tell";
+  return estimate.interval && estimate.basis != Basis::none &&
+         estimate.interval->high > kTooWide * estimate.interval->low;
+}
+
+std::string range_text(const Estimate& estimate, int digits) {
+  if (is_too_wide(estimate)) return "too wide to tell";
   std::string low, high;
   // More digits where both ends would be printed alike.
   for (int more = digits; more < digits + 3 && low == high; ++more) {

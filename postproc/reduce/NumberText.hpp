@@ -14,8 +14,11 @@ std::string alike(double value, double reference, int digits);
 /// "413.4 (408.5–421.0)", the value alone without an interval, "–" when unknown.
 std::string with_interval(const Estimate& estimate, int digits = 4);
 
-/// "408.5–421.0"; "too wide to tell" when the upper end is a hundred times the lower, unless it is of a share
-/// (Basis::none).
+/// Whether an interval says nothing: its upper end is a hundred times the lower, and it is not of a share
+/// (Basis::none), of which an end at 0 says something.
+bool is_too_wide(const Estimate& estimate);
+
+/// "408.5–421.0"; "too wide to tell" of what is_too_wide().
 std::string range_text(const Estimate& estimate, int digits = 4);
 
 /// "12.3 %" of 0.123, "< 0.1 %" of what would be 0.0 %, "–" of what is unknown.

@@ -129,8 +129,10 @@ RunsOfFiles read_runs(const std::vector<std::string>& paths) {
       if (const auto losses = data.summary.metrics.find("train_loss"); losses != data.summary.metrics.end())
         if (const auto how = divergence(losses->second.values))
           out.notices.push_back(fmt::format("Run {} of '{}' diverged: {}.", data.summary.name, source.path, *how));
-      RunReport report = reduce_run(data);
+      const bool is_shared = !source.allocation.intervals.empty();
+      RunReport report = reduce_run(data, is_shared ? Presence::any_ranks : Presence::all_ranks);
       report.source = out.sources.size();
+      if (is_shared) report.settings["share_task"] = report.name;
       if (report.evaluation) out.evaluated.push_back(report);
       if (!report.evaluation || report.measured()) out.timed.push_back(std::move(report));
     }

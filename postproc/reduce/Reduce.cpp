@@ -108,7 +108,7 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
     std::vector<double> values;
     for (std::size_t rank = 0; rank < times.ranks; ++rank)
       for (const std::size_t i : measured)
-        values.push_back(times.at(rank, i));
+        if (std::isfinite(times.at(rank, i))) values.push_back(times.at(rank, i));  // absent ranks are NaN
     return mean(values);
   };
   report.mean_step = mean_of(run.times.at("step"));
@@ -144,22 +144,30 @@ void reduce_totals(const RunData& run, RunReport& report) {
     }
 }
 
+/// The least number of ranks of the run's segments.
+int fewest_ranks(const RunData& run, int ranks) {
+  for (const Segment& segment : run.summary.segments)
+    ranks = std::min(ranks, static_cast<int>(segment.ranks));
+  return ranks;
+}
+
 }  // namespace
 
-std::vector<std::size_t> measured_steps(const RunData& run) {
+std::vector<std::size_t> measured_steps(const RunData& run, Presence presence) {
   const Times* step = find_times(run, "step");
   std::vector<std::size_t> out;
   if (!step) return out;
   for (std::size_t i = 0; i < step->length; ++i) {
-    bool whole = !is_warm_up(run.summary, run.first_step, i);
-    for (std::size_t rank = 0; rank < step->ranks && whole; ++rank)
-      whole = std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0;
-    if (whole) out.push_back(i);
+    if (is_warm_up(run.summary, run.first_step, i)) continue;
+    std::size_t present = 0;
+    for (std::size_t rank = 0; rank < step->ranks; ++rank)
+      if (std::isfinite(step->at(rank, i)) && step->at(rank, i) > 0) ++present;
+    if (present == step->ranks || (presence == Presence::any_ranks && present > 0)) out.push_back(i);
   }
   return out;
 }
 
-RunReport reduce_run(const RunData& run) {
+RunReport reduce_run(const RunData& run, Presence presence) {
   RunReport report;
   report.name = run.summary.name;
   report.status = run.summary.status;
@@ -176,7 +184,8 @@ RunReport reduce_run(const RunData& run) {
   reduce_totals(run, report);
   report.evaluation = reduce_evaluation(run.summary);
   report.tuning = reduce_tuning(run.summary);
-  const Steps measured = measured_steps(run);
+  const Steps measured = measured_steps(run, presence);
+  if (presence == Presence::any_ranks) report.fewest_ranks = fewest_ranks(run, report.ranks);
   report.num_measured = static_cast<std::int64_t>(measured.size());
   if (measured.empty()) return report;
   reduce_rate(run, measured, report);

@@ -1,6 +1,7 @@
 #include "postproc/reduce/ReduceRanks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace multicard::post {
@@ -55,10 +56,22 @@ void mark_stragglers(const std::vector<std::vector<double>>& own, RunReport& rep
   }
 }
 
+/// Steps that all ranks took part in: only there are they compared.
+Steps whole_steps(const RunData& run, Steps steps) {
+  const RankMatrix<double>& step = run.times.at("step");
+  std::erase_if(steps, [&](std::size_t i) {
+    for (std::size_t rank = 0; rank < step.ranks; ++rank)
+      if (!std::isfinite(step.at(rank, i))) return true;
+    return false;
+  });
+  return steps;
+}
+
 }  // namespace
 
 void reduce_ranks(const RunData& run, const Steps& measured, RunReport& report) {
-  const std::vector<std::vector<double>> own = own_times(run, measured);
+  const std::vector<std::vector<double>> own = own_times(run, whole_steps(run, measured));
+  if (own[0].empty()) return;
   std::vector<double> medians;
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     const RankReport entry{estimate_of_steps(own[rank]), box_of(own[rank]), false};

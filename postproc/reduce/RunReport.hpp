@@ -109,6 +109,7 @@ struct RunReport {
   std::map<std::string, std::string> settings;
   std::string deck;
   int ranks = 0;
+  std::optional<int> fewest_ranks;  ///< of a task of a shared job, whose steps on any ranks count
   std::int64_t repeat = 0;
   std::string status;
   std::string error;

@@ -1,9 +1,7 @@
 #pragma once
 /// \file Recommendations. Every sentence is computed from the data; where these do not decide, it says so.
 
-#include <string>
-#include <vector>
-
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -11,6 +9,6 @@ namespace multicard::post {
 /// A sentence for each option that was varied (the value to use, its effect against the baseline value, how sure that
 /// is and where it differs), then one for each kind of work on how many ranks are efficient. Empty for a study that
 /// varied nothing.
-std::vector<std::string> advice(const Study& study);
+Statements advice(const Study& study);
 
 }  // namespace multicard::post

@@ -113,14 +113,38 @@ std::string equality_text(const LengthEffect& effect) {
       deviation, percent(kHeldEqual));
 }
 
+/// How the longest and the shortest step compare.
+std::string times_text(const Study& study, const LengthEffect& effect) {
+  const Estimate slowest = in_milliseconds(effect.slowest->step_time);
+  const Estimate quickest = in_milliseconds(effect.quickest->step_time);
+  const std::string who =
+      fmt::format("On {}, a step of {}", counted(effect.ranks, "rank"), name_of_set(study, *effect.slowest));
+  const std::string other = name_of_set(study, *effect.quickest);
+  const std::string values = fmt::format("{} ms against {} ms", with_interval(slowest), with_interval(quickest));
+  if (significantly_different(slowest, quickest))
+    return fmt::format("{} takes {} times as long as one of {}: {}", who, significant(effect.time_spread, 3), other,
+                       values);
+  if (slowest.interval && quickest.interval)
+    return fmt::format("{} takes measurably no longer than one of {}: {}", who, other, values);
+  return fmt::format("{} measures {} for one of {}, too few values to compare", who, values, other);
+}
+
+Numbers numbers_of(const LengthEffect& effect) {
+  return Numbers()
+      .add("ranks", effect.ranks)
+      .add("data_sets", static_cast<double>(effect.cells.size()))
+      .add("slowest_ms", in_milliseconds(effect.slowest->step_time))
+      .add("quickest_ms", in_milliseconds(effect.quickest->step_time))
+      .add("time_spread", effect.time_spread)
+      .add("token_spread", effect.token_spread)
+      .add("token_deviation", effect.token_deviation())
+      .add("held_equal", kHeldEqual)
+      .add("explained", effect.explained)
+      .add("explained_with_padding", effect.explained_with_padding);
+}
+
 std::string sentence_of(const Study& study, const LengthEffect& effect) {
-  const std::string times = fmt::format(
-      "On {}, a step of {} takes {} times as long as one of {}: {} ms against {} ms{}", counted(effect.ranks, "rank"),
-      name_of_set(study, *effect.slowest), significant(effect.time_spread, 3), name_of_set(study, *effect.quickest),
-      with_interval(in_milliseconds(effect.slowest->step_time)),
-      with_interval(in_milliseconds(effect.quickest->step_time)),
-      significantly_different(effect.slowest->step_time, effect.quickest->step_time) ? ""
-                                                                                     : ", whose intervals overlap");
+  const std::string times = times_text(study, effect);
   if (effect.equal_tokens()) return fmt::format("{}. {}", times, equality_text(effect));
   if (!effect.explained.known()) return times + ".";
   std::string out = fmt::format(
@@ -191,10 +215,10 @@ std::string fixed_amount(const Study& study) {
   return equal ? "equal tokens per step" : std::string();
 }
 
-std::vector<std::string> data_set_sentences(const Study& study) {
-  std::vector<std::string> out;
+Statements data_set_statements(const Study& study) {
+  Statements out;
   for (const LengthEffect& effect : length_effects(study))
-    out.push_back(sentence_of(study, effect));
+    out.push_back({fmt::format("data_sets-{}", effect.ranks), sentence_of(study, effect), numbers_of(effect)});
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -46,7 +47,7 @@ std::vector<LengthEffect> length_effects(const Study& study);
 /// "8 rows per step" or "equal tokens per step"; empty when it is neither.
 std::string fixed_amount(const Study& study);
 
-/// The length effects in sentences.
-std::vector<std::string> data_set_sentences(const Study& study);
+/// "data_sets-RANKS": the length effects in sentences.
+Statements data_set_statements(const Study& study);
 
 }  // namespace multicard::post

@@ -59,13 +59,15 @@ std::vector<ConfusionCount> mistakes(const EvaluationReport& report) {
   return out;
 }
 
-std::string confusion_sentence(const EvaluationReport& report) {
+Statement confusion_statement(const EvaluationReport& report) {
   const std::vector<ConfusionCount> wrong = mistakes(report);
-  if (wrong.empty()) return "No class is taken for another";
+  if (wrong.empty()) return {"confusion", "No class is taken for another"};
   const ConfusionCount& most = wrong.front();
-  return fmt::format("{} is taken for {} most often: {} of {}", name_of(report, most.actual),
-                     name_of(report, most.predicted), grouped(most.count),
-                     grouped(report.classes[static_cast<std::size_t>(most.actual)].samples));
+  const std::int64_t samples = report.classes[static_cast<std::size_t>(most.actual)].samples;
+  return {"confusion",
+          fmt::format("{} is taken for {} most often: {} of {}", name_of(report, most.actual),
+                      name_of(report, most.predicted), grouped(most.count), grouped(samples)),
+          Numbers().add("count", static_cast<double>(most.count)).add("samples", static_cast<double>(samples))};
 }
 
 std::string evaluation_name(const RunReport& run) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "postproc/reduce/RunReport.hpp"
+#include "postproc/study/Statement.hpp"
 
 namespace multicard::post {
 
@@ -16,8 +17,8 @@ std::string score_sentence(const EvaluationReport& report);
 /// The misclassifications, the most frequent first.
 std::vector<ConfusionCount> mistakes(const EvaluationReport& report);
 
-/// The most frequent confusion of two classes, as a statement without full stop.
-std::string confusion_sentence(const EvaluationReport& report);
+/// "confusion": the most frequent confusion of two classes, without full stop.
+Statement confusion_statement(const EvaluationReport& report);
 
 /// What was evaluated: model, weights, run.
 std::string evaluation_name(const RunReport& run);

@@ -1,28 +1,45 @@
 #pragma once
 /// \file What the numbers say, in sentences. A sentence that the data do not support says so instead.
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
 
-/// \name Sentences
+/// \name Statements
+/// No interval, no claim: where too little was measured for one, or the interval of a ratio holds 1, they say that.
 /// @{
-/// What is unknown because configurations were run once; empty when all were repeated.
-std::string repeats_sentence(const Study& study);
-std::string comparison_sentence(const Study& study, const Cell& best, const Cell& other, const std::string& role);
-std::string scaling_sentence(const Study& study, const Cell& cell);
-std::string limit_sentence(const Study& study, const Cell& cell);
-std::string ranks_sentence(const Study& study, const Cell& cell);
-/// Whether runs that should learn the same did.
-std::string loss_sentence(const Study& study, const std::vector<const Cell*>& cells);
-/// What did not complete; empty when everything did.
-std::string failures_sentence(const Study& study);
-/// Which runs ended before their last step because evaluations no longer improved; empty when none did.
-std::string early_stops_sentence(const Study& study);
+/// "repeats": what is unknown because configurations were run once; empty when all were repeated.
+Statement repeats_statement(const Study& study);
+/// ROLE ("runner-up" or "baseline"): how the rate of `best` compares with that of `other`.
+Statement comparison_statement(const Study& study, const Cell& best, const Cell& other, const std::string& role);
+/// "speedup": from the fewest ranks of the configuration to those of `cell`; empty on the fewest themselves, or when
+/// nothing else completed.
+Statement scaling_statement(const Study& study, const Cell& cell);
+/// "bottleneck": what the step of `cell` spends its time on.
+Statement limit_statement(const Study& study, const Cell& cell);
+/// "ranks": how alike the ranks of `cell` work.
+Statement ranks_statement(const Study& study, const Cell& cell);
+/// "same_loss": whether runs that should learn the same did.
+Statement loss_statement(const Study& study, const std::vector<const Cell*>& cells);
+/// "failures": what did not complete; empty when everything did.
+Statement failures_statement(const Study& study);
+/// "early_stops": which runs ended before their last step because evaluations no longer improved; empty when none did.
+Statement early_stops_statement(const Study& study);
 /// @}
+
+/// "0.95–1.12 times the rate", of a ratio with an interval.
+std::string times_text(const Estimate& ratio);
+
+/// Rate of `cell` over that on the fewest ranks of its configuration; unknown where that did not complete.
+Estimate growth_of(const Study& study, const Cell& cell);
+
+/// Ranks that were slower than the others in more than half of the repeats, with their numbers of repeats.
+std::map<int, int> stragglers_of(const Cell& cell);
 
 /// " (95 % interval 801–823 over 3 repeats)", or why there is none.
 std::string interval_text(const Estimate& estimate, int digits = 4);

@@ -43,22 +43,30 @@ bool is_repeated(const Study& study) {
   return std::any_of(study.cells.begin(), study.cells.end(), [](const Cell& cell) { return cell.num_repeats() > 1; });
 }
 
-std::string advice_of(const Study& study, const Axis& axis) {
+Statement advice_of(const Study& study, const Axis& axis) {
+  Statement out{"learning." + axis.key, {}};
   const std::string lead = fmt::format("{}: it does not change the work, so that speed does not choose; ",
                                        capitalised(study.keys.label(axis.key)));
   const std::map<std::string, int> wins = wins_of(study, axis);
-  if (wins.empty()) return lead + none_measured("choose") + ".";
+  if (wins.empty()) {
+    out.text = lead + none_measured("choose") + ".";
+    return out;
+  }
   int num_kinds = 0;
   std::vector<std::string> parts;
   parts.reserve(wins.size());
   for (const auto& [value, number] : wins)
     num_kinds += number;
-  for (const auto& [value, number] : wins)
+  out.numbers.add("kinds", num_kinds);
+  for (const auto& [value, number] : wins) {
+    out.numbers.add("wins_of_" + value, number);
     parts.push_back(num_kinds == 1 ? study.keys.label(axis.key, value)
                                    : fmt::format("{} for {} of {} kinds of work", study.keys.label(axis.key, value),
                                                  number, num_kinds));
-  return fmt::format("{}the {} has {}{}.", lead, learning_score(study)->best, join(parts, ", "),
-                     is_repeated(study) ? "" : " (each was run once)");
+  }
+  out.text = fmt::format("{}the {} has {}{}.", lead, learning_score(study)->best, join(parts, ", "),
+                         is_repeated(study) ? "" : " (each was run once)");
+  return out;
 }
 
 }  // namespace
@@ -113,8 +121,14 @@ std::string learning_clause(const Study& study, const std::vector<std::size_t>& 
                      counted(best->ranks, "rank"), with_interval(best->*score->member));
 }
 
-std::vector<std::string> learning_advice(const Study& study) {
-  std::vector<std::string> out;
+Numbers learning_numbers(const Study& study, const std::vector<std::size_t>& configurations) {
+  const Cell* best = best_learner(study, configurations);
+  if (!best) return {};
+  return Numbers().add("score", best->*learning_score(study)->member).add("ranks", best->ranks);
+}
+
+Statements learning_advice(const Study& study) {
+  Statements out;
   for (const Axis& axis : study.axes)
     if (axis.is_learning) out.push_back(advice_of(study, axis));
   return out;

@@ -47,13 +47,15 @@ std::string factor(double value) {
   return alike(value, value, 3);
 }
 
+bool is_measurably_faster(const MethodCell& a, const MethodCell& b) {
+  return a.cell->rate.value > b.cell->rate.value && significantly_different(a.cell->rate, b.cell->rate);
+}
+
 /// "1.06 times the rate of qlora for 1.44 times the memory"
 std::string trade_text(const MethodCell& more, const MethodCell& less) {
-  const bool is_sure = significantly_different(more.cell->rate, less.cell->rate);
-  return fmt::format("{} times the rate of {} for {} times the memory{}",
+  return fmt::format("{} times the rate of {} for {} times the memory",
                      factor(more.cell->rate.value / less.cell->rate.value), less.label,
-                     factor(more.memory->peak / less.memory->peak),
-                     is_sure ? "" : ", a difference that these runs do not prove");
+                     factor(more.memory->peak / less.memory->peak));
 }
 
 std::string score_text(const MethodCell& cell) {
@@ -96,11 +98,31 @@ const MethodCell* best_score(const Cells& cells) {
 /// "From 3.59 GB full fits too; lora stays the fastest."
 std::string threshold_text(const Study& study, const MethodCell& added, const MethodCell& fastest) {
   const std::string from = fmt::format(" From {}", human_bytes(added.memory->peak));
-  if (added.cell->rate.value > fastest.cell->rate.value)
+  if (!significantly_different(added.cell->rate, fastest.cell->rate))
+    return fmt::format("{} {} fits too, with no measurable difference in rate from {}.", from, added.label,
+                       fastest.label);
+  if (is_measurably_faster(added, fastest))
     return fmt::format("{} {} is the fastest that fits: {}, {}.", from, added.label, rate_text(study, added),
                        trade_text(added, fastest));
   return fmt::format("{} {} fits too, {} of the rate of {}, which stays the fastest.", from, added.label,
                      percent(added.cell->rate.value / fastest.cell->rate.value), fastest.label);
+}
+
+/// What a sentence of these cells may state.
+Numbers numbers_of(const Cells& cells) {
+  Numbers numbers;
+  for (const MethodCell* cell : cells) {
+    numbers.add("ranks", cell->cell->ranks);
+    numbers.add(cell->label + ".rate", cell->cell->rate).add(cell->label + ".peak_bytes", cell->memory->peak);
+    if (cell->held_out_loss.known()) numbers.add(cell->label + ".held_out_loss", cell->held_out_loss);
+    if (cell->preference_accuracy.known()) numbers.add(cell->label + ".preference_accuracy", cell->preference_accuracy);
+    for (const MethodCell* other : cells) {
+      const std::string pair = cell->label + "/" + other->label;
+      numbers.add(pair + ".rate", cell->cell->rate.value / other->cell->rate.value)
+          .add(pair + ".peak_bytes", cell->memory->peak / other->memory->peak);
+    }
+  }
+  return numbers;
 }
 
 std::string limits_of(const Study& study, const Cells& cells) {
@@ -113,7 +135,7 @@ std::string limits_of(const Study& study, const Cells& cells) {
   const MethodCell* fastest = &least;
   for (std::size_t i = 1; i < cells.size(); ++i) {
     out += threshold_text(study, *cells[i], *fastest);
-    if (cells[i]->cell->rate.value > fastest->cell->rate.value) fastest = cells[i];
+    if (is_measurably_faster(*cells[i], *fastest)) fastest = cells[i];
   }
   if (const MethodCell* best = best_score(cells))
     out += fmt::format(" With the best {} of them is {}, from {}.", score_text(*best), best->label,
@@ -123,25 +145,27 @@ std::string limits_of(const Study& study, const Cells& cells) {
 
 }  // namespace
 
-std::vector<std::string> memory_limit_sentences(const Study& study) {
+Statements memory_limit_statements(const Study& study) {
   const std::vector<MethodCell> all = method_cells(study);
-  std::vector<std::string> out;
+  Statements out;
   bool has[2] = {false, false};
   for (const Objective objective : {Objective::next_token, Objective::preference})
     for (const int ranks : study.rank_counts) {
       const Cells cells = by_peak(all, objective, ranks);
       if (cells.empty()) continue;
-      out.push_back(limits_of(study, cells));
-      has[objective == Objective::preference] = true;
+      const bool is_preference = objective == Objective::preference;
+      out.push_back({fmt::format("methods{}-{}", is_preference ? "-preference" : "", ranks), limits_of(study, cells),
+                     numbers_of(cells)});
+      has[is_preference] = true;
     }
   if (has[0] && has[1])
-    out.emplace_back(
-        "Methods of the two objectives learn different things from different rows (a pair has two sequences), so that "
-        "neither their rates nor their scores are compared with each other.");
+    out.push_back({"objectives",
+                   "Methods of the two objectives learn different things from different rows (a pair has two "
+                   "sequences), so that neither their rates nor their scores are compared with each other."});
   if (std::any_of(all.begin(), all.end(), rounds))
-    out.emplace_back(
-        "qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded model, and "
-        "memory or speed is no reason to choose them.");
+    out.push_back({"rounded",
+                   "qat and lora-qat prepare a model for weights in int4: their held-out loss is that of the rounded "
+                   "model, and memory or speed is no reason to choose them."});
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 
 namespace multicard::post {
@@ -59,9 +60,9 @@ std::vector<MethodCell> method_cells(const Study& study);
 /// says what is equal, or that all of it is.
 std::vector<std::string> fairness_sentences(const Study& study);
 
-/// For each objective and number of ranks: which methods fit into which memory, the fastest of them and what more
-/// memory buys, from the measured peaks and rates.
-std::vector<std::string> memory_limit_sentences(const Study& study);
+/// "methods-RANKS" and "methods-preference-RANKS", for each objective and number of ranks: which methods fit into which
+/// memory, the fastest of them and what more memory buys, from the measured peaks and rates.
+Statements memory_limit_statements(const Study& study);
 
 /// "next-token prediction" or "preferences".
 const char* text_of(Objective objective);

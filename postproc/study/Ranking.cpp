@@ -88,7 +88,17 @@ const Cell* largest(const Study& study, std::size_t configuration) {
 }
 
 std::string name_of(const Study& study, const Cell& cell) {
-  return fmt::format("{} on {}", study.configurations[cell.configuration].full_label(), counted(cell.ranks, "rank"));
+  return fmt::format("{} on {}", study.configurations[cell.configuration].full_label(), ranks_text(cell));
+}
+
+std::string ranks_range(const Cell& cell) {
+  return cell.fewest_ranks == cell.ranks ? std::to_string(cell.ranks)
+                                         : fmt::format("{}–{}", cell.fewest_ranks, cell.ranks);
+}
+
+std::string ranks_text(const Cell& cell) {
+  if (cell.fewest_ranks == cell.ranks) return counted(cell.ranks, "rank");
+  return fmt::format("{} to {}", cell.fewest_ranks, counted(cell.ranks, "rank"));
 }
 
 double compute_cost(const Cell& cell) {

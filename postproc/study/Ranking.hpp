@@ -29,6 +29,12 @@ const Cell* largest(const Study& study, std::size_t configuration);
 /// "ddp-ds, 224 px on 4 ranks"
 std::string name_of(const Study& study, const Cell& cell);
 
+/// "4", "1–2": the same for tables.
+std::string ranks_range(const Cell& cell);
+
+/// "4 ranks"; "1 to 2 ranks" of a task of a shared job that was moved.
+std::string ranks_text(const Cell& cell);
+
 /// Rank-seconds of forward, backward and update for one row: constant when computing scales perfectly.
 double compute_cost(const Cell& cell);
 

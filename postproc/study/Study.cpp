@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/DataSets.hpp"
+#include "postproc/study/DeckSettings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
 
@@ -42,6 +43,7 @@ std::string plain_label(const Study& study, const RunReport& any) {
   const auto knows = [](const RunReport& run) { return run.status != "failed"; };
   const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
   const RunReport& run = found == study.runs.end() ? any : *found;
+  if (const std::string task = setting(run, "share_task"); !task.empty()) return task;
   std::vector<std::string> parts;
   for (const char* key : {"model", "method", "strategy", "precision"})
     if (const std::string value = short_value(last_name(setting(run, key))); !value.empty()) parts.push_back(value);
@@ -71,7 +73,7 @@ Cell& cell_for(Study& study, std::size_t configuration, int ranks) {
     if (cell.configuration == configuration && cell.ranks == ranks) return cell;
   Cell cell;
   cell.configuration = configuration;
-  cell.ranks = ranks;
+  cell.ranks = cell.fewest_ranks = ranks;
   study.cells.push_back(cell);
   return study.cells.back();
 }
@@ -117,6 +119,7 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
   std::vector<Estimate> rates, times;
   for (const std::size_t index : cell.measured) {
     const RunReport& run = runs[index];
+    cell.fewest_ranks = std::min(cell.fewest_ranks, run.fewest_ranks.value_or(run.ranks));
     rates.push_back(run.rate);
     times.push_back(run.step_time);
     for (std::size_t p = 0; p < kNumPhases; ++p)
@@ -234,6 +237,7 @@ Study make_study(std::vector<Source> sources, std::vector<RunReport> runs, KeyTa
   study.runs = std::move(runs);
   add_machine_where_it_differs(study);
   study.keys = std::move(keys);
+  add_deck_settings(study.runs, study.keys);
   study.axes = find_axes(study.runs, study.keys);
   study.scaling = find_scaling(study.runs);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "postproc/study/Collection.hpp"
+#include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
 #include "tasks/SettingKeys.hpp"
 
@@ -36,6 +37,21 @@ inline RunReport run_of(std::map<std::string, std::string> settings, int ranks, 
 inline Study study_of(std::vector<RunReport> runs) {
   const std::vector<Source> sources{{"results.h5", {}, {}, {}, known_setting_keys()}};
   return make_study(sources, std::move(runs), KeyTable(sources));
+}
+
+/// The texts of statements.
+inline std::vector<std::string> texts_of(const Statements& statements) {
+  std::vector<std::string> texts;
+  for (const Statement& statement : statements)
+    texts.push_back(statement.text);
+  return texts;
+}
+
+/// The statement with this id; one without text where there is none.
+inline Statement statement_of(const Statements& statements, const std::string& id) {
+  for (const Statement& statement : statements)
+    if (statement.id == id) return statement;
+  return {};
 }
 
 /// One file of nothing but `study`.

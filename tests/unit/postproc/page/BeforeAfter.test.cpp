@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "SyntheticStudy.hpp"
+#include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
 #include "postproc/page/PageBeforeAfter.hpp"
 #include "postproc/page/Tables.hpp"
@@ -137,7 +138,8 @@ TEST(BeforeAfter, TheTerminalAndTheSummarySayTheSame) {
   const std::string table = terminal_table(collection);
   EXPECT_TRUE(has(table, "what tuning changed          before             after        change\n")) << table;
   EXPECT_TRUE(has(table, "test loss                         2               1.5        −0.500\n")) << table;
-  const auto json = nlohmann::json::parse(summary_json(collection))["studies"][0]["runs"][0]["before_after"];
+  const auto json = nlohmann::json::parse(
+      summary_json(collection, plan_figures(collection)))["studies"][0]["runs"][0]["before_after"];
   EXPECT_EQ(json["test_loss"]["before"], 2);
   EXPECT_EQ(json["exact_match"]["after"], 0.3);
   EXPECT_EQ(json["questions"]["after"], 50);

@@ -12,6 +12,7 @@
 #include "SyntheticStudy.hpp"
 #include "base/Error.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/page/Json.hpp"
 #include "postproc/page/PageParts.hpp"
 #include "postproc/page/PageTables.hpp"
 #include "postproc/page/Tables.hpp"
@@ -174,7 +175,7 @@ TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
 TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
   const Study& study = sweep();
 
-  const auto json = nlohmann::json::parse(summary_json(collection()));
+  const auto json = nlohmann::json::parse(summary_json(collection(), plan_figures(collection())));
 
   const auto& described = json["studies"][0];
   ASSERT_EQ(described["configurations"].size(), 2u);
@@ -192,7 +193,7 @@ TEST(Tables, AllSayWhenARunEndedEarly) {
   changed.studies[0].runs[0].early_stop_step = 12;
 
   const std::string csv = runs_csv(changed), page = table(runs_table(changed.studies[0]));
-  const auto described = nlohmann::json::parse(summary_json(changed))["studies"][0];
+  const auto described = nlohmann::json::parse(summary_json(changed, plan_figures(changed)))["studies"][0];
 
   EXPECT_NE(csv.find(",status,early_stop_step,"), std::string::npos);
   EXPECT_NE(csv.find(",complete,12,"), std::string::npos);
@@ -258,7 +259,7 @@ TEST(Report, AnEvaluationOfALanguageModelShowsItsScoresAndNoStepTables) {
       "6.0 % (95 % interval 2.1 to 16.2 %).";
 
   const std::string page = content_of(write_report(evaluated, folder / "out", Gnuplot()));
-  const auto json = nlohmann::json::parse(summary_json(evaluated))["evaluations"][0];
+  const auto json = nlohmann::json::parse(summary_json(evaluated, plan_figures(evaluated)))["evaluations"][0];
 
   EXPECT_EQ(terminal_table(evaluated),
             "story-1M, results/story/checkpoints/step_00000030/adapter_model.safetensors: " + scores + "\n");

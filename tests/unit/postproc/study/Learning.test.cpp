@@ -34,16 +34,17 @@ Study two_rates() {
 TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
   const Study study = two_rates();
 
-  const std::vector<std::string> sentences = answer(study);
+  const std::vector<std::string> sentences = texts_of(answer(study));
 
   EXPECT_EQ(sentences[0], "Of 2 configurations, the lowest test loss is that of learning rate 0.02 on 2 ranks: 2.");
   EXPECT_EQ(
       sentences[1],
       "They differ in learning rate, which does not change the work: 100 to 200 rows/s on 2 ranks does not decide "
       "between them.");
-  EXPECT_EQ(advice(study), std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
-                                                    "not choose; the lowest test loss has learning rate 0.02 (each was "
-                                                    "run once)."});
+  EXPECT_EQ(texts_of(advice(study)),
+            std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
+                                     "not choose; the lowest test loss has learning rate 0.02 (each was "
+                                     "run once)."});
   EXPECT_TRUE(option_effects(study).empty());
   EXPECT_EQ(runner_up(study, {0, 1}, study.cells[0]), nullptr);
 }
@@ -55,8 +56,8 @@ TEST(Learning, WithoutATestTheReportSaysThatNothingChooses) {
   study = study_of(study.runs);
 
   EXPECT_FALSE(learning_score(study));
-  EXPECT_TRUE(has(answer(study)[0], "no test loss was measured to compare them by"));
-  EXPECT_TRUE(has(advice(study)[0], "no test loss was measured to choose by"));
+  EXPECT_TRUE(has(answer(study)[0].text, "no test loss was measured to compare them by"));
+  EXPECT_TRUE(has(advice(study)[0].text, "no test loss was measured to choose by"));
   EXPECT_FALSE(has(terminal_table(collection_of(study)), "test loss"));
 }
 
@@ -68,7 +69,7 @@ TEST(Learning, OptionsAreStillComparedBySpeed) {
                            std::string(strategy) == "dp" ? 100 : 200, std::string(rate) == "0.01" ? 2 : 3));
   const Study study = study_of(runs);
 
-  const std::vector<std::string> sentences = answer(study);
+  const std::vector<std::string> sentences = texts_of(answer(study));
 
   EXPECT_TRUE(has(sentences[0], "The fastest of 4 configurations is ")) << sentences[0];
   EXPECT_TRUE(has(sentences[1], "2.00 times the rate of the runner-up, "))
@@ -99,7 +100,7 @@ TEST(Learning, AccuracySpeaksWhereItWasMeasured) {
   study.runs[0].metrics["eval_accuracy"] = {{0.9}, {30}};
   study.runs[1].metrics["eval_accuracy"] = {{0.8}, {30}};
 
-  EXPECT_TRUE(has(answer(study_of(study.runs))[0], "the highest test accuracy is that of learning rate 0.01"));
+  EXPECT_TRUE(has(answer(study_of(study.runs))[0].text, "the highest test accuracy is that of learning rate 0.01"));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST(Methods, LossesOfPreferencesAreNotHeldOutLosses) {
 }
 
 TEST(MemoryLimits, NameWhatFitsTheFastestAndTheTrade) {
-  const std::vector<std::string> sentences = memory_limit_sentences(small_study());
+  const std::vector<std::string> sentences = texts_of(memory_limit_statements(small_study()));
 
   ASSERT_GE(sentences.size(), 3U);
   EXPECT_EQ(
@@ -146,7 +146,7 @@ TEST(MemoryLimits, NameWhatFitsTheFastestAndTheTrade) {
 TEST(MemoryLimits, DoNotClaimADifferenceWithinTheIntervals) {
   const Study study = study_of({run_of_method("lora", 101, 2), run_of_method("qlora", 100, 1)});
 
-  EXPECT_TRUE(has(memory_limit_sentences(study)[0], "a difference that these runs do not prove"));
+  EXPECT_TRUE(has(memory_limit_statements(study)[0].text, "no measurable difference in rate"));
 }
 
 TEST(Fairness, WhatDiffersIsWarnedOf) {

@@ -1,0 +1,63 @@
+#include "postproc/study/ShareAnswer.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// What one task after another would have taken; null where the file does not say it.
+const AllocationBaseline* sequential(const AllocationRecord& allocation) {
+  const auto& all = allocation.baselines;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [](const AllocationBaseline& one) { return one.policy == "sequential"; });
+  return found == all.end() || !(found->predicted_s > 0) ? nullptr : &*found;
+}
+
+}  // namespace
+
+double end_of(const std::vector<AllocationInterval>& intervals) {
+  double end_s = 0;
+  for (const AllocationInterval& interval : intervals)
+    end_s = std::max(end_s, interval.end_s);
+  return end_s;
+}
+
+Statement share_statement(const AllocationRecord& allocation) {
+  if (allocation.intervals.empty()) return {};
+  std::set<std::string> tasks;
+  for (const AllocationInterval& interval : allocation.intervals)
+    tasks.insert(interval.task);
+  const double seconds = end_of(allocation.intervals);
+  Statement out{"share", {}, Numbers().add("tasks", static_cast<double>(tasks.size())).add("seconds", seconds)};
+  const std::string took =
+      fmt::format("{} took {} s", counted(static_cast<long>(tasks.size()), "task"), significant(seconds, 3));
+  const AllocationBaseline* const other = sequential(allocation);
+  if (!other) {
+    out.text = took + "; what one task after another would have taken is not known.";
+    return out;
+  }
+  const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
+  out.numbers.add("predicted", predicted);
+  const std::string prediction = fmt::format("{} s predicted", with_interval(predicted, 3));
+  if (other->low_s <= seconds && seconds <= other->high_s) {
+    out.text = fmt::format("{}; a gain over one task after another is not proven ({}).", took, prediction);
+    return out;
+  }
+  const double ratio = other->predicted_s / seconds;
+  out.numbers.add("ratio", ratio);
+  out.text = other->low_s > seconds
+                 ? fmt::format("{}: sharing paid, one task after another would have taken {} times as long ({}).", took,
+                               alike(ratio, ratio, 3), prediction)
+                 : fmt::format("{}: sharing did not pay, one task after another would have taken {} of the time ({}).",
+                               took, percent(ratio), prediction);
+  return out;
+}
+
+}  // namespace multicard::post

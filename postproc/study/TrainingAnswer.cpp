@@ -1,0 +1,74 @@
+#include "postproc/study/TrainingAnswer.hpp"
+
+#include <fmt/format.h>
+
+#include "base/Text.hpp"
+#include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Ranking.hpp"
+#include "postproc/study/RunningMedian.hpp"
+
+namespace multicard::post {
+
+namespace {
+
+/// "from 1.19 to 0.83", or the last value alone where nothing was measured before the first step.
+std::string change_text(const Change& change, Numbers& numbers) {
+  numbers.add("after", change.after);
+  if (!change.known()) return significant(change.after);
+  numbers.add("before", change.before);
+  return fmt::format("from {} to {}", significant(change.before), significant(change.after));
+}
+
+/// "Test loss from 1.19 to 0.83": of what a tuning measured.
+std::string tuning_text(const TuningReport& tuning, Numbers& numbers) {
+  if (tuning.reward_accuracy.after == tuning.reward_accuracy.after)
+    return "Preference accuracy " + change_text(tuning.reward_accuracy, numbers);
+  if (tuning.loss.after == tuning.loss.after) return "Test loss " + change_text(tuning.loss, numbers);
+  return {};
+}
+
+std::string train_loss_text(const RunReport& run, Numbers& numbers) {
+  const auto found = run.metrics.find("train_loss");
+  if (found == run.metrics.end() || found->second.values.size() < kLeastLosses) return {};
+  const auto curve = running_median(found->second, window_for(found->second.values.size()));
+  if (curve.size() < 2) return {};
+  return "Training loss " + change_text({curve.front().second, curve.back().second}, numbers);
+}
+
+/// What the cell reached, by the first measure that it has; empty without any.
+std::string result_text(const Study& study, const Cell& cell, const RunReport& run, Numbers& numbers) {
+  if (cell.measured.size() == 1 && run.tuning)
+    if (std::string text = tuning_text(*run.tuning, numbers); !text.empty()) return text;
+  if (cell.test_accuracy.known()) {
+    numbers.add("accuracy", cell.test_accuracy);
+    return "Test accuracy " + with_interval(cell.test_accuracy);
+  }
+  if (cell.test_loss.known()) {
+    numbers.add("loss", cell.test_loss);
+    return "Test loss " + with_interval(cell.test_loss);
+  }
+  return study.runs.size() == 1 ? train_loss_text(run, numbers) : std::string();
+}
+
+}  // namespace
+
+Statement training_statement(const Study& study) {
+  if (study.cells.size() != 1 || study.cells.front().measured.empty()) return {};
+  const Cell& cell = study.cells.front();
+  const RunReport& run = representative(study, cell);
+  Statement out{"training", {}};
+  const std::string result = result_text(study, cell, run, out.numbers);
+  if (result.empty()) return {};
+  out.numbers.add("steps", static_cast<double>(run.num_steps)).add("rate", cell.rate.value).add("ranks", cell.ranks);
+  out.text = fmt::format("{} after {}", result, counted(run.num_steps, "step"));
+  if (const auto seconds = run.epoch_seconds.find("train"); seconds != run.epoch_seconds.end() && seconds->second > 0) {
+    out.numbers.add("seconds", seconds->second);
+    out.text += fmt::format(" in {} s of training", significant(seconds->second, 3));
+  }
+  out.text += fmt::format(", {} {} on {}", significant(cell.rate.value), study.rate_unit(), ranks_text(cell));
+  if (cell.status != CellStatus::complete) out.text += fmt::format(" ({} before its last step)", text_of(cell.status));
+  out.text += ".";
+  return out;
+}
+
+}  // namespace multicard::post
