@@ -84,16 +84,16 @@ std::size_t longest(const LineChart& chart) {
   return most;
 }
 
-/// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last tenth say so.
+/// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last third say so.
 Title loss_title(const MetricSeries& loss, const Series& drawn) {
-  const std::size_t count = loss.values.size(), some = std::max<std::size_t>(6, count / 10);
-  const auto tenth = [&](auto from) {
+  const std::size_t count = loss.values.size(), some = std::max<std::size_t>(6, count / 3);
+  const auto third = [&](auto from) {
     std::vector<double> values(from, from + static_cast<std::ptrdiff_t>(some));
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
     return estimate_of_steps(values);
   };
-  const Estimate early = tenth(loss.values.begin());
-  const Estimate late = tenth(loss.values.end() - static_cast<std::ptrdiff_t>(some));
+  const Estimate early = third(loss.values.begin());
+  const Estimate late = third(loss.values.end() - static_cast<std::ptrdiff_t>(some));
   const double first = drawn.points.front().y, last = drawn.points.back().y;
   const char* how = !significantly_different(early, late) ? "shows no clear change:" : last < first ? "falls" : "rises";
   return {fmt::format("Training loss {} from {} to {} in {}", how, significant(first, 3), significant(last, 3),

@@ -144,12 +144,13 @@ Title phase_title(const Study& study, const std::vector<const Cell*>& cells) {
   for (const Cell* cell : cells)
     if (!cell->measured.empty() && (!waiting || cell->exposed_share > waiting->exposed_share)) waiting = cell;
   if (!waiting) return {"No step was measured"};
-  const std::string who = study.configurations.size() == 1
-                              ? "A step on " + counted(waiting->ranks, "rank")
-                              : fmt::format("{} on {}", study.configurations[waiting->configuration].label,
-                                            counted(waiting->ranks, "rank"));
+  const std::string who =
+      study.configurations.size() == 1
+          ? "A step on " + ranks_text(*waiting)
+          : fmt::format("{} on {}", study.configurations[waiting->configuration].label, ranks_text(*waiting));
   const Numbers numbers = Numbers()
                               .add("ranks", waiting->ranks)
+                              .add("fewest_ranks", waiting->fewest_ranks)
                               .add("data_wait", waiting->data_wait_share)
                               .add("exposed", waiting->exposed_share);
   if (waiting->ranks == 1 || waiting->exposed_share < 0.005)

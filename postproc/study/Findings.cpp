@@ -129,6 +129,7 @@ Statement limit_statement(const Study& study, const Cell& cell) {
                 Numbers()
                     .add("step_ms", 1000 * cell.step_time.value)
                     .add("ranks", cell.ranks)
+                    .add("fewest_ranks", cell.fewest_ranks)
                     .add("computing", computing)
                     .add("communication", cell.exposed_share)
                     .add("input", input)};

@@ -45,18 +45,15 @@ Statement share_statement(const AllocationRecord& allocation) {
   }
   const Estimate predicted{other->predicted_s, Interval{other->low_s, other->high_s}, Basis::none, 0};
   out.numbers.add("predicted", predicted);
-  const std::string prediction = fmt::format("{} s predicted", with_interval(predicted, 3));
-  if (other->low_s <= seconds && seconds <= other->high_s) {
+  const std::string prediction = fmt::format("{} s predicted for its steps alone", with_interval(predicted, 3));
+  if (other->low_s <= seconds) {
     out.text = fmt::format("{}; a gain over one task after another is not proven ({}).", took, prediction);
     return out;
   }
   const double ratio = other->predicted_s / seconds;
   out.numbers.add("ratio", ratio);
-  out.text = other->low_s > seconds
-                 ? fmt::format("{}: sharing paid, one task after another would have taken {} times as long ({}).", took,
-                               alike(ratio, ratio, 3), prediction)
-                 : fmt::format("{}: sharing did not pay, one task after another would have taken {} of the time ({}).",
-                               took, percent(ratio), prediction);
+  out.text = fmt::format("{}: sharing paid, one task after another would have taken {} times as long ({}).", took,
+                         alike(ratio, ratio, 3), prediction);
   return out;
 }
 

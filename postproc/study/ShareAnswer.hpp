@@ -6,9 +6,10 @@
 
 namespace multicard::post {
 
-/// "share": "2 tasks took 82.7 s; a gain over one task after another is not proven (128.6 s (18.0–5346) predicted)."
-/// The gain or loss is claimed only where the limits of what one task after another would have taken lie beyond what
-/// was measured. Empty for a file that is not of a shared job. Its numbers: tasks, seconds, predicted (with _low and
+/// "share": "2 tasks took 82.7 s; a gain over one task after another is not proven (129 s (18.0–5346) predicted for its
+/// steps alone)." A gain is claimed only where the lower limit of what one task after another would have taken lies
+/// above what was measured. A loss never is: the prediction leaves out start-up, evaluations and checkpoints, which
+/// were measured. Empty for a file that is not of a shared job. Its numbers: tasks, seconds, predicted (with _low and
 /// _high) and, where it is claimed, ratio (predicted over measured).
 Statement share_statement(const AllocationRecord& allocation);
 

@@ -12,6 +12,7 @@
 #include "postproc/study/DeckSettings.hpp"
 #include "postproc/study/Labels.hpp"
 #include "postproc/study/Methods.hpp"
+#include "postproc/study/Ranking.hpp"
 
 namespace multicard::post {
 
@@ -227,6 +228,7 @@ std::string Study::title() const {
   for (const Axis& axis : axes)
     names.push_back(axis.is_work && short_key(axis.key) == "case" ? with_amount(*this) : keys.label(axis.key));
   const std::string on = join(counts, ", ") + (rank_counts == std::vector<int>{1} ? " rank" : " ranks");
+  if (cells.size() == 1) return name_of(*this, cells.front());
   if (configurations.size() == 1) return configurations[0].full_label() + " on " + on;
   return capitalised(join(names, " × ")) + " on " + on;
 }

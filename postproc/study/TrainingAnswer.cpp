@@ -59,7 +59,10 @@ Statement training_statement(const Study& study) {
   Statement out{"training", {}};
   const std::string result = result_text(study, cell, run, out.numbers);
   if (result.empty()) return {};
-  out.numbers.add("steps", static_cast<double>(run.num_steps)).add("rate", cell.rate.value).add("ranks", cell.ranks);
+  out.numbers.add("steps", static_cast<double>(run.num_steps))
+      .add("rate", cell.rate.value)
+      .add("ranks", cell.ranks)
+      .add("fewest_ranks", cell.fewest_ranks);
   out.text = fmt::format("{} after {}", result, counted(run.num_steps, "step"));
   if (const auto seconds = run.epoch_seconds.find("train"); seconds != run.epoch_seconds.end() && seconds->second > 0) {
     out.numbers.add("seconds", seconds->second);
