@@ -10,12 +10,14 @@
 #include "base/Text.hpp"
 #include "postproc/page/TextTable.hpp"
 #include "postproc/reduce/NumberText.hpp"
+#include "postproc/study/Answer.hpp"
 #include "postproc/study/BeforeAfter.hpp"
 #include "postproc/study/Evaluation.hpp"
 #include "postproc/study/Findings.hpp"
 #include "postproc/study/Learning.hpp"
 #include "postproc/study/Methods.hpp"
 #include "postproc/study/Ranking.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -120,6 +122,10 @@ TextTable cells_of(const Study& study) {
 std::string table_of(const Study& study, std::optional<std::size_t> columns) {
   const auto fitted = [&](const std::string& line) { return columns ? wrapped(line, *columns, 2) : line; };
   std::string out = aligned(cells_of(study), columns);
+  if (!compares_methods(study)) {  // of which more is said below
+    const std::string answer = all_answers(study).front().text;
+    out += fitted(answer + (answer.ends_with('.') ? "" : ".")) + "\n";
+  }
   for (const auto& [reason, names] : unfinished(study))
     out += fitted(fmt::format("{}: {}", join(names, ", "), reason)) + "\n";
   if (const Statement early = early_stops_statement(study); !early.empty()) out += fitted(early.text) + "\n";
@@ -134,6 +140,9 @@ std::string table_of(const Study& study, std::optional<std::size_t> columns) {
 
 std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns) {
   std::string out;
+  for (const Source& source : collection.sources)
+    if (const Statement share = share_statement(source.allocation); !share.empty())
+      out += (columns ? wrapped(share.text, *columns, 2) : share.text) + "\n";
   for (const Study& study : collection.studies) {
     if (!study.id.empty()) out += fmt::format("{}{}: {}\n", out.empty() ? "" : "\n", study.id, study.title());
     out += table_of(study, columns);

@@ -21,9 +21,9 @@ std::string options_csv(const Collection& collection);
 /// @}
 
 /// Aligned columns for each study: configuration, ranks, rate with its interval, speedup, efficiency, exposed
-/// communication, repeats, and where a test set was scored the last accuracy or loss. Cells that did not complete say
-/// so with the first line of their error. A line for each evaluation.
-/// \param columns  width of the terminal; unlimited where it is not given
+/// communication, repeats, and where a test set was scored the last accuracy or loss; below it the first sentence of
+/// the answer. Of a shared job first whether it paid. Cells that did not complete say so with the first line of their
+/// error. A line for each evaluation. \param columns  width of the terminal; unlimited where it is not given
 std::string terminal_table(const Collection& collection, std::optional<std::size_t> columns = std::nullopt);
 
 /// What the intervals of this study cover, in one line: over steps, over repeats, or none.
