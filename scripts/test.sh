@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs every test that this machine can run; the last line is `N passed, N failed`.
 #
-# usage: scripts/test.sh [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
-# Without arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
+# usage: scripts/test.sh [--full] [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
+#   --full   also the long forms of tests, which are skipped otherwise: the language demo with several seeds, and the
+#            studies' small variants to their ends. Half an hour more, and the model SmolLM2 is fetched (93 MB)
+# Without further arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
 # Tests that need a GPU run where there is one; tests that need root or Slurm say so when they are skipped.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-case ${1:-} in -h | --help) usage "$0"; exit 0 ;; esac
+case ${1:-} in
+  -h | --help) usage "$0"; exit 0 ;;
+  --full) export MULTICARD_TEST_FULL=1; shift ;;
+esac
 
 # Whatever ends the script early is one failure.
 trap 'echo "0 passed, 1 failed"' EXIT
