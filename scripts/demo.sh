@@ -101,7 +101,7 @@ demo_llm() {
   say ""
   say "Done after ${SECONDS} s."
   say "Report of the tuning, with answers before and after: $root/results/lora/report.html"
-  say "Ask it yourself: multicard generate $checkpoint \"Name three fruits.\""
+  say "Ask it yourself: multicard generate $checkpoint --greedy \"Name three fruits.\""
   say "Adapter for PEFT or vLLM: multicard export $checkpoint my-adapter"
 }
 
