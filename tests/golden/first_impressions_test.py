@@ -144,10 +144,9 @@ class DemoPrompts(unittest.TestCase):
 
 # What a right answer says, and what the untuned model's answer, which is wrong or rambles, does not match.
 RIGHT_ANSWERS = {
-    "Provide a synonym for 'glad'.": r"A synonym for 'glad' is '(pleased|happy|joyful|delighted)'\.?",
     "What is the opposite of 'near'?": r"The opposite of 'near' is '(far|distant)'\.?",
-    "Convert the active sentence to passive: 'The teacher wrote the letter.'":
-        r"The letter was written by the teacher\.",
+    "What is the capital of Finland?": r"The capital of Finland is Helsinki\.",
+    "Name the process by which a caterpillar becomes a butterfly.": r"The process .{0,80} is called metamorphosis\.",
 }
 
 
@@ -176,7 +175,7 @@ class LanguageDemo(FirstImpressions):
             self.assertRegex(answer["after"], right)
             self.assertNotRegex(answer["before"], right)
         checkpoint = self.one(list(Path(output, "checkpoints").glob("step_*")), "checkpoints")
-        fruits = self.expect(0, run(1, "generate", str(checkpoint), "--greedy", hint()))[1]
+        fruits = self.expect(0, run(1, "generate", str(checkpoint), "--greedy", hint(), cwd=self.scratch))[1]
         self.assertRegex(fruits, r"^(The )?[Tt]hree fruits are \w+, \w+,? and \w+\.\s*$")
 
     def test_answers_are_right_and_short_after_tuning_alone(self):
