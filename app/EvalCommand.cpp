@@ -16,6 +16,7 @@
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
+#include "config/DeckKind.hpp"
 #include "data/PixelStatistics.hpp"
 #include "io/Bytes.hpp"
 #include "results/ResultsWriter.hpp"
@@ -144,6 +145,7 @@ Subject find_subject(const EvalArguments& arguments) {
   Subject subject;
   subject.deck = given ? deck_of(*given) : Deck::load(arguments.source);
   subject.deck.apply(parse_overrides(arguments.overrides));
+  check_kind(subject.deck, DeckKind::run);
   const RunOptions options = read_run_options(subject.deck);
   if (!options.data.test)
     throw UsageError(fmt::format("deck {}, data.test: there is nothing to evaluate on", subject.deck.name()),

@@ -9,7 +9,7 @@
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
-#include "config/Deck.hpp"
+#include "config/DeckKind.hpp"
 #include "io/Bytes.hpp"
 #include "planning/Plan.hpp"
 #include "planning/PlanPicture.hpp"
@@ -45,7 +45,7 @@ void print_plans(const Deck& deck, const PlanArguments& arguments) {
 void plan(const PlanArguments& arguments) {
   if (is_folder(arguments.svg))
     throw UsageError(fmt::format("--svg {} is a folder", arguments.svg), "the picture is one file", "Name a file.");
-  const Deck deck = Deck::load(arguments.deck, arguments.overrides);
+  const Deck deck = load_deck(arguments.deck, DeckKind::plan, arguments.overrides);
   if (const std::optional<ReplayOptions> asked = read_replay_deck(deck))
     print_replay(*asked, arguments);
   else

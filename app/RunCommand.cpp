@@ -15,6 +15,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
+#include "config/DeckKind.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/MemoryEstimate.hpp"
@@ -81,7 +82,8 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
-  const Deck deck = share_deck(world, arguments.deck, [&] { return Deck::load(arguments.deck, arguments.overrides); });
+  const Deck deck =
+      share_deck(world, arguments.deck, [&] { return load_deck(arguments.deck, DeckKind::run, arguments.overrides); });
   const RunOptions options = agreed(world, [&] { return read_run_options(deck); });
   stop.set_wall_limit(options.run.wall_limit);
   const Deck resolved = with_defaults(deck);

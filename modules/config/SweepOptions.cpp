@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/DeckKind.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
 
@@ -40,7 +41,7 @@ Deck base_of(const Deck& sweep) {
   const Value* base = sweep.root().find("base");
   if (base == nullptr || base->is_null())
     refuse(sweep, "base", "is missing", "Name the run deck that the sweep varies.");
-  if (base->kind == Value::Kind::scalar) return Deck::load(sweep.beside(base->text));
+  if (base->kind == Value::Kind::scalar) return load_deck(sweep.beside(base->text), DeckKind::run);
   if (!base->is_map()) refuse(sweep, "base", "expected the path of a run deck");
   Deck deck = Deck::parse("", sweep.name());
   deck.merge(*base);
@@ -162,7 +163,7 @@ std::vector<std::string> SweepAxis::deck_keys() const {
 }
 
 Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides, SweepScale scale) {
-  Deck sweep = Deck::load(path, overrides);
+  Deck sweep = load_deck(path, DeckKind::sweep, overrides);
   if (const Value* quick = sweep.root().find("quick"); quick != nullptr && !quick->is_null() && !quick->is_map())
     refuse(sweep, "quick", "expected keys of sweep decks with their values");
   if (scale == SweepScale::quick) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "config/DeckKind.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
 #include "planning/PlanOptions.hpp"
@@ -49,7 +50,7 @@ Value with_deck(const Deck& share, const Value& entry, const std::string& place)
   if (deck->is_map()) return entry;
   if (deck->kind != Value::Kind::scalar) refuse(share, place + ".deck", "expected the path of a run deck");
   Value whole = entry;
-  whole.set_path("deck", Deck::load(share.beside(deck->text)).root());
+  whole.set_path("deck", load_deck(share.beside(deck->text), DeckKind::run).root());
   return whole;
 }
 
@@ -210,6 +211,7 @@ void check_run_deck(const ShareTaskOptions& task) {
 Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides) {
   Deck share = Deck::load(path);
   apply_overrides(share, overrides);
+  check_kind(share, DeckKind::share);
   Value tasks = task_list(share);
   for (std::size_t i = 0; i < tasks.items.size(); ++i)
     tasks.items[i] = with_deck(share, tasks.items[i], fmt::format("tasks.{}", i + 1));

@@ -51,6 +51,54 @@ class Usage(CommandTest):
         self.assertIn("timeout_s", out)
 
 
+class Kinds(CommandTest):
+    """Decks that are given to the command of another kind of deck."""
+
+    DECKS = {"run": None,
+             "sweep": "base: deck.yaml\nsweep: {ranks: [1, 2]}\nrun: {output: out}\n",
+             "share": "tasks:\n  - {name: a, deck: deck.yaml}\nrun: {output: out}\n",
+             "plan": "machine: {gpus: 2}\ntasks:\n  - {name: a, table: a.csv, work: 1}\n",
+             "replay": "replay: {workload: w.csv, traces: t}\n"}
+
+    def setUp(self):
+        super().setUp()
+        self.decks = {"run": self.deck}
+        for kind, text in self.DECKS.items():
+            if text:
+                self.decks[kind] = self.path(kind + ".yaml")
+                Path(self.decks[kind]).write_text(text)
+
+    def test_another_commands_deck_is_named_with_that_command(self):
+        own = {"run": ["run"], "sweep": ["sweep"], "share": ["share"], "plan": ["plan", "replay"], "eval": ["run"]}
+        for command, kinds in own.items():
+            for kind, deck in self.decks.items():
+                if kind in kinds:
+                    continue
+                right = "plan" if kind == "replay" else kind
+                _, _, err = self.expect(2, run(1, command, deck))
+                self.assertIn("%s is a %s deck, not a %s deck" % (deck, right, kinds[0]), err)
+                self.assertIn("Start it with multicard %s %s, or" % (right, deck), err)
+
+    def test_so_it_is_before_a_deck_is_only_looked_at(self):
+        for words in (["run", self.decks["sweep"], "--print-config"], ["run", self.decks["share"], "--dry-run"],
+                      ["run", self.decks["sweep"], "--what-fits"], ["sweep", self.decks["run"], "--quick"],
+                      ["sweep", self.decks["plan"], "--print-config"], ["share", self.decks["run"], "--dry-run"],
+                      ["info", "--selftest", "--deck", self.decks["sweep"]]):
+            self.expect(2, run(1, *words), "Start it with multicard")
+        _, _, err = self.expect(2, run(2, "run", self.decks["sweep"]))
+        self.assertEqual(err.count("is a sweep deck"), 1, err)
+
+    def test_decks_that_decks_name_are_run_decks(self):
+        Path(self.path("twice.yaml")).write_text("base: sweep.yaml\n")
+        self.expect(2, run(1, "sweep", self.path("twice.yaml")), r"sweep\.yaml is a sweep deck, not a run deck")
+        Path(self.path("of_sweeps.yaml")).write_text("tasks: [{name: a, deck: sweep.yaml}]\n")
+        self.expect(2, run(1, "share", self.path("of_sweeps.yaml")), r"sweep\.yaml is a sweep deck, not a run deck")
+
+    def test_a_deck_of_two_kinds_is_read_as_the_command_reads_it(self):
+        Path(self.deck).write_text(Path(self.deck).read_text() + "policy: {name: equal}\n")
+        self.expect(2, run(1, "run", self.deck), "policy: unknown key")
+
+
 class Environment(CommandTest):
     def test_more_ranks_than_rows(self):
         self.prepare()
