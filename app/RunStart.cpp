@@ -11,6 +11,7 @@
 #include "results/ResultsReader.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/ResumeCompatibility.hpp"
+#include "tasks/RunInputs.hpp"
 
 namespace multicard {
 
@@ -92,6 +93,14 @@ RunStart checkpoint_of(const RunOptions& options) {
   return start;
 }
 
+/// What is not there cannot be what the run began with: that is said first.
+void check_compatible(const Deck& before, const Deck& now, const RunOptions& options) {
+  const std::optional<Error> changed = error_of([&] { check_resume_compatibility(before, now); });
+  if (!changed) return;
+  check_inputs(options);
+  throw Error(*changed);
+}
+
 /// For one process.
 RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
   if (options.run.resume.mode == ResumeMode::never) return {};
@@ -101,7 +110,7 @@ RunStart decide(const RunOptions& options, const Deck& deck, const std::string& 
   if (!start.checkpoint && !complete) return {};
   const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
   const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
-  check_resume_compatibility(before, deck);
+  check_compatible(before, deck, options);
   const bool goes_back = start.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);

@@ -30,7 +30,8 @@ struct RunStart {
 /// Collective. What run.resume means for the output folder (docs/checkpoints.md, Resuming a run).
 /// \param deck with defaults written out
 /// \param results the results file of the output folder
-/// \throws UsageError when the folder holds another run, DataError when its newest checkpoint cannot be read.
+/// \throws UsageError when the folder holds another run, DataError when its newest checkpoint cannot be read, or when
+/// what differs from that run names files that are not there.
 RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck, const std::string& results);
 
 }  // namespace multicard

@@ -198,6 +198,20 @@ class Checkpoint(CheckpointTest):
             shutil.copy(other / name, mine / name)
         self.expect(2, run(1, "run", self.deck, "run.epochs=2"), r"model\.width has changed from 0\.35 to 0\.25")
 
+    def test_files_that_are_not_there_are_named_rather_than_a_changed_setting(self):
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck))
+        for epochs, key in ((1, "data.train"), (2, "data.train"), (2, "data.test")):  # finished, and to be resumed
+            wrong = "%s=%s" % (key, self.path("none*.h5"))
+            _, _, err = self.expect(4, run(2, "run", self.deck, "run.epochs=%d" % epochs, wrong))
+            self.assertEqual(err.count("no file matches " + self.path("none*.h5")), 1, err)
+            self.assertNotIn("has changed", err)
+        shutil.copy(self.path("train-00000-of-00001.h5"), self.path("other.h5"))
+        self.expect(2, run(1, "run", self.deck, "run.epochs=2", "data.train=" + self.path("other.h5")),
+                    r"data\.train has changed from .*other\.h5 .*Put it back")
+        os.remove(self.path("train-00000-of-00001.h5"))
+        self.expect(0, run(1, "run", self.deck), "finished")  # a finished run needs no files
+
     def test_a_full_disk_is_survived_until_the_last_checkpoint(self):
         self.small_disk("64m")
         self.prepare()

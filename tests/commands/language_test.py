@@ -111,6 +111,16 @@ class Language(TuningCase):
         self.assertEqual(code, 0, err)
         self.assertLessEqual(len(json.loads(out)["ids"]), 5)
 
+    def test_a_model_folder_that_is_not_there_is_named_rather_than_a_changed_setting(self):
+        self.expect(0, run(1, "run", self.deck, "run.steps=4"))
+        none = self.path("none")
+        _, _, err = self.expect(4, run(1, "run", self.deck, "model.path=" + none), "none/config.json cannot be read")
+        self.assertNotIn("has changed", err)
+        shutil.copytree(MODEL, self.path("moved"))
+        self.expect(2, run(1, "run", self.deck, "model.path=" + self.path("moved")), r"model\.path has changed from")
+        os.remove(self.path("moved/model.safetensors"))
+        self.expect(4, run(1, "run", self.deck, "model.path=" + self.path("moved")), "moved")
+
     def test_a_run_does_not_resume_on_another_base_model(self):
         self.model = self.path("model")
         shutil.copytree(MODEL, self.model)
