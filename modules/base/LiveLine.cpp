@@ -1,22 +1,12 @@
 #include "base/LiveLine.hpp"
 
-#include <cstdio>
+#include <utility>
+
+#include "base/Log.hpp"
 
 namespace multicard {
 
-namespace {
-
-/// In one write: mpirun joins what several ranks write.
-void write_error(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
-
-constexpr const char* kEraseLine = "\r\033[K";
-
-}  // namespace
-
-LiveLine::LiveLine() : mode_(progress_mode()) {}
+LiveLine::LiveLine(LineEnd end) : mode_(progress_mode()), end_(end) {}
 
 LiveLine::~LiveLine() {
   finish();
@@ -32,18 +22,20 @@ std::size_t LiveLine::room() const {
 }
 
 void LiveLine::show(const std::string& text) {
-  write_error(kEraseLine + text);
+  write_open_line(text);
   is_open_ = true;
 }
 
 void LiveLine::finish() {
-  if (is_open_) write_error("\n");
-  is_open_ = false;
+  if (!std::exchange(is_open_, false)) return;
+  if (end_ == LineEnd::kept)
+    end_open_line();
+  else
+    erase_open_line();
 }
 
 void LiveLine::erase() {
-  if (is_open_) write_error(kEraseLine);
-  is_open_ = false;
+  if (std::exchange(is_open_, false)) erase_open_line();
 }
 
 }  // namespace multicard

@@ -8,12 +8,16 @@
 
 namespace multicard {
 
+/// What becomes of a live line when its owner is done with it.
+enum class LineEnd { kept, erased };
+
 /// The one line of this process that shows how far it is. MULTICARD_PROGRESS chooses between it, plain lines and
-/// nothing; else a terminal (see Terminal) decides.
+/// nothing; else a terminal (see Terminal) decides. A message that is logged meanwhile takes its place until the next
+/// show(). Where one owner shows a line over another's, the first to finish ends it for both.
 class LiveLine {
  public:
-  LiveLine();
-  /// Ends the line, if it is open.
+  explicit LiveLine(LineEnd end = LineEnd::kept);
+  /// As finish().
   ~LiveLine();
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
@@ -27,7 +31,7 @@ class LiveLine {
 
   /// Writes `text` over what stood there.
   void show(const std::string& text);
-  /// Ends the line, so that other text can follow it.
+  /// Ends the line or erases it, as its owner wants, so that other text can follow.
   void finish();
   /// Removes the line.
   void erase();
@@ -35,6 +39,7 @@ class LiveLine {
  private:
   Terminal terminal_;
   ProgressMode mode_;
+  LineEnd end_;
   bool is_open_ = false;
 };
 

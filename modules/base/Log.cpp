@@ -1,5 +1,7 @@
 #include "base/Log.hpp"
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -82,16 +84,36 @@ std::size_t indent_of(const std::string& message) {
 
 /// The message as a terminal shows it best; files and pipes get its lines as they are.
 std::string laid_out(const std::string& given) {
-  static const Terminal terminal;
   constexpr std::size_t kLongest = 20'000;
   std::string message = shown(given, kLongest);
-  const std::optional<std::size_t> columns = terminal.is_there() ? terminal.columns() : std::nullopt;
+  const std::optional<std::size_t> columns = error_columns();
   constexpr std::size_t kNarrowest = 40;  // below that broken lines are harder to read than long ones
   if (!columns || *columns < kNarrowest) return message;
   std::vector<std::string> lines = split(message, '\n');
   for (std::string& line : lines)
     line = wrapped(line, *columns - 1, indent_of(line));
   return join(lines, "\n");
+}
+
+constexpr const char* kEraseLine = "\r\033[K";
+
+/// Whether a line of standard error waits to be rewritten.
+std::atomic<bool>& is_line_open() {
+  static std::atomic<bool> is_open = false;
+  return is_open;
+}
+
+/// In one write: mpirun joins what several ranks write.
+void write_error(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void say(LogLevel level, const std::string& message) {
+  const spdlog::level::level_enum as = to_spdlog(level);
+  if (!logger().should_log(as)) return;
+  const std::string text = laid_out(message);
+  logger().log(as, is_line_open().exchange(false) ? kEraseLine + text : text);
 }
 
 }  // namespace
@@ -111,27 +133,40 @@ LogRank::~LogRank() {
 }
 
 void log_debug(const std::string& message) {
-  if (speaks()) logger().debug(laid_out(message));
+  if (speaks()) say(LogLevel::debug, message);
 }
 void log_info(const std::string& message) {
-  if (speaks()) logger().info(laid_out(message));
+  if (speaks()) say(LogLevel::info, message);
 }
 void log_warning(const std::string& message) {
-  if (speaks()) logger().warn(laid_out("warning: " + message));
+  if (speaks()) say(LogLevel::warning, "warning: " + message);
 }
 void log_error(const std::string& message) {
-  if (speaks()) logger().error(laid_out("multicard: " + message));
+  if (speaks()) say(LogLevel::error, "multicard: " + message);
 }
 void log_beside_error(const std::string& message) {
-  if (speaks()) logger().error(laid_out(message));
+  if (speaks()) say(LogLevel::error, message);
 }
 
 void log_local_error(const std::string& message) {
   const Identity& self = identity();
   if (self.size == 1)
-    logger().error(laid_out("multicard: " + message));
+    say(LogLevel::error, "multicard: " + message);
   else
-    logger().error(laid_out(fmt::format("rank {} on {}: {}", self.rank, self.host, message)));
+    say(LogLevel::error, fmt::format("rank {} on {}: {}", self.rank, self.host, message));
+}
+
+void write_open_line(const std::string& text) {
+  is_line_open() = true;
+  write_error(kEraseLine + text);
+}
+
+void end_open_line() {
+  if (is_line_open().exchange(false)) write_error("\n");
+}
+
+void erase_open_line() {
+  if (is_line_open().exchange(false)) write_error(kEraseLine);
 }
 
 }  // namespace multicard

@@ -42,4 +42,14 @@ void log_beside_error(const std::string& message);
 /// Any rank; with more than one rank the line starts with `rank R on HOST: `.
 void log_local_error(const std::string& message);
 
+/// \name The line that is being rewritten (LiveLine)
+/// Messages that come while it is open erase it first: they neither continue it nor leave half of it behind.
+/// @{
+/// Writes `text` over what stands in the line, and leaves it open.
+void write_open_line(const std::string& text);
+/// Ends it, where it is open: it stays.
+void end_open_line();
+void erase_open_line();
+/// @}
+
 }  // namespace multicard

@@ -95,6 +95,11 @@ std::optional<std::size_t> columns_of(int descriptor) {
 
 }  // namespace
 
+std::optional<std::size_t> error_columns() {
+  static const Terminal terminal;
+  return terminal.is_there() ? terminal.columns() : std::nullopt;
+}
+
 std::optional<std::size_t> output_columns() {
   return columns_of(STDOUT_FILENO);
 }

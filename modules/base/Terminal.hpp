@@ -47,6 +47,9 @@ std::string wrapped(const std::string& text, std::size_t columns, std::size_t in
 /// spaces continue at `indent`.
 std::string wrapped_help(const std::string& text, std::size_t indent);
 
+/// Width of the terminal that standard error ends in (see Terminal); none where it is something else.
+std::optional<std::size_t> error_columns();
+
 /// Width of the terminal that standard output is; none where it is something else.
 std::optional<std::size_t> output_columns();
 
