@@ -36,13 +36,14 @@ Provenance full_provenance(const Communicator& world, const std::string& command
   return provenance;
 }
 
-std::string rate_text(const RunResult& result, const Communicator& communicator) {
+std::vector<std::string> rate_texts(const RunResult& result, const Communicator& communicator) {
   const MeasuredSteps steps = measure_steps(result.summary, result.rows, communicator);
-  if (steps.seconds.empty()) return "no steps";
-  return fmt::format("{} {}/s, {} ms per step (data {} %, reduce {} %)", significant(median(steps.rates), 4),
-                     result.unit.abbreviation, significant(1e3 * median(steps.seconds), 4),
-                     significant(steps.percent(Phase::data_wait), 2),
-                     significant(steps.percent(Phase::reduce_wait), 2));
+  if (steps.seconds.empty()) return {"no steps"};
+  const std::string rate = fmt::format("{} {}/s", significant(median(steps.rates), 4), result.unit.abbreviation);
+  const std::string with_time = fmt::format("{}, {} ms per step", rate, significant(1e3 * median(steps.seconds), 4));
+  return {fmt::format("{} (data {} %, reduce {} %)", with_time, significant(steps.percent(Phase::data_wait), 2),
+                      significant(steps.percent(Phase::reduce_wait), 2)),
+          with_time, rate};
 }
 
 void log_heading(const std::string& command, const std::string& deck) {

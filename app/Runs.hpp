@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "Commands.hpp"
 #include "config/Deck.hpp"
@@ -17,8 +18,9 @@ Deck share_deck(const Communicator& world, const std::string& name, const std::f
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
 
-/// Collective over the run's ranks. "208 img/s, 307 ms per step (data 0.1 %, reduce 1.2 %)" of measure_steps().
-std::string rate_text(const RunResult& result, const Communicator& communicator);
+/// Collective over the run's ranks. "208 img/s, 307 ms per step (data 0.1 %, reduce 1.2 %)" of measure_steps(), and
+/// shorter forms of it, the shortest last.
+std::vector<std::string> rate_texts(const RunResult& result, const Communicator& communicator);
 
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);

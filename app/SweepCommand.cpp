@@ -6,82 +6,55 @@
 #include "Commands.hpp"
 #include "RunStart.hpp"
 #include "Runs.hpp"
+#include "SweepAttributes.hpp"
 #include "SweepFolder.hpp"
 #include "SweepReport.hpp"
 #include "base/Clock.hpp"
+#include "base/LiveLine.hpp"
 #include "base/Log.hpp"
-#include "base/Text.hpp"
+#include "base/Terminal.hpp"
+#include "base/Utf8.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
 #include "config/SweepOptions.hpp"
 #include "device/DeviceError.hpp"
-#include "io/Bytes.hpp"
-#include "nn/LlamaConfig.hpp"
 #include "results/ResultsWriter.hpp"
+#include "tasks/RunInputs.hpp"
 #include "tasks/Variant.hpp"
 
 namespace multicard {
 
 namespace {
 
-/// What all variants of a sweep share.
-struct SweepIdentity {
-  SweepScale scale;
-  std::string deck;                 ///< as it applies: base and section `quick` resolved
-  std::optional<double> timeout_s;  ///< of a run
-};
-
-/// What tells a variant from the others in the results file, which sweep it belongs to, and what it ended with.
-void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, ExitCode code, RunSummary& summary) {
-  summary.name = variant.name;
-  summary.integers["ranks"] = variant.ranks;
-  summary.integers["repeat"] = variant.repeat;
-  if (!variant.case_name.empty()) summary.text["case"] = variant.case_name;
-  for (const auto& [key, value] : variant.overrides)
-    summary.text[key] = value;
-  if (sweep.scale == SweepScale::quick) summary.integers["quick"] = 1;
-  summary.tables["sweep"].text["deck"] = {sweep.deck};
-  summary.tables["sweep"].integers["exit_code"] = {static_cast<int>(code)};
-}
-
-/// What the results file says of a run that never came to its own record. What the program would have chosen is
-/// unknown.
-void add_deck_attributes(const Deck& deck, RunSummary& summary) {
-  summary.text["deck"] = deck.to_yaml();
-  for (const auto& [attribute, path] :
-       {std::pair{"task", "task"}, std::pair{"model", "model.name"}, std::pair{"strategy", "parallel.strategy"},
-        std::pair{"backend", "parallel.backend"}, std::pair{"precision", "precision"},
-        std::pair{"layout", "data.layout"}, std::pair{"pipeline", "data.pipeline"}})
-    if (const std::string value = deck.get_text(path); !value.empty() && value != "auto")
-      summary.text[attribute] = value;
-}
-
 /// How a variant ended.
 struct Outcome {
-  std::string words;
+  std::vector<std::string> words;  ///< as in ClosedRun
   bool stopped = false;
 };
 
 /// Runs one variant on `group`, its own ranks, and stores what it left. A failure that the group finds together is an
 /// outcome; one in storing the results is not.
-Outcome run_variant(const Variant& variant, const SweepIdentity& sweep, const Communicator& group,
-                    const SweepFolder& folder, const Provenance& provenance, StopMonitor& stop) {
+Outcome run_variant(const Variant& variant, const RunLabel& label, const SweepIdentity& sweep,
+                    const Communicator& group, const SweepFolder& folder, const Provenance& provenance,
+                    StopMonitor& stop) {
   RunResult result;
   try {
     RunOptions options = read_run_options(variant.deck);
     options.run.output = folder.variant_output(variant);
-    TaskRun training(options, with_defaults(variant.deck).to_yaml(), group, {Verbosity::quiet, std::nullopt, false});
+    TaskRun training(options, with_defaults(variant.deck).to_yaml(), group,
+                     {sweep.verbosity, std::nullopt, false, MemoryGaps::warn, label});
     result = training.run(&stop);
   } catch (const Error& error) {
     if (error.scope() != Scope::all_ranks) throw;
     if (group.is_root()) folder.record_failure(variant, {error.code(), error.what()});
-    return {fmt::format("failed: {}", error.what())};
+    return {{fmt::format("failed: {}", error.what())}};
   }
-  if (result.summary.status == "stopped") return {"stopped", true};
+  if (result.summary.status == "stopped") return {{"stopped"}, true};
   add_sweep_attributes(variant, sweep, result.failure ? result.failure->code() : ExitCode::complete, result.summary);
   write_results(folder.partial_file(variant), group, provenance, result.summary, result.rows);
-  return {result.failure ? fmt::format("failed: {}", result.failure->what()) : rate_text(result, group)};
+  if (result.failure) return {{fmt::format("failed: {}", result.failure->what())}};
+  return {rate_texts(result, group)};
 }
 
 /// Collective. What the sweep ends with (see SweepEnd); speaking, it says so in the closing lines.
@@ -102,7 +75,7 @@ class Sweep {
         Provenance provenance, StopMonitor& stop)
       : world_(world),
         variants_(std::move(variants)),
-        heads_(aligned_heads(variants_)),
+        labels_(aligned_labels(variants_)),
         identity_(std::move(identity)),
         folder_(std::move(folder)),
         provenance_(std::move(provenance)),
@@ -118,16 +91,17 @@ class Sweep {
  private:
   /// Collective. False when the sweep is to stop.
   bool run_one_variant(const Variant& variant) {
-    const std::string& head = heads_[static_cast<std::size_t>(&variant - variants_.data())];
+    const RunLabel& label = label_of(variant);
     const int state = agreed(world_, [&] { return world_.is_root() ? folder_.prepare(variant) : 0; });
     const bool is_open = world_.broadcast_value(state) == SweepFolder::kOpen;
     if (!is_open) {
-      log_info(head + "  " + world_.broadcast(world_.is_root() ? folder_.describe(variant) : std::string()));
+      log_info(label.whole + "  " + world_.broadcast(world_.is_root() ? folder_.describe(variant) : std::string()));
       return true;
     }
     const TimePoint start = SteadyClock::now();
     const Communicator group = world_.split(world_.rank() < variant.ranks ? 0 : 1, world_.rank());
-    Outcome outcome;
+    Outcome outcome{{""}};
+    show_start(label);
     if (world_.rank() < variant.ranks) {
       outcome = run_bounded(variant, group);
       if (world_.is_root()) folder_.leave(variant);
@@ -135,21 +109,31 @@ class Sweep {
     world_.idle_barrier();
     const double seconds = seconds_since(start);
     pace_.add(variant, seconds);
-    log_info(fmt::format("{}  {}, {}{}", head, outcome.words, human_duration(seconds), time_left(variant)));
+    line_.erase();
+    log_info(closing_line(label, closed_run(variant, outcome, seconds), error_columns()));
     return world_.broadcast_value(outcome.stopped ? 1 : 0) == 0;
   }
 
-  /// "; 78 runs left, about 1 h 08 min", or nothing after the last; for rank 0, which sees the folder.
-  std::string time_left(const Variant& last) const {
-    double seconds = 0;
-    int num_open = 0;
+  const RunLabel& label_of(const Variant& variant) const {
+    return labels_[static_cast<std::size_t>(&variant - variants_.data())];
+  }
+
+  /// A live line until the first step: a large model takes minutes to load.
+  void show_start(const RunLabel& label) {
+    if (!world_.is_root() || identity_.verbosity == Verbosity::quiet || !line_.is_wanted() || !line_.is_live()) return;
+    const std::string text = label.whole + "  starting";
+    line_.show(num_characters(text) <= line_.room() ? text : label.brief + "  starting");
+  }
+
+  /// With what is left, for rank 0, which sees the folder.
+  ClosedRun closed_run(const Variant& last, const Outcome& outcome, double seconds) const {
+    ClosedRun run{outcome.words, seconds};
     for (const Variant& variant : variants_)
       if (world_.is_root() && variant.execution > last.execution && folder_.is_open(variant)) {
-        seconds += pace_.expected(variant);
-        ++num_open;
+        run.seconds_left += pace_.expected(variant);
+        ++run.num_left;
       }
-    if (num_open == 0) return "";
-    return fmt::format("; {} left, about {}", counted(num_open, "run"), human_duration(seconds));
+    return run;
   }
 
   /// Ends the job when the variant takes longer than limits.timeout_s: no collective may be open that would notice, as
@@ -174,7 +158,7 @@ class Sweep {
   /// whole group when other ranks of the world are waiting.
   Outcome run_guarded(const Variant& variant, const Communicator& group) {
     try {
-      return run_variant(variant, identity_, group, folder_, provenance_, stop_);
+      return run_variant(variant, label_of(variant), identity_, group, folder_, provenance_, stop_);
     } catch (const Error& error) {
       if (error.scope() == Scope::one_rank)
         folder_.record_failure(variant, {error.code(), fmt::format("rank {}: {}", world_.rank(), error.what())});
@@ -213,12 +197,13 @@ class Sweep {
 
   const Communicator& world_;
   std::vector<Variant> variants_;
-  std::vector<std::string> heads_;  ///< of their lines
+  std::vector<RunLabel> labels_;  ///< of their lines
   SweepIdentity identity_;
   SweepFolder folder_;
   Provenance provenance_;
   StopMonitor& stop_;
   SweepPace pace_;
+  LiveLine line_{LineEnd::erased};
 };
 
 /// Collective. The variants of a deck on this world; a quick sweep leaves out what asks for more ranks than there are.
@@ -233,17 +218,11 @@ std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const C
 }
 
 /// DataError when no variant that could run finds its shards and its model folder: nothing would be measured.
-void check_inputs(const std::vector<Variant>& variants) {
+void check_any_inputs(const std::vector<Variant>& variants) {
   std::optional<Error> missing;
   for (const Variant& variant : variants) {
     if (!variant.error.empty()) continue;
-    const RunOptions options = read_run_options(variant.deck);
-    const std::optional<Error> error = error_of([&] {
-      if (options.is_language()) LlamaConfig::read(options.model.path);
-      for (const std::string& files : options.data.training_files())
-        expand_glob(files);
-      if (options.data.test) expand_glob(*options.data.test);
-    });
+    const std::optional<Error> error = error_of([&] { check_inputs(read_run_options(variant.deck)); });
     if (!error) return;
     if (!missing) missing = error;
   }
@@ -269,7 +248,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   log_info(
       fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
   agreed(world, [&] {
-    if (world.is_root()) check_inputs(variants);
+    if (world.is_root()) check_any_inputs(variants);
   });
   if (arguments.dry_run) {
     log_plan(variants);
@@ -285,9 +264,11 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
     return end_code(world, folder.results_file(), Verbosity::quiet);
   }
   stop.set_wall_limit(settings.wall_limit);
-  const ExitCode code = Sweep(world, std::move(variants), {scale, deck.to_yaml(), options.timeout_s}, folder,
-                              full_provenance(world, arguments.command_line), stop)
-                            .run();
+  const ExitCode code =
+      Sweep(world, std::move(variants),
+            {scale, deck.to_yaml(), options.timeout_s, arguments.quiet ? Verbosity::quiet : Verbosity::progress},
+            folder, full_provenance(world, arguments.command_line), stop)
+          .run();
   if (code != ExitCode::stopped) print_if_quiet(folder.results_file(), arguments, world);
   return code;
 }

@@ -7,6 +7,7 @@
 #include "Runs.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "results/ResultsReader.hpp"
 #include "tasks/RunOptions.hpp"
@@ -54,7 +55,7 @@ ExitCode code_of(const RunSummary& summary, const std::string& results) {
 
 }  // namespace
 
-std::vector<std::string> aligned_heads(const std::vector<Variant>& variants) {
+std::vector<RunLabel> aligned_labels(const std::vector<Variant>& variants) {
   const bool has_repeats =
       std::any_of(variants.begin(), variants.end(), [](const Variant& variant) { return variant.repeat > 0; });
   std::vector<Cells> rows;
@@ -66,15 +67,38 @@ std::vector<std::string> aligned_heads(const std::vector<Variant>& variants) {
       widths[i] = std::max(widths[i], rows.back()[i].size());
   }
   const std::size_t digits = std::to_string(variants.size()).size();
-  std::vector<std::string> heads;
+  std::vector<RunLabel> labels;
   for (std::size_t v = 0; v < variants.size(); ++v) {
-    std::string head =
-        fmt::format("[{:>{}}/{}] {}", variants[v].execution + 1, digits, variants.size(), variants[v].name);
+    RunLabel label;
+    label.brief = fmt::format("[{:>{}}/{}] {}", variants[v].execution + 1, digits, variants.size(), variants[v].name);
+    label.whole = label.brief;
     for (std::size_t i = 0; i < widths.size(); ++i)
-      head += fmt::format("  {:<{}}", i < rows[v].size() ? rows[v][i] : "", widths[i]);
-    heads.push_back(head);
+      label.whole += fmt::format("  {:<{}}", i < rows[v].size() ? rows[v][i] : "", widths[i]);
+    labels.push_back(std::move(label));
   }
-  return heads;
+  return labels;
+}
+
+std::string closing_line(const RunLabel& label, const ClosedRun& run, std::optional<std::size_t> columns) {
+  const std::string left = human_duration(run.seconds_left);
+  std::string end, short_end;
+  if (run.num_left > 0) {
+    end = fmt::format("; {} left, about {}", counted(run.num_left, "run"), left);
+    short_end = fmt::format("; {} left", left);
+  }
+  const auto form = [&](const std::string& outcome, const std::string& last) {
+    return fmt::format("{}  {}, {}{}", label.whole, outcome, human_duration(run.seconds), last);
+  };
+  std::vector<std::string> forms;
+  for (const std::string& outcome : run.outcome)
+    forms.push_back(form(outcome, end));
+  if (!columns || *columns < 2) return forms.front();
+  forms.push_back(form(run.outcome.back(), short_end));
+  const auto num_lines = [&](const std::string& text) {
+    return split(wrapped(text, *columns - 1, label.brief.size() + 2), '\n').size();
+  };
+  const std::size_t fewest = num_lines(forms.back());
+  return *std::find_if(forms.begin(), forms.end(), [&](const auto& text) { return num_lines(text) <= fewest; });
 }
 
 std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variants) {
@@ -87,11 +111,11 @@ std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variant
 }
 
 void log_plan(const std::vector<Variant>& variants) {
-  const std::vector<std::string> heads = aligned_heads(variants);
+  const std::vector<RunLabel> labels = aligned_labels(variants);
   for (const Variant* variant : in_order_of_time(variants)) {
     const auto index = static_cast<std::size_t>(variant - variants.data());
     log_info(fmt::format(
-        "{}  {}", heads[index],
+        "{}  {}", labels[index].whole,
         variant->error.empty() ? length_text(read_run_options(variant->deck).run) : "refused: " + variant->error));
   }
 }

@@ -66,8 +66,8 @@ std::int64_t epoch_of_last(std::int64_t num_completed, std::int64_t steps_per_ep
   return std::max<std::int64_t>(0, (num_completed - 1) / steps_per_epoch);
 }
 
-RunReporter::RunReporter(const TrainingSetup& setup, Verbosity verbosity)
-    : setup_(setup), progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity == Verbosity::quiet) {}
+RunReporter::RunReporter(const TrainingSetup& setup, Verbosity verbosity, const RunLabel& label)
+    : setup_(setup), progress_(setup.communicator.rank(), setup.options.run.log_every, verbosity, label) {}
 
 void RunReporter::describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const {
   const auto line = [](const std::string& label, const std::string& text) {

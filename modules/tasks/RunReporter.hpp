@@ -15,14 +15,11 @@
 
 namespace multicard {
 
-/// Whether a run writes lines while it trains.
-enum class Verbosity { normal, quiet };
-
 /// The lines of rank 0 on the terminal, and the files that others watch (docs/watching.md).
 class RunReporter {
  public:
   /// `setup` must outlive it.
-  RunReporter(const TrainingSetup& setup, Verbosity verbosity);
+  RunReporter(const TrainingSetup& setup, Verbosity verbosity, const RunLabel& label);
 
   /// Collective over the node. The block that says what will run.
   void describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const;
@@ -37,7 +34,8 @@ class RunReporter {
   void questions(const QuestionScore& score, double seconds);
   /// Ends the live line and flushes the files, so that other text can follow.
   void pause();
-  bool is_quiet() const { return progress_.quiet(); }
+  /// Whether single events of the run are not worth a line.
+  bool is_quiet() const { return progress_.verbosity() != Verbosity::normal; }
 
  private:
   const TrainingSetup& setup_;

@@ -17,7 +17,7 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
     : setup_(options, communicator, std::move(reused)),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
-      reporter_(setup_, how.verbosity),
+      reporter_(setup_, how.verbosity, how.label),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
       early_stopping_(options.evaluate),

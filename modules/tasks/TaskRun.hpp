@@ -37,6 +37,7 @@ struct TaskRunOptions {
   std::optional<std::string> checkpoint = std::nullopt;  ///< the folder to resume from
   bool checkpoint_on_stop = true;  ///< also when the deck keeps none: a stopped run can be resumed
   MemoryGaps memory_gaps = MemoryGaps::warn;
+  RunLabel label = {};  ///< of one run of many
 };
 
 /// A training run that can be advanced, queried, checkpointed, moved to other ranks and finished. Construction builds

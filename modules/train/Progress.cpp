@@ -1,12 +1,14 @@
 #include "train/Progress.hpp"
 
-#include <cstdio>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 
 namespace multicard {
 
@@ -46,19 +48,43 @@ std::string progress_line(const ProgressState& state, std::size_t columns) {
   return line.substr(0, columns);
 }
 
-Progress::Progress(int rank, std::int64_t log_every, bool quiet)
-    : quiet_(quiet), speaks_(rank == 0 && !quiet && line_.is_wanted()), live_(line_.is_live()), log_every_(log_every) {}
+std::string labelled_line(const RunLabel& label, const ProgressState& state, std::size_t columns) {
+  constexpr std::size_t kEnoughForTheLine = 60;  // loss, rate and time left
+  if (label.brief.empty()) return progress_line(state, columns);
+  const bool is_whole = num_characters(label.whole) + 2 + kEnoughForTheLine <= columns;
+  const std::string head = (is_whole ? label.whole : label.brief) + "  ";
+  const std::size_t width = num_characters(head);
+  if (width >= columns) return label.brief.substr(0, columns);
+  return head + progress_line(state, columns - width);
+}
+
+Progress::Progress(int rank, std::int64_t log_every, Verbosity verbosity, RunLabel label, double rarely_s)
+    : verbosity_(verbosity),
+      line_(verbosity == Verbosity::normal ? LineEnd::kept : LineEnd::erased),
+      speaks_(rank == 0 && verbosity != Verbosity::quiet && line_.is_wanted()),
+      live_(line_.is_live()),
+      log_every_(log_every),
+      label_(std::move(label)),
+      rarely_s_(rarely_s) {}
 
 void Progress::step(const ProgressState& state) {
   if (!speaks_) return;
+  if (!live_) return step_in_log(state);
   const bool last = state.step == state.num_steps;
-  if (!live_) {
-    if (last || (log_every_ > 0 && state.step % log_every_ == 0)) log_info(progress_line(state));
-    return;
-  }
   if (!last && seconds_since(last_) < 0.2) return;
   last_ = SteadyClock::now();
-  line_.show(progress_line(state, line_.room()));
+  line_.show(labelled_line(label_, state, line_.room()));
+}
+
+void Progress::step_in_log(const ProgressState& state) {
+  constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+  const bool last = state.step == state.num_steps;
+  if (verbosity_ == Verbosity::normal) {
+    if (last || (log_every_ > 0 && state.step % log_every_ == 0)) log_info(labelled_line(label_, state, kNoLimit));
+  } else if (!last && seconds_since(std::max(start_, last_)) >= rarely_s_) {
+    last_ = SteadyClock::now();
+    log_info(labelled_line(label_, state, kNoLimit));
+  }
 }
 
 void Progress::finish_line() {

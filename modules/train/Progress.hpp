@@ -30,22 +30,48 @@ struct ProgressState {
 /// matters least is left out where that is longer than `columns`.
 std::string progress_line(const ProgressState& state, std::size_t columns = std::numeric_limits<std::size_t>::max());
 
+/// Which of several runs a line is about: "[3/16] 0005", and with what tells it from the others,
+/// "[3/16] 0005  ranks 2  image_size 64". Empty where there is one.
+struct RunLabel {
+  std::string brief, whole;
+};
+
+/// The line behind the label of its run, in at most `columns`; the whole label where it leaves room enough.
+std::string labelled_line(const RunLabel& label, const ProgressState& state, std::size_t columns);
+
+/// What a run writes while it trains.
+enum class Verbosity {
+  normal,
+  quiet,    ///< nothing
+  progress  ///< of one run of many, which its owner speaks of: a live line that leaves nothing behind. Where there is
+            ///< none, a plain line every ten minutes
+};
+
 /// Writes progress lines to standard error from rank 0: on a terminal (see Terminal) one line that rewrites itself and
-/// fits it, elsewhere a plain line every `log_every` steps; MULTICARD_PROGRESS chooses otherwise. No colours.
+/// fits it, elsewhere a plain line every `log_every` steps, or as Verbosity says; MULTICARD_PROGRESS chooses otherwise.
+/// No colours.
 class Progress {
  public:
-  Progress(int rank, std::int64_t log_every, bool quiet);
-  bool quiet() const { return quiet_; }
+  static constexpr double kRarely = 600;  ///< seconds
+
+  /// \param rarely_s seconds between the plain lines of one run of many
+  Progress(int rank, std::int64_t log_every, Verbosity verbosity, RunLabel label = {}, double rarely_s = kRarely);
+  Verbosity verbosity() const { return verbosity_; }
 
   void step(const ProgressState& state);
   /// Ends the live line, so that other text can follow.
   void finish_line();
 
  private:
+  void step_in_log(const ProgressState& state);
+
+  Verbosity verbosity_;
   LiveLine line_;
-  bool quiet_, speaks_, live_;
+  bool speaks_, live_;
   std::int64_t log_every_;
-  TimePoint last_{};
+  RunLabel label_;
+  double rarely_s_;
+  TimePoint start_ = SteadyClock::now(), last_{};
 };
 
 }  // namespace multicard

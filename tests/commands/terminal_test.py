@@ -83,14 +83,65 @@ class Live(CommandTest):
             self.assertEqual(any("(data " in line for line in live), columns == 200, live)
             self.assertRegex(live[-1], r"step +24/24 ")
 
+    def sweep_deck(self, axes="{ranks: [1, 2], precision: [fp32, fp64]}", steps=4):
+        sweep = Path(self.path("sweep.yaml"))
+        sweep.write_text("base: deck.yaml\nrun: {output: %s, resume: never}\nlimits: {steps: %d, skip_steps: 1}\n"
+                         "sweep: %s\n" % (self.path("out"), steps, axes))
+        return str(sweep)
+
     def test_a_sweeps_lines_fit(self):
         self.prepare()
-        sweep = Path(self.path("sweep.yaml"))
-        sweep.write_text("base: deck.yaml\nrun: {output: %s}\nlimits: {steps: 4, skip_steps: 1}\n"
-                         "sweep: {ranks: [1, 2], precision: [fp32, fp64]}\n" % self.path("out"))
-        _, lines = self.show(80, mpirun(2, MULTICARD, "sweep", str(sweep)))
-        self.assertTrue(any(line.startswith("[4/4] ") for line in lines), lines)
-        self.assertEqual([line for line in lines if len(line) > 80 and "/" not in line.split(" ")[-1]], [])
+        for columns, text in ((80, " img/s, "), (100, " img/s, "),
+                              (200, r" ms per step \(data .*\d runs? left, about ")):
+            shown, lines = self.show(columns, mpirun(2, MULTICARD, "sweep", self.sweep_deck()))
+            stand = self.standing(shown)
+            closing = [line for line in stand if re.match(r"\[\d/4\] ", line)]
+            self.assertEqual(len(closing), 4, stand)
+            self.assertRegex(closing[0], text)
+            self.assertEqual([line for line in lines if len(line) > columns and "/" not in line.split(" ")[-1]], [])
+            self.assertEqual([line for line in stand if line.startswith("       ")], [])  # nothing is continued
+
+    @staticmethod
+    def standing(shown):
+        """The lines that stay on the terminal."""
+        return [line.split(ERASE)[-1] for line in re.split(r"\r?\n", shown)]
+
+    def test_a_sweep_shows_the_run_under_way_and_leaves_its_closing_line_alone(self):
+        self.prepare()
+        for ranks in (1, 2):
+            deck = self.sweep_deck("{ranks: [%d], precision: [fp32, fp64]}" % ranks, steps=30)
+            shown, _ = self.show(80, mpirun(ranks, MULTICARD, "sweep", deck))
+            rewritten = re.findall(re.escape(ERASE) + r"([^\r\n]*)", shown)
+            for variant, name in (("[1/2]", "0000"), ("[2/2]", "0001")):
+                head = "%s %s  " % (variant, name)
+                self.assertTrue(any(line.startswith(head) and line.endswith("starting") for line in rewritten), shown)
+                self.assertTrue(any(re.match(re.escape(head) + r"(epoch \d+/\d+  )?step +\d+/30  loss .* left$", line)
+                                    for line in rewritten), shown)
+            stand = self.standing(shown)
+            self.assertEqual(len([line for line in stand if re.match(r"\[\d/2\] ", line)]), 2, stand)
+            self.assertEqual([line for line in stand if re.search("step +\\d+/|starting", line)], [])
+
+    def test_a_failure_takes_the_place_of_the_live_line(self):
+        self.prepare()
+        deck = self.sweep_deck("{optimizer.learning_rate: [1.0e+30, 0.005]}")
+        stand = self.standing(self.show(100, mpirun(2, MULTICARD, "sweep", deck))[0])
+        failed = r"\[1/2\] 0000  ranks 2  learning_rate 1.0e\+30  failed: "
+        self.assertTrue(any(re.match(failed, line) for line in stand), stand)
+        self.assertEqual([line for line in stand if re.search("step +\\d+/|starting", line)], [])
+
+    def test_a_sweeps_log_has_a_line_for_each_run_alone(self):
+        self.prepare()
+        for words, mode, is_live in (((), "auto", False), ((), "plain", False), ((), "live", True), ((), "off", False),
+                                     (("--quiet",), "live", False)):
+            environment = dict(os.environ, MULTICARD_PROGRESS=mode)
+            done = subprocess.run([MULTICARD, "sweep", self.sweep_deck("{precision: [fp32, fp64]}"), *words],
+                                  capture_output=True, text=True, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("\x1b[K[1/2] 0000  " in done.stderr, is_live, done.stderr)
+            if not is_live:
+                self.assertNotRegex(done.stderr, "step +\\d+/|\r|\x1b|starting")
+            if not words:
+                self.assertEqual(done.stderr.count("ms per step (data "), 2, done.stderr)
 
     def test_a_file_gets_plain_lines_whatever_mpiruns_output_is(self):
         self.prepare()
