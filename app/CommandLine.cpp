@@ -69,7 +69,8 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
       "eval", "Score a trained model on the test shards: images class by class, text by loss and perplexity");
   eval->add_option("source", arguments->source, "Deck (YAML), or a checkpoint folder")->required();
   eval->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
-  eval->add_option("-o,--output", arguments->output, "Results file; default: eval.h5 in run.output");
+  eval->add_option("-o,--output", arguments->output,
+                   "Results file; default: eval.h5 in run.output, with evaluate.limit=N eval_limitN.h5");
   eval->add_flag("--json", arguments->json, "Print the scores as JSON to standard output");
   eval->callback([&command, arguments] {
     command = [arguments](const Communicator& world) { return eval_command(*arguments, world); };

@@ -31,7 +31,7 @@ struct DeckArguments {
 struct EvalArguments {
   std::string source;                  ///< a deck, or the folder of a checkpoint
   std::vector<std::string> overrides;  ///< key.path=value
-  std::string output;                  ///< results file; empty: eval.h5 in run.output
+  std::string output;                  ///< results file; empty: as evaluation_file() names it
   std::string command_line;            ///< as it was typed, for provenance
   bool json = false;
 };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "EvalFile.hpp"
 #include "EvalLanguage.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
@@ -19,7 +20,6 @@
 #include "config/DeckKind.hpp"
 #include "data/PixelStatistics.hpp"
 #include "io/Bytes.hpp"
-#include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"
@@ -248,8 +248,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const AbortOnSignal guard;
   const Subject subject = share_subject(arguments, world);
   const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
-  const std::string results =
-      arguments.output.empty() ? (fs::path(options.run.output) / "eval.h5").string() : arguments.output;
+  const std::string results = evaluation_file(arguments, options);
   log_heading("eval", arguments.source);
   log_info(fmt::format("{:<10}{} ({})", "weights", subject.weights.empty() ? options.model.path : subject.weights,
                        subject.origin));
@@ -275,7 +274,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   RunSummary summary = summarise(options, subject, world, device, scores);
   summary.tables = {{"evaluation/classes", classes_table(classes, names)},
                     {"evaluation/confusion", confusion_table(scores.confusion)}};
-  write_results(results, world, full_provenance(world, arguments.command_line), summary, RankRows{});
+  write_evaluation(results, arguments, summary, world);
 
   const ImageTotals& totals = scores.totals;
   log_classes(classes, names, results);

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "EvalFile.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "results/ResultsWriter.hpp"
 #include "state/TensorFile.hpp"
 #include "tasks/LanguageTask.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
@@ -76,8 +76,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   std::optional<QuestionScore> questions;
   const GenerationEvaluation* asked = task.data().questions;
   if (asked != nullptr && asked->has_questions()) questions = asked->score_questions();
-  write_results(results, world, full_provenance(world, arguments.command_line),
-                summarise(subject, task, world, device, totals, questions), RankRows{});
+  write_evaluation(results, arguments, summarise(subject, task, world, device, totals, questions), world);
   log_info(fmt::format("{:<10}{}, {} tokens, {} of them targets, {})", "test", task.describe(totals.evaluation()),
                        grouped(totals.tokens), grouped(totals.targets), human_duration(seconds)));
   if (questions) log_info(fmt::format("{:<10}exact match {}", "answers", questions->text()));

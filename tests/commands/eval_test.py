@@ -6,9 +6,11 @@ usage: eval_test.py NAME   runs one test class; MULTICARD_BIN is the folder of t
 
 import json
 import os
+import re
 import shutil
 import sys
 import unittest
+from pathlib import Path
 
 from command_test import CommandTest, run
 
@@ -118,6 +120,59 @@ class Eval(CommandTest):
         self.assertEqual(self.evaluate(1, self.deck, "model.weights=" + checkpoint)[0], before)
         last = self.dataset(self.path("out/results.h5"), "/runs/main/metrics/eval_loss")[-1]
         self.assertEqual(before["loss"], float(last))
+
+    def samples_in(self, name):
+        return re.search(r"\(0\): (\d+)", self.attribute(self.path(name), "/runs/main/samples")).group(1)
+
+    def test_a_part_of_the_test_set_has_a_file_of_its_own(self):
+        self.train()
+        self.evaluate(1, self.deck)
+        whole = Path(self.path("out/eval.h5")).read_bytes()
+        _, said = self.evaluate(2, self.deck, "evaluate.limit=5")
+        self.assertRegex(said, r"results +.*out/eval_limit5\.h5\n")
+        self.assertNotRegex(said, "(?m)^(kept|replaced) ")
+        self.assertEqual(Path(self.path("out/eval.h5")).read_bytes(), whole)
+        self.assertEqual((self.samples_in("out/eval.h5"), self.samples_in("out/eval_limit5.h5")), ("19", "5"))
+
+    def test_the_same_evaluation_replaces_itself_and_says_so(self):
+        checkpoint = self.train()
+        _, said = self.evaluate(1, self.deck)
+        self.assertNotRegex(said, "(?m)^(kept|replaced) ")
+        for source, ranks in ((self.deck, 2), (os.path.relpath(checkpoint), 1)):
+            _, said = self.evaluate(ranks, source)
+            self.assertRegex(said, r"(?m)^replaced +the evaluation of 20\S+, loss [\d.]+$")
+        self.assertEqual(sorted(path.name for path in Path(self.path("out")).glob("eval*")), ["eval.h5"])
+
+    def test_another_evaluation_is_kept(self):
+        checkpoint = self.train()
+        self.evaluate(1, checkpoint)
+        first = Path(self.path("out/eval.h5")).read_bytes()
+        _, said = self.evaluate(2, checkpoint, "precision=fp64")
+        kept = r"(?m)^kept +the evaluation of 20\S+, loss \S+ \(precision was fp32\) is now .*eval_1\.h5$"
+        self.assertRegex(said, kept)
+        self.assertEqual(Path(self.path("out/eval_1.h5")).read_bytes(), first)
+        shutil.copy(self.path("test-00000-of-00001.h5"), self.path("other.h5"))
+        _, said = self.evaluate(1, checkpoint, "precision=fp64", "data.test=" + self.path("other.h5"))
+        self.assertRegex(said, r"\(data\.test was .*test\*\.h5\)")
+        _, said = self.evaluate(1, checkpoint, "data.image_size=40")
+        self.assertRegex(said, r"\(data\.test was .*other\.h5\)")
+        weights = self.path("weights.safetensors")
+        shutil.copy(os.path.join(checkpoint, "model.safetensors"), weights)
+        _, said = self.evaluate(1, checkpoint, "data.image_size=40", "model.weights=" + weights)
+        self.assertRegex(said, r"\(of .*step_00000004/model\.safetensors\) is now .*/eval_4\.h5")
+
+    def test_a_file_that_is_no_evaluation_is_kept_and_what_is_named_is_replaced(self):
+        checkpoint = self.train()
+        Path(self.path("out/eval.h5")).write_text("notes")
+        _, said = self.evaluate(1, checkpoint)
+        self.assertRegex(said, r"(?m)^kept +what stood there \(not an evaluation\) is now .*eval_1\.h5$")
+        self.assertEqual(Path(self.path("out/eval_1.h5")).read_text(), "notes")
+        scores = self.path("scores.h5")
+        self.evaluate(1, checkpoint, "-o", scores)
+        _, said = self.evaluate(1, checkpoint, "evaluate.limit=5", "-o", scores)
+        self.assertRegex(said, r"(?m)^replaced +the evaluation of .* \(evaluate\.limit was not set\)$")
+        self.assertEqual(self.samples_in("scores.h5"), "5")
+        self.assertFalse(os.path.exists(self.path("scores_1.h5")))
 
     def test_what_cannot_be_evaluated(self):
         self.prepare()
