@@ -12,7 +12,8 @@
 # stop: it resumes where it was. $MODEL names another model's folder (its shards and results go to folders that end in
 # its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
 # rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of
-# mpirun, for example "srun --mpi=pmix".
+# mpirun, for example "srun --mpi=pmix". Where a model has no chat template, conversations are written in the template
+# alpaca, as instructions are.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -61,8 +62,16 @@ prepare() {
   if compgen -G "$shards/$1-*.h5" >/dev/null; then
     say "      reusing $shards/$1-*.h5"
   else
-    multicard prepare text --type "$2" --in "data/text/$3" --tokenizer "$model" -o "$shards/$1"
+    local template=()
+    if [ "$2" = chat ] && ! has_chat_template; then template=(--template alpaca); fi
+    multicard prepare text --type "$2" "${template[@]}" --in "data/text/$3" --tokenizer "$model" -o "$shards/$1"
   fi
+}
+
+# has_chat_template: whether the model's folder has one.
+has_chat_template() {
+  [ -e "$model/chat_template.jinja" ] ||
+    grep -qs '"chat_template"' "$model/tokenizer_config.json" "$model/chat_template.json"
 }
 
 # measure NAME OVERRIDE...: prints rows, tokens and the longest row of a type, and the tokens of a counted step.
