@@ -46,6 +46,8 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
   sub->add_option("overrides", arguments->overrides, "key.path=value, replaces a value of the deck");
   sub->add_flag("--dry-run", arguments->dry_run, "Check the deck, the data and the world size, then stop");
   sub->add_flag("--print-config", arguments->print_config, "Print the resolved deck to standard output, then stop");
+  sub->add_flag("--smoke", arguments->smoke,
+                "A few steps that show that everything works, before a long job: results go to OUTPUT_smoke");
   sub->add_flag("--quiet", arguments->quiet, "Only warnings, errors and the path of the results");
   sub->callback([&command, arguments, function] {
     command = [arguments, function](const Communicator& world) { return function(*arguments, world); };
@@ -242,8 +244,9 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   add_what_fits(*app.get_subcommand("run"), run);
   DeckArguments& sweep = add_deck_command(app, command, command_line, "sweep",
                                           "Run a matrix of variants into one results file", sweep_command);
-  app.get_subcommand("sweep")->add_flag("--quick", sweep.quick,
-                                        "Run the smaller sweep defined by the deck's section quick");
+  app.get_subcommand("sweep")
+      ->add_flag("--quick", sweep.quick, "Run the smaller sweep defined by the deck's section quick")
+      ->excludes(app.get_subcommand("sweep")->get_option("--smoke"));
   add_deck_command(app, command, command_line, "share", "Run several tasks on the ranks of one job", share_command);
   add_plan(app, command);
   add_prepare(app, command);

@@ -15,13 +15,14 @@
 
 namespace multicard {
 
-/// `multicard run` and `multicard sweep`.
+/// `multicard run`, `multicard sweep` and `multicard share`.
 struct DeckArguments {
   std::string deck;
   std::vector<std::string> overrides;  ///< key.path=value
   std::string command_line;            ///< as it was typed, for provenance
   bool dry_run = false;
   bool quick = false;  ///< of a sweep: with the section `quick` of its deck
+  bool smoke = false;  ///< as a smoke run (config/Smoke.hpp)
   bool print_config = false;
   bool quiet = false;
   bool what_fits = false;                  ///< of a run: show what fits the memory instead

@@ -143,7 +143,7 @@ Subject find_subject(const EvalArguments& arguments) {
   check_checkpoint_exists(arguments.source);
   const std::optional<KnownCheckpoint> given = given_checkpoint(arguments.source);
   Subject subject;
-  subject.deck = given ? deck_of(*given) : Deck::load(arguments.source);
+  subject.deck = given ? deck_of(*given) : load_run_deck(arguments.source);
   subject.deck.apply(parse_overrides(arguments.overrides));
   check_kind(subject.deck, DeckKind::run);
   const RunOptions options = read_run_options(subject.deck);

@@ -14,7 +14,7 @@
 #include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
-#include "config/DeckKind.hpp"
+#include "config/Smoke.hpp"
 #include "device/Gpu.hpp"
 #include "io/Hdf5.hpp"
 
@@ -76,7 +76,7 @@ Json self_test(const InfoArguments& arguments, const Communicator& world, const 
   RunOptions options;
   std::optional<std::string> shards;
   if (!arguments.deck.empty()) {
-    const Deck deck = share_deck(world, arguments.deck, [&] { return load_deck(arguments.deck, DeckKind::run); });
+    const Deck deck = share_deck(world, arguments.deck, [&] { return load_run_deck(arguments.deck); });
     options = agreed(world, [&] { return read_run_options(deck); });
     shards = options.data.training_files().front();
   }

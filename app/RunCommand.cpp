@@ -15,7 +15,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
-#include "config/DeckKind.hpp"
+#include "config/Smoke.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/MemoryEstimate.hpp"
@@ -46,7 +46,7 @@ void close_with(const RunResult& result, const Communicator& world, const RunOpt
 ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArguments& arguments,
                const Communicator& world, StopMonitor& stop) {
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
-  log_heading("run", arguments.deck);
+  log_heading(arguments.smoke ? "smoke run" : "run", arguments.deck);
   std::unique_ptr<FolderLock> lock;  // held until the results are written
   if (!arguments.dry_run) lock = hold_output(world, options.run.output);
   RunStart start;
@@ -69,7 +69,8 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);
-  const RunResult result = training.run(&stop);
+  RunResult result = training.run(&stop);
+  if (arguments.smoke) mark_smoke(result.summary);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);
   close_with(result, world, options, stop);
   log_results(results);
@@ -82,8 +83,10 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
-  const Deck deck =
-      share_deck(world, arguments.deck, [&] { return load_deck(arguments.deck, DeckKind::run, arguments.overrides); });
+  const Deck deck = share_deck(world, arguments.deck, [&] {
+    return arguments.smoke ? load_smoke_run_deck(arguments.deck, arguments.overrides, world.size())
+                           : load_run_deck(arguments.deck, arguments.overrides);
+  });
   const RunOptions options = agreed(world, [&] { return read_run_options(deck); });
   stop.set_wall_limit(options.run.wall_limit);
   const Deck resolved = with_defaults(deck);

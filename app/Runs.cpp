@@ -55,6 +55,11 @@ void log_finished(const std::string& results, const std::string& what) {
   log_info(fmt::format("{} holds this {}, finished. Set run.resume=never to run it again.", results, what));
 }
 
+void mark_smoke(RunSummary& summary) {
+  summary.integers["quick"] = 1;
+  summary.integers["smoke"] = 1;
+}
+
 void log_results(const std::string& results) {
   log_info(fmt::format("{:<10}{}", "results", results));
   log_info(fmt::format("{:<10}multicard-post {}", "report", results));

@@ -25,6 +25,9 @@ std::vector<std::string> rate_texts(const RunResult& result, const Communicator&
 /// The first line of every training command.
 void log_heading(const std::string& command, const std::string& deck);
 
+/// Says in the results that a run was a smoke run, whose numbers say nothing.
+void mark_smoke(RunSummary& summary);
+
 /// The last lines: where the results are, and how a report is made of them.
 void log_results(const std::string& results);
 

@@ -165,15 +165,16 @@ void log_unused(const ShareOptions& options) {
 
 ExitCode share_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;
+  const RunScale scale = arguments.smoke ? RunScale::smoke : RunScale::full;
   const Deck deck =
-      share_deck(world, arguments.deck, [&] { return load_share_deck(arguments.deck, arguments.overrides); });
+      share_deck(world, arguments.deck, [&] { return load_share_deck(arguments.deck, arguments.overrides, scale); });
   const ShareOptions options = agreed(world, [&] { return read_share_options(deck); });
   if (arguments.print_config) {
     if (world.is_root()) std::cout << deck.to_yaml();
     return ExitCode::complete;
   }
   if (arguments.quiet) set_log_level(LogLevel::warning);
-  log_heading("share", arguments.deck);
+  log_heading(arguments.smoke ? "smoke share" : "share", arguments.deck);
   log_unused(options);
   stop.set_wall_limit(options.run.wall_limit);
   if (Watchdog* watchdog = world.watchdog()) watchdog->set_limit(options.run.timeout_s);
@@ -186,8 +187,9 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareMachine machine = measure_machine(world, topology, device);
   const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, machine); },
                          [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
-                           write_results(results_of(options, task.name()), ranks, provenance, result.summary,
-                                         result.rows);
+                           RunSummary summary = result.summary;
+                           if (arguments.smoke) mark_smoke(summary);
+                           write_results(results_of(options, task.name()), ranks, provenance, summary, result.rows);
                          }};
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
   Share share(world, options, hooks, stop, before);

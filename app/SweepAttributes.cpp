@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "Runs.hpp"
+
 namespace multicard {
 
 void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, ExitCode code, RunSummary& summary) {
@@ -12,6 +14,7 @@ void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, Ex
   for (const auto& [key, value] : variant.overrides)
     summary.text[key] = value;
   if (sweep.scale == SweepScale::quick) summary.integers["quick"] = 1;
+  if (sweep.scale == SweepScale::smoke) mark_smoke(summary);
   summary.tables["sweep"].text["deck"] = {sweep.deck};
   summary.tables["sweep"].integers["exit_code"] = {static_cast<int>(code)};
 }

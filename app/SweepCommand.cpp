@@ -20,7 +20,6 @@
 #include "config/SweepOptions.hpp"
 #include "device/DeviceError.hpp"
 #include "results/ResultsWriter.hpp"
-#include "tasks/RunInputs.hpp"
 #include "tasks/Variant.hpp"
 
 namespace multicard {
@@ -206,6 +205,11 @@ class Sweep {
   LiveLine line_{LineEnd::erased};
 };
 
+SweepScale scale_of(const DeckArguments& arguments) {
+  if (arguments.smoke) return SweepScale::smoke;
+  return arguments.quick ? SweepScale::quick : SweepScale::full;
+}
+
 /// Collective. The variants of a deck on this world; a quick sweep leaves out what asks for more ranks than there are.
 std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const Communicator& world) {
   return agreed(world, [&] {
@@ -217,26 +221,14 @@ std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const C
   });
 }
 
-/// DataError when no variant that could run finds its shards and its model folder: nothing would be measured.
-void check_any_inputs(const std::vector<Variant>& variants) {
-  std::optional<Error> missing;
-  for (const Variant& variant : variants) {
-    if (!variant.error.empty()) continue;
-    const std::optional<Error> error = error_of([&] { check_inputs(read_run_options(variant.deck)); });
-    if (!error) return;
-    if (!missing) missing = error;
-  }
-  if (missing) throw Error(*missing);
-}
-
 }  // namespace
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;  // before anything that takes time
   if (arguments.quiet) set_log_level(LogLevel::warning);
-  const SweepScale scale = arguments.quick ? SweepScale::quick : SweepScale::full;
-  const Deck deck =
-      share_deck(world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides, scale); });
+  const SweepScale scale = scale_of(arguments);
+  const Deck deck = share_deck(
+      world, arguments.deck, [&] { return load_sweep_deck(arguments.deck, arguments.overrides, scale, world.size()); });
   const SweepOptions options = agreed(world, [&] { return read_sweep_options(deck); });
   std::vector<Variant> variants = variants_of(options, scale, world);
   if (arguments.print_config) {
@@ -244,7 +236,8 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   const RunSettings settings = agreed(world, [&] { return sweep_settings(variants); });
-  log_heading(scale == SweepScale::quick ? "quick sweep" : "sweep", arguments.deck);
+  log_heading(scale == SweepScale::full ? "sweep" : fmt::format("{} sweep", word_of(scale, kSweepScaleWords)),
+              arguments.deck);
   log_info(
       fmt::format("{:<10}{} on up to {} ranks, output {}", "variants", variants.size(), world.size(), settings.output));
   agreed(world, [&] {

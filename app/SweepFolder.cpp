@@ -6,11 +6,13 @@
 #include "base/Error.hpp"
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
+#include "comm/Agreement.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
+#include "tasks/RunInputs.hpp"
 
 namespace multicard {
 
@@ -28,7 +30,7 @@ std::string measured_deck(const Variant& variant) {
 
 /// One text that two launches of the same sweep share: its scale and every variant with its deck.
 std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
-  std::string text = scale == SweepScale::quick ? "quick\n" : "";
+  std::string text = scale == SweepScale::full ? "" : fmt::format("{}\n", word_of(scale, kSweepScaleWords));
   for (const Variant& variant : variants)
     text += fmt::format("{} {} {} {}\n{}\n", variant.name, variant.ranks, variant.repeat, variant.case_name,
                         measured_deck(variant));
@@ -132,6 +134,17 @@ RunSettings sweep_settings(const std::vector<Variant>& variants) {
   for (const Variant& variant : variants)
     if (variant.error.empty()) return read_run_options(variant.deck).run;
   throw UsageError("every variant of the sweep is refused", variants.front().error);
+}
+
+void check_any_inputs(const std::vector<Variant>& variants) {
+  std::optional<Error> missing;
+  for (const Variant& variant : variants) {
+    if (!variant.error.empty()) continue;
+    const std::optional<Error> error = error_of([&] { check_inputs(read_run_options(variant.deck)); });
+    if (!error) return;
+    if (!missing) missing = error;
+  }
+  if (missing) throw Error(*missing);
 }
 
 }  // namespace multicard

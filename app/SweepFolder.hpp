@@ -23,7 +23,7 @@ struct VariantFailure {
 /// uses the folder at a time, but for record_failure.
 class SweepFolder {
  public:
-  /// A quick sweep and a full one never take each other's variants, even where they are the same.
+  /// Sweeps of different scales never take each other's variants, even where they are the same.
   SweepFolder(const std::string& output, SweepScale scale);
 
   /// Before the first variant. True when results.h5 already holds exactly these variants. Throws UsageError when it, or
@@ -65,5 +65,8 @@ class SweepFolder {
 /// The run settings all variants share (output, wall limit, resume). UsageError when every variant is refused, or when
 /// run.output, run.resume or run.wall_limit is swept.
 RunSettings sweep_settings(const std::vector<Variant>& variants);
+
+/// DataError when no variant that could run finds its shards and its model folder: nothing would be measured.
+void check_any_inputs(const std::vector<Variant>& variants);
 
 }  // namespace multicard

@@ -38,6 +38,8 @@ class Deck {
   void set(const std::string& path, const std::string& yaml_text);
   /// Applies one layer of values; each replaces whatever stood at its path.
   void apply(const Assignments& layer);
+  /// Removes the value at `path`, if there is one.
+  void erase(std::string_view path) { root_.erase_path(path); }
   /// Applies `section` as one layer, map by map: scalars and lists replace, and so do the maps of a section's keys in
   /// which a name holds a dot; other maps are merged.
   void merge(const Value& section);

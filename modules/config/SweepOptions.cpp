@@ -7,6 +7,7 @@
 
 #include "config/DeckKind.hpp"
 #include "config/Section.hpp"
+#include "config/Smoke.hpp"
 #include "config/Yaml.hpp"
 
 namespace multicard {
@@ -14,34 +15,18 @@ namespace multicard {
 namespace {
 
 /// Top keys of a sweep deck that are not keys of a run deck.
-constexpr const char* kSweepKeys[] = {"base", "sweep", "repeat", "limits", "quick"};
+constexpr const char* kSweepKeys[] = {"base", "sweep", "repeat", "limits"};
 
 [[noreturn]] void refuse(const Deck& sweep, const std::string& key, const std::string& problem,
                          const std::string& suggestion = {}) {
   throw UsageError(fmt::format("deck {}, {}: {}", sweep.name(), key, problem), "", suggestion);
 }
 
-Deck without_quick(const Deck& sweep) {
-  Value rest = sweep.root();
-  rest.erase_path("quick");
-  return Deck::parse(emit_yaml(rest), sweep.name());
-}
-
-/// The deck with its section `quick` in the place of what that names.
-Deck quick_deck(const Deck& sweep) {
-  const Value* quick = sweep.root().find("quick");
-  if (quick == nullptr || quick->is_null())
-    refuse(sweep, "quick", "is missing", "Write what is smaller in a quick sweep there, or leave out --quick.");
-  Deck deck = without_quick(sweep);
-  deck.merge(*quick);
-  return deck;
-}
-
 Deck base_of(const Deck& sweep) {
   const Value* base = sweep.root().find("base");
   if (base == nullptr || base->is_null())
     refuse(sweep, "base", "is missing", "Name the run deck that the sweep varies.");
-  if (base->kind == Value::Kind::scalar) return load_deck(sweep.beside(base->text), DeckKind::run);
+  if (base->kind == Value::Kind::scalar) return load_run_deck(sweep.beside(base->text));
   if (!base->is_map()) refuse(sweep, "base", "expected the path of a run deck");
   Deck deck = Deck::parse("", sweep.name());
   deck.merge(*base);
@@ -162,16 +147,26 @@ std::vector<std::string> SweepAxis::deck_keys() const {
   return keys;
 }
 
-Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides, SweepScale scale) {
+Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides, SweepScale scale,
+                     int num_ranks) {
+  const Deck::Assignments layer = parse_overrides(overrides);
   Deck sweep = load_deck(path, DeckKind::sweep, overrides);
-  if (const Value* quick = sweep.root().find("quick"); quick != nullptr && !quick->is_null() && !quick->is_map())
-    refuse(sweep, "quick", "expected keys of sweep decks with their values");
-  if (scale == SweepScale::quick) {
-    sweep = quick_deck(sweep);
-    sweep.apply(parse_overrides(overrides));
+  const Value quick = take_section(sweep, "quick"), smoke = take_section(sweep, "smoke");
+  if (scale == SweepScale::quick && quick.is_null())
+    refuse(sweep, "quick", "is missing", "Write what is smaller in a quick sweep there, or leave out --quick.");
+  if (scale != SweepScale::full) {
+    sweep.merge(quick);
+    if (scale == SweepScale::smoke) sweep.merge(smoke);
+    sweep.apply(layer);
   }
-  sweep = without_quick(sweep);
-  sweep.apply({{"base", base_of(sweep).root()}});
+  Deck base = base_of(sweep);
+  if (scale == SweepScale::smoke) {
+    shorten_sweep(sweep, base, num_ranks);
+    const std::string output = base.get_text("run.output");
+    write_apart(sweep, output.empty() ? kDefaultRunOutput : output, layer);
+    sweep.apply(layer);
+  }
+  sweep.apply({{"base", base.root()}});
   return sweep;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/Deck.hpp"
+#include "config/Words.hpp"
 
 namespace multicard {
 
@@ -21,8 +22,11 @@ struct SweepAxis {
   std::vector<std::string> deck_keys() const;
 };
 
-/// Whether a sweep is run as written, or with what the section `quick` of its deck puts in place of the rest.
-enum class SweepScale { full, quick };
+/// Whether a sweep is run as written, with what the section `quick` of its deck puts in place of the rest, or as a
+/// smoke run (Smoke.hpp).
+enum class SweepScale { full, quick, smoke };
+inline constexpr Word<SweepScale> kSweepScaleWords[] = {
+    {"full", SweepScale::full}, {"quick", SweepScale::quick}, {"smoke", SweepScale::smoke}};
 
 struct SweepOptions {
   Deck base;                        ///< the base deck with the sweep's own keys and limits applied
@@ -31,11 +35,13 @@ struct SweepOptions {
   std::optional<double> timeout_s;  ///< seconds that a run may take
 };
 
-/// Reads a sweep deck, applies its section `quick` if that is asked for (overrides have the last word) and removes it,
-/// and puts the deck that `base` names (relative to the sweep's file) in place of the name, so that the result can be
-/// sent to other ranks as text. \throws UsageError as Deck::load, and when a deck without `quick` is to be quick.
+/// Reads a sweep deck and puts the deck that `base` names (relative to the sweep's file) in place of the name, so that
+/// the result can be sent to other ranks as text. The section `quick` counts in quick and smoke sweeps, the section
+/// `smoke` and shorten_sweep() in smoke sweeps, in this order; overrides have the last word. Neither section is left.
+/// \param num_ranks of the job, for a smoke sweep
+/// \throws UsageError as Deck::load, and when a deck without `quick` is to be quick.
 Deck load_sweep_deck(const std::string& path, const std::vector<std::string>& overrides = {},
-                     SweepScale scale = SweepScale::full);
+                     SweepScale scale = SweepScale::full, int num_ranks = 1);
 
 /// \throws UsageError for a malformed sweep.
 SweepOptions read_sweep_options(const Deck& sweep);

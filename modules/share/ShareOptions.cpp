@@ -44,13 +44,16 @@ const Value& task_list(const Deck& deck) {
 }
 
 /// The entry with the deck that it names in the place of the name.
-Value with_deck(const Deck& share, const Value& entry, const std::string& place) {
+Value with_deck(const Deck& share, const Value& entry, const std::string& place, RunScale scale) {
   const Value* deck = entry.find("deck");
   if (deck == nullptr || deck->is_null()) refuse(share, place + ".deck", "is missing", "", "Name the run deck.");
   if (deck->is_map()) return entry;
   if (deck->kind != Value::Kind::scalar) refuse(share, place + ".deck", "expected the path of a run deck");
   Value whole = entry;
-  whole.set_path("deck", load_deck(share.beside(deck->text), DeckKind::run).root());
+  Deck of_task = load_deck(share.beside(deck->text), DeckKind::run);
+  const Value smoke = take_section(of_task, "smoke");
+  if (scale == RunScale::smoke) of_task.merge(smoke);
+  whole.set_path("deck", of_task.root());
   return whole;
 }
 
@@ -201,6 +204,13 @@ void apply_overrides(Deck& share, const std::vector<std::string>& overrides) {
   share.apply(others);
 }
 
+void load_task_decks(Deck& share, RunScale scale) {
+  Value tasks = task_list(share);
+  for (std::size_t i = 0; i < tasks.items.size(); ++i)
+    tasks.items[i] = with_deck(share, tasks.items[i], fmt::format("tasks.{}", i + 1), scale);
+  share.apply({{"tasks", std::move(tasks)}});
+}
+
 /// Reports errors in a task's deck before any task is built.
 void check_run_deck(const ShareTaskOptions& task) {
   static_cast<void>(read_run_options(task.deck));
@@ -208,14 +218,18 @@ void check_run_deck(const ShareTaskOptions& task) {
 
 }  // namespace
 
-Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides) {
+Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides, RunScale scale) {
   Deck share = Deck::load(path);
+  const Value smoke = take_section(share, "smoke");
+  if (scale == RunScale::smoke) share.merge(smoke);
   apply_overrides(share, overrides);
   check_kind(share, DeckKind::share);
-  Value tasks = task_list(share);
-  for (std::size_t i = 0; i < tasks.items.size(); ++i)
-    tasks.items[i] = with_deck(share, tasks.items[i], fmt::format("tasks.{}", i + 1));
-  share.apply({{"tasks", std::move(tasks)}});
+  load_task_decks(share, scale);
+  if (scale == RunScale::full) return share;
+  shorten_share(share);
+  write_apart(share, ShareRunOptions().output, parse_overrides(overrides));
+  apply_overrides(share, overrides);
+  load_task_decks(share, scale);  // that an override has named
   return share;
 }
 
@@ -243,7 +257,7 @@ ShareOptions read_share_options(const Deck& deck) {
 
 Deck load_arrival(const std::string& path) {
   Deck entry = Deck::load(path);
-  const Value whole = with_deck(entry, entry.root(), "task");
+  const Value whole = with_deck(entry, entry.root(), "task", RunScale::full);
   return Deck::parse(emit_yaml(whole), path);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/Deck.hpp"
+#include "config/Smoke.hpp"
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
 #include "scaling/SplitProblem.hpp"
@@ -69,8 +70,10 @@ struct ShareOptions {
 };
 
 /// Reads a share deck and puts the task decks that it names (relative to its own file) in the place of their names, so
-/// that the result can be sent to other ranks as text. \throws UsageError as Deck::load
-Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides = {});
+/// that the result can be sent to other ranks as text. In a smoke run the sections `smoke` of the share and of the
+/// tasks' decks count, and shorten_share(); overrides have the last word. \throws UsageError as Deck::load
+Deck load_share_deck(const std::string& path, const std::vector<std::string>& overrides = {},
+                     RunScale scale = RunScale::full);
 
 /// \throws UsageError, for run.batch_per_rank of a task too: its batch would change with its ranks
 ShareOptions read_share_options(const Deck& deck);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/DeckKey.hpp"
+#include "config/Smoke.hpp"
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
 
@@ -22,7 +23,7 @@ struct ResumeFrom {
 };
 
 struct RunSettings : ComputeOptions {
-  std::string output = "results/fashion";      ///< folder of results, checkpoints and records
+  std::string output = kDefaultRunOutput;      ///< folder of results, checkpoints and records
   std::int64_t epochs = 1;                     ///< passes over the training data; unused when steps is set
   std::optional<std::int64_t> steps;           ///< updates, instead of epochs
   std::int64_t global_batch = 64;              ///< rows of an update over all ranks; unused when batch_per_rank is set

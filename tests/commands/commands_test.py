@@ -211,6 +211,19 @@ class Run(CommandTest):
         self.assertTrue(os.path.exists(self.path("out/checkpoints/step_00000004/COMPLETE")))
         self.assertEqual([], [name for name in os.listdir(self.path("out")) if name.startswith(".")])
 
+    def test_a_smoke_run_is_short_evaluates_and_is_repeated(self):
+        self.prepare()
+        Path(self.deck).write_text(Path(self.deck).read_text() + "smoke: {run: {seed: 5}}\n")
+        for _ in range(2):
+            self.expect(0, run(2, "run", self.deck, "--smoke"), "smoke run", "4 steps in total", "accuracy")
+        results = self.path("out_smoke/results.h5")
+        self.assertEqual(len(self.dataset(results, "/runs/main/metrics/train_loss")), 4)
+        self.assertEqual([(r["quick"], r["global_batch"]) for r in self.runs(results)], [("1", "16")])
+        self.assertIn("seed: 5", self.attribute(results, "/runs/main/deck"))
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.expect(0, run(2, "run", self.deck, "--smoke", "run.epochs=2", "--dry-run"), "8 steps in total")
+        self.expect(0, run(1, "eval", self.deck, "run.output=" + self.path("out_smoke")))
+
     def test_a_finished_run_is_not_repeated(self):
         self.prepare()
         self.expect(0, run(1, "run", self.deck))

@@ -57,6 +57,15 @@ class ShareTest(CommandTest):
 
 
 class Share(ShareTest):
+    def test_a_smoke_share_is_short(self):
+        deck = self.share(["name: one", "name: two, steps: 800"], policy="{interval_s: 60}")
+        self.expect(0, run(2, "share", deck, "--smoke", "tasks.1.steps=6"), "smoke share")
+        results = self.path("shared_smoke/results.h5")
+        self.assertEqual([len(self.dataset(results, "/runs/%s/metrics/train_loss" % task))
+                          for task in ("one", "two")], [6, 12])
+        self.assertEqual({r["quick"] for r in self.runs(results)}, {"1"})
+        self.assertFalse(os.path.exists(self.path("shared")))
+
     def test_tasks_run_side_by_side_and_the_ranks_of_one_that_ends_are_given_on(self):
         deck = self.share(["name: short, steps: 10", "name: long, steps: 800, overrides: {run.seed: 4}"],
                           policy="{interval_s: 60, min_gain: 0}")  # a round when a task ends

@@ -12,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command_test import BIN, CommandTest, launch, ranks_of, run, wait_for
+from command_test import BIN, POST, CommandTest, launch, ranks_of, run, wait_for
 
 SOURCE = Path(__file__).resolve().parents[2]
 
@@ -50,6 +50,24 @@ class Sweep(SweepTest):
         self.assertIn("image_size", self.text(results, "/runs/0000/sweep/deck"))
         self.expect(0, run(2, "sweep", deck, "--quick", "limits.skip_steps=2"), "holds this sweep, finished")
         self.expect(2, run(2, "sweep", deck), "holds other results")
+
+    def test_a_smoke_sweep_has_few_variants_and_is_marked(self):
+        self.prepare()
+        deck = self.sweep("sweep: {ranks: all, data.image_size: [32, 48, 64], run.epochs: [1, 2]}\n"
+                          "quick: {model: {width: 0.1}}\nsmoke: {repeat: 1}\n")
+        self.expect(0, run(2, "sweep", deck, "--smoke"), "smoke sweep", "4 of 4 runs complete")
+        results = self.path("sweep_smoke/results.h5")
+        runs = self.runs(results)
+        self.assertEqual(sorted(r["ranks"] for r in runs), ["1", "1", "2", "2"])
+        self.assertEqual({r["quick"] for r in runs}, {"1"})
+        self.assertEqual(len(self.dataset(results, "/runs/0000/steps/step")), 4)
+        self.assertRegex(self.attribute(results, "/runs/0000/smoke"), r"\(0\): 1\b")
+        self.assertIn('"48"', self.attribute(results, "/runs/0001/data.image_size"))
+        done = subprocess.run([POST, results], capture_output=True, text=True)
+        self.assertIn("These are quick runs", done.stdout + done.stderr)
+        self.expect(0, run(2, "sweep", deck, "--smoke", "sweep.ranks=[2]", "limits.steps=5"), "2 of 2 runs complete")
+        self.assertEqual(len(self.dataset(results, "/runs/0000/metrics/train_loss")), 5)
+        self.expect(2, run(1, "sweep", deck, "--smoke", "--quick"), "excludes")
 
     def test_a_quick_sweep_is_no_full_one_even_if_nothing_differs(self):
         self.prepare()

@@ -21,8 +21,8 @@ class ShareOptionsTest : public testing::Test {
 
   void write(const std::string& text) const { write_file(scratch_ / "share.yaml", text); }
 
-  ShareOptions read_with(const std::vector<std::string>& overrides) const {
-    return read_share_options(load_share_deck(scratch_ / "share.yaml", overrides));
+  ShareOptions read_with(const std::vector<std::string>& overrides, RunScale scale = RunScale::full) const {
+    return read_share_options(load_share_deck(scratch_ / "share.yaml", overrides, scale));
   }
 
   ShareOptions read(const std::string& text) const {
@@ -34,6 +34,8 @@ class ShareOptionsTest : public testing::Test {
     const std::string message = test::message_of<UsageError>([&] { read(text); });
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
+
+  const ScratchFolder& folder() const { return scratch_; }
 
  private:
   ScratchFolder scratch_;
@@ -79,6 +81,26 @@ TEST_F(ShareOptionsTest, TakesOverridesOfSingleKeysOfATask) {
   EXPECT_EQ(options.tasks.at(0).weight, 2);
 }
 
+TEST_F(ShareOptionsTest, IsShortInASmokeRun) {
+  write_file(folder() / "run.yaml", "data: {train: x.h5}\nrun: {steps: 50}\nsmoke: {run: {steps: 6}}\n");
+  write(
+      "tasks: [{name: a, deck: run.yaml}, {name: b, deck: run.yaml, epochs: 3}]\nrun: {output: out}\n"
+      "smoke: {policy: {interval_s: 0.5}}\n");
+
+  const ShareOptions full = read_with({}), smoke = read_with({}, RunScale::smoke);
+  const ShareOptions changed = read_with({"tasks.2.epochs=2", "run.output=mine"}, RunScale::smoke);
+
+  EXPECT_EQ(read_run_options(full.tasks[0].deck).run.steps, 50);
+  EXPECT_EQ(read_run_options(smoke.tasks[0].deck).run.steps, 6);
+  EXPECT_EQ(read_run_options(smoke.tasks[1].deck).run.steps, 6);
+  EXPECT_EQ(smoke.policy.interval_s, 0.5);
+  EXPECT_EQ(smoke.run.output, "out_smoke");
+  EXPECT_EQ(smoke.run.resume, ResumeMode::never);
+  EXPECT_EQ(read_run_options(changed.tasks[1].deck).run.epochs, 2);
+  EXPECT_EQ(changed.run.output, "mine");
+  EXPECT_EQ(changed.run.resume, ResumeMode::automatic);
+}
+
 TEST_F(ShareOptionsTest, AnOverrideThatIsAMapReplacesItsSection) {
   write("tasks: [{name: a, deck: run.yaml, overrides: {run: {steps: 9}}}]\n");
   const Deck deck = read_with({}).tasks.at(0).deck;
@@ -113,11 +135,13 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
 TEST(ShareInputs, CanBeShared) {
   for (const char* deck :
        {"share/tiny.yaml", "share/uneven.yaml", "share/vision_and_llm.yaml", "tests/slurm_share.yaml"}) {
-    const ShareOptions options =
-        read_share_options(load_share_deck(test::source_path(std::string("inputs/") + deck).string()));
-    EXPECT_EQ(options.tasks.size(), 2U) << deck;
-    for (const ShareTaskOptions& task : options.tasks)
-      EXPECT_NO_THROW(read_run_options(task.deck)) << deck;
+    for (const RunScale scale : {RunScale::full, RunScale::smoke}) {
+      const ShareOptions options =
+          read_share_options(load_share_deck(test::source_path(std::string("inputs/") + deck).string(), {}, scale));
+      EXPECT_EQ(options.tasks.size(), 2U) << deck;
+      for (const ShareTaskOptions& task : options.tasks)
+        EXPECT_NO_THROW(read_run_options(task.deck)) << deck;
+    }
   }
   std::vector<std::string> unused;
   const Deck entry = load_arrival(test::source_path("inputs/share/arrival.yaml").string());

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "config/Section.hpp"
+#include "config/Smoke.hpp"
 #include "config/SweepOptions.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
@@ -286,22 +287,22 @@ TEST_F(QuickSweep, RefusesASectionThatIsNoMapAndUnknownKeysInIt) {
   EXPECT_THROW(expanded(SweepScale::quick), UnknownKeyError);
 }
 
-/// Every variant of every part of the study is a run, at both scales and on any number of ranks.
+/// Every variant of every part of the study is a run, at all scales and on any number of ranks.
 TEST(Study, ExpandsToRuns) {
   const std::filesystem::path folder = test::source_path("inputs/image/study");
   int num_decks = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    for (const auto scale : {SweepScale::full, SweepScale::quick}) {
+    for (const auto scale : {SweepScale::full, SweepScale::quick, SweepScale::smoke}) {
       ++num_decks;
       std::string output;
-      for (const Variant& variant : expand(read_sweep_options(load_sweep_deck(entry.path(), {}, scale)), 4)) {
+      for (const Variant& variant : expand(read_sweep_options(load_sweep_deck(entry.path(), {}, scale, 4)), 4)) {
         EXPECT_EQ(variant.error, "") << entry.path();
         output = read_run_options(variant.deck).run.output;
       }
-      EXPECT_EQ(output,
-                (scale == SweepScale::full ? "results/study/" : "results/study_quick/") + entry.path().stem().string());
+      EXPECT_EQ(output, (scale == SweepScale::full ? "results/study/" : "results/study_quick/") +
+                            entry.path().stem().string() + (scale == SweepScale::smoke ? "_smoke" : ""));
     }
-  EXPECT_EQ(num_decks, 10);
+  EXPECT_EQ(num_decks, 15);
 }
 
 /// Whatever else is among the decks that come with the program can be started (decks of plans: commands/Plan; of
@@ -313,10 +314,14 @@ TEST(Inputs, AreRunsOrSweeps) {
     const Deck deck = Deck::load(entry.path());
     if (deck.root().find("tasks") != nullptr || deck.root().find("deck") != nullptr) continue;
     ++num_decks;
-    if (deck.root().find("base") == nullptr)
-      EXPECT_NO_THROW(read_run_options(deck)) << entry.path();
-    else
+    if (deck.root().find("base") == nullptr) {
+      EXPECT_NO_THROW(read_run_options(load_run_deck(entry.path()))) << entry.path();
+      EXPECT_NO_THROW(read_run_options(load_smoke_run_deck(entry.path(), {}, 4))) << entry.path();
+    } else {
       EXPECT_NO_THROW(expand(read_sweep_options(load_sweep_deck(entry.path())), 4)) << entry.path();
+      EXPECT_NO_THROW(expand(read_sweep_options(load_sweep_deck(entry.path(), {}, SweepScale::smoke, 4)), 4))
+          << entry.path();
+    }
   }
   EXPECT_GE(num_decks, 11);
 }
