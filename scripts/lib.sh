@@ -21,6 +21,21 @@ needs_value() {
   [ "$2" -ge 2 ] || { say "$program: $1 needs a value (see --help)"; exit 2; }
 }
 
+# set_scale OPTION: takes the option --quick or --smoke of a study, only one of them. Sets `scale` to what sweeps are
+# given, and `suffix` to the end of its folders.
+set_scale() {
+  [ -z "${suffix:-}" ] || [ "$suffix" = "_${1#--}" ] ||
+    { say "$program: --quick and --smoke exclude each other (see --help)"; exit 2; }
+  scale=("$1") suffix=_${1#--}
+}
+
+# Prints the model of smoke tests: SmolLM2 where get_model.sh has made it, else TinyStories-656K of the tests.
+smoke_model() {
+  local model=$cache/models/smollm2-135m-instruct
+  [ -e "$model/config.json" ] || model=$root/tests/data/models/tinystories-656K
+  echo "$model"
+}
+
 # read_options NAME... -- ARGUMENT...: an argument --NAME VALUE (A_B is --A-B) sets the variable NAME, -o FOLDER the
 # variable folder to its whole path. --NAME alone sets it to yes where the NAME given here ends in a question mark.
 # --help prints the help.

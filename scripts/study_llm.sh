@@ -2,26 +2,28 @@
 # The study of dataset types: how the kind of text changes the time of a step. Gets model and texts, prepares the shards
 # that are missing, runs both views (equal rows and equal tokens per step) and makes one report of them.
 #
-# usage: scripts/study_llm.sh [--quick] [--ranks N]
+# usage: scripts/study_llm.sh [--quick | --smoke] [--ranks N]
 #   --quick    TinyStories-656K and few steps: minutes on two CPU ranks. Its positions are raised to 4096, so that it
 #              takes the long prompts: what it learns of them means nothing, the time it takes does
+#   --smoke    the same with the first two types: less than a minute, to see that everything works
 #   --ranks N  ranks of the job: by default one for each GPU, without GPUs two
 #
 # Without GPUs the study is smaller: 4 rows and some 3500 tokens a step, few steps, view b on all ranks only.
-# Results go to results/study_llm (quick: results/study_llm_quick), the report to report/ in it. Start it again after a
-# stop: it resumes where it was. $MODEL names another model's folder (its shards and results go to folders that end in
-# its name), $TOKENS the input tokens a step of view b (at most nine tenths of the smallest set), $MICRO_TOKENS what a
-# rank computes at once, $REPEATS how often every variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of
-# mpirun, for example "srun --mpi=pmix". Where a model has no chat template, conversations are written in the template
-# alpaca, as instructions are.
+# Results go to results/study_llm (quick: results/study_llm_quick, smoke: results/study_llm_smoke), the report to
+# report/ in it. Start it again after a stop: it resumes where it was (smoke: it starts over). $MODEL names another
+# model's folder (its shards and results go to folders that end in its name), $TOKENS the input tokens a step of view b
+# (at most nine tenths of the smallest set), $MICRO_TOKENS what a rank computes at once, $REPEATS how often every
+# variant runs (3). $MULTICARD_LAUNCH starts the ranks in place of mpirun, for example "srun --mpi=pmix";
+# $MULTICARD_BUILD names a build folder other than build/release. Where a model has no chat template, conversations are
+# written in the template alpaca, as instructions are.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-quick=() ranks=""
+scale=() suffix="" ranks=""
 while [ $# -gt 0 ]; do
   case $1 in
-    --quick) quick=(--quick) ;;
+    --quick | --smoke) set_scale "$1" ;;
     --ranks) needs_value "$1" $#; ranks=$2; shift ;;
     -h | --help) usage "$0"; exit 0 ;;
     *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
@@ -41,9 +43,16 @@ model=${MODEL:-}
 # What the sweeps of this machine have in place of the decks' values; steps and skipped steps of view b as its deck has
 # them, or as these say.
 of_rows=() of_tokens=() steps=20 skip_steps=5
-if [ ${#quick[@]} -gt 0 ]; then
-  name=study_llm_quick tokens=${TOKENS:-5000} micro_tokens=${MICRO_TOKENS:-8192} steps=5 skip_steps=1
+# name:type:file of each dataset type
+types=(alpaca:alpaca:alpaca.json chat:chat:chat.jsonl question-answer:question-answer:question_answer_train.jsonl
+  long-prompts:prompt-completion:long_prompts.jsonl text:text:text.jsonl)
+if [ -n "$suffix" ]; then
+  name=study_llm$suffix tokens=${TOKENS:-5000} micro_tokens=${MICRO_TOKENS:-8192} steps=5 skip_steps=1
   model=${model:-data/$name/model}
+  if [ "$suffix" = _smoke ]; then
+    types=("${types[@]:0:2}") steps=4
+    of_rows=(run.resume=never repeat=1) of_tokens=("${of_rows[@]}")
+  fi
 elif [ "$gpus" -eq 0 ]; then
   tokens=${TOKENS:-3500} micro_tokens=${MICRO_TOKENS:-2048} steps=3 skip_steps=1
   of_rows=(run.global_batch=$((ranks > 4 ? ranks : 4)) limits.steps=3 limits.skip_steps=1)
@@ -52,10 +61,6 @@ fi
 if [ -n "${REPEATS:-}" ]; then of_rows+=("repeat=$REPEATS") of_tokens+=("repeat=$REPEATS"); fi
 [ -z "${MODEL:-}" ] || name=${name}_$(basename "$MODEL")
 shards=data/$name results=results/$name
-
-# name:type:file of each dataset type
-types=(alpaca:alpaca:alpaca.json chat:chat:chat.jsonl question-answer:question-answer:question_answer_train.jsonl
-  long-prompts:prompt-completion:long_prompts.jsonl text:text:text.jsonl)
 
 # prepare NAME TYPE FILE: makes the shards of one type unless they are there.
 prepare() {
@@ -217,7 +222,7 @@ equal_tokens() {
 
 # sweep DECK FOLDER CASES OVERRIDE...: one view.
 sweep() {
-  "${launch[@]}" multicard sweep "$decks/$1.yaml" "${quick[@]}" "model.path=$model" "run.output=$results/$2" \
+  "${launch[@]}" multicard sweep "$decks/$1.yaml" "${scale[@]}" "model.path=$model" "run.output=$results/$2" \
     "sweep.cases=[$3]" "${@:4}"
 }
 
@@ -229,7 +234,7 @@ tinystories() {
 }
 
 step 1 5 "Getting the model and the texts"
-if [ ${#quick[@]} -gt 0 ] && [ -z "${MODEL:-}" ]; then tinystories "$model"; fi
+if [ -n "$suffix" ] && [ -z "${MODEL:-}" ]; then tinystories "$model"; fi
 [ -n "$model" ] || model=$("$root/scripts/get_model.sh" smollm2 | tail -n 1)
 "$root/scripts/get_text.sh" data/text
 step 2 5 "Preparing shards for $model"
@@ -242,11 +247,11 @@ scratch=$(mktemp -d "$results/.study.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 statistics >"$scratch/statistics"
 cases=$(equal_rows "$scratch/statistics")
-step 3 5 "${launch[*]} multicard sweep $decks/dataset_types.yaml ${quick[*]}"
+step 3 5 "${launch[*]} multicard sweep $decks/dataset_types.yaml ${scale[*]}"
 sweep dataset_types rows "$cases" "${of_rows[@]}"
 amount=$(target "$scratch/statistics") || exit
 cases=$(equal_tokens "$scratch/statistics" "$amount") || exit
-step 4 5 "${launch[*]} multicard sweep $decks/dataset_types_tokens.yaml ${quick[*]}"
+step 4 5 "${launch[*]} multicard sweep $decks/dataset_types_tokens.yaml ${scale[*]}"
 sweep dataset_types_tokens tokens "$cases" "${of_tokens[@]}"
 step 5 5 "Making tables, plots and the report"
 multicard-post "$results/rows/results.h5" "$results/tokens/results.h5" -o "$results/report"
