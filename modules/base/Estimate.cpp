@@ -1,8 +1,8 @@
 #include "base/Estimate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "base/Quantiles.hpp"
@@ -12,8 +12,7 @@ namespace multicard {
 namespace {
 
 constexpr double kConfidence = 0.95;
-/// Student's t at 0.975 for 1 to 4 degrees of freedom.
-constexpr std::array<double, 4> kStudent{12.7062, 4.30265, 3.18245, 2.77645};
+constexpr std::size_t kMostStudent = 5;  ///< repeats: of more, the interval is that of the median
 
 /// log P(Bin(n, 1/2) = i)
 double log_binomial(double n, double i) {
@@ -30,6 +29,18 @@ std::size_t interval_rank(std::size_t n) {
     ++k;
   }
   return k;
+}
+
+/// P(|T| <= t) of Student's t with `freedom` degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4.
+double student_within(double t, int freedom) {
+  const double angle = std::atan(t / std::sqrt(freedom)), sine = std::sin(angle), cosine = std::cos(angle);
+  const bool is_odd = freedom % 2 == 1;
+  double term = is_odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
+  for (int i = is_odd ? 3 : 2; i < freedom; i += 2) {
+    term *= cosine * cosine * (i - 1) / i;
+    sum += term;
+  }
+  return is_odd ? 2 / std::numbers::pi * (angle + sine * sum) : sine * sum;
 }
 
 }  // namespace
@@ -62,11 +73,11 @@ std::optional<Interval> median_interval(std::vector<double> values) {
 std::optional<Interval> student_interval(const std::vector<double>& values) {
   const std::size_t n = values.size();
   const bool all_positive = std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
-  if (n < 2 || n > kStudent.size() + 1 || !all_positive) return std::nullopt;
+  if (n < 2 || n > kMostStudent || !all_positive) return std::nullopt;
   const std::vector<double> logarithms = logarithms_of(values);
   const double centre = mean(logarithms);
   const double deviation = std::sqrt(squares_around(centre, logarithms) / static_cast<double>(n - 1));
-  const double half = kStudent[n - 2] * deviation / std::sqrt(static_cast<double>(n));
+  const double half = student_quantile(static_cast<int>(n - 1)) * deviation / std::sqrt(static_cast<double>(n));
   return Interval{std::exp(centre - half), std::exp(centre + half)};
 }
 
@@ -88,21 +99,17 @@ Estimate estimate_of_repeats(const std::vector<Estimate>& repeats) {
     values.push_back(repeat.value);
   Estimate estimate;
   estimate.value = median(values);
-  estimate.interval = values.size() <= kStudent.size() + 1 ? student_interval(values) : median_interval(values);
+  estimate.interval = values.size() <= kMostStudent ? student_interval(values) : median_interval(values);
   estimate.basis = Basis::repeats;
   estimate.num_values = static_cast<int>(values.size());
   return estimate;
 }
 
 double student_quantile(int freedom) {
-  if (freedom <= static_cast<int>(kStudent.size())) return kStudent.at(static_cast<std::size_t>(freedom - 1));
-  // Cornish and Fisher's expansion around the normal quantile; from 5 degrees of freedom on its error is below 0.001.
-  constexpr double z = kNormalQuantile;
-  constexpr double z2 = z * z;
-  const double n = freedom;
-  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
-              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n) +
-              ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / (92160 * n * n * n * n));
+  double low = 0, high = 13;  // 12.7 with one degree of freedom, less with more
+  for (double middle = high / 2; low < middle && middle < high; middle = (low + high) / 2)
+    (student_within(middle, freedom) < kConfidence ? low : high) = middle;
+  return high;
 }
 
 }  // namespace multicard

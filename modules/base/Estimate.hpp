@@ -10,7 +10,7 @@ namespace multicard {
 
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// The normal distribution's quantile at 0.975.
-inline constexpr double kNormalQuantile = 1.959964;
+inline constexpr double kNormalQuantile = 1.959963984540054;
 
 /// A two-sided 95 % interval.
 struct Interval {
@@ -58,7 +58,7 @@ Estimate estimate_of_steps(const std::vector<double>& values);
 /// repeats' values, with student_interval for 2 to 5 repeats and median_interval from 6.
 Estimate estimate_of_repeats(const std::vector<Estimate>& repeats);
 
-/// The 0.975 quantile of Student's t for `freedom` >= 1 degrees of freedom, to 0.001.
+/// The 0.975 quantile of Student's t for `freedom` >= 1 degrees of freedom.
 double student_quantile(int freedom);
 
 }  // namespace multicard

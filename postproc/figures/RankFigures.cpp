@@ -49,10 +49,11 @@ std::string in_runs(int repeats, const Cell& cell) {
   return fmt::format("in {} of {}", repeats, counted(cell.num_repeats(), "run"));
 }
 
-Title title_of(const Cell& cell) {
+Title title_of(const Study& study, const Cell& cell) {
   const std::map<int, int> stragglers = stragglers_of(cell);
-  Title title{"No rank falls behind the others by more than 5 %", Numbers().add("tolerated", 5)};
-  if (stragglers.empty()) return title;
+  if (!tells_stragglers(study, cell)) return {"Too few steps to tell whether a rank is slower than the others"};
+  if (stragglers.empty()) return {"No rank is measurably slower than the others"};
+  Title title;
   std::vector<std::string> slow;
   int fewest = cell.num_repeats(), most = 0;
   for (const auto& [rank, repeats] : stragglers) {
@@ -82,7 +83,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
     chart.columns.push_back(
         {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
-  const Title title = title_of(cell);
+  const Title title = title_of(study, cell);
   chart.title = title.text;
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())

@@ -137,6 +137,13 @@ Statement limit_statement(const Study& study, const Cell& cell) {
   return out;
 }
 
+bool tells_stragglers(const Study& study, const Cell& cell) {
+  return std::any_of(cell.measured.begin(), cell.measured.end(), [&](std::size_t run) {
+    const auto& ranks = study.runs[run].rank_reports;
+    return !ranks.empty() && ranks.front().own.interval;
+  });
+}
+
 std::map<int, int> stragglers_of(const Cell& cell) {
   std::map<int, int> slow;
   for (const auto& [rank, repeats] : cell.stragglers)
@@ -155,7 +162,8 @@ Statement ranks_statement(const Study& study, const Cell& cell) {
   }
   const std::string spread =
       fmt::format("the slowest rank's own work takes {} times the fastest's", significant(cell.rank_spread, 3));
-  out.text = slow.empty() ? fmt::format("{}: {}; no rank is a straggler.", name, spread)
+  const char* none = tells_stragglers(study, cell) ? "no rank is a straggler" : "too few steps to call one a straggler";
+  out.text = slow.empty() ? fmt::format("{}: {}; {}.", name, spread, none)
                           : fmt::format("{}: {}; stragglers: {}.", name, spread, join(slow, ", "));
   return out;
 }

@@ -38,6 +38,9 @@ std::string times_text(const Estimate& ratio);
 /// Rate of `cell` over that on the fewest ranks of its configuration; unknown where that did not complete.
 Estimate growth_of(const Study& study, const Cell& cell);
 
+/// Whether any run of `cell` has steps enough to say that a rank is slower than the others.
+bool tells_stragglers(const Study& study, const Cell& cell);
+
 /// Ranks that were slower than the others in more than half of the repeats, with their numbers of repeats.
 std::map<int, int> stragglers_of(const Cell& cell);
 
