@@ -11,7 +11,7 @@ debian_packages() {  # DISTRIBUTION
 debian_demo_packages() { echo dataset-fashion-mnist; }
 debian_test_packages() {
   echo clang-format clang-tidy shellcheck dataset-fashion-mnist slurmctld slurmd slurm-client munge iproute2 \
-    util-linux coinor-libcbc-dev
+    util-linux coinor-libcbc-dev python3-h5py
 }
 
 missing_debian_packages() {
