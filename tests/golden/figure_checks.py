@@ -185,9 +185,6 @@ class FigureChecks:
                             f"figure {figure['id']}: {row}")
         return []
 
-    def check_allocation(self, _, figure, __):
-        raise NotImplementedError  # share_test.py
-
     def title_numbers(self, base, figure, study, drawn):
         if base == "overview":
             return self.winners_numbers(study, study.kinds())
@@ -227,6 +224,8 @@ class FigureChecks:
         if base == "train_loss":
             values = [row[2] for row in figure["rows"] if row[0] == figure["rows"][0][0]]
             return {"first": values[0], "last": values[-1], "steps": study.cells[0].middle.num_steps}
+        if base == "allocation":
+            return self.allocation_numbers()
         if base == "loss_scale":
             return self.scale_numbers(study)
         return {}
