@@ -178,9 +178,8 @@ class FigureChecks:
             values = [curve.get(row[1]) for curve in curves]
             if base == "loss_scale":
                 values = [math.log2(value) for value in values if value]
-            if base == "train_loss":  # running medians over 5 values or more
-                values = [float(np.median(list(curve.values())[max(0, i - 2):i + 3])) for curve in curves
-                          for i, step in enumerate(curve) if step == row[1]]
+            if base == "train_loss":
+                values = [dict(zip(run.metrics[base][1], run.smoothed_losses())).get(row[1]) for run in runs]
             self.assertTrue(any(value is not None and math.isclose(row[2], value, rel_tol=1e-9) for value in values),
                             f"figure {figure['id']}: {row}")
         return []

@@ -23,10 +23,10 @@ def find_h5py():
     except ImportError:
         pass
     python = "/usr/bin/python3"  # apt's h5py is for this one
-    if os.path.exists(python) and os.path.realpath(sys.executable) != os.path.realpath(python) and \
+    if os.path.exists(python) and not os.path.samefile(sys.executable, python) and \
             subprocess.run([python, "-c", "import h5py, numpy"], capture_output=True, check=False).returncode == 0:
         os.execv(python, [python, *sys.argv])
-    print("SKIPPED: no Python here has h5py: apt-get install python3-h5py (scripts/setup.sh installs it with the tests)")
+    print("SKIPPED: no Python here has h5py: install python3-h5py (scripts/setup.sh --test)")
     sys.exit(77)
 
 

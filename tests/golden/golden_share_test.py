@@ -10,6 +10,8 @@ import json
 
 from golden_case import MODEL, SOURCE, GoldenCase, main
 
+import numpy as np  # after golden_case, which finds a Python that has it
+
 
 class Share(GoldenCase):
     """What sharing gained, and who had which ranks when."""
@@ -34,7 +36,7 @@ class Share(GoldenCase):
                           f"run.output={output}")
                 report, studies = self.compare(output / "results.h5", 2)
                 self.assertEqual(sorted(study.unit for study in studies), ["images", "tokens"])
-                self.assertEqual(len(report.tables("allocation")), 2)  # of both studies
+                self.assertEqual(len(report.tables("allocation")), 1)
 
 
 class Plan(GoldenCase):
@@ -64,7 +66,7 @@ class Plan(GoldenCase):
 
     @staticmethod
     def fits(places, nodes, per_node):
-        """Whether tasks on (GPUs, nodes) have room beside each other: GPUs of a task spread as evenly or not."""
+        """Whether tasks on (GPUs, nodes) have room at the same time: GPUs of a task spread as evenly or not."""
         free = [(per_node,) * nodes]
         for gpus, number in places:
             free = [tuple(left - taken for left, taken in zip(state, part)) for state in free
@@ -153,7 +155,7 @@ class Plan(GoldenCase):
         output = self.scratch / "swept"
         _, (study,) = self.sweep("inputs/image/tiny_scaling.yaml", "swept", **{
             "data.train": self.images(), "data.test": "null", "limits.steps": 8, "run.global_batch": 16})
-        rates = {cell.ranks: 16 / cell.step.value for cell in study.cells}
+        rates = {cell.ranks: float(np.median([16 / run.step.value for run in cell.runs])) for cell in study.cells}
         out = self.call(1, "plan", SOURCE / "inputs/plan/example.yaml", "--json", "machine={gpus: [1, 2]}",
                         f"tasks=[{{name: a, results: {output}/results.h5, work: 1000}}]")
         one, two = (json.loads(line) for line in out.splitlines())

@@ -4,7 +4,6 @@ what differs between runs."""
 
 import itertools
 import math
-import re
 
 import h5py
 import numpy as np
@@ -118,6 +117,12 @@ class Run:
         """The last value that was measured after a step; NaN without one."""
         values, steps = self.metrics.get(metric, ([], []))
         return float(values[-1]) if len(steps) and steps[-1] > 0 else math.nan
+
+    def smoothed_losses(self):
+        """The training loss as running medians over 5 steps, of long runs over a thirtieth of them."""
+        values = self.metrics["train_loss"][0]
+        half = max(5, 2 * (len(values) // 60) + 1) // 2
+        return [float(np.median(values[max(0, i - half):i + half + 1])) for i in range(len(values))]
 
     def change(self, metric):
         """The value before the first step and the last one."""
@@ -343,5 +348,3 @@ def studies_of(path, world):
     return [Study(group, effects, world) for group in kinds.values()]
 
 
-def number_in(text):
-    return float(re.sub("[^0-9.e+-]", "", text))

@@ -55,7 +55,8 @@ class ShareChecks:
                 self.assertEqual(dict(row)["task"][0], one["task"])
                 self.check_row("allocation", row, {
                     "from, s": [one["start_s"]], "to, s": [one["end_s"]],
-                    "predicted step, ms": [predicted, 1000 * predicted], "measured step, ms": [measured, 1000 * measured],
+                    "predicted step, ms": [predicted, 1000 * predicted],
+                    "measured step, ms": [measured, 1000 * measured],
                     "error": [predicted / measured - 1 if known else float("nan")]})
         for _, rows in report.tables("policies"):
             for row, one in zip(rows, self.allocation["baselines"]):
