@@ -67,7 +67,7 @@ class Checks:
                 self.check_cell(one, cell, f"{entry['label']} on {cell.ranks}")
 
     def check_cell(self, found, cell, what):
-        self.assertEqual(found["status"], cell.status, what)
+        self.assertEqual((found["status"], found["fewest_ranks"]), (cell.status, cell.fewest_ranks), what)
         self.assertEqual(sorted(found["runs"]), sorted(run.name for run in cell.runs), what)
         for key, expected in (("rate_per_s", cell.rate), ("step_s", cell.step), ("s_per_thousand", cell.per_thousand),
                               ("speedup", cell.speedup), ("efficiency", cell.efficiency), ("test_loss", cell.loss),

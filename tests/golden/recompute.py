@@ -30,6 +30,7 @@ class Run:
         self.attributes = {key: plain(value) for key, value in group.attrs.items()}
         self.status, self.ranks = self.attributes["status"], self.attributes["ranks"]
         self.repeat = self.attributes.get("repeat", 0)
+        self.fewest_ranks = int(min(group["segments/ranks"][:])) if of_share and "segments" in group else self.ranks
         self.deck = deck_text.flat(deck_text.parse(self.attributes.get("deck") or "{}"))
         self.sweep = None
         if "sweep/deck" in group:
@@ -139,6 +140,7 @@ class Cell:
                            if any(run.status == status for run in runs))
         self.measured = [run for run in runs if self.status != "failed" and run.status == self.status
                          and len(run.measured)]
+        self.fewest_ranks = min([run.fewest_ranks for run in self.measured] + [ranks])
         self.rate = of_repeats([run.rate for run in self.measured])
         self.step = of_repeats([run.step for run in self.measured])
         self.per_thousand = self.rate.inverse(1000)

@@ -2,9 +2,9 @@
 
 import h5py
 
+from intervals import Estimate
 from recompute import plain
 from statement_checks import named
-from intervals import Estimate
 
 
 def read_allocation(path):
@@ -26,7 +26,7 @@ def share_numbers(allocation):
                   if one["policy"] == "sequential" and one["predicted_s"] > 0), None)
     if other:
         out.update(named("predicted", Estimate(other["predicted_s"], other["low_s"], other["high_s"])))
-        if not other["low_s"] <= seconds <= other["high_s"]:
+        if other["low_s"] > seconds:  # a loss is never claimed: the prediction is of steps alone
             out["ratio"] = other["predicted_s"] / seconds
     return out
 
@@ -41,9 +41,7 @@ class ShareChecks:
         expected = share_numbers(self.allocation)
         for statement in (share, report.summary["headline"]):
             self.check_numbers(statement, expected, ())
-        seconds, low, high = (expected.get(key) for key in ("seconds", "predicted_low", "predicted_high"))
-        self.assertEqual("sharing paid" in share["text"], low is not None and low > seconds, share["text"])
-        self.assertEqual("did not pay" in share["text"], high is not None and high < seconds, share["text"])
+        self.assertEqual("sharing paid" in share["text"], "ratio" in expected, share["text"])
         self.check_allocation_tables(report, expected["seconds"])
 
     def check_allocation_tables(self, report, seconds):

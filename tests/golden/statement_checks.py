@@ -141,8 +141,8 @@ class StatementChecks:
             cell = study.fastest(cells)
             if len({tuple(one.settings.items()) for one in cells}) == 1:
                 cell = self.scaled(study, cell)
-        out = {"step_ms": 1000 * cell.step.value, "ranks": cell.ranks, "computing": cell.computing,
-               "communication": cell.exposed, "input": cell.input}
+        out = {"step_ms": 1000 * cell.step.value, "ranks": cell.ranks, "fewest_ranks": cell.fewest_ranks,
+               "computing": cell.computing, "communication": cell.exposed, "input": cell.input}
         if cell.baseline_ranks != cell.ranks and cell.efficiency.certain and cell.efficiency.high < 1:
             growth = cell.compute_cost / study.cell(cell.settings, cell.baseline_ranks).compute_cost
             if growth > 1.1:
@@ -154,7 +154,8 @@ class StatementChecks:
         """Of the measures of a single configuration the first that it has: what a tuning changed, test accuracy, test
         loss."""
         cell, run = study.cells[0], study.cells[0].middle
-        out = {"steps": run.num_steps, "rate": cell.rate.value, "ranks": cell.ranks}
+        out = {"steps": run.num_steps, "rate": cell.rate.value, "ranks": cell.ranks,
+               "fewest_ranks": cell.fewest_ranks}
         if run.seconds.get("train", 0) > 0:
             out["seconds"] = run.seconds["train"]
         is_tuned = run.answers or any(math.isfinite(run.change(metric)[0]) for metric in
