@@ -7,8 +7,8 @@
 #include "Runs.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
-#include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "results/ResultsReader.hpp"
 #include "tasks/RunOptions.hpp"
 
@@ -86,19 +86,19 @@ std::string closing_line(const RunLabel& label, const ClosedRun& run, std::optio
     end = fmt::format("; {} left, about {}", counted(run.num_left, "run"), left);
     short_end = fmt::format("; {} left", left);
   }
-  const auto form = [&](const std::string& outcome, const std::string& last) {
-    return fmt::format("{}  {}, {}{}", label.whole, outcome, human_duration(run.seconds), last);
-  };
   std::vector<std::string> forms;
   for (const std::string& outcome : run.outcome)
-    forms.push_back(form(outcome, end));
-  if (!columns || *columns < 2) return forms.front();
-  forms.push_back(form(run.outcome.back(), short_end));
-  const auto num_lines = [&](const std::string& text) {
-    return split(wrapped(text, *columns - 1, label.brief.size() + 2), '\n').size();
+    forms.push_back(fmt::format("{}, {}{}", outcome, human_duration(run.seconds), end));
+  forms.push_back(fmt::format("{}, {}{}", run.outcome.back(), human_duration(run.seconds), short_end));
+  const std::string on_one = label.whole + "  ", on_two = "\n" + std::string(label.brief.size() + 2, ' ');
+  if (!columns) return on_one + forms.front();
+  const auto first_within = [&](std::size_t indent) {
+    return std::ranges::find_if(forms, [&](const auto& form) { return indent + num_characters(form) < *columns; });
   };
-  const std::size_t fewest = num_lines(forms.back());
-  return *std::find_if(forms.begin(), forms.end(), [&](const auto& text) { return num_lines(text) <= fewest; });
+  if (const auto form = first_within(num_characters(on_one)); form != forms.end()) return on_one + *form;
+  if (const auto form = first_within(on_two.size() - 1); form != forms.end())
+    return label.whole.substr(0, label.whole.find_last_not_of(' ') + 1) + on_two + *form;
+  return on_one + forms.front();
 }
 
 std::vector<const Variant*> in_order_of_time(const std::vector<Variant>& variants) {

@@ -25,7 +25,8 @@ struct ClosedRun {
 };
 
 /// "[ 7/16] 0006  ranks 2  208 img/s, 307 ms per step (data 0.1 %, reduce 1.2 %), 12 s; 9 runs left, about 2 min". On a
-/// terminal of `columns` the longest form that takes no more lines than the shortest.
+/// terminal of `columns` the longest form that fits in one line, else the longest that fits in a second one of its own;
+/// a longer one is left to be wrapped.
 std::string closing_line(const RunLabel& label, const ClosedRun& run, std::optional<std::size_t> columns);
 
 /// The variants in the order of their runs.

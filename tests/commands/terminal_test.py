@@ -101,6 +101,16 @@ class Live(CommandTest):
             self.assertEqual([line for line in lines if len(line) > columns and "/" not in line.split(" ")[-1]], [])
             self.assertEqual([line for line in stand if line.startswith("       ")], [])  # nothing is continued
 
+    def test_a_sweeps_line_that_is_too_long_goes_on_behind_the_label(self):
+        self.prepare()
+        deck = self.sweep_deck("{ranks: [2], data.image_size: [32], parallel.overlap: [true], "
+                               "parallel.strategy: [dp, ddp-ds], optimizer.momentum: [0.9]}")
+        for columns in (80, 100):
+            stand = self.standing(self.show(columns, mpirun(2, MULTICARD, "sweep", deck))[0])
+            first = next(i for i, line in enumerate(stand) if line.startswith("[1/2] "))
+            self.assertRegex(stand[first], r"  strategy dp$")
+            self.assertRegex(stand[first + 1], r"^ {12}[\d.]+ img/s, [\d.]+ ms per step.*; 1 run left, about")
+
     @staticmethod
     def standing(shown):
         """The lines that stay on the terminal."""
