@@ -117,7 +117,7 @@ class FirstTrainings(FirstImpressions):
 class FirstStory(FirstImpressions):
     def test_the_small_language_model_tells_of_somebody(self):
         self.start(self.one(readme_commands(r"^multicard prepare text "), "prepare"), 1)
-        training = self.one(readme_commands(r"^mpirun .* inputs/llm/tinystories\.yaml"), "training")
+        training = self.one(readme_commands(r"^mpirun .* inputs/llm/tinystories\.yaml run\.epochs"), "training")
         asking = self.one(readme_commands(r"^multicard generate results/tinystories/"), "generate")
         for seed in (1, 2):
             with self.subTest(seed=seed):
