@@ -43,13 +43,11 @@ from statement_checks import StatementChecks  # noqa: E402
 from table_checks import TableChecks  # noqa: E402
 
 MODEL = str(SOURCE / "tests/data/models/tinystories-656K")
-SMALL = {"limits.steps": 4, "limits.skip_steps": 1, "repeat": 2}
 
 
-def small(deck, world=2, **changes):
-    """The words that run a sweep of a shipped deck in its small form. The one place that knows what that is."""
-    values = {**SMALL, **{key: value for key, value in changes.items() if value is not None}}
-    return [str(SOURCE / deck), *(f"{key}={value}" for key, value in values.items())]
+def small(deck, **changes):
+    """The words that run a shipped deck in its small form. The one place that knows what that is."""
+    return [SOURCE / deck, "--smoke", *(f"{key}={value}" for key, value in changes.items() if value is not None)]
 
 
 class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks, MethodChecks, unittest.TestCase):
@@ -59,8 +57,8 @@ class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks
     def setUpClass(cls):
         cls.scratch = Path(tempfile.mkdtemp(prefix="multicard-golden-"))
         atexit.register(shutil.rmtree, cls.scratch, True)
-        (cls.scratch / "tests").symlink_to(SOURCE / "tests")
-        (cls.scratch / "inputs").symlink_to(SOURCE / "inputs")
+        for name in ("tests", "inputs", "scripts"):
+            (cls.scratch / name).symlink_to(SOURCE / name)
 
     def call(self, ranks, *words, code=0, timeout=200):
         """Starts multicard where the paths of decks begin; returns its standard output."""
@@ -95,12 +93,14 @@ class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks
     def sweep(self, deck, name, world=2, **changes):
         """Runs a sweep of a shipped deck in its small form, makes its report and compares all of it; returns both."""
         output = self.scratch / name
-        self.call(world, "sweep", *small(deck, world, **{"run.output": output, **changes}))
-        return self.compare(output / "results.h5", world)
+        self.call(world, "sweep", *small(deck, **{"run.output": output, **changes}))
+        return self.compare([output / "results.h5"], world)
 
-    def compare(self, results, world):
-        report, studies = self.report(results), studies_of(results, world)
-        self.allocation = read_allocation(results)
+    def compare(self, results, world, folder=None):
+        """The report of results files (the one in `folder`, where it was made already) and its studies, compared."""
+        report = Report(folder) if folder else self.report(*results)
+        studies = [study for path in results for study in studies_of(path, world)]
+        self.allocation = read_allocation(results[0])
         self.assertEqual(len(report.summary["studies"]), len(studies))
         order = [self.study_of(found, studies) for found in report.summary["studies"]]
         labels = [{entry["label"]: entry["settings"] for entry in found["configurations"]}
@@ -122,11 +122,15 @@ class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks
 
     @staticmethod
     def study_of(found, studies):
-        names = {run["name"] for run in found["runs"]}
-        return next(study for study in studies if {run.name for run in study.runs} == names)
+        names, axes = {run["name"] for run in found["runs"]}, {axis["key"] for axis in found["axes"]}
+        fits = [study for study in studies if {run.name for run in study.runs} == names]
+        return next((study for study in fits if set(study.axes) == axes), fits[0])
 
     def check_headline(self, summary, studies):
         headline, expected = summary["headline"], {}
+        if len(studies) > 1:
+            self.assertEqual(headline["numbers"], {"studies": len(studies)})
+            return
         count = {tuple(cell.settings.items()) for cell in studies[0].cells}
         if len(count) > 1:
             done = {tuple(cell.settings.items()) for cell in studies[0].cells if cell.counts}

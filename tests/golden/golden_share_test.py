@@ -8,7 +8,7 @@ import csv
 import itertools
 import json
 
-from golden_case import MODEL, SOURCE, GoldenCase, main
+from golden_case import MODEL, SOURCE, GoldenCase, main, small
 
 import numpy as np  # after golden_case, which finds a Python that has it
 
@@ -23,18 +23,18 @@ class Share(GoldenCase):
         self.images("data/sign_language/digits-test", limit=32)
         self.texts("data/tinystories/instruct", "alpaca", "inputs/text/instruction-data.json", "--max-length", 256)
         self.texts("data/instruct/alpaca", "alpaca", "inputs/text/instruction-data.json", "--max-length", 256)
-        small = {"model.path": MODEL, "model.dtype": "fp32", "evaluate.prompts": "[]", "evaluate.at_start": "false",
+        tuned = {"model.path": MODEL, "model.dtype": "fp32", "evaluate.prompts": "[]", "evaluate.at_start": "false",
                  "evaluate.every_epochs": 0, "run.global_batch": 4}
-        large = ", ".join(f"{key}: {value}" for key, value in small.items())
+        large = ", ".join(f"{key}: {value}" for key, value in tuned.items())
         decks = {"tiny": ["tasks.1.epochs=2", "tasks.2.steps=24"], "uneven": ["tasks.1.steps=40", "tasks.2.steps=24"],
                  "vision_and_llm": ["tasks.1.steps=16", "tasks.2.steps=8", f"tasks.2.overrides={{{large}}}",
                                     "tasks.1.overrides={model.width: 0.25}"]}
         for name, words in decks.items():
             with self.subTest(name):
                 output = self.scratch / name
-                self.call(2, "share", SOURCE / f"inputs/share/{name}.yaml", *words, "policy.interval_s=0.5",
+                self.call(2, "share", *small(f"inputs/share/{name}.yaml"), *words, "policy.interval_s=0.5",
                           f"run.output={output}")
-                report, studies = self.compare(output / "results.h5", 2)
+                report, studies = self.compare([output / "results.h5"], 2)
                 self.assertEqual(sorted(study.unit for study in studies), ["images", "tokens"])
                 self.assertEqual(len(report.tables("allocation")), 1)
 

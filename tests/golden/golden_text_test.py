@@ -57,7 +57,7 @@ class Methods(GoldenCase):
         done = subprocess.run([SOURCE / "scripts/study_methods.sh", *words], env={**os.environ, "MODEL": MODEL},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        report, (study,) = self.compare(output / "results.h5", 2)
+        report, (study,) = self.compare([output / "results.h5"], 2)
         self.assertEqual(report.page.count("<table"), (output / "report/report.html").read_text().count("<table"))
         self.assertEqual(study.axes, {"case": ["full", "lora", "qlora", "qat", "lora-qat", "dpo", "lora-dpo",
                                                "qlora-dpo"]})

@@ -9,12 +9,11 @@ import json
 import math
 import subprocess
 
-from golden_case import MODEL, SOURCE, GoldenCase, main
+from golden_case import MODEL, SOURCE, GoldenCase, main, small
 
 from evaluation_checks import EvaluationChecks, labels_of, text_counts
 
 INSTRUCTIONS = "inputs/text/instruction-data.json"
-STEPS = {"run.steps": 4, "profile.skip_steps": 1, "schedule.warmup_steps": 1, "run.log_every": 2}
 PROMPT = "Name a colour."
 TEMPLATE = ("Below is an instruction that describes a task. Write a response that appropriately completes the request."
             "\n\n### Instruction:\n%s\n\n### Response:\n")  # of the model's instructions: its folder has none
@@ -24,9 +23,8 @@ class TrainingCase(EvaluationChecks, GoldenCase):
     def train(self, deck, name, world=1, **changes):
         """Runs a shipped deck for a few steps and compares its report; returns report and run."""
         output = self.scratch / name
-        words = {**STEPS, "run.output": output, **changes}
-        self.call(world, "run", SOURCE / deck, *(f"{key}={value}" for key, value in words.items() if value is not None))
-        report, (study,) = self.compare(output / "results.h5", world)
+        self.call(world, "run", *small(deck, **{"run.output": output, **changes}))
+        report, (study,) = self.compare([output / "results.h5"], world)
         if study.runs[0].deck.get("data.test"):
             self.assertEqual(report.summary["studies"][0]["answers"][0]["id"], "training")
         return report, study.runs[0]
@@ -44,12 +42,12 @@ class TrainingCase(EvaluationChecks, GoldenCase):
 class ImageDecks(TrainingCase):
     def test_every_run_deck(self):
         train, test = self.images("train", limit=64), self.images("test", limit=32)
-        small = {"data.train": train, "data.test": test, "data.image_size": 32, "run.global_batch": 8,
-                 "model.width": 0.25, "model.classes": 4}
+        narrow = {"data.train": train, "data.test": test, "data.image_size": 32, "model.width": 0.25,
+                  "model.classes": 4}
         for deck, changes in (("tiny", {}), ("fashion_mnist", {}), ("sign_language", {}),
                               ("../tests/slurm", {"data.test": None})):
             with self.subTest(deck):
-                _, run = self.train(f"inputs/image/{deck}.yaml", deck.split("/")[-1], 2, **{**small, **changes})
+                _, run = self.train(f"inputs/image/{deck}.yaml", deck.split("/")[-1], 2, **{**narrow, **changes})
                 if changes:
                     continue
                 self.assertTrue(math.isfinite(run.last("eval_accuracy")))
@@ -114,28 +112,27 @@ class BeforeAndAfter(TrainingCase):
 
 class Chains(TrainingCase):
     def test_a_checkpoint_resumed_on_other_ranks_and_evaluated(self):
-        small = {"data.train": self.images("train", limit=64), "data.test": self.images("test", limit=32),
-                 "run.global_batch": 8, "run.checkpoint_every": 4, "schedule.warmup_steps": 5}
-        self.train("inputs/image/tiny.yaml", "resumed", 2, **small)
+        tiny = {"data.train": self.images("train", limit=64), "data.test": self.images("test", limit=32),
+                "run.global_batch": 8, "run.checkpoint_every": 4}
+        self.train("inputs/image/tiny.yaml", "resumed", 2, **tiny)
         output = self.scratch / "resumed"
-        words = {**STEPS, **small, "run.steps": 12, "run.output": output}
-        self.call(1, "run", SOURCE / "inputs/image/tiny.yaml", *(f"{key}={value}" for key, value in words.items()))
-        report, (study,) = self.compare(output / "results.h5", 2)
+        self.call(1, "run", *small("inputs/image/tiny.yaml", **{**tiny, "run.steps": 12, "run.output": output}))
+        report, (study,) = self.compare([output / "results.h5"], 2)
         (run,) = study.runs
         self.assertEqual((run.num_steps, run.ranks, len(run.measured)), (12, 2, 3))  # those of both ranks
         self.assertEqual(len(report.summary["studies"][0]["runs"]), 1)
         printed = json.loads(self.call(2, "eval", output / "checkpoints/step_00000012", "--json"))
         self.assert_same(printed["accuracy"], run.last("eval_accuracy"), "accuracy")
         self.assert_same(printed["loss"], run.last("eval_loss"), "loss", 1e-5)
-        self.check_image_evaluation(output / "eval.h5", printed, small["data.test"])
+        self.check_image_evaluation(output / "eval.h5", printed, tiny["data.test"])
 
     def test_prepared_data_are_what_is_trained_on(self):
         pattern = self.images("train", limit=64)
         _, run = self.train("inputs/image/tiny.yaml", "epoch", 2, **{
-            "data.train": pattern, "data.test": "null", "run.steps": None, "run.epochs": 2, "run.global_batch": 12})
+            "data.train": pattern, "data.test": "null", "run.epochs": 2, "run.global_batch": 12})
         self.assertEqual(self.total(run, "epoch", "samples"), 2 * len(labels_of(pattern)))
         train, _ = self.alpaca()
-        _, run = self.tune("tinystories", 2, **{"run.steps": None, "run.epochs": 1, "run.global_batch": 64,
+        _, run = self.tune("tinystories", 2, **{"run.epochs": 1, "run.global_batch": 64,
                                                 "run.micro_batch": 16, "evaluate.at_start": "false"})
         counted = tuple(self.total(run, "tinystories", key) for key in ("samples", "tokens", "trained_tokens"))
         self.assertEqual(counted, text_counts(train))

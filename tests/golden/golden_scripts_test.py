@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""What stands at the end of the scripts: the reports that they make, against an independent computation.
+
+usage: golden_scripts_test.py CLASS   runs one test class; needs h5py and numpy"""
+
+import os
+import subprocess
+
+from golden_case import GoldenCase, main
+
+
+class Scripts(GoldenCase):
+    def script(self, *words):
+        """Runs a script in its small form; data and results go to the scratch folder, which looks like a source tree."""
+        done = subprocess.run([self.scratch / "scripts" / words[0], *words[1:], "--smoke"], cwd=self.scratch,
+                              env={**os.environ, "MULTICARD_CACHE": str(self.scratch / "cache"), "MULTICARD_RANKS": "2"}, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def results(self, *names):
+        return [self.scratch / "results" / name / "results.h5" for name in names]
+
+    def test_the_image_study(self):
+        self.script("study.sh", "--ranks", "2")
+        parts = ("scaling", "image_size", "precision", "input", "exchange")
+        report, studies = self.compare(self.results(*(f"study_smoke/{part}" for part in parts)), 2,
+                                       self.scratch / "results/study_smoke/report")
+        self.assertEqual(len(studies), 5)
+        self.assertEqual(len(report.tables("cells")), 5)
+
+    def test_the_demo_of_images(self):
+        self.script("demo.sh", "image")
+        training, scaling = self.results("fashion_smoke", "fashion_scaling_smoke")
+        report, _ = self.compare([training], 2, training.parent)
+        self.assertEqual(report.summary["studies"][0]["answers"][0]["id"], "training")
+        report, _ = self.compare([scaling], 2, scaling.parent)
+        self.assertIn("speedup", [one["id"] for one in report.summary["studies"][0]["answers"]])
+
+    def test_the_demo_of_text(self):
+        self.script("demo.sh", "llm")
+        (path,) = self.results("lora_smoke")
+        report, (study,) = self.compare([path], 2, path.parent)
+        self.assertEqual(report.summary["studies"][0]["answers"][0]["id"], "training")
+        self.assertTrue(study.runs[0].answers)
+
+
+if __name__ == "__main__":
+    main()
