@@ -127,15 +127,20 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
 struct Evaluation {
   const char* metric;
   const char* title;    ///< before the best value
+  const char* flat;     ///< the same where the first value is the best
   const char* caption;  ///< before the best value and whose it is
   const char* y_name;
   bool (*better)(double a, double b);
 };
 
-const Evaluation kAccuracy{"eval_accuracy", "Test accuracy reaches", "The highest is",
-                           "share of the test set predicted right", [](double a, double b) { return a > b; }};
-const Evaluation kLoss{"eval_loss", "Test loss falls to", "The lowest is", "test loss",
-                       [](double a, double b) { return a < b; }};
+const Evaluation kAccuracy{"eval_accuracy",
+                           "Test accuracy reaches",
+                           "Test accuracy does not rise above",
+                           "The highest is",
+                           "share of the test set predicted right",
+                           [](double a, double b) { return a > b; }};
+const Evaluation kLoss{"eval_loss",     "Test loss falls to", "Test loss does not fall below",
+                       "The lowest is", "test loss",          [](double a, double b) { return a < b; }};
 
 /// Returns whether there was more than one evaluation, which a line needs.
 bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, const Evaluation& evaluation,
@@ -145,14 +150,16 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   LineChart chart = curves(study, cells, evaluation.metric, 1);
   if (longest(chart) < 2) return false;
   double best = chart.series.front().points.front().y;
+  bool is_first = true;
   std::string name = chart.series.front().label;
   for (const Series& series : chart.series)
     for (const Point& point : series.points)
       if (evaluation.better(point.y, best)) {
         best = point.y;
         name = series.label;
+        is_first = &point == &series.points.front();
       }
-  chart.title = fmt::format("{} {}", evaluation.title, significant(best, 3));
+  chart.title = fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3));
   chart.subtitle = common_settings(study, group) + common_ranks(cells);
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;

@@ -28,6 +28,13 @@ class Scripts(GoldenCase):
         self.assertEqual(len(studies), 5)
         self.assertEqual(len(report.tables("cells")), 5)
 
+    def test_the_study_of_dataset_types(self):
+        self.script("study_llm.sh", "--ranks", "2")
+        report, studies = self.compare(self.results("study_llm_smoke/rows", "study_llm_smoke/tokens"), 2,
+                                       self.scratch / "results/study_llm_smoke/report")
+        self.assertEqual([list(study.axes) for study in studies], [["case"], ["case"]])
+        self.assertEqual(len(report.tables("data_sets")), 2)
+
     def test_the_demo_of_images(self):
         self.script("demo.sh", "image")
         training, scaling = self.results("fashion_smoke", "fashion_scaling_smoke")
