@@ -208,7 +208,8 @@ class FigureChecks:
                 {"least": shares[0][0], "most": shares[-1][0], "ranks": shares[0][1]}
         if base == "phases":
             cell = max(drawn, key=lambda cell: cell.exposed)
-            return {"ranks": cell.ranks, "fewest_ranks": cell.fewest_ranks, "data_wait": cell.data_wait, "exposed": cell.exposed}
+            return {"ranks": cell.ranks, "fewest_ranks": cell.fewest_ranks, "data_wait": cell.data_wait,
+                    "exposed": cell.exposed}
         if base == "memory":
             return {"bytes": max(cell.memory["host_peak_bytes"] for cell in drawn)}
         if base == "methods-memory":

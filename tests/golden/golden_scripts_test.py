@@ -11,10 +11,10 @@ from golden_case import GoldenCase, main
 
 class Scripts(GoldenCase):
     def script(self, *words):
-        """Runs a script in its small form; data and results go to the scratch folder, which looks like a source tree."""
+        """Runs a script in its small form, in the scratch folder, which looks like a source tree."""
+        environment = {**os.environ, "MULTICARD_CACHE": str(self.scratch / "cache"), "MULTICARD_RANKS": "2"}
         done = subprocess.run([self.scratch / "scripts" / words[0], *words[1:], "--smoke"], cwd=self.scratch,
-                              env={**os.environ, "MULTICARD_CACHE": str(self.scratch / "cache"), "MULTICARD_RANKS": "2"}, capture_output=True,
-                              text=True, check=False)
+                              env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def results(self, *names):
