@@ -121,7 +121,8 @@ class Chains(TrainingCase):
         (run,) = study.runs
         self.assertEqual((run.num_steps, run.ranks, len(run.measured)), (12, 2, 3))  # those of both ranks
         self.assertEqual(len(report.summary["studies"][0]["runs"]), 1)
-        printed = json.loads(self.call(2, "eval", output / "checkpoints/step_00000012", "--json"))
+        printed = json.loads(self.call(2, "eval", output / "checkpoints/step_00000012", "--json", "-o",
+                                       output / "eval.h5"))
         self.assert_same(printed["accuracy"], run.last("eval_accuracy"), "accuracy")
         self.assert_same(printed["loss"], run.last("eval_loss"), "loss", 1e-5)
         self.check_image_evaluation(output / "eval.h5", printed, tiny["data.test"])
