@@ -2,8 +2,8 @@
 # Sets up, builds and runs every test that this machine can run; the last line is `N passed, N failed`.
 #
 # usage: scripts/test.sh [--full] [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
-#   --full   also the long forms of tests, which are skipped otherwise: the language demo with several seeds, and the
-#            studies' small variants to their ends. Half an hour more, and the model SmolLM2 is fetched (93 MB)
+#   --full   also the long forms of tests, which are skipped otherwise: the language demo on several seeds (it fetches
+#            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo
 # Without further arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
 # Tests that need a GPU run where there is one; tests that need root or Slurm say so when they are skipped.
 set -euo pipefail

@@ -140,5 +140,6 @@ class GoldenCase(Checks, StatementChecks, ShareChecks, FigureChecks, TableChecks
 
 
 def main():
-    program = unittest.main(defaultTest=sys.argv[1:2] or None, argv=sys.argv[:1], exit=False)
-    sys.exit(not program.result.wasSuccessful())
+    result = unittest.main(defaultTest=sys.argv[1:2] or None, argv=sys.argv[:1], exit=False).result
+    is_skipped = result.testsRun > 0 and len(result.skipped) == result.testsRun
+    sys.exit(1 if not result.wasSuccessful() else 77 if is_skipped else 0)
