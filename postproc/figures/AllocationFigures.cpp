@@ -67,8 +67,8 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   const std::int64_t shown = std::min(num_ranks, kMostRanks);
   BarChart chart;
   chart.legend = legend_of(intervals);
-  chart.title = fmt::format("{} had {}, and moved {}", counted(static_cast<long>(changes.size()), "task"),
-                            counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "time"));
+  chart.title = fmt::format("{} had {}, with {}", counted(static_cast<long>(changes.size()), "task"),
+                            counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "move"));
   chart.subtitle = "Which task each rank had";
   chart.x_name = "seconds since the first launch";
   for (std::int64_t rank = 0; rank < shown; ++rank)

@@ -37,8 +37,8 @@ Title comparison_title(const Study& study, const std::vector<std::size_t>& group
   if (second && significantly_different(best.rate, second->rate))
     return {fmt::format("{} is the fastest on {}", name, ranks), numbers};
   if (second)
-    return {fmt::format("No clear winner on {}: {} and {} do not differ measurably", ranks, name,
-                        study.configurations[second->configuration].label),
+    return {fmt::format("No clear winner on {}: {} and {}, {}", ranks, name,
+                        study.configurations[second->configuration].label, no_difference(best.rate, second->rate)),
             numbers};
   const auto others = std::count_if(group.begin(), group.end(), [&](std::size_t i) {
     return i != best.configuration && study.cell(i, best.ranks) != nullptr;

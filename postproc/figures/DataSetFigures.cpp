@@ -16,7 +16,9 @@ Title time_title(const Study& study, const LengthEffect& effect) {
   const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", effect.time_spread);
   const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different(effect.slowest->step_time, effect.quickest->step_time))
-    return {fmt::format("No measurable difference between the step times of the data sets on {}", ranks), numbers};
+    return {fmt::format("The step times of the data sets on {}: {}", ranks,
+                        no_difference(effect.slowest->step_time, effect.quickest->step_time)),
+            numbers};
   return {fmt::format("A step of {} takes {} times as long as one of {} on {}", name(effect.slowest),
                       significant(effect.time_spread, 3), name(effect.quickest), ranks),
           numbers};
@@ -29,7 +31,8 @@ Title rate_title(const Study& study, const LengthEffect& effect) {
   const Numbers numbers = Numbers().add("ranks", effect.ranks).add("ratio", ratio);
   const std::string ranks = counted(effect.ranks, "rank");
   if (!significantly_different((*least)->rate, (*most)->rate))
-    return {fmt::format("No measurable difference between the rates of the data sets on {}", ranks), numbers};
+    return {fmt::format("The rates of the data sets on {}: {}", ranks, no_difference((*least)->rate, (*most)->rate)),
+            numbers};
   return {fmt::format("{} has {} times the rate of {} on {}", study.configurations[(*most)->configuration].full_label(),
                       significant(ratio, 3), study.configurations[(*least)->configuration].full_label(), ranks),
           numbers};

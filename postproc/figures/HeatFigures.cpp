@@ -47,7 +47,7 @@ std::optional<Direction> direction_of(const Study& study, const std::string& nam
 std::optional<HeatAxes> default_axes(const Study& study) {
   std::vector<const Axis*> axes;
   for (const Axis& axis : study.axes)
-    axes.push_back(&axis);
+    if (!axis.is_learning) axes.push_back(&axis);
   if (axes.size() < 2) return std::nullopt;
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis* a, const Axis* b) { return a->values.size() > b->values.size(); });

@@ -84,9 +84,16 @@ std::size_t longest(const LineChart& chart) {
   return most;
 }
 
+/// Whether there is enough of a loss to draw.
+bool has_curve(const MetricSeries& loss) {
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  return loss.values.size() >= kLeastLosses && loss.steps.size() >= kLeastLosses &&
+         std::any_of(loss.values.begin(), loss.values.end(), is_finite);
+}
+
 /// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last third say so.
 Title loss_title(const MetricSeries& loss, const Series& drawn) {
-  const std::size_t count = loss.values.size(), some = std::max<std::size_t>(6, count / 3);
+  const std::size_t count = loss.values.size(), some = count / 3;  // at least 6 of kLeastLosses
   const auto third = [&](auto from) {
     std::vector<double> values(from, from + static_cast<std::ptrdiff_t>(some));
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
@@ -103,12 +110,13 @@ Title loss_title(const MetricSeries& loss, const Series& drawn) {
 
 void add_loss(const Study& study, const std::vector<std::size_t>& group, const std::string& suffix,
               std::vector<Figure>& figures) {
-  const std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
+  std::vector<const Cell*> cells = cells_to_draw(study, group, "train_loss");
+  std::erase_if(cells,
+                [&](const Cell* cell) { return !has_curve(*metric_of(representative(study, *cell), "train_loss")); });
   if (cells.empty()) return;
   std::size_t num_values = 0;
   for (const Cell* cell : cells)
     num_values = std::max(num_values, metric_of(representative(study, *cell), "train_loss")->values.size());
-  if (num_values < kLeastLosses) return;
   const std::size_t window = window_for(num_values);
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
@@ -148,6 +156,7 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
   const std::vector<const Cell*> cells = cells_to_draw(study, group, evaluation.metric);
   if (cells.empty()) return false;
   LineChart chart = curves(study, cells, evaluation.metric, 1);
+  std::erase_if(chart.series, [](const Series& series) { return series.points.empty(); });
   if (longest(chart) < 2) return false;
   double best = chart.series.front().points.front().y;
   bool is_first = true;

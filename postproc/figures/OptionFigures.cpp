@@ -29,11 +29,11 @@ Bar bar_of(const OptionEffect& effect, const std::string& colour) {
   return bar;
 }
 
-/// The option that changes most, of those that the data decide; null when there is none.
+/// The option that changes most, of those that a choice can rest on; null when there is none.
 const OptionEffect* strongest(const std::vector<OptionEffect>& effects) {
   const OptionEffect* most = nullptr;
   for (const OptionEffect& effect : effects)
-    if (effect.decided() && (!most || std::abs(std::log(effect.ratio.value)) > std::abs(std::log(most->ratio.value))))
+    if (effect.supported() && (!most || std::abs(std::log(effect.ratio.value)) > std::abs(std::log(most->ratio.value))))
       most = &effect;
   return most;
 }

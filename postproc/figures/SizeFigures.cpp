@@ -193,6 +193,10 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
 
 /// From which size on ranks are efficient, for the line with the most ranks.
 std::string efficient_from(const SizeFigure& figure, const Line& line) {
+  if (std::any_of(line.points.begin(), line.points.end(),
+                  [](const auto& point) { return !point.second->efficiency.interval; }))
+    return fmt::format("With {} some efficiencies are not known, or too few values are behind them.",
+                       figure.label(line));
   for (std::size_t i = 0; i < line.points.size(); ++i) {
     const bool from_here = std::all_of(line.points.begin() + static_cast<std::ptrdiff_t>(i), line.points.end(),
                                        [](const auto& point) { return point.second->efficiency.value >= kEfficient; });

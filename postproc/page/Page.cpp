@@ -68,7 +68,14 @@ std::vector<Part> parts_of(const Collection& collection, const PageFigures& figu
 Statement title_of(const Study& study) {
   Statement out{"headline", study.title(), {}};
   const auto all = static_cast<long>(study.configurations.size());
-  if (all == 1) return out;
+  if (all == 1) {
+    const auto unfinished = [](const Cell& cell) { return cell.status != CellStatus::complete; };
+    const auto number = std::count_if(study.cells.begin(), study.cells.end(), unfinished);
+    if (number == 0 || study.cells.size() == 1) return out;
+    out.numbers.add("cells", static_cast<double>(study.cells.size())).add("unfinished", static_cast<double>(number));
+    out.text += fmt::format(", of which {} did not complete", number);
+    return out;
+  }
   long completed = 0;
   for (std::size_t i = 0; i < study.configurations.size(); ++i)
     if (largest(study, i)) ++completed;

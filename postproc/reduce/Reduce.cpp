@@ -185,7 +185,8 @@ RunReport reduce_run(const RunData& run, Presence presence) {
   report.evaluation = reduce_evaluation(run.summary);
   report.tuning = reduce_tuning(run.summary);
   const Steps measured = measured_steps(run, presence);
-  if (presence == Presence::any_ranks) report.fewest_ranks = fewest_ranks(run, report.ranks);
+  report.least_ranks = fewest_ranks(run, report.ranks);
+  if (presence == Presence::any_ranks) report.fewest_ranks = report.least_ranks;
   report.num_measured = static_cast<std::int64_t>(measured.size());
   if (measured.empty()) return report;
   reduce_rate(run, measured, report);

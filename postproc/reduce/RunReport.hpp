@@ -110,6 +110,7 @@ struct RunReport {
   std::string deck;
   int ranks = 0;
   std::optional<int> fewest_ranks;  ///< of a task of a shared job, whose steps on any ranks count
+  int least_ranks = 0;              ///< of all its segments: fewer than `ranks` where it resumed or was moved
   std::int64_t repeat = 0;
   std::string status;
   std::string error;

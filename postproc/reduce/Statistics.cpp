@@ -96,6 +96,10 @@ Estimate estimate_of_share(long num_hits, long num_counted) {
           static_cast<int>(num_counted)};
 }
 
+const char* no_difference(const Estimate& a, const Estimate& b) {
+  return a.interval && b.interval ? "no measurable difference" : "too few values to compare";
+}
+
 bool significantly_different(const Estimate& a, const Estimate& b) {
   if (!a.interval || !b.interval) return false;
   return a.interval->low > b.interval->high || b.interval->low > a.interval->high;

@@ -31,4 +31,7 @@ Estimate estimate_of_share(long num_hits, long num_counted);
 /// Whether two estimates differ by more than their intervals: both are known and the intervals do not overlap.
 bool significantly_different(const Estimate& a, const Estimate& b);
 
+/// "no measurable difference" of two estimates that are not, "too few values to compare" where one has no interval.
+const char* no_difference(const Estimate& a, const Estimate& b);
+
 }  // namespace multicard::post

@@ -46,6 +46,12 @@ long num_completed(const Study& study, const std::vector<std::size_t>& configura
                        [&](std::size_t i) { return largest(study, i) != nullptr; });
 }
 
+/// The fastest cell of another configuration on any number of ranks, where none was run on those of `best`.
+const Cell* fastest_other(const Study& study, std::vector<std::size_t> configurations, const Cell& best) {
+  std::erase_if(configurations, [&](std::size_t i) { return same_speed(study, i, best.configuration); });
+  return fastest(study, configurations);
+}
+
 /// The answer where speed does not decide: what learns best, and that the rates are about the same.
 Statements learning_answer(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best) {
   double least = best.rate.value;
@@ -54,15 +60,18 @@ Statements learning_answer(const Study& study, const std::vector<std::size_t>& c
         cell && cell->status == CellStatus::complete && cell->rate.value < least)
       least = cell->rate.value;
   const auto number = static_cast<long>(configurations.size());
-  return {{"best_learner",
-           fmt::format("Of {}, {}.", counted(number, "configuration"), learning_clause(study, configurations)),
-           learning_numbers(study, configurations).add("configurations", static_cast<double>(number))},
-          {"rates_alike",
-           fmt::format("They differ in {}, which does not change the work: {} to {} {} on {} does not decide between "
-                       "them.",
-                       learning_settings(study), significant(least), significant(best.rate.value), study.rate_unit(),
-                       counted(best.ranks, "rank")),
-           Numbers().add("least", least).add("most", best.rate.value).add("ranks", best.ranks)}};
+  Statements out{{"best_learner",
+                  fmt::format("Of {}, {}.", counted(number, "configuration"), learning_clause(study, configurations)),
+                  learning_numbers(study, configurations).add("configurations", static_cast<double>(number))}};
+  if (num_completed(study, configurations) < 2) return out;
+  out.push_back(
+      {"rates_alike",
+       fmt::format("They differ in {}, which does not change the work: {} to {} {} on {} does not decide between "
+                   "them.",
+                   learning_settings(study), significant(least), significant(best.rate.value), study.rate_unit(),
+                   counted(best.ranks, "rank")),
+       Numbers().add("least", least).add("most", best.rate.value).add("ranks", best.ranks)});
+  return out;
 }
 
 /// "fastest" of several configurations: a claim only where the runner-up is measurably slower.
@@ -70,11 +79,13 @@ Statement fastest_statement(const Study& study, const std::vector<std::size_t>& 
                             const Cell* second) {
   const long completed = num_completed(study, configurations);
   Statement out{"fastest", {}, numbers_of(best).add("configurations", static_cast<double>(completed))};
+  const Cell* any = fastest_other(study, configurations, best);
+  const Cell* other = second && significantly_different(best.rate, second->rate) ? any : second ? second : any;
   const std::string name = name_of(study, best), rate = rate_text(study, best);
   const std::string all = counted(completed, "configuration");
   if (completed == 1)
     out.text = fmt::format("Only {} completed: {}.", name, rate);
-  else if (second && significantly_different(best.rate, second->rate))
+  else if (other && significantly_different(best.rate, other->rate))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else
     out.text = fmt::format("No clear winner among {}: {} measures most, {}.", all, name, rate);
@@ -127,7 +138,7 @@ std::string short_comparison(const Study& study, const Cell& best, const Cell& o
                              Numbers& numbers) {
   const std::string& name = configuration_of(study, other).label;
   if (!significantly_different(best.rate, other.rate))
-    return fmt::format("; no measurable difference from the {} ({})", role, name);
+    return fmt::format("; {} with the {} ({})", no_difference(best.rate, other.rate), role, name);
   const double factor = best.rate.value / other.rate.value;
   numbers.add(role, factor);
   return fmt::format("; {} times the {} ({})", alike(factor, 1, 3), role, name);
@@ -167,7 +178,7 @@ std::vector<std::string> clear_winners(const Study& study) {
   std::vector<std::string> winners;
   for (const auto& configurations : study.comparable()) {
     const Cell* best = fastest(study, configurations);
-    if (!best) continue;
+    if (!best || configurations.size() < 2) continue;
     const Cell* second = runner_up(study, configurations, *best);
     const bool is_clear = second && significantly_different(best->rate, second->rate);
     const std::string label = speed_label(study, best->configuration);
@@ -234,8 +245,10 @@ Statement winners_statement(const Study& study) {
   else if (std::all_of(groups.begin(), groups.end(), one_speed))
     out.text = fmt::format("Each kind of work was done with several values of {}, which do not change its speed",
                            learning_settings(study));
+  else if (const std::vector<std::string> winners = clear_winners(study); !winners.empty())
+    out.text = winners_text(winners, out.numbers);
   else
-    out.text = winners_text(clear_winners(study), out.numbers);
+    out.text = "Each kind of work was done by one configuration";
   return out;
 }
 

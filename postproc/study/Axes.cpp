@@ -88,6 +88,17 @@ bool says_again(const std::vector<RunReport>& runs, const std::string& key, cons
   });
 }
 
+/// Attributes that runs find in their inputs or conclude from several settings.
+bool is_found(const std::string& key) {
+  return key == "dataset" || key == "template" || key == "scaling";
+}
+
+bool follows_any(const std::vector<RunReport>& runs, const std::string& key, const std::vector<Axis>& axes) {
+  const Values values = values_of(runs, key);
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](const Axis& axis) { return follows(values_of(runs, axis.key), values); });
+}
+
 }  // namespace
 
 std::string setting(const RunReport& run, const std::string& key) {
@@ -100,6 +111,7 @@ std::vector<Axis> find_axes(const std::vector<RunReport>& runs, const KeyTable& 
   for (const std::string& key : candidates(runs, table)) {
     const std::vector<std::string> different = distinct(values_of(runs, key));
     if (different.size() < 2 || says_again(runs, key, axes, table)) continue;
+    if (is_found(key) && follows_any(runs, key, axes)) continue;
     axes.push_back({key, different, table.changes_work(key) || names_work(runs, key), table.changes_learning(key)});
   }
   return axes;

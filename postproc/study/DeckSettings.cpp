@@ -1,5 +1,6 @@
 #include "postproc/study/DeckSettings.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -28,18 +29,46 @@ std::string swept(const RunReport& run) {
   return all;
 }
 
-/// Whether `key` differs between runs for which a sweep set the same.
-bool differs(const std::string& key, const std::vector<Deck>& decks, const std::vector<std::string>& groups) {
-  std::map<std::string, std::string> first;  // values by group
-  bool any = false;
+/// Values of runs by what they have in common: the first one, and whether all are the same.
+class Values {
+ public:
+  void add(const std::string& group, const std::string& value) {
+    const auto [known, is_new] = first_.emplace(group, value);
+    if (!is_new && !same_value(known->second, value)) varied_.insert(group);
+  }
+  bool any_varied() const { return !varied_.empty(); }
+  /// Whether groups that are the same throughout differ from each other.
+  bool any_differ() const {
+    std::vector<std::string> constant;
+    for (const auto& [group, value] : first_)
+      if (!varied_.contains(group)) constant.push_back(value);
+    return std::any_of(constant.begin(), constant.end(),
+                       [&](const std::string& value) { return !same_value(value, constant.front()); });
+  }
+
+ private:
+  std::map<std::string, std::string> first_;
+  std::set<std::string> varied_;
+};
+
+/// Whether `key` differs between runs for which a sweep set the same, or between files in which it is the same
+/// throughout: sweeps of other values of one key, with other bases.
+bool differs(const std::string& key, const std::vector<RunReport>& runs, const std::vector<Deck>& decks,
+             const std::vector<std::string>& groups) {
+  Values by_group, by_file;
   for (std::size_t i = 0; i < decks.size(); ++i) {
     if (decks[i].empty()) continue;
     const auto value = decks[i].find(key);
     if (value == decks[i].end()) return false;
-    const auto [known, is_new] = first.emplace(groups[i], value->second);
-    any = any || (!is_new && !same_value(known->second, value->second));
+    by_group.add(groups[i], value->second);
+    if (!runs[i].settings.contains(key)) by_file.add(std::to_string(runs[i].source), value->second);
   }
-  return any;
+  return by_group.any_varied() || by_file.any_differ();
+}
+
+/// Evaluations are no part of steps.
+bool is_of_steps(const std::string& key, const KeyTable& keys) {
+  return keys.knows(key) && !keys.is_bookkeeping(key) && !key.starts_with("evaluate.");
 }
 
 }  // namespace
@@ -62,10 +91,10 @@ void add_deck_settings(std::vector<RunReport>& runs, const KeyTable& keys) {
     decks.push_back(deck_values(run.deck));
     groups.push_back(swept(run));
     for (const auto& [key, value] : decks.back())
-      if (keys.knows(key) && !keys.is_bookkeeping(key)) candidates.insert(key);
+      if (is_of_steps(key, keys)) candidates.insert(key);
   }
   for (const std::string& key : candidates) {
-    if (!differs(key, decks, groups)) continue;
+    if (!differs(key, runs, decks, groups)) continue;
     std::vector<std::string> spellings;  // the first one of every value stands for it
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto value = decks[i].find(key);

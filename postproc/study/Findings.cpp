@@ -46,7 +46,7 @@ void add_computing_growth(const Study& study, const Cell& cell, Statement& state
   if (!(growth > kNoticeable)) return;
   statement.numbers.add("computing_growth", growth).add("baseline_ranks", *baseline_ranks);
   statement.text += fmt::format(
-      " Compute per {} costs {}× more than on {}. Check shared cores, memory bandwidth, small per-rank batches.",
+      " Compute per {} costs {}× as much as on {}. Check shared cores, memory bandwidth, small per-rank batches.",
       study.unit.substr(0, study.unit.size() - 1), significant(growth, 3), counted(*baseline_ranks, "rank"));
 }
 
@@ -70,7 +70,7 @@ Statement comparison_statement(const Study& study, const Cell& best, const Cell&
   Statement out{role, {}, Numbers().add("ratio", quotient)};
   const std::string range = range_text(quotient, 3);
   if (!significantly_different(best.rate, other.rate)) {
-    out.text = fmt::format("No measurable difference from {} ({}).", who, times_text(quotient));
+    out.text = fmt::format("No measurable difference from {}: their intervals overlap.", who);
     return out;
   }
   const std::string factor = alike(quotient.value, quotient.value, 3);

@@ -26,6 +26,26 @@ std::string none_measured(const char* verb) {
   return fmt::format("no test loss was measured to {} by (evaluate.every_epochs)", verb);
 }
 
+/// Whether two configurations would learn the same.
+bool same_learning(const Study& study, std::size_t a, std::size_t b) {
+  return std::all_of(study.axes.begin(), study.axes.end(), [&](const Axis& axis) {
+    return !axis.is_learning ||
+           study.configurations[a].settings.at(axis.key) == study.configurations[b].settings.at(axis.key);
+  });
+}
+
+/// Whether no configuration of `group` that learns otherwise has the score of `best`.
+bool is_alone(const Study& study, const std::vector<std::size_t>& group, const Cell& best) {
+  const auto member = learning_score(study)->member;
+  return std::none_of(group.begin(), group.end(), [&](std::size_t i) {
+    const auto cells = study.cells_of(i);
+    return !same_learning(study, i, best.configuration) &&
+           std::any_of(cells.begin(), cells.end(), [&](const Cell* cell) {
+             return cell->status == CellStatus::complete && (cell->*member).value == (best.*member).value;
+           });
+  });
+}
+
 /// Which value of `axis` is best how often, over kinds of work that were done with several of them.
 std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
   std::map<std::string, int> wins;
@@ -34,7 +54,7 @@ std::map<std::string, int> wins_of(const Study& study, const Axis& axis) {
     const bool differs =
         std::any_of(group.begin(), group.end(), [&](std::size_t i) { return value(i) != value(group.front()); });
     const Cell* best = best_learner(study, group);
-    if (differs && best) ++wins[value(best->configuration)];
+    if (differs && best && is_alone(study, group, *best)) ++wins[value(best->configuration)];
   }
   return wins;
 }
@@ -49,6 +69,7 @@ Statement advice_of(const Study& study, const Axis& axis) {
                                        capitalised(study.keys.label(axis.key)));
   const std::map<std::string, int> wins = wins_of(study, axis);
   if (wins.empty()) {
+    if (learning_score(study)) return {};  // no kind of work was done with two of its values
     out.text = lead + none_measured("choose") + ".";
     return out;
   }
@@ -64,7 +85,7 @@ Statement advice_of(const Study& study, const Axis& axis) {
                                    : fmt::format("{} for {} of {} kinds of work", study.keys.label(axis.key, value),
                                                  number, num_kinds));
   }
-  out.text = fmt::format("{}the {} has {}{}.", lead, learning_score(study)->best, join(parts, ", "),
+  out.text = fmt::format("{}the {} is that of {}{}.", lead, learning_score(study)->best, join(parts, ", "),
                          is_repeated(study) ? "" : " (each was run once)");
   return out;
 }
@@ -117,8 +138,11 @@ std::string learning_clause(const Study& study, const std::vector<std::size_t>& 
   const Cell* best = best_learner(study, configurations);
   if (!best) return none_measured("compare them");
   const std::optional<LearningScore> score = learning_score(study);
+  const Estimate& value = best->*score->member;
+  if (!is_alone(study, configurations, *best))
+    return fmt::format("several share the {}: {}", score->best, with_interval(value));
   return fmt::format("the {} is that of {} on {}: {}", score->best, study.configurations[best->configuration].label,
-                     counted(best->ranks, "rank"), with_interval(best->*score->member));
+                     ranks_text(*best), with_interval(value));
 }
 
 Numbers learning_numbers(const Study& study, const std::vector<std::size_t>& configurations) {
@@ -130,7 +154,8 @@ Numbers learning_numbers(const Study& study, const std::vector<std::size_t>& con
 Statements learning_advice(const Study& study) {
   Statements out;
   for (const Axis& axis : study.axes)
-    if (axis.is_learning) out.push_back(advice_of(study, axis));
+    if (axis.is_learning)
+      if (Statement advice = advice_of(study, axis); !advice.empty()) out.push_back(std::move(advice));
   return out;
 }
 

@@ -99,8 +99,8 @@ const MethodCell* best_score(const Cells& cells) {
 std::string threshold_text(const Study& study, const MethodCell& added, const MethodCell& fastest) {
   const std::string from = fmt::format(" From {}", human_bytes(added.memory->peak));
   if (!significantly_different(added.cell->rate, fastest.cell->rate))
-    return fmt::format("{} {} fits too, with no measurable difference in rate from {}.", from, added.label,
-                       fastest.label);
+    return fmt::format("{} {} fits too: {} in rate with {}.", from, added.label,
+                       no_difference(added.cell->rate, fastest.cell->rate), fastest.label);
   if (is_measurably_faster(added, fastest))
     return fmt::format("{} {} is the fastest that fits: {}, {}.", from, added.label, rate_text(study, added),
                        trade_text(added, fastest));

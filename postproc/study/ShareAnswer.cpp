@@ -38,6 +38,10 @@ Statement share_statement(const AllocationRecord& allocation) {
   Statement out{"share", {}, Numbers().add("tasks", static_cast<double>(tasks.size())).add("seconds", seconds)};
   const std::string took =
       fmt::format("{} took {} s", counted(static_cast<long>(tasks.size()), "task"), significant(seconds, 3));
+  if (tasks.size() == 1) {
+    out.text = took + ".";
+    return out;
+  }
   const AllocationBaseline* const other = sequential(allocation);
   if (!other) {
     out.text = took + "; what one task after another would have taken is not known.";

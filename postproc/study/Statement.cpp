@@ -1,5 +1,7 @@
 #include "postproc/study/Statement.hpp"
 
+#include "postproc/reduce/NumberText.hpp"
+
 namespace multicard::post {
 
 Numbers& Numbers::add(const std::string& name, double value) {
@@ -29,6 +31,7 @@ std::string text_of(const Statements& statements) {
 
 Verdict verdict(const Estimate& ratio) {
   if (!ratio.interval) return Verdict::unknown;
+  if (is_too_wide(ratio)) return Verdict::none;
   if (ratio.interval->low > 1) return Verdict::more;
   return ratio.interval->high < 1 ? Verdict::less : Verdict::none;
 }

@@ -41,7 +41,7 @@ std::string text_of(const Statements& statements);
 enum class Verdict {
   more,     ///< all of it is above 1
   less,     ///< all of it is below 1
-  none,     ///< 1 is in it: no difference that could be measured
+  none,     ///< 1 is in it, or it is too wide to tell: no difference that could be measured
   unknown,  ///< there is no interval
 };
 Verdict verdict(const Estimate& ratio);

@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "postproc/study/Axes.hpp"
+#include "postproc/study/ConfigurationLabels.hpp"
 #include "postproc/study/DataSets.hpp"
 #include "postproc/study/DeckSettings.hpp"
 #include "postproc/study/Labels.hpp"
@@ -17,39 +18,6 @@
 namespace multicard::post {
 
 namespace {
-
-/// The value itself; a long one, which is shown shortened, with its number among `values`.
-std::string unambiguous(const std::string& value, const std::vector<std::string>& values) {
-  if (value.size() <= kLongestLabel) return value;
-  const auto number = std::find(values.begin(), values.end(), value) - values.begin() + 1;
-  return fmt::format("{} ({})", short_value(value), number);
-}
-
-std::string label_of(const Study& study, const std::map<std::string, std::string>& settings, bool of_work) {
-  std::vector<std::string> parts;
-  for (const Axis& axis : study.axes) {
-    if (axis.is_work != of_work) continue;
-    const std::string& value = settings.at(axis.key);
-    const std::string label = study.keys.label(axis.key, value);
-    const auto reads_so = [&](const std::string& other) { return study.keys.label(axis.key, other) == label; };
-    // Models in different folders may have the same name.
-    const bool is_ambiguous = std::count_if(axis.values.begin(), axis.values.end(), reads_so) > 1;
-    parts.push_back(is_ambiguous ? unambiguous(value, axis.values) : label);
-  }
-  return join(parts, ", ");
-}
-
-/// The name of a configuration when no option differs: the known settings that its runs have in common.
-std::string plain_label(const Study& study, const RunReport& any) {
-  const auto knows = [](const RunReport& run) { return run.status != "failed"; };
-  const auto found = std::find_if(study.runs.begin(), study.runs.end(), knows);
-  const RunReport& run = found == study.runs.end() ? any : *found;
-  if (const std::string task = setting(run, "share_task"); !task.empty()) return task;
-  std::vector<std::string> parts;
-  for (const char* key : {"model", "method", "strategy", "precision"})
-    if (const std::string value = short_value(last_name(setting(run, key))); !value.empty()) parts.push_back(value);
-  return parts.empty() ? run.name : join(parts, ", ");
-}
 
 std::size_t configuration_of(Study& study, const RunReport& run) {
   std::map<std::string, std::string> settings;
@@ -98,10 +66,11 @@ double mean_over(const std::vector<RunReport>& runs, const Cell& cell, double Ru
   return mean(values);
 }
 
-/// The last value after the first step, over the runs with the cell's status. Runs that agree to the last bit say
-/// nothing about run-to-run variation: no interval.
+/// The last value after the first step, over the runs with the cell's status; unknown where they were scored after
+/// different numbers of steps. Runs that agree to the last bit say nothing about run-to-run variation: no interval.
 Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const char* metric) {
   std::vector<Estimate> scores;
+  std::set<std::int64_t> steps;
   bool any_differ = false;
   for (const std::size_t index : cell.runs) {
     const auto found = runs[index].metrics.find(metric);
@@ -109,8 +78,10 @@ Estimate score_of(const std::vector<RunReport>& runs, const Cell& cell, const ch
     const MetricSeries& series = found->second;
     if (series.steps.empty() || series.steps.back() == 0 || !std::isfinite(series.values.back())) continue;
     scores.push_back({series.values.back(), std::nullopt, Basis::none, 1});
+    steps.insert(series.steps.back());
     any_differ = any_differ || series.values.back() != scores.front().value;
   }
+  if (steps.size() > 1) return {};
   Estimate score = estimate_of_repeats(scores);
   if (!any_differ) score.interval.reset();
   return score;
@@ -140,19 +111,27 @@ void reduce(const std::vector<RunReport>& runs, Cell& cell) {
   cell.rank_spread = mean_over(runs, cell, &RunReport::rank_spread);
 }
 
+/// Whether speedups can rest on a cell: not on one that a shared job moved between numbers of ranks.
+bool is_comparable(const Cell& cell) {
+  return cell.status == CellStatus::complete && cell.rate.known() && cell.fewest_ranks == cell.ranks;
+}
+
 bool has_several_counts(const Study& study, std::size_t configuration) {
   const auto cells = study.cells_of(configuration);
-  return std::count_if(cells.begin(), cells.end(),
-                       [](const Cell* cell) { return cell->status == CellStatus::complete && cell->rate.known(); }) > 1;
+  return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return is_comparable(*cell); }) > 1;
 }
 
 /// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition; measured on one
 /// number of ranks only there are none.
 void compare_with_baseline(Study& study) {
+  for (const bool any : {false, true})  // where none is comparable, the first that completed
+    for (const Cell& cell : study.cells)
+      if (std::optional<int>& baseline = study.configurations[cell.configuration].baseline_ranks;
+          !baseline && (is_comparable(cell) || (any && cell.status == CellStatus::complete && cell.rate.known())))
+        baseline = cell.ranks;
   for (Cell& cell : study.cells) {
-    if (cell.status != CellStatus::complete || !cell.rate.known()) continue;
-    Configuration& configuration = study.configurations[cell.configuration];
-    if (!configuration.baseline_ranks) configuration.baseline_ranks = cell.ranks;
+    if (!is_comparable(cell)) continue;
+    const Configuration& configuration = study.configurations[cell.configuration];
     const int baseline_ranks = *configuration.baseline_ranks;
     if (!has_several_counts(study, cell.configuration)) continue;
     if (baseline_ranks == cell.ranks) {

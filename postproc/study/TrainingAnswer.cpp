@@ -1,5 +1,7 @@
 #include "postproc/study/TrainingAnswer.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
@@ -50,6 +52,25 @@ std::string result_text(const Study& study, const Cell& cell, const RunReport& r
   return study.runs.size() == 1 ? train_loss_text(run, numbers) : std::string();
 }
 
+/// The number of steps after which `metric` was last measured; unknown where it was not.
+std::optional<std::int64_t> last_step(const RunReport& run, const char* metric) {
+  const auto found = run.metrics.find(metric);
+  if (found == run.metrics.end() || found->second.steps.empty()) return std::nullopt;
+  return found->second.steps.back();
+}
+
+/// The steps behind the result: those at the last evaluation, or all.
+std::int64_t steps_behind(const RunReport& run) {
+  for (const char* metric : {"eval_accuracy", "eval_loss"})
+    if (const auto step = last_step(run, metric); step && *step > 0) return *step;
+  return run.num_steps;
+}
+
+std::string ranks_of(const RunReport& run) {
+  const int least = run.least_ranks > 0 ? run.least_ranks : run.ranks;
+  return least == run.ranks ? counted(run.ranks, "rank") : fmt::format("{} to {}", least, counted(run.ranks, "rank"));
+}
+
 }  // namespace
 
 Statement training_statement(const Study& study) {
@@ -59,17 +80,21 @@ Statement training_statement(const Study& study) {
   Statement out{"training", {}};
   const std::string result = result_text(study, cell, run, out.numbers);
   if (result.empty()) return {};
-  out.numbers.add("steps", static_cast<double>(run.num_steps))
+  const std::int64_t steps = steps_behind(run);
+  out.numbers.add("steps", static_cast<double>(steps))
       .add("rate", cell.rate.value)
-      .add("ranks", cell.ranks)
-      .add("fewest_ranks", cell.fewest_ranks);
-  out.text = fmt::format("{} after {}", result, counted(run.num_steps, "step"));
-  if (const auto seconds = run.epoch_seconds.find("train"); seconds != run.epoch_seconds.end() && seconds->second > 0) {
+      .add("ranks", run.ranks)
+      .add("fewest_ranks", run.least_ranks > 0 ? run.least_ranks : run.ranks);
+  out.text = fmt::format("{} after {}", result, counted(steps, "step"));
+  const auto seconds = run.epoch_seconds.find("train");
+  if (seconds != run.epoch_seconds.end() && seconds->second > 0 && steps == run.num_steps) {
     out.numbers.add("seconds", seconds->second);
     out.text += fmt::format(" in {} s of training", significant(seconds->second, 3));
   }
-  out.text += fmt::format(", {} {} on {}", significant(cell.rate.value), study.rate_unit(), ranks_text(cell));
-  if (cell.status != CellStatus::complete) out.text += fmt::format(" ({} before its last step)", text_of(cell.status));
+  out.text += fmt::format(", {} {} on {}", significant(cell.rate.value), study.rate_unit(), ranks_of(run));
+  if (cell.status != CellStatus::complete) out.numbers.add("run_steps", static_cast<double>(run.num_steps));
+  if (cell.status != CellStatus::complete)
+    out.text += fmt::format(" (the run was {} after {})", text_of(cell.status), counted(run.num_steps, "step"));
   out.text += ".";
   return out;
 }

@@ -188,7 +188,9 @@ class FigureChecks:
         if base == "overview":
             return self.winners_numbers(study, study.kinds())
         if base == "options":
-            sure = [effect["ratio"] for effect in study.effects_of_options().values() if excludes_one(effect["ratio"])]
+            sure = [effect["ratio"] for effect in study.effects_of_options().values()
+                    if excludes_one(effect["ratio"]) and
+                    (effect["is_repeated"] or effect["significant"] == effect["cells"])]
             return named("ratio", max(sure, key=lambda one: abs(math.log(one.value)))) if sure else {}
         if base == "heat":
             return self.heat_numbers(study, drawn)

@@ -30,7 +30,8 @@ class Run:
         self.attributes = {key: plain(value) for key, value in group.attrs.items()}
         self.status, self.ranks = self.attributes["status"], self.attributes["ranks"]
         self.repeat = self.attributes.get("repeat", 0)
-        self.fewest_ranks = int(min(group["segments/ranks"][:])) if of_share and "segments" in group else self.ranks
+        self.least_ranks = int(min(group["segments/ranks"][:])) if "segments" in group else self.ranks
+        self.fewest_ranks = self.least_ranks if of_share else self.ranks
         self.deck = deck_text.flat(deck_text.parse(self.attributes.get("deck") or "{}"))
         self.sweep = None
         if "sweep/deck" in group:
@@ -334,7 +335,8 @@ class Study:
         if len(ratios) == 1 and len(ratios[0]) == 1:
             effect = ratio(done[0][0].rate, done[0][1].rate)
         means = [math.exp(np.log(one).mean()) for one in ratios]
-        return {"ratio": effect, "cells": len(done), "unfinished": len(pairs) - len(done), "baseline": base,
+        return {"ratio": effect, "is_repeated": any(len(one) > 1 for one in ratios),
+                "cells": len(done), "unfinished": len(pairs) - len(done), "baseline": base,
                 "significant": sum(differ(one.rate, other.rate) for one, other in done),
                 "least": min(means, default=math.nan), "most": max(means, default=math.nan)}
 

@@ -155,7 +155,7 @@ class StatementChecks:
         loss."""
         cell, run = study.cells[0], study.cells[0].middle
         out = {"steps": run.num_steps, "rate": cell.rate.value, "ranks": cell.ranks,
-               "fewest_ranks": cell.fewest_ranks}
+               "fewest_ranks": run.least_ranks}
         if run.seconds.get("train", 0) > 0:
             out["seconds"] = run.seconds["train"]
         is_tuned = run.answers or any(math.isfinite(run.change(metric)[0]) for metric in

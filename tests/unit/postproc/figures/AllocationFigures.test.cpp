@@ -36,7 +36,7 @@ TEST(AllocationFigures, ShowWhichTaskEachRankHad) {
   add_allocation_figures(read.studies.at(0), figures);
 
   ASSERT_EQ(figures.size(), 1U);
-  EXPECT_EQ(figures[0].title, "2 tasks had 3 ranks, and moved 1 time");
+  EXPECT_EQ(figures[0].title, "2 tasks had 3 ranks, with 1 move");
   EXPECT_EQ(figures[0].caption, "The ranks had a task during 93 % of the time until the last one ended.");
   const Gnuplot gnuplot;
   if (gnuplot.available()) {

@@ -151,7 +151,8 @@ TEST(Claims, AStoppedTrainingIsSaidToBe) {
   run.status = "stopped";
   run.metrics["eval_loss"] = {{0.5}, {20}};
 
-  EXPECT_TRUE(has(answer(study_of({run}))[0].text, "(stopped before its last step)"));
+  EXPECT_TRUE(has(answer(study_of({run}))[0].text,
+                  "after 20 steps, 500 rows/s on 2 ranks (the run was stopped after 30 steps)"));
 }
 
 /// A loss that falls from 2 to 1 with outliers at both ends.

@@ -43,7 +43,7 @@ TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
       "between them.");
   EXPECT_EQ(texts_of(advice(study)),
             std::vector<std::string>{"Learning rate: it does not change the work, so that speed does "
-                                     "not choose; the lowest test loss has learning rate 0.02 (each was "
+                                     "not choose; the lowest test loss is that of learning rate 0.02 (each was "
                                      "run once)."});
   EXPECT_TRUE(option_effects(study).empty());
   EXPECT_EQ(runner_up(study, {0, 1}, study.cells[0]), nullptr);
