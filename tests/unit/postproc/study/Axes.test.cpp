@@ -2,6 +2,7 @@
 
 #include <random>
 #include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -178,6 +179,30 @@ TEST(Axes, SweepsOfOtherBasesAreNoRepeatsOfEachOther) {
 
   EXPECT_EQ(study.axes.size(), 2u);
   EXPECT_EQ(study.configurations.size(), 4u);
+}
+
+TEST(Axes, SweepsOfOtherValuesAndOtherBatchesAreComparedByBoth) {
+  std::vector<RunReport> runs;
+  for (const auto& [source, batch, bucket] :
+       {std::tuple{0, "32", "1"}, {0, "32", "2"}, {1, "64", "4"}, {1, "64", "8"}}) {
+    runs.push_back(run_of({{"parallel.bucket_mb", bucket}}, 2, 100));
+    runs.back().source = static_cast<std::size_t>(source);
+    runs.back().deck = std::string("parallel:\n  bucket_mb: ") + bucket + "\nrun:\n  global_batch: " + batch + "\n";
+  }
+
+  const std::vector<Source> sources(2, Source{"results.h5", {}, {}, {}, known_setting_keys()});
+  const Study study = make_study(sources, runs, KeyTable(sources));
+
+  EXPECT_EQ(study.axes.size(), 2u);
+  EXPECT_EQ(study.comparable().size(), 2u) << "rates of different batches are not compared";
+}
+
+TEST(Axes, SettingsOfEvaluationsAreNone) {
+  RunReport all = run_of({}, 1, 100), few = run_of({}, 1, 110);
+  all.deck = "evaluate:\n  limit: null\n";
+  few.deck = "evaluate:\n  limit: 16\n";
+
+  EXPECT_TRUE(study_of({all, few}).axes.empty());
 }
 
 TEST(Axes, TasksOfASharedJobAreNamedByIt) {

@@ -183,6 +183,31 @@ TEST(Claims, FewerThanTwentyLossesAreNoCurve) {
   EXPECT_EQ(figure(study_of({falling(20)}), "train_loss").id, "train_loss");
 }
 
+TEST(Claims, ShortCurvesAreLeftOutBesideLongOnes) {
+  RunReport shorter = falling(5), longer = falling(60);
+  shorter.ranks = 2;
+
+  EXPECT_TRUE(has(figure(study_of({shorter, longer}), "train_loss").title, "in 60 steps"));
+}
+
+TEST(Claims, ScoresAfterOtherNumbersOfStepsAreNotPooled) {
+  RunReport early = run_of({}, 1, 100, 0), late = run_of({}, 1, 100, 1);
+  early.metrics["eval_accuracy"] = {{0.25}, {12}};
+  late.metrics["eval_accuracy"] = {{0.38}, {32}};
+
+  EXPECT_FALSE(study_of({early, late}).cells[0].test_accuracy.known());
+}
+
+TEST(Claims, AMovedTaskHasNoSpeedup) {
+  RunReport one = run_of({}, 1, 100), moved = run_of({}, 2, 150);
+  moved.fewest_ranks = 1;
+
+  const Study study = study_of({one, moved});
+
+  EXPECT_FALSE(study.cell(0, 2)->speedup.known());
+  EXPECT_TRUE(statement_of(answer(study), "speedup").empty());
+}
+
 TEST(Claims, ALossThatDoesNotMoveShowsNoClearChange) {
   RunReport run = falling(60);
   for (std::size_t i = 0; i < 60; ++i)

@@ -49,6 +49,14 @@ TEST(Learning, TheTestLossAndNotTheSpeedChoosesALearningRate) {
   EXPECT_EQ(runner_up(study, {0, 1}, study.cells[0]), nullptr);
 }
 
+TEST(Learning, ATieHasNoBestLearner) {
+  const Study study = study_of(
+      {tuned({{"optimizer.learning_rate", "0.01"}}, 200, 2), tuned({{"optimizer.learning_rate", "0.02"}}, 100, 2)});
+
+  EXPECT_TRUE(has(answer(study)[0].text, "several share the lowest test loss: 2"));
+  EXPECT_TRUE(advice(study).empty());
+}
+
 TEST(Learning, WithoutATestTheReportSaysThatNothingChooses) {
   Study study = two_rates();
   for (RunReport& run : study.runs)
