@@ -216,7 +216,7 @@ std::string winners_text(const std::vector<std::string>& winners, Numbers& numbe
 Statements answer(const Study& study) {
   if (Statement training = training_statement(study); !training.empty()) {
     Statements out{std::move(training)};
-    out.push_back(limit_statement(study, study.cells.front()));
+    if (!study.cells.front().measured.empty()) out.push_back(limit_statement(study, study.cells.front()));
     return out;
   }
   return answer(study, study.comparable().front());

@@ -74,15 +74,14 @@ std::string ranks_of(const RunReport& run) {
 }  // namespace
 
 Statement training_statement(const Study& study) {
-  if (study.cells.size() != 1 || study.cells.front().measured.empty()) return {};
+  if (study.cells.size() != 1 || study.cells.front().status == CellStatus::failed) return {};
   const Cell& cell = study.cells.front();
-  const RunReport& run = representative(study, cell);
+  const RunReport& run = cell.measured.empty() ? study.runs[cell.runs.front()] : representative(study, cell);
   Statement out{"training", {}};
   const std::string result = result_text(study, cell, run, out.numbers);
   if (result.empty()) return {};
   const std::int64_t steps = steps_behind(run);
   out.numbers.add("steps", static_cast<double>(steps))
-      .add("rate", cell.rate.value)
       .add("ranks", run.ranks)
       .add("fewest_ranks", run.least_ranks > 0 ? run.least_ranks : run.ranks);
   out.text = fmt::format("{} after {}", result, counted(steps, "step"));
@@ -91,7 +90,11 @@ Statement training_statement(const Study& study) {
     out.numbers.add("seconds", seconds->second);
     out.text += fmt::format(" in {} s of training", significant(seconds->second, 3));
   }
-  out.text += fmt::format(", {} {} on {}", significant(cell.rate.value), study.rate_unit(), ranks_of(run));
+  if (cell.rate.known()) {  // no step of a run that was shorter than skip_steps is measured
+    out.numbers.add("rate", cell.rate.value);
+    out.text += fmt::format(", {} {}", significant(cell.rate.value), study.rate_unit());
+  }
+  out.text += " on " + ranks_of(run);
   if (cell.status != CellStatus::complete) out.numbers.add("run_steps", static_cast<double>(run.num_steps));
   if (cell.status != CellStatus::complete)
     out.text += fmt::format(" (the run was {} after {})", text_of(cell.status), counted(run.num_steps, "step"));

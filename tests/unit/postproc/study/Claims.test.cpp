@@ -137,6 +137,19 @@ TEST(Claims, ATrainingAnswersWithWhatItReached) {
   EXPECT_EQ(training.text, "Test accuracy 0.8398 after 313 steps in 49.2 s of training, 500 rows/s on 2 ranks.");
 }
 
+TEST(Claims, ATrainingWithoutAMeasuredStepHasAResultAllTheSame) {
+  RunReport run = run_of({}, 2, 500);
+  run.rate = {};
+  run.num_measured = 0;
+  run.num_steps = 5;
+  run.metrics["eval_accuracy"] = {{0.25}, {5}};
+
+  const Statements sentences = answer(study_of({run}));
+
+  ASSERT_EQ(sentences.size(), 1u);
+  EXPECT_EQ(sentences[0].text, "Test accuracy 0.25 after 5 steps on 2 ranks.");
+}
+
 TEST(Claims, ATuningAnswersWithItsLossBeforeAndAfter) {
   RunReport run = run_of({}, 2, 500);
   run.num_steps = 40;
