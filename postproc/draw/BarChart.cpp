@@ -1,11 +1,11 @@
 #include "postproc/draw/BarChart.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "base/Estimate.hpp"
 #include "postproc/draw/Canvas.hpp"
 #include "postproc/draw/Palette.hpp"
 
@@ -150,7 +150,6 @@ Drawing BarChart::drawing() const {
 }
 
 ChartData BarChart::data() const {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   ChartData out{{"bar", "part", "value", "low", "high", "status"}, {}};
   const auto name_of = [&](const std::string& colour) {
     const auto found =
@@ -158,10 +157,9 @@ ChartData BarChart::data() const {
     return found == legend.end() ? std::string() : found->second;
   };
   for (const Bar& bar : bars) {
-    const double low = bar.interval ? bar.interval->low : kUnknown;
-    const double high = bar.interval ? bar.interval->high : kUnknown;
+    const auto [low, high] = bar.interval.value_or(ErrorBar{kNone, kNone});
     if (bar.status == BarStatus::failed)
-      out.rows.push_back({bar.label, std::string(), kUnknown, kUnknown, kUnknown, std::string("unfinished")});
+      out.rows.push_back({bar.label, std::string(), kNone, kNone, kNone, std::string("unfinished")});
     else
       for (const Segment& segment : bar.segments)
         out.rows.push_back({bar.label, name_of(segment.colour), segment.value, low, high, std::string("complete")});

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/Estimate.hpp"
 #include "postproc/draw/Palette.hpp"
 
 namespace multicard::post {
@@ -91,14 +91,13 @@ Drawing HeatMap::drawing() const {
 }
 
 ChartData HeatMap::data() const {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   ChartData out{{"row", "column", "value", "status"}, {}};
   for (std::size_t row = 0; row < cells.size(); ++row)
     for (std::size_t column = 0; column < cells[row].size(); ++column) {
       const HeatCell& cell = cells[row][column];
       const bool has_value = cell.kind == HeatCellKind::value;
       if (cell.kind != HeatCellKind::absent)
-        out.rows.push_back({rows[row], columns[column], has_value ? cell.value : kUnknown,
+        out.rows.push_back({rows[row], columns[column], has_value ? cell.value : kNone,
                             std::string(has_value ? "complete" : "unfinished")});
     }
   return out;

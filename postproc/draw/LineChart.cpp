@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/Estimate.hpp"
 #include "base/Text.hpp"
 #include "postproc/draw/Gnuplot.hpp"
 #include "postproc/draw/Palette.hpp"
@@ -20,7 +20,6 @@ constexpr double kSpread = 1.12;  ///< room beside the first and last count
 constexpr double kDodge = 1.02;   ///< between series at one count, so that error bars do not hide each other
 constexpr double kLinearDodge = 0.006, kMargin = 0.06;  ///< the same for linear_values, as shares of the width
 constexpr const char* kIdeal = "ideal";
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct Range {
   double low = 0, high = 1, step = 1;
@@ -220,8 +219,7 @@ Drawing LineChart::drawing() const {
 ChartData LineChart::data() const {
   ChartData out{{"series", "x", "y", "low", "high", "status"}, {}};
   const auto add = [&](const Series& one, const Point& point, const char* status) {
-    const double low = point.interval ? point.interval->low : kUnknown;
-    const double high = point.interval ? point.interval->high : kUnknown;
+    const auto [low, high] = point.interval.value_or(ErrorBar{kNone, kNone});
     out.rows.push_back({one.label, point.x, point.y, low, high, std::string(status)});
   };
   for (const Series& one : series) {

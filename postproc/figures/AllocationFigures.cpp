@@ -7,6 +7,7 @@
 #include "postproc/draw/BarChart.hpp"
 #include "postproc/draw/Palette.hpp"
 #include "postproc/figures/Figures.hpp"
+#include "postproc/study/ShareAnswer.hpp"
 
 namespace multicard::post {
 
@@ -54,11 +55,10 @@ double busy_share(const std::vector<AllocationInterval>& intervals, std::int64_t
 
 Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::size_t number) {
   std::int64_t num_ranks = 0;
-  double end_s = 0;
+  const double end_s = end_of(intervals);
   std::map<std::string, int> changes;
   for (const AllocationInterval& interval : intervals) {
     num_ranks = std::max(num_ranks, interval.first_rank + interval.ranks);
-    end_s = std::max(end_s, interval.end_s);
     ++changes[interval.task];
   }
   int num_moves = 0;
@@ -67,8 +67,12 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   const std::int64_t shown = std::min(num_ranks, kMostRanks);
   BarChart chart;
   chart.legend = legend_of(intervals);
-  chart.title = fmt::format("{} had {}, with {}", counted(static_cast<long>(changes.size()), "task"),
-                            counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "move"));
+  const Title title{fmt::format("{} had {}, with {}", counted(static_cast<long>(changes.size()), "task"),
+                                counted(static_cast<long>(num_ranks), "rank"), counted(num_moves, "move")),
+                    Numbers()
+                        .add("tasks", static_cast<double>(changes.size()))
+                        .add("ranks", static_cast<double>(num_ranks))
+                        .add("moves", num_moves)};
   chart.subtitle = "Which task each rank had";
   chart.x_name = "seconds since the first launch";
   for (std::int64_t rank = 0; rank < shown; ++rank)
@@ -76,11 +80,7 @@ Figure allocation_figure(const std::vector<AllocationInterval>& intervals, std::
   std::string caption = fmt::format("The ranks had a task during {:.0f} % of the time until the last one ended.",
                                     100 * busy_share(intervals, num_ranks, end_s));
   if (shown < num_ranks) caption += fmt::format(" The first {} of {} ranks are shown.", shown, num_ranks);
-  return figure_of(fmt::format("allocation-{}", number), Section::study, chart, caption, {},
-                   Numbers()
-                       .add("tasks", static_cast<double>(changes.size()))
-                       .add("ranks", static_cast<double>(num_ranks))
-                       .add("moves", num_moves));
+  return figure_of(fmt::format("allocation-{}", number), Section::study, title, chart, caption);
 }
 
 }  // namespace

@@ -64,11 +64,10 @@ void add_cell_bars(const Study& study, const CellBars& what, std::vector<Figure>
       const auto colour = std::find(ranks.begin(), ranks.end(), cell->ranks) - ranks.begin();
       chart.bars.push_back(bar_of(study, *cell, what.of(*cell), static_cast<std::size_t>(colour)));
     }
-    chart.title = what.title.text;
     chart.subtitle = fmt::format("{}{}. {}", common_settings(study, piece), what.amount, reading_aid(study, cells));
     chart.x_name = what.x_name;
     figures.push_back(
-        figure_of(numbered(what.id, number++), Section::study, chart, what.caption, what.heading, what.title.numbers));
+        figure_of(numbered(what.id, number++), Section::study, what.title, chart, what.caption, what.heading));
   }
 }
 

@@ -69,7 +69,6 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
         if (const Cell* cell = study.cell(configuration, best->ranks)) chart.bars.push_back(rate_bar(study, *cell));
       if (chart.bars.empty()) continue;
       const Title title = comparison_title(study, group, *best);
-      chart.title = title.text;
       chart.subtitle = fmt::format("{}. {} each, {}", common_settings(study, group), counted(best->ranks, "rank"),
                                    aid(study, piece, best->ranks));
       chart.x_name = study.rate_unit();
@@ -77,7 +76,7 @@ void add_comparison_figures(const Study& study, std::vector<Figure>& figures) {
       const std::string caption =
           second ? comparison_statement(study, *best, *second, "runner-up").text : std::string();
       figures.push_back(
-          figure_of(numbered("comparison", number++), Section::study, chart, caption, kSideBySide, title.numbers));
+          figure_of(numbered("comparison", number++), Section::study, title, chart, caption, kSideBySide));
     }
   }
 }

@@ -97,17 +97,17 @@ struct LargeMap {
 void add_confusion_figure(const RunReport& run, const std::string& id, std::vector<Figure>& figures) {
   const EvaluationReport& report = *run.evaluation;
   if (report.confusion.empty() || report.classes.size() > kMostDrawn) return;
-  const Statement title = confusion_statement(report);
+  const Statement confusion = confusion_statement(report);
+  const Title title{confusion.text, confusion.numbers};
   const std::string of = counted(report.samples, "sample") + " of " + fmt::format("{} classes", report.classes.size());
   if (report.classes.size() > kMostWithNumbers) {
-    const LargeMap map{title.text, of + "; darker: a larger share of the row", report};
-    figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix", title.numbers));
+    const LargeMap map{{}, of + "; darker: a larger share of the row", report};
+    figures.push_back(figure_of(id, Section::learning, title, map, score_sentence(report), "Confusion matrix"));
     return;
   }
   HeatMap map = small_map(report);
-  map.title = title.text;
   map.subtitle = of + "; numbers are samples, darker is a larger share of the row";
-  figures.push_back(figure_of(id, Section::learning, map, score_sentence(report), "Confusion matrix", title.numbers));
+  figures.push_back(figure_of(id, Section::learning, title, map, score_sentence(report), "Confusion matrix"));
 }
 
 }  // namespace multicard::post

@@ -38,12 +38,13 @@ struct Title {
   Numbers numbers = {};
 };
 
-/// The figure of a chart, whose title states `numbers`.
+/// The figure of a chart under `title`.
 template <class Chart>
-Figure figure_of(const std::string& id, Section section, const Chart& chart, const std::string& caption,
-                 const std::string& heading = {}, const Numbers& numbers = {}) {
-  return {id,      section,      heading,         chart.title, numbers, chart.subtitle,
-          caption, chart.data(), chart.drawing(), {},          {},      {}};
+Figure figure_of(const std::string& id, Section section, const Title& title, Chart chart, const std::string& caption,
+                 const std::string& heading = {}) {
+  chart.title = title.text;
+  return {id, section, heading, title.text, title.numbers, chart.subtitle, caption, chart.data(), chart.drawing(),
+          {}, {},      {}};
 }
 
 /// Two axes of a heat map: across and down. An axis is named by its deck path, its last component, or "ranks".

@@ -195,14 +195,13 @@ void add_map(const Study& study, const Map& cells, const Direction& across, cons
     map.rows.push_back(study.keys.label(down.key, value));
   const std::vector<std::string> free = free_axes(study, across, down);
   const Title title = title_of(study, grid, across, down);
-  map.title = title.text;
   map.subtitle =
       fmt::format("{} over all ranks, {} across, {} down{}{}. {}{}", study.rate_unit(), name_of(study, across),
                   name_of(study, down), cells.fixed.empty() ? "" : "; " + cells.fixed,
                   free.empty() ? "" : "; the best of " + join(free, ", "), repeats_text(grid.measured),
                   grid.any_failed ? ", × did not complete" : "");
-  figures.push_back(figure_of(numbered("heat", number), Section::study, map, caption_of(study, grid, across, down),
-                              "Two settings at a time", title.numbers));
+  figures.push_back(figure_of(numbered("heat", number), Section::study, title, map,
+                              caption_of(study, grid, across, down), "Two settings at a time"));
 }
 
 }  // namespace

@@ -84,13 +84,6 @@ std::size_t longest(const LineChart& chart) {
   return most;
 }
 
-/// Whether there is enough of a loss to draw.
-bool has_curve(const MetricSeries& loss) {
-  const auto is_finite = [](double value) { return std::isfinite(value); };
-  return loss.values.size() >= kLeastLosses && loss.steps.size() >= kLeastLosses &&
-         std::any_of(loss.values.begin(), loss.values.end(), is_finite);
-}
-
 /// The drawn medians at both ends; whether the loss fell only where the losses of the first and the last third say so.
 Title loss_title(const MetricSeries& loss, const Series& drawn) {
   const std::size_t count = loss.values.size(), some = count / 3;  // at least 6 of kLeastLosses
@@ -121,14 +114,13 @@ void add_loss(const Study& study, const std::vector<std::size_t>& group, const s
   LineChart chart = curves(study, cells, "train_loss", window);
   if (longest(chart) < 2) return;
   const Title title = loss_title(*metric_of(representative(study, *cells.front()), "train_loss"), chart.series.front());
-  chart.title = title.text;
   chart.subtitle =
       fmt::format("{}{}. Running median of {} steps", common_settings(study, group), common_ranks(cells), window);
   chart.x_name = "step";
   chart.y_name = "training loss, mean over the global batch";
   chart.markers = Markers::off;
-  figures.push_back(figure_of("train_loss" + suffix, Section::learning, chart, loss_statement(study, cells).text,
-                              "Learning", title.numbers));
+  figures.push_back(
+      figure_of("train_loss" + suffix, Section::learning, title, chart, loss_statement(study, cells).text, "Learning"));
 }
 
 /// A metric of the test set over completed steps.
@@ -168,13 +160,13 @@ bool add_evaluation(const Study& study, const std::vector<std::size_t>& group, c
         name = series.label;
         is_first = &point == &series.points.front();
       }
-  chart.title = fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3));
+  const Title title{fmt::format("{} {}", is_first ? evaluation.flat : evaluation.title, significant(best, 3)),
+                    Numbers().add("best", best)};
   chart.subtitle = common_settings(study, group) + common_ranks(cells);
   chart.x_name = "completed steps";
   chart.y_name = evaluation.y_name;
-  figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, chart,
-                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning",
-                              Numbers().add("best", best)));
+  figures.push_back(figure_of(evaluation.metric + suffix, Section::learning, title, chart,
+                              fmt::format("{} {} ({}).", evaluation.caption, significant(best), name), "Learning"));
   return true;
 }
 
@@ -193,11 +185,16 @@ struct ScaleHistory {
     if (const MetricSeries* skipped = metric_of(run, "skipped"))
       num_skipped += std::count_if(skipped->values.begin(), skipped->values.end(), [](double v) { return v > 0; });
   }
-  std::string title() const {
+  Title title() const {
     const std::string where =
         low == high ? "stays at " + grouped(std::llround(low))
                     : fmt::format("lies between {} and {}", grouped(std::llround(low)), grouped(std::llround(high)));
-    return fmt::format("The loss scale {}; {} of {} skipped", where, grouped(num_skipped), counted(num_steps, "step"));
+    return {fmt::format("The loss scale {}; {} of {} skipped", where, grouped(num_skipped), counted(num_steps, "step")),
+            Numbers()
+                .add("low", low)
+                .add("high", high)
+                .add("skipped", static_cast<double>(num_skipped))
+                .add("steps", static_cast<double>(num_steps))};
   }
 };
 
@@ -223,7 +220,6 @@ void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, c
       point.y = std::log2(point.y);
     chart.series[i].crosses = skips_of(run);
   }
-  chart.title = history.title();
   chart.subtitle = fmt::format("{}{}. × a skipped step", common_settings(study, group), common_ranks(cells));
   chart.x_name = "step";
   chart.y_name = "loss scale, as a power of two";
@@ -235,12 +231,7 @@ void add_loss_scale(const Study& study, const std::vector<std::size_t>& group, c
           ? "No gradient overflowed."
           : fmt::format("{} of the updates were left out because gradients overflowed; the scale then shrinks.",
                         percent(static_cast<double>(history.num_skipped) / static_cast<double>(history.num_steps)));
-  figures.push_back(figure_of("loss_scale", Section::learning, chart, caption, "Loss scale",
-                              Numbers()
-                                  .add("low", history.low)
-                                  .add("high", history.high)
-                                  .add("skipped", static_cast<double>(history.num_skipped))
-                                  .add("steps", static_cast<double>(history.num_steps))));
+  figures.push_back(figure_of("loss_scale", Section::learning, history.title(), chart, caption, "Loss scale"));
 }
 
 }  // namespace

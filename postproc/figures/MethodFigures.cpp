@@ -163,14 +163,12 @@ void add_memory(const Study& study, const std::vector<MethodCell>& all, std::vec
     for (const MemoryKind& kind : kKinds)
       chart.legend.emplace_back(kind.colour, kind.name);
     const Title title = memory_title(piece);
-    chart.title = title.text;
     chart.subtitle = fmt::format("Peak {} memory of the rank that needs most",
                                  piece.front()->memory->on_device ? "of tensors in GPU" : "resident in host");
     chart.x_name = "GB";
-    figures.push_back(
-        figure_of(numbered("methods-memory", number++), Section::study, chart,
-                  "The peak is measured, the other kinds are the bytes of the tensors; the rest is the difference.",
-                  kHeading, title.numbers));
+    figures.push_back(figure_of(
+        numbered("methods-memory", number++), Section::study, title, chart,
+        "The peak is measured, the other kinds are the bytes of the tensors; the rest is the difference.", kHeading));
   }
 }
 
@@ -187,14 +185,14 @@ void add_limits(const Study& study, const std::vector<MethodCell>& all, Objectiv
         {cell.label, chart.series.size(), {{peak, cell.cell->rate.value, error_bar(cell.cell->rate)}}, {}});
   }
   if (chart.series.size() < 2) return;
-  chart.title = fmt::format("Rate against memory: {}", text_of(objective));
+  const Title title{fmt::format("Rate against memory: {}", text_of(objective))};
   chart.subtitle = fmt::format("{}. A method fits where a rank may take the memory of its point",
                                counted(study.rank_counts.back(), "rank"));
   chart.x_name = "GB of a rank, peak";
   chart.y_name = study.rate_unit();
   chart.horizontal = Horizontal::quantity;
   figures.push_back(figure_of(objective == Objective::preference ? "methods-limits-preference" : "methods-limits",
-                              Section::study, chart, "Left and above is better.", kHeading));
+                              Section::study, title, chart, "Left and above is better.", kHeading));
 }
 
 }  // namespace

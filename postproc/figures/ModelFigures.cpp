@@ -74,10 +74,9 @@ void add_model_figures(const Study& study, std::vector<Figure>& figures) {
     if (!prediction) continue;
     LineChart chart = chart_of(study, *prediction);
     const Title title = title_of(study, *prediction);
-    chart.title = title.text;
     chart.subtitle = common_settings(study, {prediction->configuration});
-    figures.push_back(figure_of(numbered("model", number++), Section::study, chart, caption_of(*prediction),
-                                kPrediction, title.numbers));
+    figures.push_back(
+        figure_of(numbered("model", number++), Section::study, title, chart, caption_of(*prediction), kPrediction));
   }
 }
 

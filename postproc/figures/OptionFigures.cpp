@@ -85,7 +85,6 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
     }
     if (std::none_of(effects.begin(), effects.end(), [](const auto& effect) { return effect.ratio.known(); })) continue;
     const Title title = title_of(effects);
-    chart.title = title.text;
     chart.subtitle =
         "One option changed at a time, everything else and the number of ranks equal: rate over the rate without it, "
         "geometric mean over pairs, 95 % intervals" +
@@ -95,8 +94,8 @@ void add_option_figures(const Study& study, std::vector<Figure>& figures) {
                 : "");
     chart.x_name = "times the rate";
     chart.reference = 1;
-    figures.push_back(figure_of(numbered("options", number++), Section::study, chart, caption_of(effects),
-                                kOptionEffect, title.numbers));
+    figures.push_back(
+        figure_of(numbered("options", number++), Section::study, title, chart, caption_of(effects), kOptionEffect));
   }
 }
 

@@ -62,12 +62,11 @@ void add_overview_figure(const Study& study, std::vector<Figure>& figures) {
   }
   if (map.columns.empty()) return;
   const Statement winners = winners_statement(study);
-  map.title = winners.text;
   map.subtitle = "Rate over the best rate of the column, on the number of ranks that was best there";
   if (any_failed(map)) map.subtitle += "; × did not complete";
-  figures.push_back(figure_of("overview", Section::study, map,
+  figures.push_back(figure_of("overview", Section::study, {winners.text, winners.numbers}, map,
                               "1.00 is the fastest of its column; columns are different work and not compared.",
-                              kSideBySide, winners.numbers));
+                              kSideBySide));
 }
 
 }  // namespace multicard::post

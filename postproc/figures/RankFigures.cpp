@@ -84,7 +84,6 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
         {std::to_string(rank), in_units_of(typical, report.own_box), report.straggler ? Mark::marked : Mark::none});
   }
   const Title title = title_of(study, cell);
-  chart.title = title.text;
   const std::string some = ranks.size() < run.rank_reports.size()
                                ? fmt::format(", the {} slowest of {}", ranks.size(), run.rank_reports.size())
                                : std::string();
@@ -95,7 +94,7 @@ Figure rank_figure(const Study& study, const Cell& cell, std::size_t number) {
   chart.limit = 1.05;
   chart.limit_name = "+5 %";
   const std::string id = number == 0 ? std::string("ranks") : fmt::format("ranks-{}", number + 1);
-  return figure_of(id, Section::ranks, chart, ranks_statement(study, cell).text, {}, title.numbers);
+  return figure_of(id, Section::ranks, title, chart, ranks_statement(study, cell).text);
 }
 
 }  // namespace

@@ -101,11 +101,10 @@ LineChart chart_of(const Study& study, const Lines& lines, Quantity quantity) {
 
 void add(const Study& study, LineChart chart, const Title& title, const Lines& lines, const std::string& id,
          const std::string& caption, std::vector<Figure>& figures) {
-  chart.title = title.text;
   const std::vector<const Cell*> cells = all_cells(study, lines);
   chart.subtitle = fmt::format("{} scaling: {}. {}", text_of(study.scaling),
                                common_settings(study, lines.configurations), reading_aid(study, cells));
-  figures.push_back(figure_of(id, Section::study, chart, caption, kHeading, title.numbers));
+  figures.push_back(figure_of(id, Section::study, title, chart, caption, kHeading));
 }
 
 void add_time(const Study& study, const Lines& lines, const Cell& best, const std::string& suffix,

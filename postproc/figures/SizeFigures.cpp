@@ -180,7 +180,6 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
   const Cell& cell = cell_at(*best, last);
   const std::vector<std::string> as_fast = not_measurably_slower(figure, *best, last);
   const Title title = time_title(figure, *best, last, as_fast);
-  chart.title = title.text;
   chart.crosses = Crosses::on_top;  // lower is better
   chart.y_name = fmt::format("seconds for 1,000 {}", figure.study.unit);
   const std::string caption =
@@ -188,7 +187,7 @@ void add_time(const SizeFigure& figure, const std::string& id, std::vector<Figur
                   figure.study.rate_unit(), interval_text(cell.rate), growth_sentence(figure, *best, last));
   const std::string others =
       as_fast.empty() ? "" : fmt::format(" Not measurably slower there: {}.", join(as_fast, "; "));
-  figures.push_back(figure_of(id, Section::study, chart, caption + others, figure.heading(), title.numbers));
+  figures.push_back(figure_of(id, Section::study, title, chart, caption + others, figure.heading()));
 }
 
 /// From which size on ranks are efficient, for the line with the most ranks.
@@ -237,11 +236,10 @@ void add_efficiency(const SizeFigure& figure, const std::string& id, std::vector
   const Cell &first = *most->points.front().second, &last = *most->points.back().second;
   const bool is_change = significantly_different(first.efficiency, last.efficiency);
   const Title title = efficiency_title(figure, *most, is_change);
-  chart.title = title.text;
   chart.y_name = "efficiency S(R) / R";
   chart.ideal = [](double) { return 1.0; };
   const std::string caption = efficient_from(figure, *most);
-  figures.push_back(figure_of(id, Section::study, chart, caption, figure.heading(), title.numbers));
+  figures.push_back(figure_of(id, Section::study, title, chart, caption, figure.heading()));
 }
 
 /// The lines that have an efficiency to show: not those on the smallest number of ranks, where it is 1.

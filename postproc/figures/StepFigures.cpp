@@ -188,13 +188,12 @@ void add_share_figures(const Study& study, std::vector<Figure>& figures) {
       chart.bars.push_back(share_bar(*cell, full_bar_label(study, *cell, cells)));
     chart.legend = phase_legend();
     const Title title = share_title(study, cells);
-    chart.title = title.text;
     chart.subtitle =
         fmt::format("{}{}. Collectives: what a step waits for them. Mean over ranks and measured steps, {}",
                     common_settings(study, configurations_of(cells)), on_ranks(cells), repeats_text(cells));
     chart.x_name = "% of a step";
-    figures.push_back(figure_of(numbered("share", number++), Section::phases, chart, share_sentence(study, cells),
-                                "Share of metrics", title.numbers));
+    figures.push_back(figure_of(numbered("share", number++), Section::phases, title, chart,
+                                share_sentence(study, cells), "Share of metrics"));
   }
 }
 
@@ -210,14 +209,12 @@ void add_phase_figures(const Study& study, std::vector<Figure>& figures) {
         chart.bars.push_back(phase_bar(*cell, bar_label(study, *cell, cells)));
       chart.legend = phase_legend();
       const Title title = phase_title(study, cells);
-      chart.title = title.text;
       chart.subtitle = fmt::format("{}{}. Mean over ranks and measured steps, {}", common_settings(study, group),
                                    on_ranks(cells), repeats_text(cells));
       chart.x_name = "ms per step";
       const Cell* best = fastest(study, group);
-      figures.push_back(figure_of(numbered("phases", number++), Section::phases, chart,
-                                  best ? limit_statement(study, *best).text : std::string(), "Times of a step",
-                                  title.numbers));
+      figures.push_back(figure_of(numbered("phases", number++), Section::phases, title, chart,
+                                  best ? limit_statement(study, *best).text : std::string(), "Times of a step"));
     }
 }
 
@@ -234,14 +231,14 @@ void add_memory_figures(const Study& study, std::vector<Figure>& figures) {
         most = std::max(most, found->second);
     }
     if (most == 0) continue;
-    chart.title = fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
-                              counter == "device_peak_bytes" ? "device" : "host");
+    const Title title{fmt::format("A rank needs up to {} of {} memory", human_bytes(static_cast<double>(most)),
+                                  counter == "device_peak_bytes" ? "device" : "host"),
+                      Numbers().add("bytes", static_cast<double>(most))};
     chart.subtitle = fmt::format("{}{}. Peak of the rank that needs most",
                                  common_settings(study, configurations_of(cells)), on_ranks(cells));
     chart.x_name = "GB";
-    figures.push_back(figure_of(numbered("memory", number++), Section::memory, chart,
-                                "The largest peak over ranks and repeats.", {},
-                                Numbers().add("bytes", static_cast<double>(most))));
+    figures.push_back(figure_of(numbered("memory", number++), Section::memory, title, chart,
+                                "The largest peak over ranks and repeats."));
   }
 }
 

@@ -61,10 +61,7 @@ HtmlTable data_sets_table(const Study& study) {
 
 std::string data_sets_html(const Study& study) {
   if (!compares_data_sets(study)) return {};
-  std::vector<std::string> texts;
-  for (const Statement& statement : data_set_statements(study))
-    texts.push_back(statement.text);
-  return subheading("Data sets") + list(texts) + table(data_sets_table(study));
+  return subheading("Data sets") + list(texts_of(data_set_statements(study))) + table(data_sets_table(study));
 }
 
 }  // namespace multicard::post

@@ -86,13 +86,6 @@ std::string each_study(const Collection& collection, const std::function<std::st
   return out;
 }
 
-std::vector<std::string> texts_of(const Statements& statements) {
-  std::vector<std::string> texts;
-  for (const Statement& statement : statements)
-    texts.push_back(statement.text);
-  return texts;
-}
-
 /// The first sentence alone, the rest below it: in one paragraph where all configurations do the same work, else as a
 /// list.
 std::string answer_of(const Study& study) {

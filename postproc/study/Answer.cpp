@@ -46,7 +46,7 @@ long num_completed(const Study& study, const std::vector<std::size_t>& configura
                        [&](std::size_t i) { return largest(study, i) != nullptr; });
 }
 
-/// The fastest cell of another configuration on any number of ranks, where none was run on those of `best`.
+/// The fastest cell with other options, on any number of ranks; null where there is none.
 const Cell* fastest_other(const Study& study, std::vector<std::size_t> configurations, const Cell& best) {
   std::erase_if(configurations, [&](std::size_t i) { return same_speed(study, i, best.configuration); });
   return fastest(study, configurations);
@@ -74,18 +74,19 @@ Statements learning_answer(const Study& study, const std::vector<std::size_t>& c
   return out;
 }
 
-/// "fastest" of several configurations: a claim only where the runner-up is measurably slower.
+/// "fastest" of several configurations: a claim only where the runner-up, on as many ranks, and what is the fastest
+/// otherwise, on any, are measurably slower.
 Statement fastest_statement(const Study& study, const std::vector<std::size_t>& configurations, const Cell& best,
                             const Cell* second) {
   const long completed = num_completed(study, configurations);
   Statement out{"fastest", {}, numbers_of(best).add("configurations", static_cast<double>(completed))};
-  const Cell* any = fastest_other(study, configurations, best);
-  const Cell* other = second && significantly_different(best.rate, second->rate) ? any : second ? second : any;
+  const Cell* const other = fastest_other(study, configurations, best);
+  const auto is_slower = [&](const Cell* cell) { return cell && significantly_different(best.rate, cell->rate); };
   const std::string name = name_of(study, best), rate = rate_text(study, best);
   const std::string all = counted(completed, "configuration");
   if (completed == 1)
     out.text = fmt::format("Only {} completed: {}.", name, rate);
-  else if (other && significantly_different(best.rate, other->rate))
+  else if (is_slower(other) && (!second || is_slower(second)))
     out.text = fmt::format("The fastest of {} is {}: {}.", all, name, rate);
   else
     out.text = fmt::format("No clear winner among {}: {} measures most, {}.", all, name, rate);
@@ -187,7 +188,7 @@ std::vector<std::string> clear_winners(const Study& study) {
   return winners;
 }
 
-/// "the 3 kinds of work"
+/// "both kinds of work", "all 3 kinds of work"
 std::string kinds_text(std::size_t number) {
   return number == 1   ? "the kind of work"
          : number == 2 ? "both kinds of work"

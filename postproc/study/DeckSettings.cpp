@@ -95,15 +95,14 @@ void add_deck_settings(std::vector<RunReport>& runs, const KeyTable& keys) {
   }
   for (const std::string& key : candidates) {
     if (!differs(key, runs, decks, groups)) continue;
-    std::vector<std::string> spellings;  // the first one of every value stands for it
+    std::vector<std::string> spellings;  // of every value the first one, which stands for it
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto value = decks[i].find(key);
       if (value == decks[i].end()) continue;
-      std::string text = value->second;
-      for (const std::string& known : spellings)
-        if (same_value(known, text)) text = known;
-      spellings.push_back(text);
-      runs[i].settings.emplace(key, std::move(text));
+      const auto is_it = [&](const std::string& known) { return same_value(known, value->second); };
+      auto spelling = std::find_if(spellings.begin(), spellings.end(), is_it);
+      if (spelling == spellings.end()) spelling = spellings.insert(spelling, value->second);
+      runs[i].settings.emplace(key, *spelling);
     }
   }
 }

@@ -97,8 +97,11 @@ std::string ranks_range(const Cell& cell) {
 }
 
 std::string ranks_text(const Cell& cell) {
-  if (cell.fewest_ranks == cell.ranks) return counted(cell.ranks, "rank");
-  return fmt::format("{} to {}", cell.fewest_ranks, counted(cell.ranks, "rank"));
+  return ranks_text(cell.fewest_ranks, cell.ranks);
+}
+
+std::string ranks_text(int fewest, int most) {
+  return fewest == most ? counted(most, "rank") : fmt::format("{} to {}", fewest, counted(most, "rank"));
 }
 
 double compute_cost(const Cell& cell) {

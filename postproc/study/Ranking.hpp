@@ -34,6 +34,7 @@ std::string ranks_range(const Cell& cell);
 
 /// "4 ranks"; "1 to 2 ranks" of a task of a shared job that was moved.
 std::string ranks_text(const Cell& cell);
+std::string ranks_text(int fewest, int most);
 
 /// Rank-seconds of forward, backward and update for one row: constant when computing scales perfectly.
 double compute_cost(const Cell& cell);

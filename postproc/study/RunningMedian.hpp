@@ -12,6 +12,9 @@ namespace multicard::post {
 /// Below so many steps a training loss says nothing yet: it is neither drawn nor quoted.
 inline constexpr std::size_t kLeastLosses = 20;
 
+/// Whether there is enough of a training loss to draw or quote: kLeastLosses values, and a finite one among them.
+bool has_curve(const MetricSeries& loss);
+
 /// The width of the window for a curve of `count` values: odd, 5 or about a thirtieth of them.
 std::size_t window_for(std::size_t count);
 

@@ -22,6 +22,14 @@ Numbers& Numbers::add(const Numbers& others) {
   return *this;
 }
 
+std::vector<std::string> texts_of(const Statements& statements) {
+  std::vector<std::string> texts;
+  texts.reserve(statements.size());
+  for (const Statement& statement : statements)
+    texts.push_back(statement.text);
+  return texts;
+}
+
 std::string text_of(const Statements& statements) {
   std::string text;
   for (const Statement& statement : statements)

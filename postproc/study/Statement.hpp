@@ -34,6 +34,9 @@ struct Statement {
 
 using Statements = std::vector<Statement>;
 
+/// The sentences, one by one.
+std::vector<std::string> texts_of(const Statements& statements);
+
 /// The sentences with a blank between them; empty ones are left out.
 std::string text_of(const Statements& statements);
 

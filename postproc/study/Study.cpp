@@ -121,14 +121,23 @@ bool has_several_counts(const Study& study, std::size_t configuration) {
   return std::count_if(cells.begin(), cells.end(), [](const Cell* cell) { return is_comparable(*cell); }) > 1;
 }
 
+/// R0 of each configuration: the fewest ranks of its comparable cells; where none is comparable, the fewest on which it
+/// completed.
+void set_baselines(Study& study) {
+  const auto set_where = [&](const auto& counts) {
+    for (const Cell& cell : study.cells) {
+      std::optional<int>& baseline = study.configurations[cell.configuration].baseline_ranks;
+      if (!baseline && counts(cell)) baseline = cell.ranks;
+    }
+  };
+  set_where(is_comparable);
+  set_where([](const Cell& cell) { return cell.status == CellStatus::complete && cell.rate.known(); });
+}
+
 /// Speedup S(R) = R0 rate(R) / rate(R0) and efficiency S(R) / R. At R0 both are exact by definition; measured on one
 /// number of ranks only there are none.
 void compare_with_baseline(Study& study) {
-  for (const bool any : {false, true})  // where none is comparable, the first that completed
-    for (const Cell& cell : study.cells)
-      if (std::optional<int>& baseline = study.configurations[cell.configuration].baseline_ranks;
-          !baseline && (is_comparable(cell) || (any && cell.status == CellStatus::complete && cell.rate.known())))
-        baseline = cell.ranks;
+  set_baselines(study);
   for (Cell& cell : study.cells) {
     if (!is_comparable(cell)) continue;
     const Configuration& configuration = study.configurations[cell.configuration];

@@ -31,9 +31,8 @@ std::string tuning_text(const TuningReport& tuning, Numbers& numbers) {
 
 std::string train_loss_text(const RunReport& run, Numbers& numbers) {
   const auto found = run.metrics.find("train_loss");
-  if (found == run.metrics.end() || found->second.values.size() < kLeastLosses) return {};
+  if (found == run.metrics.end() || !has_curve(found->second)) return {};
   const auto curve = running_median(found->second, window_for(found->second.values.size()));
-  if (curve.size() < 2) return {};
   return "Training loss " + change_text({curve.front().second, curve.back().second}, numbers);
 }
 
@@ -66,11 +65,6 @@ std::int64_t steps_behind(const RunReport& run) {
   return run.num_steps;
 }
 
-std::string ranks_of(const RunReport& run) {
-  const int least = run.least_ranks > 0 ? run.least_ranks : run.ranks;
-  return least == run.ranks ? counted(run.ranks, "rank") : fmt::format("{} to {}", least, counted(run.ranks, "rank"));
-}
-
 }  // namespace
 
 Statement training_statement(const Study& study) {
@@ -81,9 +75,8 @@ Statement training_statement(const Study& study) {
   const std::string result = result_text(study, cell, run, out.numbers);
   if (result.empty()) return {};
   const std::int64_t steps = steps_behind(run);
-  out.numbers.add("steps", static_cast<double>(steps))
-      .add("ranks", run.ranks)
-      .add("fewest_ranks", run.least_ranks > 0 ? run.least_ranks : run.ranks);
+  const int least_ranks = run.least_ranks > 0 ? run.least_ranks : run.ranks;
+  out.numbers.add("steps", static_cast<double>(steps)).add("ranks", run.ranks).add("fewest_ranks", least_ranks);
   out.text = fmt::format("{} after {}", result, counted(steps, "step"));
   const auto seconds = run.epoch_seconds.find("train");
   if (seconds != run.epoch_seconds.end() && seconds->second > 0 && steps == run.num_steps) {
@@ -94,10 +87,11 @@ Statement training_statement(const Study& study) {
     out.numbers.add("rate", cell.rate.value);
     out.text += fmt::format(", {} {}", significant(cell.rate.value), study.rate_unit());
   }
-  out.text += " on " + ranks_of(run);
-  if (cell.status != CellStatus::complete) out.numbers.add("run_steps", static_cast<double>(run.num_steps));
-  if (cell.status != CellStatus::complete)
+  out.text += " on " + ranks_text(least_ranks, run.ranks);
+  if (cell.status != CellStatus::complete) {
+    out.numbers.add("run_steps", static_cast<double>(run.num_steps));
     out.text += fmt::format(" (the run was {} after {})", text_of(cell.status), counted(run.num_steps, "step"));
+  }
   out.text += ".";
   return out;
 }

@@ -39,14 +39,6 @@ inline Study study_of(std::vector<RunReport> runs) {
   return make_study(sources, std::move(runs), KeyTable(sources));
 }
 
-/// The texts of statements.
-inline std::vector<std::string> texts_of(const Statements& statements) {
-  std::vector<std::string> texts;
-  for (const Statement& statement : statements)
-    texts.push_back(statement.text);
-  return texts;
-}
-
 /// The statement with this id; one without text where there is none.
 inline Statement statement_of(const Statements& statements, const std::string& id) {
   for (const Statement& statement : statements)
