@@ -50,7 +50,8 @@ DeckArguments& add_deck_command(CLI::App& app, Command& command, const std::stri
                 "A few steps that show that everything works, before a long job: results go to OUTPUT_smoke");
   sub->add_flag("--quiet", arguments->quiet, "Only warnings, errors and the path of the results");
   sub->callback([&command, arguments, function] {
-    command = [arguments, function](const Communicator& world) { return function(*arguments, world); };
+    command.run = [arguments, function](const Communicator& world) { return function(*arguments, world); };
+    command.stops_in_order = !arguments->only_shows();
   });
   return *arguments;
 }
@@ -75,7 +76,7 @@ void add_eval(CLI::App& app, Command& command, const std::string& command_line) 
                    "Results file; default: eval.h5 in run.output, with evaluate.limit=N eval_limitN.h5");
   eval->add_flag("--json", arguments->json, "Print the scores as JSON to standard output");
   eval->callback([&command, arguments] {
-    command = [arguments](const Communicator& world) { return eval_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return eval_command(*arguments, world); };
   });
 }
 
@@ -88,7 +89,7 @@ void add_plan(CLI::App& app, Command& command) {
   plan->add_flag("--json", arguments->json, "Print a line of JSON for each machine to standard output");
   plan->add_option("--svg", arguments->svg, "Write a picture (SVG): which task has which GPUs when");
   plan->callback([&command, arguments] {
-    command = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return plan_command(*arguments, world); };
   });
 }
 
@@ -112,7 +113,7 @@ void add_export(CLI::App& app, Command& command) {
   sub->add_flag("--int4", arguments->int4, "Convert the linear layers of a model tuned by qat or lora-qat to int4");
   sub->add_flag("--nf4", arguments->nf4, "Store the linear layers of a whole model in NF4, as bitsandbytes does");
   sub->callback([&command, arguments] {
-    command = [arguments](const Communicator& world) { return export_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return export_command(*arguments, world); };
   });
 }
 
@@ -125,7 +126,7 @@ void add_tokenize(CLI::App& app, Command& command) {
                      "Add no special tokens; those written in the text are still recognised");
   tokenize->add_flag("--decode", arguments->decode, "Decode: arrays of ids in, strings out");
   tokenize->callback([&command, arguments] {
-    command = [arguments](const Communicator& world) { return tokenize_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return tokenize_command(*arguments, world); };
   });
 }
 
@@ -200,7 +201,7 @@ void add_generate(CLI::App& app, Command& command) {
   generate->add_flag("--json", arguments->json, "Print one line of JSON with the token ids");
   generate->callback([&command, arguments] {
     if (!arguments->prompt && arguments->prompts.empty()) throw CLI::RequiredError("prompt or --prompts");
-    command = [arguments](const Communicator& world) { return generate_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return generate_command(*arguments, world); };
   });
 }
 
@@ -211,7 +212,7 @@ void add_info(CLI::App& app, Command& command) {
   info->add_option("--deck", arguments->deck, "Deck whose model and shards the self-test uses");
   info->add_flag("--json", arguments->json, "Print JSON to standard output");
   info->callback([&command, arguments] {
-    command = [arguments](const Communicator& world) { return info_command(*arguments, world); };
+    command.run = [arguments](const Communicator& world) { return info_command(*arguments, world); };
   });
 }
 

@@ -10,7 +10,11 @@
 namespace multicard {
 
 /// What the command line asked for, ready to run on all ranks.
-using Command = std::function<ExitCode(const Communicator& world)>;
+struct Command {
+  std::function<ExitCode(const Communicator& world)> run;
+  /// Whether it has a StopMonitor and saves what it has when a signal comes; any other is ended by the signal.
+  bool stops_in_order = false;
+};
 
 /// Fills `command`, or returns the exit code when there is nothing to run (--help, --version, wrong usage). Under a
 /// launcher only its first process prints.

@@ -27,6 +27,9 @@ struct DeckArguments {
   bool quiet = false;
   bool what_fits = false;                  ///< of a run: show what fits the memory instead
   std::optional<std::string> memory = {};  ///< of what_fits: how much there is; none: the device's own
+
+  /// Whether nothing is trained, so that a signal ends the command at once.
+  bool only_shows() const { return dry_run || print_config || what_fits; }
 };
 
 struct EvalArguments {

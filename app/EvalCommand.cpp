@@ -15,7 +15,6 @@
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
 #include "base/Text.hpp"
-#include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
 #include "data/PixelStatistics.hpp"
@@ -245,7 +244,6 @@ RunSummary summarise(const RunOptions& options, const Subject& subject, const Co
 }  // namespace
 
 ExitCode eval_command(const EvalArguments& arguments, const Communicator& world) {
-  const AbortOnSignal guard;
   const Subject subject = share_subject(arguments, world);
   const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
   const std::string results = evaluation_file(arguments, options);

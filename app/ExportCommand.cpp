@@ -10,7 +10,6 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "base/Thread.hpp"
-#include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
@@ -248,7 +247,6 @@ void export_checkpoint(const ExportArguments& arguments) {
 }  // namespace
 
 ExitCode export_command(const ExportArguments& arguments, const Communicator& world) {
-  const AbortOnSignal guard;
   log_heading("export", arguments.checkpoint);
   agreed(world, [&] {
     if (world.is_root()) export_checkpoint(arguments);

@@ -12,7 +12,6 @@
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
 #include "base/Thread.hpp"
-#include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
@@ -224,7 +223,6 @@ void answer_prompts(const GenerateArguments& arguments, at::Device device) {
 }  // namespace
 
 ExitCode generate_command(const GenerateArguments& arguments, const Communicator& world) {
-  const AbortOnSignal guard;
   const Topology topology = find_topology(world);
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::no, world, topology);
   set_compute_threads(std::nullopt, topology);

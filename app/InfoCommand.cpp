@@ -11,7 +11,6 @@
 #include "base/JsonText.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
-#include "comm/AbortOnSignal.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "config/Smoke.hpp"
@@ -135,7 +134,6 @@ void print_text(const Json& info) {
 }  // namespace
 
 ExitCode info_command(const InfoArguments& arguments, const Communicator& world) {
-  const AbortOnSignal guard;
   const Topology topology = find_topology(world);
   // More ranks than GPUs are told about, not refused.
   const DeviceChoice device = choose_device(DeviceRequest::automatic, ShareGpu::yes, world, topology);

@@ -1,16 +1,13 @@
 #include "Commands.hpp"
-#include "comm/AbortOnSignal.hpp"
 
 namespace multicard {
 
 ExitCode prepare_images_command(const PrepareOptions& options, const Communicator& world) {
-  const AbortOnSignal guard;
   prepare_images(options, world);
   return ExitCode::complete;
 }
 
 ExitCode prepare_text_command(const TextPrepareOptions& options, const Communicator& world) {
-  const AbortOnSignal guard;
   prepare_text(options, world);
   return ExitCode::complete;
 }

@@ -43,7 +43,7 @@ void add_prepare_text(CLI::App& prepare, Command& command) {
                    "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
   text->add_flag("--skip-bad", options->skip_bad, "Skip records that cannot be read, count and list them");
   text->callback([&command, options, type, loss] {
-    command = [options, type, loss](const Communicator& world) {
+    command.run = [options, type, loss](const Communicator& world) {
       agreed(world, [&] {
         options->type = dataset_type(*type);
         if (!loss->empty()) options->loss = loss_on(*loss);
@@ -80,7 +80,7 @@ void add_prepare(CLI::App& app, Command& command) {
                      "Put this fraction, chosen by a seed, into PREFIX-test-*, the rest into PREFIX-train-*");
   images->add_flag("--skip-bad", options->skip_bad, "Skip unreadable images, count and list them");
   images->callback([&command, options, format] {
-    command = [options, format](const Communicator& world) {
+    command.run = [options, format](const Communicator& world) {
       agreed(world, [&] { options->format = image_format(*format); });
       return prepare_images_command(*options, world);
     };

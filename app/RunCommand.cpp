@@ -82,7 +82,8 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
 }  // namespace
 
 ExitCode run_command(const DeckArguments& arguments, const Communicator& world) {
-  StopMonitor stop;  // before anything that takes time: a request while the run is being built counts
+  StopMonitor stop;
+  if (!arguments.only_shows()) stop.listen();  // a request while the run is being built counts
   const Deck deck = share_deck(world, arguments.deck, [&] {
     return arguments.smoke ? load_smoke_run_deck(arguments.deck, arguments.overrides, world.size())
                            : load_run_deck(arguments.deck, arguments.overrides);

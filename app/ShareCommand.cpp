@@ -165,6 +165,7 @@ void log_unused(const ShareOptions& options) {
 
 ExitCode share_command(const DeckArguments& arguments, const Communicator& world) {
   StopMonitor stop;
+  if (!arguments.only_shows()) stop.listen();
   const RunScale scale = arguments.smoke ? RunScale::smoke : RunScale::full;
   const Deck deck =
       share_deck(world, arguments.deck, [&] { return load_share_deck(arguments.deck, arguments.overrides, scale); });

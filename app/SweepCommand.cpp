@@ -224,7 +224,8 @@ std::vector<Variant> variants_of(SweepOptions options, SweepScale scale, const C
 }  // namespace
 
 ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world) {
-  StopMonitor stop;  // before anything that takes time
+  StopMonitor stop;
+  if (!arguments.only_shows()) stop.listen();  // a request while it is being read counts
   if (arguments.quiet) set_log_level(LogLevel::warning);
   const SweepScale scale = scale_of(arguments);
   const Deck deck = share_deck(

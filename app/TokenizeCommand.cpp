@@ -8,7 +8,6 @@
 #include "Commands.hpp"
 #include "base/JsonText.hpp"
 #include "comm/Agreement.hpp"
-#include "comm/HeldSignals.hpp"
 #include "io/JsonReader.hpp"
 #include "text/Tokenizer.hpp"
 
@@ -58,7 +57,6 @@ void tokenize(const TokenizeArguments& arguments) {
 }  // namespace
 
 ExitCode tokenize_command(const TokenizeArguments& arguments, const Communicator& world) {
-  const DeliveredSignals delivered;
   agreed(world, [&] {
     if (world.rank() == 0) tokenize(arguments);
   });

@@ -2,12 +2,14 @@
 
 #include <cstdlib>
 #include <exception>
+#include <optional>
 
 #include "CommandLine.hpp"
 #include "base/Log.hpp"
 #include "base/System.hpp"
-#include "comm/HeldSignals.hpp"
+#include "comm/AbortOnSignal.hpp"
 #include "comm/Mpi.hpp"
+#include "comm/Signals.hpp"
 #include "device/DeviceError.hpp"
 #include "device/HostTensors.hpp"
 
@@ -27,7 +29,7 @@ int end_with(const Error& error, const Communicator& world) {
 
 int guarded(const Command& command, const Communicator& world) {
   try {
-    return static_cast<int>(command(world));
+    return static_cast<int>(command.run(world));
   } catch (const std::exception& error) {
     return end_with(any_error(error), world);
   }
@@ -53,7 +55,7 @@ void hold_signals_first(int, char**, char**) {
 }
 
 /// The linker's list of what runs before the initialisers of the libraries. Theirs take a third of a second, in which a
-/// request to stop would end the process as if it could not listen.
+/// request to stop would end the process as if it could not listen, and the threads that they start inherit the mask.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_libraries)(int, char**,
                                                                                char**) = hold_signals_first;
 
@@ -68,8 +70,13 @@ int main(int argc, char** argv) {
   Command command;
   if (const std::optional<int> code = parse_command_line(argc, argv, command)) return *code;
   try {
+    start_signal_thread();
+    std::optional<AbortOnSignal> guard;  // also while MPI starts
+    if (!command.stops_in_order) guard.emplace();
     const Mpi mpi(argc, argv);
-    return guarded(command, mpi.world());
+    const int code = guarded(command, mpi.world());
+    guard.reset();  // what was asked for is done: a signal while MPI ends changes nothing
+    return code;
   } catch (const std::exception& error) {  // MPI itself did not start
     const Error found = any_error(error);
     log_local_error(found.what());

@@ -1,21 +1,20 @@
 #pragma once
 /// \file Requests to stop or to save, from signals and the wall limit.
 
+#include <atomic>
 #include <optional>
+#include <string>
 
-#include "comm/HeldSignals.hpp"
+#include "comm/Signals.hpp"
 
 namespace multicard {
 
-/// While one exists, SIGUSR1, SIGTERM, SIGINT and SIGHUP (unless ignored, as nohup does) ask for a stop and SIGUSR2 for
-/// a checkpoint, also those that were held before; the handlers only set a flag. Flags are local: ranks must agree on
-/// them before anybody acts. At most one monitor at a time.
+/// Requests are local: ranks must agree on them before anybody acts.
 class StopMonitor {
  public:
-  StopMonitor();
-  ~StopMonitor();
-  StopMonitor(const StopMonitor&) = delete;
-  StopMonitor& operator=(const StopMonitor&) = delete;
+  /// From now on SIGUSR1, SIGTERM, SIGINT and SIGHUP (unless ignored, as nohup does) ask for a stop and SIGUSR2 for a
+  /// checkpoint, also those that came before. Not beside another SignalReceiver.
+  void listen();
 
   /// `seconds` counts from the launch of this process.
   void set_wall_limit(std::optional<double> seconds) { wall_limit_s_ = seconds; }
@@ -23,13 +22,15 @@ class StopMonitor {
   /// Whether this rank was asked to stop or has reached the wall limit.
   bool stop_requested() const;
   /// Whether this rank was asked for a checkpoint since the last call.
-  bool take_checkpoint_request();
+  bool take_checkpoint_request() { return checkpoint_requested_.exchange(false); }
   /// "signal SIGUSR1", "run.wall_limit", or "the request of another rank".
-  const char* reason() const;
+  std::string reason() const;
 
  private:
   std::optional<double> wall_limit_s_;
-  std::optional<DeliveredSignals> delivered_;
+  std::atomic<int> stop_signal_ = 0;
+  std::atomic<bool> checkpoint_requested_ = false;
+  std::optional<SignalReceiver> receiver_;  // the last member: it calls back until it is destroyed
 };
 
 }  // namespace multicard

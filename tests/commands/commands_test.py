@@ -182,7 +182,7 @@ class Data(CommandTest):
         process.terminate()
         _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
-        self.assertIn("ended by signal 15", err)
+        self.assertIn("ended by SIGTERM", err)
         self.assertNotIn("MPI_ABORT", err)
         self.assertEqual(os.listdir(self.path("new")), [])
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Log.hpp"
+#include "comm/Signals.hpp"
 #include "support/test_world.hpp"
 
 namespace {
@@ -54,6 +55,8 @@ const multicard::Communicator& multicard::test::world() {
 }
 
 int main(int argc, char** argv) {
+  multicard::hold_signals();
+  multicard::start_signal_thread();
   multicard::Mpi mpi(argc, argv);
   g_mpi = &mpi;
   testing::InitGoogleTest(&argc, argv);
