@@ -156,6 +156,10 @@ void log_decision(const Share& share, const ShareDecision& decision) {
   log_info("dry run: the decks, the data, the predicted memory and the number of ranks fit together");
 }
 
+void log_stop(const StopMonitor& stop) {
+  log_info(fmt::format("{:<10}by {}; the same command resumes the tasks", "stopped", stop.reason()));
+}
+
 void log_unused(const ShareOptions& options) {
   if (options.unused.empty()) return;
   log_info(fmt::format("{:<10}{} (the share's own run section decides)", "not used", join(options.unused, ", ")));
@@ -207,8 +211,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     if (world.is_root()) assemble(share, options, provenance);
   });
   if (world.is_root()) log_baselines(share);
-  if (code == ExitCode::stopped)
-    log_info(fmt::format("{:<10}by {}; the same command resumes the tasks", "stopped", stop.reason()));
+  if (code == ExitCode::stopped) log_stop(stop);
   const std::string results = (fs::path(options.run.output) / "results.h5").string();
   log_results(results);
   print_if_quiet(results, arguments, world);

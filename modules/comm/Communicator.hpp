@@ -58,7 +58,7 @@ class Communicator {
   /// Collective.
   void barrier() const;
   /// Collective. A barrier for ranks that have nothing to do until the others arrive: it sleeps between looks instead
-  /// of spinning on a core, and has no time-out.
+  /// of spinning on a core, and has no time-out while their processes answer (see Heartbeat).
   void idle_barrier() const;
 
   /// Collective. Everybody receives root's values.

@@ -30,6 +30,11 @@ void set_launch_defaults() {
   if (!has_launcher) setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
 }
 
+[[noreturn]] void give_up(const std::string& message) {
+  log_local_error(message);
+  abort_job(ExitCode::communication);
+}
+
 int integer_variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? std::atoi(value) : 0;
@@ -46,10 +51,7 @@ Communicator initialise(int& argc, char**& argv) {
   impl->handle = MPI_COMM_WORLD;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &impl->size), "MPI_Comm_size");
-  impl->watchdog = std::make_shared<Watchdog>(kDefaultTimeoutS, [](const std::string& message) {
-    log_local_error(message);
-    abort_job(ExitCode::communication);
-  });
+  impl->watchdog = std::make_shared<Watchdog>(kDefaultTimeoutS, give_up);
   set_log_identity(impl->rank, impl->size, host_name());
   if (provided < MPI_THREAD_MULTIPLE)
     throw EnvironmentError("this MPI gives no full thread support",
@@ -79,9 +81,11 @@ Removals& removals() {
 
 Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv)) {
   local_rank_of_job = world_.split_by_node().rank();
+  heartbeat_.emplace(world_, give_up);
 }
 
 Mpi::~Mpi() {
+  heartbeat_.reset();
   world_ = Communicator::null();
   MPI_Finalize();
 }

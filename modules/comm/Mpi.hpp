@@ -1,16 +1,19 @@
 #pragma once
 /// \file The lifetime of MPI in this process and the one place that aborts a job.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
+#include "comm/Heartbeat.hpp"
 
 namespace multicard {
 
 /// Initialises MPI with full thread support on construction and ends it on destruction; make one in main, before
-/// anything that communicates. A singleton start inside a Slurm step of several tasks is an EnvironmentError.
+/// anything that communicates. While it exists a rank that stops answering ends the job with 5. A singleton start
+/// inside a Slurm step of several tasks is an EnvironmentError.
 class Mpi {
  public:
   Mpi(int& argc, char**& argv);
@@ -22,6 +25,7 @@ class Mpi {
 
  private:
   Communicator world_;
+  std::optional<Heartbeat> heartbeat_;
 };
 
 /// The number of this process among those of the job on its node, whatever communicator it works on; 0 without MPI.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/AwakeClock.hpp"
 #include "base/Thread.hpp"
 
 namespace multicard {
@@ -14,7 +15,7 @@ namespace multicard {
 struct Watchdog::Operation {
   const Watchdog* watchdog;  ///< which outlives it
   const char* name;          ///< null: not an operation, but what LongerTimeout holds open
-  TimePoint since;
+  double since_s;            ///< by the clock of the thread that looks
   double least_limit_s;
   std::thread::id thread;
 };
@@ -37,6 +38,7 @@ class Watchdog::Thread {
   Expiry on_expiry_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  AwakeClock clock_;
   std::list<Operation> open_;
   bool ending_ = false;
   std::thread thread_;
@@ -58,7 +60,7 @@ std::list<Watchdog::Operation>::iterator Watchdog::Thread::enter(const Watchdog&
   for (const Operation& outer : open_)
     if (outer.thread == here && outer.watchdog == &watchdog)
       least_limit_s = std::max(least_limit_s, outer.least_limit_s);
-  return open_.insert(open_.end(), {&watchdog, name, SteadyClock::now(), least_limit_s, here});
+  return open_.insert(open_.end(), {&watchdog, name, clock_.now(), least_limit_s, here});
 }
 
 void Watchdog::Thread::leave(std::list<Operation>::iterator entry) {
@@ -70,9 +72,10 @@ void Watchdog::Thread::watch() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     wake_.wait_for(lock, std::chrono::milliseconds(200));
+    clock_.look();
     for (const Operation& operation : open_) {
       if (operation.name == nullptr) continue;
-      const double open_s = seconds_since(operation.since);
+      const double open_s = clock_.now() - operation.since_s;
       const double limit_s = std::max(operation.watchdog->limit(), operation.least_limit_s);
       if (open_s < limit_s) continue;
       const std::int64_t step = operation.watchdog->step_;

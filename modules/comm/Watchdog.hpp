@@ -19,7 +19,7 @@ inline constexpr double kDiskTimeoutS = 60;
 /// Looks at the open collectives of this rank on one group of ranks. One that is open for longer than the limit calls
 /// `on_expiry` with a message that names it and the step. Operations of several threads may be open at once. Groups
 /// that have nothing to do with each other have a watchdog each, with a limit and a step of its own; one thread looks
-/// for all of them.
+/// for all of them. Time in which the process is suspended does not count.
 class Watchdog {
  public:
   using Expiry = std::function<void(const std::string& message)>;

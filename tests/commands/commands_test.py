@@ -353,6 +353,19 @@ class Failure(CommandTest):
         self.assertEqual(process.returncode, 5, err)
         self.assertRegex(err, r"rank 0 on .* at step \d+ did not finish within 2 s")
 
+    def test_a_job_that_was_suspended_goes_on(self):
+        process = self.start_long_run("run.timeout_s=2")
+        ranks = ranks_of(process)
+        for rank in ranks:
+            os.kill(rank, signal.SIGSTOP)
+        time.sleep(6)
+        for rank in ranks:
+            os.kill(rank, signal.SIGCONT)
+        time.sleep(3)
+        process.send_signal(signal.SIGUSR1)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, err)
+
     def test_an_error_of_one_rank_names_it(self):
         process = self.start_long_run()
         with open(self.path("train-00000-of-00001.h5"), "r+b") as shard:

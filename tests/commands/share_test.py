@@ -279,6 +279,18 @@ class ShareFailure(ShareTest):
                       for task in tasks])
         self.assertEqual([self.steps(task) for task in tasks], [before[task] + 20 for task in tasks])
 
+    def test_a_rank_that_stops_answering_is_5_though_no_collective_waits_for_it(self):
+        process = launch(2, "share", self.share(["name: one, steps: 100000", "name: two, steps: 100000"],
+                                                policy="{name: fixed, ranks: {one: 1, two: 1}, interval_s: 0.3}",
+                                                run=", timeout_s: 2, checkpoint_every_s: 0.3"), start_new_session=True)
+        self.addCleanup(self.kill_group, process)
+        newest = self.path("shared/tasks/two/checkpoints")
+        wait_for(lambda: list(Path(newest).glob("step_*/COMPLETE")))
+        os.kill(ranks_of(process)[1], signal.SIGSTOP)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 5, err)
+        self.assertRegex(err, r"rank 1 did not answer for 4 s \(|rank 0 on .* did not finish within 2 s")
+
     def time_of_record(self):
         record = Path(self.path("shared/share.json"))
         return record.stat().st_mtime_ns if record.exists() else 0

@@ -35,6 +35,17 @@ run: {output: OUTPUT}
 """
 
 
+def signal_set(which, name):
+    """A set of signals of a process (its number) or a thread (PID/task/TID), as the kernel shows it: SigBlk, SigCgt."""
+    status = Path("/proc/%s/status" % which).read_text()
+    line = next(line for line in status.splitlines() if line.startswith(name + ":"))
+    return int(line.split()[1], 16)
+
+
+def has(signals, number):
+    return bool(signals & 1 << (number - 1))
+
+
 def send(pid, number):
     try:
         os.kill(pid, number)
@@ -75,7 +86,7 @@ class Storms(TuningCase):
                 for one in (("image", "text") if name == "share" else ("main",))]
 
     def start(self, name, output):
-        """On two ranks, where the tasks of a share run beside each other, else on one; with the foreign handlers."""
+        """A share on two ranks, one for each task, all else on one; with the foreign handlers."""
         ranks = 2 if name == "share" else 1
         launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
         command = [*launcher, "env", "LD_PRELOAD=" + HANDLERS, MULTICARD, *self.arguments(name, output)]
@@ -90,9 +101,16 @@ class Storms(TuningCase):
             return ranks_of(process)
         return [process.pid]
 
+    def wait_for_handlers(self, process):
+        """A signal before would be that of mpirun or env."""
+        ranks = 2 if process.args[0] == "mpirun" else 1
+        wait_for(lambda: process.poll() is not None or len(self.targets(process)) == ranks and
+                 all(has(signal_set(pid, "SigCgt"), signal.SIGWINCH) for pid in self.targets(process)))
+
     def storm(self, process, number, most):
         """Sends up to `most` signals while the process runs; returns how many."""
-        time.sleep(self.dice.uniform(0.4, 1.5))  # a signal before exec would be that of `env`
+        self.wait_for_handlers(process)
+        time.sleep(self.dice.uniform(0, 1.5))
         pids, sent = self.targets(process), 0
         while process.poll() is None and sent < most:
             for pid in pids:
@@ -146,28 +164,26 @@ class SignalThread(Storms):
     BLOCKED = ("SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", *HANDLED)
 
     @staticmethod
-    def open_to(pid, number):
+    def num_open(pid, number):
         """How many threads of the process do not block a signal."""
         count = 0
-        for thread in Path("/proc/%d/task" % pid).iterdir():
+        for thread in os.listdir("/proc/%d/task" % pid):
             try:
-                status = (thread / "status").read_text()
-            except (FileNotFoundError, ProcessLookupError):
+                count += not has(signal_set("%d/task/%s" % (pid, thread), "SigBlk"), number)
+            except (FileNotFoundError, ProcessLookupError):  # the thread has just ended
                 continue
-            mask = next(line for line in status.splitlines() if line.startswith("SigBlk:"))
-            count += not int(mask.split()[1], 16) & 1 << (number - 1)
         return count
 
     def test_all_threads_but_one_block_all_signals_while_a_share_runs(self):
         self.prepare_all()
         process = self.start("share", "out")
-        wait_for(lambda: len(ranks_of(process)) == 2)
+        self.wait_for_handlers(process)
         looks = 0
         while process.poll() is None:
             for pid in ranks_of(process):
                 for kind in self.BLOCKED:
                     try:
-                        self.assertLessEqual(self.open_to(pid, getattr(signal, kind)), 1, kind)
+                        self.assertLessEqual(self.num_open(pid, getattr(signal, kind)), 1, kind)
                         looks += 1
                     except FileNotFoundError:  # it has just ended
                         pass
@@ -180,6 +196,7 @@ class EndedBySignal(TuningCase):
     """What keeps nothing half-way ends within a second, whatever it is doing."""
 
     def expect_end(self, process, number, name):
+        wait_for(lambda: has(signal_set(process.pid, "SigBlk"), number))  # before, it ends without a word
         time.sleep(0.3)
         began = time.time()
         process.send_signal(number)

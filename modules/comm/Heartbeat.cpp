@@ -1,0 +1,147 @@
+// Rank 0 exchanges messages of one byte with each other rank, on a message space of their own: kBeat every second,
+// kLeaving as the last. Nobody waits for one: sends of one byte complete whether or not they are read. The first limit
+// counts from the start of the exchange, since all ranks start it together.
+#include "comm/Heartbeat.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "base/AwakeClock.hpp"
+#include "base/Thread.hpp"
+#include "comm/Native.hpp"
+#include "comm/Watchdog.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr int kTag = 1;
+constexpr char kBeat = 1, kLeaving = 2;
+constexpr double kBeatS = 1.0;
+constexpr auto kLook = std::chrono::milliseconds(250);
+/// Of a limit so short, a machine that is merely busy could miss all beats.
+constexpr double kLeastLimitS = 4.0;
+
+/// A message space that is left to MPI's end. Freed, its number would be used again, and messages that nobody has read
+/// would be taken for those of its successor.
+const Communicator& lasting_duplicate(const Communicator& all) {
+  static auto& spaces = *new std::deque<Communicator>;
+  return spaces.emplace_back(all.size() > 1 ? all.duplicate() : Communicator::null());
+}
+
+}  // namespace
+
+/// Those that this rank hears: rank 0 all others, these rank 0. Used by one thread at a time.
+class Heartbeat::Peers {
+ public:
+  explicit Peers(const Communicator& all) : all_(all) {
+    if (all.is_root())
+      for (int rank = 1; rank < all.size(); ++rank)
+        heard_s_[rank] = 0;
+    else
+      heard_s_[0] = 0;
+    for (const auto& [rank, heard_s] : heard_s_)
+      sends_.push_back({rank, MPI_REQUEST_NULL});
+  }
+  ~Peers() {
+    for (Send& send : sends_)
+      if (send.request != MPI_REQUEST_NULL) MPI_Request_free(&send.request);
+  }
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  /// A rank whose last message has not yet left gets none.
+  void send(const char& message) {
+    for (Send& send : sends_) {
+      int is_free = 1;
+      if (send.request != MPI_REQUEST_NULL) check_mpi(MPI_Test(&send.request, &is_free, MPI_STATUS_IGNORE), "MPI_Test");
+      if (is_free)
+        check_mpi(MPI_Isend(&message, 1, MPI_CHAR, send.rank, kTag, native(all_), &send.request), "MPI_Isend");
+    }
+  }
+
+  void receive() {
+    for (;;) {
+      MPI_Status status;
+      int waiting = 0;
+      check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kTag, native(all_), &waiting, &status), "MPI_Iprobe");
+      if (!waiting) return;
+      char message = 0;
+      check_mpi(MPI_Recv(&message, 1, MPI_CHAR, status.MPI_SOURCE, kTag, native(all_), MPI_STATUS_IGNORE), "MPI_Recv");
+      if (message == kLeaving)
+        heard_s_.erase(status.MPI_SOURCE);
+      else if (const auto peer = heard_s_.find(status.MPI_SOURCE); peer != heard_s_.end())
+        peer->second = clock_.now();
+    }
+  }
+
+  void look() { clock_.look(); }
+  double now() const { return clock_.now(); }
+
+  /// A rank that has been silent for longer than this; -1: none.
+  int silent_for(double limit_s) const {
+    for (const auto& [rank, heard_s] : heard_s_)
+      if (clock_.now() - heard_s > limit_s) return rank;
+    return -1;
+  }
+
+ private:
+  struct Send {
+    int rank;
+    MPI_Request request;
+  };
+
+  const Communicator& all_;
+  AwakeClock clock_;
+  std::map<int, double> heard_s_;  ///< by rank: when something came last
+  std::vector<Send> sends_;
+};
+
+Heartbeat::Heartbeat(const Communicator& all, Expiry on_expiry)
+    : communicator_(lasting_duplicate(all)), on_expiry_(std::move(on_expiry)) {
+  if (communicator_.size() == 1) return;
+  thread_ = start_thread("the thread that looks for lost ranks", [this] {
+    Peers peers(communicator_);
+    exchange(peers);
+    peers.send(kLeaving);
+  });
+}
+
+Heartbeat::~Heartbeat() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Heartbeat::exchange(Peers& peers) {
+  double next_s = 0;
+  for (std::unique_lock lock(mutex_); !ending_; wake_.wait_for(lock, kLook)) {
+    peers.look();
+    if (peers.now() >= next_s) {
+      peers.send(kBeat);
+      next_s = peers.now() + kBeatS;
+    }
+    peers.receive();
+    const double limit_s = std::max(communicator_.watchdog()->limit(), kLeastLimitS);
+    const int silent = peers.silent_for(limit_s);
+    if (silent < 0) continue;
+    lock.unlock();
+    on_expiry_(
+        fmt::format("rank {} did not answer for {} s (its process was stopped, or its node hangs) Check that "
+                    "node; run.timeout_s is the limit.",
+                    silent, limit_s));
+    return;
+  }
+}
+
+}  // namespace multicard
