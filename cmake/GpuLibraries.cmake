@@ -1,6 +1,7 @@
 # Finds the CUDA toolkit and the NCCL that fit a LibTorch; where what is there does not fit, stops and says how to fix
 # it: one process must not load two CUDA runtimes, nor an NCCL older than the one that LibTorch calls.
 #   multicard_torch_cuda_major(TORCH_ROOT RESULT)        the CUDA major version of LibTorch; empty: without CUDA
+#   multicard_cuda_beside_torch(TORCH_ROOT RESULT)       the version of the CUDA runtime beside it; empty: there is none
 #   multicard_find_cuda(TORCH_ROOT RESULT_PREFIX)        _FOUND, _VERSION, _INCLUDE_DIRS, _LIBRARY_DIR, _SOURCE
 #   multicard_find_nccl(RESULT_PREFIX FOLDER...)         _FOUND, _FOLDER, _VERSION, _INCLUDE_DIR, _LIBRARY
 #   multicard_check_cuda_major(TOOLKIT_VERSION TOOLKIT TORCH_MAJOR TORCH_ROOT)
@@ -16,6 +17,19 @@ function(multicard_torch_cuda_major torch_root result)
     string(REGEX REPLACE ".*\\.so\\." "" major "${needed}")
   endif()
   set(${result} "${major}" PARENT_SCOPE)
+endfunction()
+
+function(multicard_cuda_beside_torch torch_root result)
+  set(version "")
+  multicard_torch_cuda_major(${torch_root} major)
+  set(header ${torch_root}/../nvidia/cu${major}/include/cuda.h)
+  if(EXISTS ${header})
+    file(STRINGS ${header} line REGEX "^#define CUDA_VERSION +[0-9]+" LIMIT_COUNT 1)
+    string(REGEX REPLACE "[^0-9]" "" code "${line}")
+    math(EXPR minor "${code} % 1000 / 10")
+    set(version ${major}.${minor})
+  endif()
+  set(${result} "${version}" PARENT_SCOPE)
 endfunction()
 
 # The header's NAME_MAJOR, NAME_MINOR, NAME_PATCH joined by dots; empty where it has none.
@@ -56,11 +70,9 @@ function(_multicard_find_cuda_beside_torch torch_root prefix)
       return()
     endif()
   endforeach()
-  file(STRINGS ${folder}/include/cuda.h line REGEX "^#define CUDA_VERSION +[0-9]+" LIMIT_COUNT 1)
-  string(REGEX REPLACE "[^0-9]" "" code "${line}")
-  math(EXPR minor "${code} % 1000 / 10")
+  multicard_cuda_beside_torch(${torch_root} version)
   set(${prefix}_FOUND TRUE PARENT_SCOPE)
-  set(${prefix}_VERSION ${major}.${minor} PARENT_SCOPE)
+  set(${prefix}_VERSION ${version} PARENT_SCOPE)
   set(${prefix}_INCLUDE_DIRS ${folder}/include PARENT_SCOPE)
   set(${prefix}_LIBRARY_DIR ${folder}/lib PARENT_SCOPE)
   set(${prefix}_SOURCE ${folder} PARENT_SCOPE)

@@ -1,38 +1,10 @@
 # LibTorch from the PyPI wheel (or a libtorch zip), without find_package(Torch), which asks for nvcc and imports torch.
-#   TORCH_ROOT       the folder that holds include/ and lib/: -DTORCH_ROOT, else the environment where it has changed
-#                    since the last configuration, else that of the last configuration
+#   TORCH_ROOT       the folder that holds include/ and lib/ (TorchRoot.cmake)
 #   MULTICARD_CUDA   AUTO | ON | OFF
 #   NCCL_ROOT        looked at first, then the NCCL beside LibTorch, the CUDA toolkit's and the system's
 # Gives multicard_torch (tensors, autograd, CPU kernels) and, with CUDA, multicard_torch_cuda. MULTICARD_WITH_CUDA is 0
 # or 1.
-if(DEFINED ENV{MULTICARD_CACHE})
-  set(_multicard_cache $ENV{MULTICARD_CACHE})
-else()
-  set(_multicard_cache $ENV{HOME}/.cache/multicard)
-endif()
-get_property(_help CACHE TORCH_ROOT PROPERTY HELPSTRING)
-set(_torch_root_help "LibTorch folder (holds include/ and lib/)")
-# CMake gives an entry of the command line a help text of its own; the one below takes its place in the cache.
-if(DEFINED ENV{TORCH_ROOT} AND (NOT TORCH_ROOT OR _help STREQUAL _torch_root_help)
-    AND NOT "$ENV{TORCH_ROOT}" STREQUAL "${MULTICARD_ENVIRONMENT_TORCH_ROOT}")
-  if(TORCH_ROOT AND NOT TORCH_ROOT STREQUAL "$ENV{TORCH_ROOT}")
-    message(STATUS "TORCH_ROOT of the environment, $ENV{TORCH_ROOT}, replaces ${TORCH_ROOT}")
-  endif()
-  set(TORCH_ROOT $ENV{TORCH_ROOT})
-endif()
-set(MULTICARD_ENVIRONMENT_TORCH_ROOT "$ENV{TORCH_ROOT}" CACHE INTERNAL "TORCH_ROOT of the environment when configured")
-if(NOT TORCH_ROOT)
-  set(TORCH_ROOT ${_multicard_cache}/libtorch-2.11.0/torch)
-endif()
-set(TORCH_ROOT ${TORCH_ROOT} CACHE PATH ${_torch_root_help} FORCE)
-set(_torch_version_header ${TORCH_ROOT}/include/torch/headeronly/version.h)
-if(NOT EXISTS ${_torch_version_header})
-  message(FATAL_ERROR "No LibTorch at TORCH_ROOT=${TORCH_ROOT}: run scripts/setup.sh, or set TORCH_ROOT to a LibTorch "
-    "2.11 folder.")
-endif()
-file(STRINGS ${_torch_version_header} _version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
-string(REGEX REPLACE "[^0-9;]" "" _version "${_version}")
-list(JOIN _version "." MULTICARD_TORCH_VERSION)
+include(TorchRoot)
 
 # Not cached: the next TORCH_ROOT has libraries of its own.
 function(_multicard_torch_library name)
@@ -124,6 +96,11 @@ if(MULTICARD_WITH_CUDA)
   add_library(multicard_nccl INTERFACE)
   target_include_directories(multicard_nccl SYSTEM INTERFACE ${MULTICARD_NCCL_INCLUDE_DIR})
   get_filename_component(_nccl_folder ${MULTICARD_NCCL_LIBRARY} DIRECTORY)
+  # A CUDA runtime serves programs of older ones of its major version, not of newer ones.
+  multicard_cuda_beside_torch(${TORCH_ROOT} _runtime)
+  if(_runtime VERSION_GREATER MULTICARD_TOOLKIT_VERSION)
+    list(APPEND _multicard_rpath ${_multicard_wheels}/cu${_torch_cuda_major}/lib)
+  endif()
   list(APPEND _multicard_rpath ${_nccl_folder} ${MULTICARD_TOOLKIT_LIBRARY_DIR})
   # The system's own folders are searched anyway, and after all others.
   list(REMOVE_ITEM _multicard_rpath /lib /usr/lib /lib64 /usr/lib64 /lib/${CMAKE_LIBRARY_ARCHITECTURE}

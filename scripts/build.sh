@@ -2,9 +2,10 @@
 # Configures and builds multicard and multicard-post into build/PRESET, and says how long it took.
 #
 # usage: scripts/build.sh [PRESET] [--target NAME ...] [-DNAME=VALUE ...]
-#   PRESET   release (default), cuda, debug, audit, asan, tsan or fuzz; see CMakePresets.json
+#   PRESET   release (default), cuda, oldest, debug, audit, asan, tsan or fuzz; see CMakePresets.json
 #   --target builds these instead of the two programs, e.g. --target tests or --target all tests benches
 #   -D...    CMake options, see INSTALL.md
+# It is built with the LibTorch that scripts/setup.sh --libtorch VERSION chose for this source tree, else the default.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -23,6 +24,10 @@ while [ $# -gt 0 ]; do
 done
 
 cd "$root"
+if [ -n "${MULTICARD_LIBTORCH:-}" ]; then
+  MULTICARD_LIBTORCH=$(libtorch_version '')  # all of 2.14
+  export MULTICARD_LIBTORCH
+fi
 jobs=$(build_jobs)
 step 1 2 "Configuring build/$preset"
 cmake --preset "$preset" "${options[@]}" >&2

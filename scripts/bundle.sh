@@ -7,8 +7,9 @@
 #
 # In it: multicard, multicard-post, GPU tests, Open MPI (launcher, daemons, plugins, help), PMIx, parallel HDF5 and all
 # other shared libraries they load, decks, batch scripts and benchmarks. Not in it: LibTorch and CUDA (env.sh is told
-# where they are), the C and C++ runtime (glibc 2.36 or newer and libstdc++ of g++ 12 must be there), gnuplot, and the
-# plugins of InfiniBand and Omni-Path: a bundle talks through shared memory and TCP, and NCCL through what it finds.
+# where they are, and asks for the LibTorch that the build was made with, 2.15 or another), the C and C++ runtime (glibc
+# 2.36 or newer and libstdc++ of g++ 12 must be there), gnuplot, and the plugins of InfiniBand and Omni-Path: a bundle
+# talks through shared memory and TCP, and NCCL through what it finds.
 # On the target:  TORCH_ROOT=... MULTICARD_CUDA_LIB=... source FOLDER/env.sh; scripts/check_bundle.sh tries it out.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -29,6 +30,8 @@ done
 for needed in multicard multicard-post; do
   [ -x "$build/bin/$needed" ] || die "$build/bin/$needed is missing: scripts/build.sh"
 done
+torch_version=$(sed -n 's/^MULTICARD_TORCH_VERSION:INTERNAL=//p' "$build/CMakeCache.txt")
+[ -n "$torch_version" ] || die "$build was configured by an earlier version: scripts/build.sh"
 gpu_tests=$(ctest --test-dir "$build" -N -L '^gpu$' 2>/dev/null) || gpu_tests=''
 if [[ $gpu_tests == *"Total Tests: "[1-9]* ]] && [ ! -x "$build/tests/test_device_gpu" ]; then
   die "$build has no tests, which a bundle with the GPU path holds: scripts/build.sh release --target all tests"
@@ -133,14 +136,20 @@ write_environment() {
   cat >"$bundle/env.sh" <<'ENV'
 # shellcheck shell=bash
 # What a shell needs to run this bundle of multicard:   TORCH_ROOT=... source env.sh
-#   TORCH_ROOT          LibTorch 2.11 (the folder with lib/; default $MULTICARD_CACHE/libtorch-2.11.0/torch)
+#   TORCH_ROOT          LibTorch @MINOR@ (the folder with lib/; default $MULTICARD_CACHE/libtorch-@VERSION@/torch)
 #   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not beside LibTorch, in
 #                       ../nvidia/*/lib, nor in the toolkit of CUDA_HOME (default /usr/local/cuda)
 # lib/ goes on LD_LIBRARY_PATH, where other programs of this shell see it too: use a shell of its own.
 _bundle=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
-export TORCH_ROOT="${TORCH_ROOT:-${MULTICARD_CACHE:-$HOME/.cache/multicard}/libtorch-2.11.0/torch}"
+export TORCH_ROOT="${TORCH_ROOT:-${MULTICARD_CACHE:-$HOME/.cache/multicard}/libtorch-@VERSION@/torch}"
 if [ ! -e "$TORCH_ROOT/lib/libtorch_cpu.so" ]; then
   echo "env.sh: no LibTorch at TORCH_ROOT=$TORCH_ROOT (lib/libtorch_cpu.so)" >&2
+fi
+_version=$(awk '/define TORCH_VERSION_(MAJOR|MINOR) / {v = v sep $3; sep = "."} END {print v}' \
+  "$TORCH_ROOT/include/torch/headeronly/version.h" 2>/dev/null)
+if [ "${_version:-@MINOR@}" != @MINOR@ ]; then
+  echo "env.sh: TORCH_ROOT=$TORCH_ROOT is LibTorch $_version, but this bundle was built with @MINOR@: set TORCH_ROOT" \
+    "to such a one, or pack a build with $_version (scripts/setup.sh --libtorch $_version)" >&2
 fi
 export PATH="$_bundle/bin:$PATH"
 _libraries=$_bundle/lib${MULTICARD_CUDA_LIB:+:$MULTICARD_CUDA_LIB}:$TORCH_ROOT/lib
@@ -155,8 +164,9 @@ export PMIX_INSTALL_PREFIX="$_bundle/pmix" PMIX_MCA_gds="${PMIX_MCA_gds:-hash}"
 export PMIX_MCA_pcompress_base_silence_warning=1
 export MULTICARD_ROOT="${MULTICARD_ROOT:-$_bundle}" MULTICARD_BUILD="$_bundle" MULTICARD_SOURCE="$_bundle"
 . "$_bundle/scripts/settings.sh"
-unset _bundle _libraries _folder
+unset _bundle _libraries _folder _version
 ENV
+  sed -i "s/@VERSION@/$torch_version/g; s/@MINOR@/${torch_version%.*}/g" "$bundle/env.sh"
   # The batch scripts source scripts/env.sh of MULTICARD_ROOT, the benchmarks also the others.
   mkdir -p "$bundle/scripts"
   cp "$root/scripts/env.sh" "$bundle/scripts/settings.sh"

@@ -66,6 +66,42 @@ read_options() {
   done
 }
 
+# The versions of LibTorch that scripts/setup.sh can fetch, oldest first.
+libtorch_versions() {
+  local file
+  for file in "$root"/scripts/libtorch/*[0-9].txt; do basename "$file" .txt; done | sort -V
+}
+
+# libtorch_version [CHOICE]: prints the version of CHOICE (2.14 is the newest 2.14.x), else of MULTICARD_LIBTORCH, else
+# the one that this source tree was set up with, else the default.
+libtorch_version() {
+  local choice=${1:-${MULTICARD_LIBTORCH:-}} version
+  if [ -z "$choice" ] && [ -s "$root/build/libtorch-version" ]; then choice=$(<"$root/build/libtorch-version"); fi
+  if [ -z "$choice" ]; then choice=$(<"$root/scripts/libtorch/default"); fi
+  version=$(libtorch_versions | grep -E "^${choice//./\\.}(\.[0-9]+)?\$" | tail -1) ||
+    { say "$program: no LibTorch $choice: there are $(libtorch_versions | paste -sd' ')"; exit 2; }
+  echo "$version"
+}
+
+remember_libtorch() {
+  mkdir -p "$root/build"
+  echo "$1" >"$root/build/libtorch-version"
+}
+
+# Prints the folder of LibTorch: TORCH_ROOT, else the one that scripts/setup.sh fetches.
+libtorch_folder() {
+  local version
+  if [ -n "${TORCH_ROOT:-}" ]; then echo "$TORCH_ROOT"; return; fi
+  version=$(libtorch_version '') || exit
+  echo "$cache/libtorch-$version/torch"
+}
+
+# version_of_libtorch FOLDER: prints its version.
+version_of_libtorch() {
+  awk '/define TORCH_VERSION_(MAJOR|MINOR|PATCH) / {v = v sep $3; sep = "."} END {print v}' \
+    "$1/include/torch/headeronly/version.h"
+}
+
 # For what measures time.
 warn_unless_idle() {
   local load

@@ -2,7 +2,8 @@
 # The Python of the programs that multicard is compared with: LibTorch's wheel is importable, and transformers and PEFT
 # are in a folder of the cache. Sourced after lib.sh, not run.
 
-torch_folder=$(dirname "${TORCH_ROOT:-$cache/libtorch-2.11.0/torch}")
+torch_folder=$(dirname "$(libtorch_folder)")
+# shellcheck disable=SC2154  # lib.sh sets it
 peers_folder=$cache/llm-peers
 method_peers_folder=$cache/llm-method-peers
 peers_path=$torch_folder:$peers_folder

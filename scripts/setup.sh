@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Installs what multicard needs and is not there yet: system packages and LibTorch 2.11.0.
+# Installs what multicard needs and is not there yet: system packages and LibTorch.
 #
-# usage: scripts/setup.sh [--demo] [--test] [--gpu | --no-gpu] [--help]
+# usage: scripts/setup.sh [--libtorch VERSION] [--demo] [--test] [--gpu | --no-gpu] [--help]
+#   --libtorch  this version, 2.11.0 to 2.15.0 (the default; scripts/libtorch/ holds a file for each; 2.14 is the newest
+#            2.14.x). This source tree keeps to it: scripts/build.sh builds with it until another is named. With
+#            MULTICARD_LIBTORCH=VERSION in the environment a script uses that one, for once
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
 #   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
@@ -9,7 +12,7 @@
 #
 # Debian and Ubuntu: missing packages are installed with apt-get, as root or with passwordless sudo; otherwise the line
 # to run is printed. Elsewhere every dependency is checked and missing ones are listed with their package names.
-# LibTorch goes to $MULTICARD_CACHE/libtorch-2.11.0 (default ~/.cache/multicard); with TORCH_ROOT set that one is used.
+# LibTorch goes to $MULTICARD_CACHE/libtorch-VERSION (default ~/.cache/multicard); with TORCH_ROOT set that one is used.
 # May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -17,17 +20,20 @@ set -euo pipefail
 # shellcheck source=scripts/packages.sh
 . "$root/scripts/packages.sh"
 
-with_demo=no with_test=no with_gpu=auto
-for argument in "$@"; do
-  case $argument in
+with_demo=no with_test=no with_gpu=auto chosen=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --libtorch) needs_value "$1" $#; chosen=$2; shift ;;
     --demo) with_demo=yes ;;
     --test) with_test=yes ;;
     --gpu) with_gpu=yes ;;
     --no-gpu) with_gpu=no ;;
     -h | --help) usage "$0"; exit 0 ;;
-    *) say "$program: unknown option $argument (see --help)"; exit 2 ;;
+    *) say "$program: unknown option $1 (see --help)"; exit 2 ;;
   esac
+  shift
 done
+torch_version=$(libtorch_version "$chosen")
 
 # ---- system packages -------------------------------------------------------------------------------------------------
 distribution=other
@@ -124,14 +130,13 @@ check_tool_versions() {
 }
 
 # ---- LibTorch --------------------------------------------------------------------------------------------------------
-torch_version=2.11.0
 folder=$cache/libtorch-$torch_version
 stamp=$folder/.multicard-complete
-requirements=("$root/scripts/libtorch-requirements.txt")
+requirements=("$root/scripts/libtorch/$torch_version.txt")
 if [ "$with_gpu" = auto ]; then
   if [ "$(num_gpus)" -gt 0 ]; then with_gpu=yes; else with_gpu=no; fi
 fi
-if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch-gpu-requirements.txt"); fi
+if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch/$torch_version-gpu.txt"); fi
 
 wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}"; }
 
@@ -157,9 +162,10 @@ pinned() {
 
 # The wheel is fetched for this Python where there is one, so that bench/peer_image.py can import it.
 wheel_python() {
-  local version
+  local version there
   version=$("${pip[0]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-  case $version in 3.10 | 3.11 | 3.12 | 3.13 | 3.14) echo "$version" ;; *) echo 3.11 ;; esac
+  there=$(sed -n 's/^# CPython: //p' "${requirements[0]}")
+  if [[ " $there " == *" $version "* ]]; then echo "$version"; else echo 3.11; fi
 }
 
 # Both while they are unpacked: the packed files are there as well.
@@ -192,13 +198,14 @@ fetch_wheels() {
 install_libtorch() {
   local missing wrong
   mkdir -p "$cache"
-  exec 9>"$cache/.libtorch-$torch_version.lock"
+  exec 9>"$cache/.libtorch.lock"
   if ! flock -n 9; then
     say "      another setup is installing LibTorch: waiting for it"
     flock 9
   fi
   if libtorch_is_complete; then return; fi
-  find "$cache" -maxdepth 1 -name '.libtorch.*' -exec rm -rf {} +  # left over by an interrupted setup; we hold the lock
+  # Left over by an interrupted setup; we hold the lock.
+  find "$cache" -maxdepth 1 -type d -name '.libtorch.*' -exec rm -rf {} +
   if [ -e "$folder" ] && ! wrong=$(python3 "$root/scripts/wheel_records.py" "$folder" --hash); then
     say "      $folder is incomplete (${wrong%%$'\n'*}): it is fetched again"
     rm -rf "$folder"
@@ -225,9 +232,9 @@ check_torch_root() {  # sets `found` to the version
   if ! [ -r "$header" ] || ! [ -r "$1/lib/libtorch_cpu.so" ]; then
     die "$1 holds no LibTorch $torch_version (include/torch/headeronly/version.h or lib/libtorch_cpu.so is missing)."
   fi
-  found=$(awk '/define TORCH_VERSION_(MAJOR|MINOR|PATCH) / {v = v sep $3; sep = "."} END {print v}' "$header")
-  if [ "$found" != "$torch_version" ]; then
-    say "      WARNING: multicard is tested with LibTorch $torch_version; this is $found"
+  found=$(version_of_libtorch "$1")
+  if ! libtorch_versions | grep -xF "$found" >/dev/null; then
+    say "      WARNING: multicard is tested with LibTorch $(libtorch_versions | paste -sd' '); this is $found"
   fi
 }
 
@@ -251,4 +258,5 @@ check_tool_versions
 libtorch
 torch=${TORCH_ROOT:-$folder/torch}
 check_torch_root "$torch"
+if [ -n "$chosen" ]; then remember_libtorch "$torch_version"; fi
 step 3 3 "Ready: LibTorch $found at $torch"

@@ -3,7 +3,8 @@
 #
 # usage: scripts/test.sh [--full] [CTEST ARGUMENT ...]      e.g. scripts/test.sh -R comm/
 #   --full   also the long forms of tests, which are skipped otherwise: the language demo on several seeds (it fetches
-#            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo
+#            SmolLM2, 93 MB), the small variants of the image study and of that of dataset types, the image demo; and
+#            unit tests and the fake GPU with the oldest LibTorch that is supported
 # Without further arguments also tests under the address and thread sanitizers (scripts/sanitize.sh asan|tsan --quick).
 # Tests that need a GPU run where there is one; tests that need root or Slurm say so when they are skipped.
 set -euo pipefail
@@ -20,17 +21,19 @@ trap 'echo "0 passed, 1 failed"' EXIT
 report=$root/build/release/Testing/report.xml
 reports=("=$report")
 
-step 1 4 "Setting up"
+steps=4 full=no
+if [ "${MULTICARD_TEST_FULL:-}" = 1 ] && [ $# -eq 0 ]; then steps=5 full=yes; fi
+step 1 $steps "Setting up"
 "$root/scripts/setup.sh" --test
 "$root/scripts/setup_peers.sh" --methods || say "      comparisons with other libraries will be skipped"
-step 2 4 "Building"
+step 2 $steps "Building"
 "$root/scripts/build.sh" release --target all tests benches
 without=()
 if ! compgen -G "/dev/nvidia[0-9]*" >/dev/null; then
   say "      no GPU here: tests with the label gpu are left out"
   without=(-LE '^gpu$')
 fi
-step 3 4 "Testing"
+step 3 $steps "Testing"
 mkdir -p "$(dirname "$report")"
 rm -f "$report"
 # shellcheck source=scripts/env.sh
@@ -39,11 +42,22 @@ ctest --test-dir "$root/build/release" --output-on-failure --output-junit "$repo
   -j "$(processors)" "${without[@]}" "$@" >&2 || true
 say "      tests ended after ${SECONDS} s"
 if [ $# -eq 0 ]; then
-  step 4 4 "Testing under sanitizers modules that link no LibTorch"
+  step 4 $steps "Testing under sanitizers modules that link no LibTorch"
   for sanitizer in asan tsan; do
     reports+=("$sanitizer=$root/build/$sanitizer/Testing/report.xml")
     "$root/scripts/sanitize.sh" "$sanitizer" --quick >/dev/null || true
   done
+fi
+if [ $full = yes ]; then
+  oldest=$(libtorch_versions | head -1)
+  step 5 $steps "Testing with LibTorch $oldest"
+  reports+=("LibTorch $oldest=$root/build/oldest/Testing/report.xml")
+  rm -f "${reports[-1]#*=}"
+  if env -u TORCH_ROOT MULTICARD_LIBTORCH="$oldest" "$root/scripts/setup.sh" &&
+    env -u TORCH_ROOT "$root/scripts/build.sh" oldest --target all tests; then
+    ctest --test-dir "$root/build/oldest" --output-on-failure --output-junit "${reports[-1]#*=}" --no-tests=error \
+      -j "$(processors)" -L '^(unit|fake-gpu)$' "${without[@]}" >&2 || true
+  fi
 fi
 trap - EXIT
 python3 "$root/scripts/summary.py" "${reports[@]}"

@@ -18,7 +18,7 @@ project(probe LANGUAGES C CXX)
 # Nothing of this machine's own.
 set(CMAKE_FIND_USE_CMAKE_SYSTEM_PATH OFF)
 set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
-list(APPEND CMAKE_MODULE_PATH {source}/cmake)
+list(APPEND CMAKE_MODULE_PATH {cmake})
 include(TorchWheel)
 foreach(name IN ITEMS MULTICARD_WITH_CUDA MULTICARD_TOOLKIT_VERSION MULTICARD_NCCL_VERSION MULTICARD_NCCL_INCLUDE_DIR
     MULTICARD_NCCL_LIBRARY CMAKE_INSTALL_RPATH TORCH_ROOT MULTICARD_LIB_c10)
@@ -56,13 +56,18 @@ class GpuLibraries(unittest.TestCase):
         self.torch = self.folder / "wheels" / "torch"
         self.wheels = self.folder / "wheels" / "nvidia"
         self.toolkit = self.folder / "cuda"
-        version = "".join(f"#define TORCH_VERSION_{part} {number}\n"
-                          for part, number in (("MAJOR", 2), ("MINOR", 11), ("PATCH", 0)))
-        write(self.torch / "include/torch/headeronly/version.h", version)
-        for name in ("c10", "torch_cpu", "torch_cuda"):
-            write(self.torch / f"lib/lib{name}.so")
+        self.add_torch(self.torch)
         self.add_torch_for("13")
-        write(self.folder / "project/CMakeLists.txt", PROJECT.format(source=SOURCE))
+        write(self.folder / "project/CMakeLists.txt", PROJECT.format(cmake=self.folder / "project/cmake"))
+        shutil.copytree(SOURCE / "cmake", self.folder / "project/cmake")
+        write(self.folder / "project/scripts/libtorch/default", "2.15.0\n")
+
+    def add_torch(self, folder, version="2.15.0"):
+        parts = zip(("MAJOR", "MINOR", "PATCH"), version.split("."))
+        write(folder / "include/torch/headeronly/version.h",
+              "".join(f"#define TORCH_VERSION_{part} {number}\n" for part, number in parts))
+        for name in ("c10", "torch_cpu", "torch_cuda"):
+            write(folder / f"lib/lib{name}.so")
 
     def add_torch_for(self, major):
         write(self.torch / "lib/libc10_cuda.so", f"\0libc10.so\0libcudart.so.{major}\0cudaFree@libcudart.so.{major}\0")
@@ -77,11 +82,12 @@ class GpuLibraries(unittest.TestCase):
         write(folder / "include/nccl.h", NCCL_HEADER.format(*version.split(".")))
         write(folder / lib / library)
 
-    def add_cuda_wheels(self):
+    def add_cuda_wheels(self, version="13.0"):
         for header in ("cuda_runtime_api.h", "crt/host_defines.h", "nv/target", "cublas_v2.h", "cusparse.h",
                        "nvtx3/nvToolsExt.h"):
             write(self.wheels / "cu13/include" / header)
-        write(self.wheels / "cu13/include/cuda.h", "#define CUDA_VERSION 13000\n")
+        major, minor = version.split(".")
+        write(self.wheels / "cu13/include/cuda.h", f"#define CUDA_VERSION {int(major) * 1000 + int(minor) * 10}\n")
         write(self.wheels / "cu13/lib/libcudart.so.13")
 
     def configure(self, *options, environment=None, names_torch=True):
@@ -95,7 +101,8 @@ class GpuLibraries(unittest.TestCase):
         else:
             command.append("-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")
         clean = {name: value for name, value in os.environ.items()
-                 if name not in ("NCCL_ROOT", "TORCH_ROOT", "CUDA_PATH", "CUDAToolkit_ROOT", "CMAKE_PREFIX_PATH")}
+                 if name not in ("NCCL_ROOT", "TORCH_ROOT", "MULTICARD_LIBTORCH", "MULTICARD_CACHE", "CUDA_PATH",
+                                 "CUDAToolkit_ROOT", "CMAKE_PREFIX_PATH")}
         result = subprocess.run(command, env={**clean, **(environment or {})}, capture_output=True, text=True,
                                 check=False)
         found = build / "found.txt"
@@ -197,6 +204,43 @@ class GpuLibraries(unittest.TestCase):
         self.assertEqual(self.torch_taken(*named, environment={"TORCH_ROOT": second})[0], first)
         self.assertEqual(self.torch_taken(environment={"TORCH_ROOT": second})[0], first)
         self.assertEqual(self.torch_taken()[0], first)
+
+    def test_the_version_that_the_tree_was_set_up_with_is_taken(self):
+        cache = self.folder / "cache"
+        for version in ("2.11.0", "2.14.1", "2.15.0"):
+            self.add_torch(cache / f"libtorch-{version}/torch", version)
+        environment = {"MULTICARD_CACHE": str(cache)}
+
+        def taken(*options, **more):
+            return pathlib.Path(self.torch_taken(*options, environment={**environment, **more})[0]).parent.name
+        self.assertEqual(taken(), "libtorch-2.15.0")
+        write(self.folder / "project/build/libtorch-version", "2.11.0\n")
+        self.assertEqual(taken(), "libtorch-2.11.0")
+        self.assertEqual(taken(MULTICARD_LIBTORCH="2.14.1"), "libtorch-2.14.1")
+        self.assertEqual(taken("-DMULTICARD_LIBTORCH=2.15.0", MULTICARD_LIBTORCH="2.14.1"), "libtorch-2.15.0")
+        self.assertEqual(taken("-DMULTICARD_LIBTORCH="), "libtorch-2.11.0")
+        # What is named stays.
+        named = cache / "libtorch-2.14.1/torch"
+        self.assertEqual(self.torch_taken(f"-DTORCH_ROOT={named}", environment=environment)[0], str(named))
+        self.assertEqual(self.torch_taken(environment=environment)[0], str(named))
+
+    def test_another_version_stops_or_is_said(self):
+        self.add_torch(self.torch, "2.10.1")
+        self.expect_stop("is 2.10.1: 2.11 to 2.15 are supported", "scripts/setup.sh")
+        self.add_torch(self.torch, "2.16.0")
+        status, _, said = self.configure()
+        self.assertEqual(status, 0, said)
+        self.assertIn("is 2.16.0: multicard is tested with 2.11 to 2.15", said)
+
+    def test_the_newer_cuda_runtime_goes_first(self):
+        self.add_toolkit("13.0")
+        self.add_nccl(self.toolkit, lib="lib64")
+        for version, first in (("13.0", "toolkit"), ("13.2", "wheels")):
+            self.add_cuda_wheels(version)
+            folders = self.expect(self.toolkit)["CMAKE_INSTALL_RPATH"].split(";")
+            (self.folder / "build/found.txt").unlink()
+            places = {"toolkit": str(self.toolkit / "lib64"), "wheels": str(self.wheels / "cu13/lib")}
+            self.assertEqual(min(places, key=lambda name: folders.index(places[name])), first, folders)
 
     def test_libtorch_without_cuda(self):
         self.add_toolkit()
