@@ -5,9 +5,8 @@
 #   multicard_find_cuda(TORCH_ROOT RESULT_PREFIX)        _FOUND, _VERSION, _INCLUDE_DIRS, _LIBRARY_DIR, _SOURCE
 #   multicard_find_nccl(RESULT_PREFIX FOLDER...)         _FOUND, _FOLDER, _VERSION, _INCLUDE_DIR, _LIBRARY
 #   multicard_check_cuda_major(TOOLKIT_VERSION TOOLKIT TORCH_MAJOR TORCH_ROOT)
-#   multicard_check_nccl_version(VERSION HEADER)
+#   multicard_check_nccl_version(VERSION HEADER TORCH_VERSION)
 # The last two end the configuration.
-set(_multicard_nccl_needed 2.28)
 
 function(multicard_torch_cuda_major torch_root result)
   set(major "")
@@ -123,11 +122,17 @@ function(multicard_check_cuda_major toolkit_version toolkit torch_major torch_ro
     "-DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()
 
-function(multicard_check_nccl_version version header)
-  if(version VERSION_GREATER_EQUAL ${_multicard_nccl_needed})
+function(multicard_check_nccl_version version header torch_version)
+  set(needed 2.28)  # of what libtorch_cuda cannot be loaded without
+  if(torch_version VERSION_GREATER_EQUAL 2.14)
+    set(needed 2.30)
+  elseif(torch_version VERSION_GREATER_EQUAL 2.12)
+    set(needed 2.29)
+  endif()
+  if(version VERSION_GREATER_EQUAL needed)
     return()
   endif()
-  message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch calls functions of NCCL ${_multicard_nccl_needed}. "
+  message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch ${torch_version} calls functions of NCCL ${needed}. "
     "Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder that holds one "
     "in include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()

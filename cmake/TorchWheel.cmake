@@ -70,7 +70,8 @@ if(NOT _gpu_path STREQUAL OFF)
   else()
     multicard_check_cuda_major(
       ${MULTICARD_TOOLKIT_VERSION} ${MULTICARD_TOOLKIT_SOURCE} ${_torch_cuda_major} ${TORCH_ROOT})
-    multicard_check_nccl_version("${MULTICARD_NCCL_VERSION}" ${MULTICARD_NCCL_INCLUDE_DIR}/nccl.h)
+    multicard_check_nccl_version(
+      "${MULTICARD_NCCL_VERSION}" ${MULTICARD_NCCL_INCLUDE_DIR}/nccl.h ${MULTICARD_TORCH_VERSION})
     message(STATUS "CUDA ${MULTICARD_TOOLKIT_VERSION} (${MULTICARD_TOOLKIT_SOURCE}), "
       "NCCL ${MULTICARD_NCCL_VERSION} (${MULTICARD_NCCL_LIBRARY})")
     set(MULTICARD_WITH_CUDA 1)

@@ -8,7 +8,8 @@
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
 #   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
-#            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all
+#            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all (NCCL
+#            comes along where that of the toolkit is older than LibTorch's)
 #
 # Debian and Ubuntu: missing packages are installed with apt-get, as root or with passwordless sudo; otherwise the line
 # to run is printed. Elsewhere every dependency is checked and missing ones are listed with their package names.
@@ -132,13 +133,34 @@ check_tool_versions() {
 # ---- LibTorch --------------------------------------------------------------------------------------------------------
 folder=$cache/libtorch-$torch_version
 stamp=$folder/.multicard-complete
-requirements=("$root/scripts/libtorch/$torch_version.txt")
 if [ "$with_gpu" = auto ]; then
   if [ "$(num_gpus)" -gt 0 ]; then with_gpu=yes; else with_gpu=no; fi
 fi
-if [ "$with_gpu" = yes ]; then requirements+=("$root/scripts/libtorch/$torch_version-gpu.txt"); fi
+requirements=("$root/scripts/libtorch/$torch_version.txt" "$root/scripts/libtorch/$torch_version-gpu.txt")
 
-wanted_packages() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "${requirements[@]}"; }
+packages_of() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "$1"; }
+
+# Whether the CUDA toolkit or the system has an NCCL, and it is older than the one that libtorch_cuda must be loaded with.
+has_older_nccl() {
+  local folder found needed
+  needed=$(packages_of "${requirements[1]}" | sed -n 's/^nvidia-nccl-cu13==\([0-9]*\.[0-9]*\).*/\1/p')
+  for folder in "${CUDA_HOME:-/usr/local/cuda}" /usr; do
+    if ! [ -r "$folder/include/nccl.h" ]; then continue; fi
+    found=$(awk '/^#define NCCL_(MAJOR|MINOR) / {v = v sep $3; sep = "."} END {print v}' "$folder/include/nccl.h")
+    [ "$found" != "$needed" ] && printf '%s\n%s\n' "$found" "$needed" | sort -CV
+    return
+  done
+  return 1
+}
+
+wanted_packages() {
+  packages_of "${requirements[0]}"
+  if [ "$with_gpu" = yes ]; then
+    packages_of "${requirements[1]}"
+  elif has_older_nccl; then
+    packages_of "${requirements[1]}" | grep '^nvidia-nccl'
+  fi
+}
 
 # complete: everything wanted is stamped as verified and all files still have their sizes.
 libtorch_is_complete() {

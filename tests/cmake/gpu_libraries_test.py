@@ -78,7 +78,7 @@ class GpuLibraries(unittest.TestCase):
         for name in ("libcudart.so", "libcuda.so"):
             write(self.toolkit / "lib64" / name)
 
-    def add_nccl(self, folder, version="2.28.9", library="libnccl.so.2", lib="lib"):
+    def add_nccl(self, folder, version="2.30.7", library="libnccl.so.2", lib="lib"):
         write(folder / "include/nccl.h", NCCL_HEADER.format(*version.split(".")))
         write(folder / lib / library)
 
@@ -128,14 +128,14 @@ class GpuLibraries(unittest.TestCase):
         self.add_nccl(self.toolkit, library="libnccl.so", lib="lib64")
         self.add_nccl(self.wheels / "nccl")
         found = self.expect(self.wheels / "nccl")
-        self.assertEqual(found["MULTICARD_NCCL_VERSION"], "2.28.9")
+        self.assertEqual(found["MULTICARD_NCCL_VERSION"], "2.30.7")
 
     def test_nccl_root_goes_before_all(self):
         self.add_toolkit()
         self.add_nccl(self.wheels / "nccl")
         own = self.folder / "own"
-        self.add_nccl(own, "2.29.1")
-        self.assertEqual(self.expect(own, environment={"NCCL_ROOT": str(own)})["MULTICARD_NCCL_VERSION"], "2.29.1")
+        self.add_nccl(own, "2.31.1")
+        self.assertEqual(self.expect(own, environment={"NCCL_ROOT": str(own)})["MULTICARD_NCCL_VERSION"], "2.31.1")
 
     def test_nccl_root_without_nccl_is_said(self):
         self.add_toolkit()
@@ -160,8 +160,12 @@ class GpuLibraries(unittest.TestCase):
 
     def test_an_old_nccl_stops(self):
         self.add_toolkit()
-        self.add_nccl(self.toolkit, "2.21.5", lib="lib64")
-        self.expect_stop("NCCL is 2.21.5", "NCCL 2.28", "scripts/setup.sh --gpu")
+        self.add_nccl(self.toolkit, "2.28.9", lib="lib64")
+        self.expect_stop("NCCL is 2.28.9", "LibTorch 2.15.0 calls functions of NCCL 2.30", "scripts/setup.sh --gpu")
+        self.add_torch(self.torch, "2.12.1")
+        self.expect_stop("NCCL is 2.28.9", "LibTorch 2.12.1 calls functions of NCCL 2.29")
+        self.add_torch(self.torch, "2.11.0")
+        self.expect(self.toolkit)
 
     def test_another_cuda_major_stops(self):
         self.add_toolkit("12.4")
