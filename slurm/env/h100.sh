@@ -4,7 +4,7 @@
 
 # Modules: the compiler, Open MPI, parallel HDF5 and CUDA 13 that multicard was built with, nothing else.
 # module purge
-# module load gcc/12 openmpi/4.1 hdf5/1.14-openmpi cuda/13.0 nccl/2.28
+# module load gcc/12 openmpi/4.1 hdf5/1.14-openmpi cuda/13.0 nccl/2.30
 
 # ---- NCCL ----------------------------------------------------------------------------------------------------------
 # The network of NCCL's rendezvous. NCCL picks the first interface that is up, which on a login or management network
