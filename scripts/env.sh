@@ -13,6 +13,13 @@ if [ "$(id -u)" = 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM:-1}"
 fi
 
+# Open MPI ends at its start, even on one machine, where there is neither ssh nor rsh (its issue 12386). Batch systems
+# have launchers of their own, which go first.
+if [ -z "${OMPI_MCA_plm:-}${OMPI_MCA_plm_rsh_agent:-}${OMPI_MCA_orte_rsh_agent:-}" ] &&
+  ! command -v ssh >/dev/null && ! command -v rsh >/dev/null; then
+  export OMPI_MCA_plm_rsh_agent="ssh : rsh : false"
+fi
+
 # Open MPI before 4.1.7 can lose data in collective writes with gaps unless it locks whole ranges (its issue 12718).
 export OMPI_MCA_fs_ufs_lock_algorithm="${OMPI_MCA_fs_ufs_lock_algorithm:-3}"
 

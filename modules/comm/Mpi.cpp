@@ -12,6 +12,7 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/CommunicatorImpl.hpp"
+#include "comm/Launch.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
 
@@ -26,8 +27,10 @@ void set_launch_defaults() {
   setenv("OMPI_MCA_fs_ufs_lock_algorithm", "3", 0);  // 4.1.4 loses data in gapped collective writes without it
   setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);       // network file systems often refuse locks
   const bool has_launcher = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMIX_RANK") != nullptr;
+  if (has_launcher) return;
   // Started alone, a rank has a daemon of its own, which would explain MPI_Abort, the end of all ranks, in eight lines.
-  if (!has_launcher) setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
+  setenv("OMPI_MCA_orte_execute_quiet", "1", 0);
+  if (const auto shells = missing_remote_shell(std::getenv)) setenv("OMPI_MCA_plm_rsh_agent", shells->c_str(), 0);
 }
 
 [[noreturn]] void give_up(const std::string& message) {
@@ -35,12 +38,8 @@ void set_launch_defaults() {
   abort_job(ExitCode::communication);
 }
 
-int integer_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? std::atoi(value) : 0;
-}
-
 Communicator initialise(int& argc, char**& argv) {
+  const Launch launch = read_launch(std::getenv);
   set_launch_defaults();
   int provided = 0;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
@@ -57,10 +56,8 @@ Communicator initialise(int& argc, char**& argv) {
     throw EnvironmentError("this MPI gives no full thread support",
                            fmt::format("MPI_THREAD_MULTIPLE was requested, level {} is provided", provided),
                            "Use an MPI built with thread support.");
-  const int step_tasks = integer_variable("SLURM_STEP_NUM_TASKS");
-  if (impl->size == 1 && step_tasks > 1)
-    throw EnvironmentError(fmt::format("this is one MPI rank in a Slurm step of {} tasks", step_tasks),
-                           "srun did not hand the tasks to MPI", "Start with srun --mpi=pmix, or with mpirun.");
+  if (impl->size > 1) return Communicator(std::move(impl));
+  if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
   return Communicator(std::move(impl));
 }
 

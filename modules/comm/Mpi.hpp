@@ -12,8 +12,8 @@
 namespace multicard {
 
 /// Initialises MPI with full thread support on construction and ends it on destruction; make one in main, before
-/// anything that communicates. While it exists a rank that stops answering ends the job with 5. A singleton start
-/// inside a Slurm step of several tasks is an EnvironmentError.
+/// anything that communicates. While it exists a rank that stops answering ends the job with 5. \throws
+/// EnvironmentError in a world of one rank of a process that a launcher has started together with others (Launch.hpp)
 class Mpi {
  public:
   Mpi(int& argc, char**& argv);
