@@ -18,7 +18,7 @@
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
 #include "data/PixelStatistics.hpp"
-#include "io/Bytes.hpp"
+#include "io/Glob.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/PeftAdapter.hpp"
 #include "state/TensorFile.hpp"

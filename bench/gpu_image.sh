@@ -5,7 +5,8 @@
 #                           [--peers "eager reduce-overhead max-autotune"] [-o FOLDER]
 # Every repeat runs multicard and each peer one after the other: plain PyTorch, and torch.compile in modes that capture
 # CUDA graphs. The peers keep all images on the GPU; multicard reads shards and sends bytes (data.pipeline device).
-# Prints medians over the repeats, FOLDER (results/bench_gpu_image) keeps every run as JSON. Ends with 77 without a GPU.
+# --peers none runs multicard alone. Images: find_image_data in bench/image_peer.sh. Prints medians over the repeats,
+# FOLDER (results/bench_gpu_image) keeps every run as JSON. Ends with 77 without a GPU or without the peers.
 #
 # The share of the roof is of the bandwidth of the GPU's memory that a step of the fewest possible bytes would take:
 #   bytes = 5 b A N + (24 + 3 b) P
@@ -33,19 +34,21 @@ if [ "$device" = cpu ]; then warmup=2 pipeline=host; fi
 have multicard || die "multicard is not built: scripts/build.sh"
 # shellcheck source=bench/image_peer.sh
 . "$root/bench/image_peer.sh"
-need_image_data
 mkdir -p "$folder"
+find_image_data
 records=$folder/runs.jsonl
 : >"$records"
 
 run_multicard() {  # SIZE
+  local measured
   rm -rf "$folder/multicard"
   mpirun -n 1 multicard run "$root/inputs/image/fashion_mnist.yaml" "data.train=$folder/data/train*.h5" data.test=null \
     evaluate.every_epochs=0 "data.image_size=$1" data.layout=nhwc "data.pipeline=$pipeline" "precision=$precision" \
     "run.device=$device" "run.global_batch=$batch" "run.steps=$((warmup + steps))" run.keep_checkpoints=0 \
     run.resume=never "profile.skip_steps=$warmup" "run.output=$folder/multicard" >"$folder/multicard.log" 2>&1 ||
     die "multicard failed: $(head -n 1 "$folder/multicard.log")"
-  note "$records" "$(measured_by_multicard "$folder/multicard/results.h5" 1 "$folder")" program=multicard "size=$1"
+  measured=$(measured_by_multicard "$folder/multicard/results.h5" "$folder")
+  note "$records" "$measured" program=multicard "size=$1"
 }
 
 run_peer() {  # SIZE MODE
@@ -58,7 +61,7 @@ run_peer() {  # SIZE MODE
 }
 
 print_table() {
-  "$python" - "$records" "$repeats" "$batch" "$precision" <<'PYTHON'
+  "$python" - "$records" "$repeats" "$batch" "$precision" "$(device_name)" <<'PYTHON'
 import json
 import statistics
 import sys
@@ -73,7 +76,7 @@ BANDWIDTH = {
 }
 BYTES = {"fp64": 8, "fp32": 4, "bf16": 2}
 
-groups, device, outputs, parameters = {}, "", {}, 0
+groups, device, outputs, parameters = {}, sys.argv[5], {}, 0
 with open(sys.argv[1]) as file:
     for run in map(json.loads, file):
         groups.setdefault(run["size"], {}).setdefault(run["program"], []).append(run)
@@ -105,9 +108,13 @@ for size, programs in groups.items():
 PYTHON
 }
 
-install_image_peer
+if [ "$peers" = none ]; then
+  peers='' python=python3
+elif ! install_image_peer; then
+  exit 77
+fi
 # shellcheck disable=SC2086  # a list of words
-if [ "$device" = cuda ]; then peers=$(peers_that_run with_image_peer $peers); fi
+if [ -n "$peers" ] && [ "$device" = cuda ]; then peers=$(peers_that_run with_image_peer $peers); fi
 make_shards "$folder/data/train"
 warn_unless_idle
 for size in $sizes; do

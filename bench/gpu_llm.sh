@@ -8,12 +8,13 @@
 #                         [--model FOLDER] [--device cpu --check] [-o FOLDER]
 #   --micro-batch, --peer-micro-batch      rows computed at a time
 #   --checkpointing, --peer-checkpointing  compute the inside of each layer again in backward: less memory, more work
-#   --peers     eager, or modes of torch.compile (default, max-autotune-no-cudagraphs, ...)
+#   --peers     eager, or modes of torch.compile (default, max-autotune-no-cudagraphs, ...); none: multicard alone
 #   --model     folder with a config.json (inputs/llm/llama3_8b_shape); its weights are not read
 #   --check     tries this script itself with a tiny shape and a few short rows; its numbers mean nothing
 # Every repeat runs multicard and each peer one after the other, with the same tokens; all must begin with about the
 # same loss. Prints medians of steps and then of repeats; FOLDER (results/bench_gpu_llm) keeps every run as JSON.
-# Nothing is fetched where the Python of TORCH_ROOT's wheel has transformers and PEFT. Ends with 77 without a GPU.
+# Nothing is fetched where the Python of TORCH_ROOT's wheel has transformers and PEFT. Ends with 77 without a GPU
+# or without the peers.
 #
 # Utilisation counts what the model needs: 4 N a token (N: values of all linear layers and lm_head; frozen) and
 # 3 * 2 L d T^2 a sequence of T tokens for causal attention (L layers, d the width of all query heads), whatever is
@@ -87,15 +88,15 @@ run_peer() {  # eager | MODE
 
 print_table() {
   "$python" - "$records" "$model/config.json" "$length" "$batch rows of $length tokens a step, bf16; $steps steps, \
-$repeats repeats" <<'PYTHON'
+$repeats repeats" "$(device_name)" <<'PYTHON'
 import json
 import statistics
 import sys
 
-records, config, length, title = sys.argv[1:]
+records, config, length, title, device = sys.argv[1:]
 with open(config, encoding="utf-8") as file:
     c = json.load(file)
-programs, device = {}, "cpu"
+programs = {}
 with open(records, encoding="utf-8") as file:
     for run in map(json.loads, file):
         programs.setdefault(run["program"], []).append(run)
@@ -133,9 +134,13 @@ if differing:
 PYTHON
 }
 
-install_llm_peer
+if [ "$peers" = none ]; then
+  peers='' python=python3
+elif ! install_llm_peer; then
+  exit 77
+fi
 # shellcheck disable=SC2086  # a list of words
-if [ "$device" = cuda ]; then peers=$(peers_that_run with_peers $peers); fi
+if [ -n "$peers" ] && [ "$device" = cuda ]; then peers=$(peers_that_run with_peers $peers); fi
 make_rows
 warn_unless_idle
 for repeat in $(seq "$repeats"); do

@@ -23,23 +23,32 @@ batch=32
 have multicard || die "multicard is not built: scripts/build.sh"
 # shellcheck source=bench/image_peer.sh
 . "$root/bench/image_peer.sh"
-need_image_data
+have h5dump || die "h5dump is missing (hdf5-tools)"
 mkdir -p "$folder"
+find_image_data
 records=$folder/runs.jsonl
 : >"$records"
 
-note_run() {  # PROGRAM SIZE LAYOUT START END JSON
-  note "$records" "$6" "program=$1" "size=$2" "layout=$3" "precision=$precision" \
+note_run() {  # PROGRAM SIZE LAYOUT START END JSON [KEY=VALUE]
+  note "$records" "$6" ${7:+"$7"} "program=$1" "size=$2" "layout=$3" "precision=$precision" \
     "wall_s=$(awk -v from="$4" -v until="$5" 'BEGIN { print until - from }')"
 }
 
 run_multicard() {  # SIZE LAYOUT
-  local size=$1 layout=$2 start end
+  local size=$1 layout=$2 start end measured steps_total
   start=$EPOCHREALTIME
   train_for_bench multicard "$ranks"
   end=$EPOCHREALTIME
-  note_run multicard "$1" "$2" "$start" "$end" \
-    "$(measured_by_multicard "$folder/multicard/results.h5" "$ranks" "$folder")"
+  measured=$(measured_by_multicard "$folder/multicard/results.h5" "$folder")
+  steps_total=$(seconds_of_steps)
+  note_run multicard "$1" "$2" "$start" "$end" "$measured" "steps_total_s=$steps_total"
+}
+
+# Those of all steps of a rank of the last run.
+seconds_of_steps() {
+  h5dump -d /runs/main/steps/step -y -m %.9g "$folder/multicard/results.h5" |
+    awk -v ranks="$ranks" '/DATA \{/ { inside = 1; next } /\}/ { inside = 0 }
+      inside { gsub(",", " "); for (i = 1; i <= NF; i++) sum += $i } END { print sum / ranks }'
 }
 
 run_peer() {  # PROGRAM SIZE LAYOUT ARGUMENTS...  with extra environment in `tuning`
@@ -90,7 +99,7 @@ for (size, precision, layout), programs in groups.items():
 PYTHON
 }
 
-install_image_peer
+install_image_peer || exit 3
 make_shards "$folder/data/train"
 warn_unless_idle
 # Every program once, one after the other.

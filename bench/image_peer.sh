@@ -4,10 +4,16 @@
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
 
-raw=${FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
-
-need_image_data() {
-  [ -r "$raw/train-images-idx3-ubyte.gz" ] || die "Fashion-MNIST is not in $raw (scripts/setup.sh --demo)"
+# Sets `raw` to a folder of the training images of Fashion-MNIST, or of their first 20,000, which a bundle holds. Where
+# there is none, to random images of the same shape: they take as long, and only the losses mean nothing.
+find_image_data() {
+  for raw in "${FASHION_MNIST:-$root/data/fashion-mnist}" /usr/share/datasets/fashion-mnist; do
+    if [ -r "$raw/train-images-idx3-ubyte.gz" ]; then return; fi
+    [ -z "${FASHION_MNIST:-}" ] || die "no train-images-idx3-ubyte.gz in FASHION_MNIST=$FASHION_MNIST"
+  done
+  raw=$folder/random
+  say "no Fashion-MNIST here (FASHION_MNIST=FOLDER names one): random images in $raw"
+  python3 "$root/bench/idx_images.py" --random "$raw"
 }
 
 # make_shards PREFIX: as many images as the peer takes, unless they are there.
@@ -24,37 +30,36 @@ with_image_peer() {
     LD_LIBRARY_PATH="${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
 }
 
+# Sets `python`, and fetches the peer's packages where they are missing. Fails, after saying why, where it cannot.
 install_image_peer() {
-  find_torch_python || die "$torch_folder holds no torch wheel for a Python that is here"
+  find_torch_python || { say "no peer: $torch_folder holds no torch wheel for a Python that is here"; return 1; }
   if with_image_peer "$python" -c 'import torch, torchvision' 2>/dev/null; then return; fi
   say "Installing the peer's Python packages into $cache/peer"
   export PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1 PIP_DISABLE_PIP_VERSION_CHECK=1
   rm -rf "$cache/peer"
-  "$python" -m pip install --quiet --target "$cache/peer" typing_extensions sympy networkx jinja2 fsspec filelock \
-    numpy 'setuptools<82' pillow >&2
-  "$python" -m pip install --quiet --no-deps --target "$cache/peer" torchvision==0.26.0 >&2
-  if ! with_image_peer "$python" -c 'import torch, torchvision' 2>/dev/null; then
-    "$root/scripts/setup.sh" --gpu  # importing torch loads libtorch_cuda and with it cuDNN, NCCL and the others
-    with_image_peer "$python" -c 'import torch, torchvision' || die "torch cannot be imported"
+  if ! "$python" -m pip install --quiet --target "$cache/peer" typing_extensions sympy networkx jinja2 fsspec filelock \
+    numpy 'setuptools<82' pillow >&2 ||
+    ! "$python" -m pip install --quiet --no-deps --target "$cache/peer" torchvision==0.26.0 >&2; then
+    say "no peer: its packages cannot be fetched"
+    return 1
   fi
+  if with_image_peer "$python" -c 'import torch, torchvision' 2>/dev/null; then return; fi
+  # Importing torch loads libtorch_cuda and with it cuDNN, NCCL and the others.
+  [ ! -x "$root/scripts/setup.sh" ] || "$root/scripts/setup.sh" --gpu || return 1
+  with_image_peer "$python" -c 'import torch, torchvision' || { say "no peer: torch cannot be imported"; return 1; }
 }
 
-# measured_by_multicard RESULTS RANKS FOLDER: the same numbers as the peer's, as JSON; FOLDER is for what lies between.
+# measured_by_multicard RESULTS FOLDER: numbers that the peer gives too, as JSON; FOLDER is for what lies between.
 measured_by_multicard() {
-  multicard-post "$1" --csv >"$3/run.csv"
-  h5dump -d /runs/main/steps/step -y -m %.9g "$1" >"$3/steps.txt"
-  "$python" - "$3/run.csv" "$3/steps.txt" "$2" <<'PYTHON'
+  multicard-post "$1" --csv >"$2/run.csv"
+  "$python" - "$2/run.csv" <<'PYTHON'
 import csv
 import json
-import re
 import sys
 with open(sys.argv[1], newline="") as file:
     run = next(csv.DictReader(file))
-with open(sys.argv[2]) as file:
-    data = file.read().partition("DATA {")[2].partition("}")[0]
-steps = [float(word) for word in re.findall(r"[\d.e+-]+", data)]
 print(json.dumps({"images_per_s": float(run["rate_per_s"]), "data_wait_share": float(run["data_wait_share"]),
-                  "steps_total_s": sum(steps) / int(sys.argv[3]), "peak_rank_bytes": int(run["host_peak_bytes"]),
+                  "peak_rank_bytes": int(run["host_peak_bytes"]),
                   "peak_device_bytes": int(run["device_peak_bytes"] or 0)}))
 PYTHON
 }

@@ -9,7 +9,7 @@
 install_llm_peer() {
   if [ -d "$peers_folder" ] || ! find_torch_python || ! with_peers "$python" -c 'import transformers, peft' 2>/dev/null
   then
-    "$root/scripts/setup_peers.sh"
+    "$root/scripts/setup_peers.sh" || return
     find_torch_python || die "$torch_folder holds no torch wheel for a Python that is here"
   fi
 }

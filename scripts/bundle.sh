@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # Packs a build into one folder that runs elsewhere, without packages of the system it was built on.
 #
-# usage: scripts/bundle.sh [-o FOLDER|FILE.tar.gz] [--build BUILD-FOLDER]
-#   -o       what to write (default build/multicard-linux-x86_64.tar.gz); a FOLDER must be new or an earlier bundle
+# usage: scripts/bundle.sh [-o FOLDER|FILE.tar.xz|FILE.tar.gz] [--build BUILD-FOLDER]
+#   -o       what to write (default build/multicard-linux-x86_64.tar.xz); a FOLDER must be new or an earlier bundle
 #   --build  the build to pack (default build/release)
 #
-# In it: multicard, multicard-post, GPU tests, Open MPI (launcher, daemons, plugins, help), PMIx, parallel HDF5 and all
-# other shared libraries they load, decks, batch scripts and benchmarks. Not in it: LibTorch and CUDA (env.sh is told
-# where they are, and asks for the LibTorch that the build was made with, 2.15 or another), the C and C++ runtime (glibc
-# 2.36 or newer and libstdc++ of g++ 12 must be there), gnuplot, and the plugins of InfiniBand and Omni-Path: a bundle
-# talks through shared memory and TCP, and NCCL through what it finds.
+# In it, without symbols: multicard, multicard-post, GPU tests and their data, Open MPI (launcher, daemons, plugins,
+# help), PMIx, parallel HDF5 and all other shared libraries they load, decks, batch scripts and benchmarks, and the first
+# 20,000 images of Fashion-MNIST where it is here (FASHION_MNIST=FOLDER), so that scripts/gpu_day.sh needs no network;
+# without it the benchmarks make random images. Not in it: LibTorch and CUDA (env.sh is told where they are, and asks for
+# the LibTorch that the build was made with, 2.15 or another), the C and C++ runtime (glibc 2.36 or newer and libstdc++ of
+# g++ 12 must be there), gnuplot, and the plugins of InfiniBand and Omni-Path: a bundle talks through shared memory and
+# TCP, and NCCL through what it finds.
 # On the target:  TORCH_ROOT=... MULTICARD_CUDA_LIB=... source FOLDER/env.sh; scripts/check_bundle.sh tries it out.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-output=$root/build/multicard-linux-$(uname -m).tar.gz
+output=$root/build/multicard-linux-$(uname -m).tar.xz
 build=$root/build/release
 while [ $# -gt 0 ]; do
   case $1 in
@@ -39,7 +41,7 @@ fi
 ompi_info --version 2>/dev/null | grep 'Open MPI' >/dev/null || die "the MPI here is not Open MPI (no ompi_info)"
 
 case $output in
-  *.tar.gz | *.tgz)
+  *.tar.xz | *.tar.gz | *.tgz)
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     bundle=$work/multicard
@@ -83,7 +85,30 @@ copy_gpu_tests() {
     # shellcheck disable=SC2016
     if [ -e "$file" ]; then set_rpath "$file" '$ORIGIN/../lib'; fi
   done
-  if [ -d "$root/tests/data" ]; then cp -r "$root/tests/data" "$bundle/tests/"; fi
+}
+
+# What the GPU tests, the smallest language decks and the benchmarks' own trials read.
+copy_test_data() {
+  local name
+  for name in oracles/mobilenet models/tinystories-656K; do
+    mkdir -p "$bundle/tests/data/$(dirname "$name")"
+    cp -r "$root/tests/data/$name" "$bundle/tests/data/$name"
+  done
+}
+
+copy_images() {
+  local source=${FASHION_MNIST:-/usr/share/datasets/fashion-mnist}
+  if [ -r "$source/train-images-idx3-ubyte.gz" ]; then
+    python3 "$root/bench/idx_images.py" --first "$source" "$bundle/data/fashion-mnist"
+  else
+    say "      no Fashion-MNIST in $source: the benchmarks will make random images"
+  fi
+}
+
+# No symbols; sections that need none. A library or program that strip does not know stays as it is.
+strip_all() {
+  find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' -o -name 'test_*' \) -exec strip --strip-unneeded {} \; \
+    2>/dev/null
 }
 
 # ---- Open MPI and PMIx -----------------------------------------------------------------------------------------------
@@ -179,10 +204,13 @@ ENV
 step 1 4 "Programs and GPU tests from $build"
 copy_programs
 copy_gpu_tests
+copy_test_data
+copy_images
 step 2 4 "Open MPI and PMIx"
 copy_mpi
 step 3 4 "Shared libraries"
 copy_libraries
+strip_all
 write_environment
 cp -r "$root/inputs" "$root/slurm" "$bundle/"
 mkdir -p "$bundle/bench"
@@ -191,11 +219,14 @@ for name in LICENSE README.md INSTALL.md; do if [ -e "$root/$name" ]; then cp "$
 mkdir -p "$bundle/docs"
 cp "$root/docs/gpu.md" "$bundle/docs/"  # messages of the program name it
 case $output in
-  *.tar.gz | *.tgz)
+  *.tar.xz | *.tar.gz | *.tgz)
     step 4 4 "Packing"
     mkdir -p "$(dirname "$output")"
-    tar -C "$work" -czf "$output.part" multicard
+    pack=(gzip)
+    case $output in *.xz) pack=(xz -T0 -6) ;; esac
+    tar -C "$work" -c multicard | "${pack[@]}" >"$output.part"
     mv "$output.part" "$output"
+    say "      $(du -m "$output" | cut -f1) MB packed"
     ;;
   *) step 4 4 "Not packed: -o names a folder" ;;
 esac

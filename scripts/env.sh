@@ -16,7 +16,7 @@ fi
 # Open MPI ends at its start, even on one machine, where there is neither ssh nor rsh (its issue 12386). Batch systems
 # have launchers of their own, which go first.
 if [ -z "${OMPI_MCA_plm:-}${OMPI_MCA_plm_rsh_agent:-}${OMPI_MCA_orte_rsh_agent:-}" ] &&
-  ! command -v ssh >/dev/null && ! command -v rsh >/dev/null; then
+  [ ! -x "$(command -v ssh)" ] && [ ! -x "$(command -v rsh)" ]; then
   export OMPI_MCA_plm_rsh_agent="ssh : rsh : false"
 fi
 

@@ -2,6 +2,8 @@
 # The Python of the programs that multicard is compared with: LibTorch's wheel is importable, and transformers and PEFT
 # are in a folder of the cache. Sourced after lib.sh, not run.
 
+shopt -s inherit_errexit  # what fails inside $(...) ends that too
+
 torch_folder=$(dirname "$(libtorch_folder)")
 # shellcheck disable=SC2154  # lib.sh sets it
 peers_folder=$cache/llm-peers
@@ -41,6 +43,14 @@ peers_that_run() {
     say "Python that has triton for the other modes."
     echo eager
   fi
+}
+
+# Prints what the benchmark computes on; the script has set `device`.
+# shellcheck disable=SC2154
+device_name() {
+  local names=cpu
+  if [ "$device" = cuda ]; then names=$(nvidia-smi --query-gpu=name --format=csv,noheader); fi
+  head -n 1 <<<"$names"
 }
 
 # note RECORDS JSON KEY=VALUE...: one line of records.

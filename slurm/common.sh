@@ -7,7 +7,7 @@
 multicard_setup() {
   local default_deck=$1
   shift
-  case ${1:-=} in *=*) set -- "$default_deck" "$@" ;; esac
+  if [ $# = 0 ] || ! multicard_is_deck "$1"; then set -- "$default_deck" "$@"; fi
   words=("$@")
   export SLURM_EXPORT_ENV=ALL  # under SBATCH_EXPORT=NONE srun would start the ranks without PATH
   per_node=$(multicard_tasks_here)
@@ -29,6 +29,16 @@ multicard_setup() {
   multicard_cpu_bind
   echo "$(date -u +%FT%TZ) job $SLURM_JOB_ID on $SLURM_JOB_NODELIST: $num_ranks ranks, $cpus CPUs each," \
     "restart ${SLURM_RESTART_COUNT:-0}, deck ${words[*]}"
+}
+
+# multicard_is_deck WORD: whether the first argument of a batch script is a deck rather than an override KEY=VALUE. Names
+# of folders and decks may hold an equals sign (lr=0.1/deck.yaml); where neither is there, the name of a deck decides.
+multicard_is_deck() {
+  if [ -e "$1" ]; then return; fi
+  case $1 in
+    *=*.yaml | *=*.yml) [ ! -e "${1#*=}" ] ;;  # tasks.1.deck=other.yaml
+    *=*) false ;;
+  esac
 }
 
 # multicard_srun COMMAND WORD...: one `multicard COMMAND WORD...` on all ranks of the job. The numbers of the job are

@@ -131,6 +131,29 @@ std::string Deck::beside(const std::string& file) const {
   return (std::filesystem::path(name_).parent_path() / expanded).lexically_normal().string();
 }
 
+namespace {
+
+/// A path that exists, or whose folder does; the path of an output need not exist.
+bool is_path_here(const std::string& text) {
+  const std::size_t slash = text.rfind('/');
+  return !text.empty() && (is_there(text) || (slash != std::string::npos && is_folder(text.substr(0, slash))));
+}
+
+/// What stands behind the `=`: YAML, unless that would change it (`[1].h5`, `a #b`) and it is a path.
+Value override_value(const std::string& text, const std::string& name) {
+  const bool is_path = is_path_here(text);
+  try {
+    Value value = parse_yaml(text, name);
+    const bool is_no_value = value.is_null() && text.front() != '#';
+    if (!is_path || is_no_value || value.text == text) return value;
+  } catch (const UsageError&) {
+    if (!is_path) throw;
+  }
+  return Value::scalar(text, Value::Quoting::quoted);
+}
+
+}  // namespace
+
 Deck::Assignments parse_overrides(const std::vector<std::string>& overrides) {
   Deck::Assignments assignments;
   for (const std::string& text : overrides) {
@@ -143,7 +166,7 @@ Deck::Assignments parse_overrides(const std::vector<std::string>& overrides) {
     if (equals == std::string::npos || gap)
       throw UsageError(fmt::format("override '{}' is not of the form key.path=value", text), "",
                        "Write for example run.epochs=2.");
-    assignments.emplace_back(path, parse_yaml(text.substr(equals + 1), fmt::format("override '{}'", text)));
+    assignments.emplace_back(path, override_value(text.substr(equals + 1), fmt::format("override '{}'", text)));
   }
   return assignments;
 }

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/Bytes.hpp"
+#include "io/Glob.hpp"
 
 namespace multicard {
 

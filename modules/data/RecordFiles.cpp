@@ -13,7 +13,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
 #include "data/CsvRecords.hpp"
-#include "io/Bytes.hpp"
+#include "io/Glob.hpp"
 
 namespace multicard {
 
@@ -31,12 +31,8 @@ std::vector<std::string> find_files(const std::vector<std::string>& names) {
     if (fs::is_directory(name))
       throw DataError(fmt::format("{} is a folder", name), "",
                       fmt::format("Name its files, for example '{}/*'.", name));
-    if (fs::exists(name)) {
-      paths.push_back(name);
-    } else {
-      const std::vector<std::string> found = expand_glob(name);
-      paths.insert(paths.end(), found.begin(), found.end());
-    }
+    const std::vector<std::string> found = expand_glob(name);
+    paths.insert(paths.end(), found.begin(), found.end());
   }
   return paths;
 }
@@ -142,8 +138,8 @@ void append_bytes(std::vector<T>& values, const std::string& bytes) {
 RecordFiles::RecordFiles(const std::vector<std::string>& names, RecordKind kind, const Communicator& communicator)
     : kind_(kind) {
   const std::string found =
-      agreed(communicator, [&] { return communicator.is_root() ? join(find_files(names), "\n") : std::string(); });
-  paths_ = split(communicator.broadcast(found), '\n');
+      agreed(communicator, [&] { return communicator.is_root() ? packed_paths(find_files(names)) : std::string(); });
+  paths_ = unpacked_paths(communicator.broadcast(found));
   scan(communicator);
   if (records_.empty()) throw DataError(fmt::format("{} holds no records", join(paths_, ", "))).on_all_ranks();
   for (const Record& record : records_) {

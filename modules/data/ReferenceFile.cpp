@@ -44,7 +44,7 @@ std::string reference_path(const std::string& shard, const std::string& key) {
 }
 
 bool is_reference_file(const std::string& path) {
-  static const std::regex name(".*\\.ref-[0-9a-f]{16}\\.h5");
+  static const std::regex name("[\\s\\S]*\\.ref-[0-9a-f]{16}\\.h5");
   return std::regex_match(std::filesystem::path(path).filename().string(), name);
 }
 

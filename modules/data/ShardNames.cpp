@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include "base/Error.hpp"
 #include "base/RegularFile.hpp"
@@ -15,6 +14,7 @@
 #include "comm/Mpi.hpp"
 #include "data/ReferenceFile.hpp"
 #include "io/Bytes.hpp"
+#include "io/Glob.hpp"
 
 namespace multicard {
 
@@ -29,7 +29,7 @@ void free_interrupted_names(const std::string& prefix) {
   for (const std::string& orphan : find_orphans(prefix + ".")) {
     if (why_unreadable(orphan) || RegularFile(orphan).size() > kLongest) continue;  // another writer's
     std::error_code ignored;
-    for (const std::string& name : split(read_file(orphan), '\n'))
+    for (const std::string& name : unpacked_paths(read_file(orphan)))
       if (!name.empty() && name == fs::path(name).filename())
         fs::remove(fs::path(orphan).parent_path() / name, ignored);
     fs::remove(orphan, ignored);
@@ -55,7 +55,7 @@ namespace {
 /// A shard that is not there although the pattern asks for it and its siblings say that it was written: half a copied
 /// set would train on half of the data.
 void require_siblings(const std::string& pattern, const std::vector<std::string>& paths) {
-  static const std::regex numbered("(.*)-[0-9]{5,}-of-([0-9]{5,})\\.h5");
+  static const std::regex numbered("([\\s\\S]*)-[0-9]{5,}-of-([0-9]{5,})\\.h5");
   std::set<std::string> looked_at;
   for (const std::string& path : paths) {
     std::smatch parts;
@@ -66,7 +66,7 @@ void require_siblings(const std::string& pattern, const std::vector<std::string>
     const auto num_checked = std::min<std::int64_t>(num_shards, static_cast<std::int64_t>(paths.size()) + 1);
     for (std::int64_t shard = 0; shard < num_checked; ++shard) {
       const std::string sibling = shard_path(parts[1], shard, num_shards);
-      if (fnmatch(pattern.c_str(), sibling.c_str(), FNM_PATHNAME) == 0 && !fs::exists(sibling))
+      if (glob_covers(pattern, sibling) && !fs::exists(sibling))
         throw DataError(fmt::format("{} is missing", sibling), fmt::format("{} is there", path),
                         "Copy or prepare all shards of the set, or name the files to use one by one.");
     }
@@ -82,9 +82,9 @@ std::vector<std::string> find_shards(const std::string& pattern, const Communica
     std::erase_if(paths, is_reference_file);
     if (paths.empty()) throw DataError(fmt::format("{} names no shards", pattern), "reference log-probabilities alone");
     require_siblings(pattern, paths);
-    return join(paths, "\n");
+    return packed_paths(paths);
   });
-  return split(communicator.broadcast(found), '\n');
+  return unpacked_paths(communicator.broadcast(found));
 }
 
 PendingShards::PendingShards(const std::string& prefix, std::int64_t num_shards, const Communicator& communicator)
@@ -107,8 +107,10 @@ NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string>
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
     OutputFile list(file_.path());
+    std::vector<std::string> in_folder;
     for (const std::string& name : names_)
-      list.write(fs::path(name).filename().string() + "\n");
+      in_folder.push_back(fs::path(name).filename().string());
+    list.write(packed_paths(in_folder));
     list.close();
   });
   for (const std::string& name : names_)

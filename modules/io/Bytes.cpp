@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <glob.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -120,17 +119,6 @@ void OutputFile::fail(int number) const {
   const bool is_full = number == ENOSPC || number == EDQUOT;
   throw DataError(fmt::format("{} cannot be written", path_), system_error_text(number),
                   is_full ? "Free some space or choose another folder." : "");
-}
-
-std::vector<std::string> expand_glob(const std::string& pattern) {
-  glob_t found{};
-  const int code = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  if (code == GLOB_NOSPACE) throw EnvironmentError("out of memory");
-  if (paths.empty()) throw DataError(fmt::format("no file matches {}", pattern));
-  std::sort(paths.begin(), paths.end());
-  return paths;
 }
 
 }  // namespace multicard

@@ -39,8 +39,4 @@ class OutputFile {
   int descriptor_;
 };
 
-/// The paths that a shell pattern (`*`, `?`, `[...]`) matches, sorted byte by byte; names that start with a dot only
-/// match a dot. A DataError naming the pattern if there are none.
-std::vector<std::string> expand_glob(const std::string& pattern);
-
 }  // namespace multicard

@@ -1,6 +1,6 @@
 #include "tasks/RunInputs.hpp"
 
-#include "io/Bytes.hpp"
+#include "io/Glob.hpp"
 #include "nn/LlamaConfig.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"

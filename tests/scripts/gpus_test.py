@@ -5,6 +5,7 @@ usage: gpus_test.py [unittest arguments]   MULTICARD_SOURCE is the tree, MULTICA
 """
 import os
 import pathlib
+import shlex
 import subprocess
 import tempfile
 import unittest
@@ -157,6 +158,31 @@ class BatchEnvironment(Machine):
 
     def test_a_missing_file_ends_the_job(self):
         self.assertIn(f"{self.folder}/none.sh cannot be read", self.setup_job(f"{self.folder}/none.sh", status=3))
+
+
+class Decks(Machine):
+    def words(self, *arguments):
+        job = {**Binding.JOB, "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "a", "MULTICARD_ENV_FILE": "",
+               "MULTICARD_ROOT": str(SOURCE)}
+        words = " ".join(map(shlex.quote, arguments))
+        script = f". slurm/common.sh; multicard_setup default.yaml {words} >&2; printf '%s\\n' \"${{words[@]}}\""
+        return self.bash(script, **job).splitlines()
+
+    def test_a_file_that_exists_is_the_deck_whatever_its_name(self):
+        for name in ("lr=0.1/deck.yaml", "a b=[1]/deck", "--quick=*/deck.yml"):
+            self.write(name, "task: image\n")
+            deck = f"{self.folder}/{name}"
+            self.assertEqual(self.words(deck, "run.epochs=1"), [deck, "run.epochs=1"])
+
+    def test_an_override_is_not_the_deck(self):
+        self.write("other.yaml", "")
+        for word in ("run.epochs=3", "optimizer.betas=[0.8, 0.99]", f"tasks.1.deck={self.folder}/other.yaml"):
+            self.assertEqual(self.words(word), ["default.yaml", word])
+        self.assertEqual(self.words(), ["default.yaml"])
+
+    def test_a_deck_that_is_missing_is_named_by_the_program(self):
+        for name in ("none.yaml", "lr=0.1/none.yaml", "none"):
+            self.assertEqual(self.words(name), [name])
 
 
 class Help(Machine):

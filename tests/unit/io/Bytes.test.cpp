@@ -109,19 +109,6 @@ TEST(Sha256, IsTheOneOfTheStandard) {
   EXPECT_EQ(sha256_of_file(scratch / "large"), sha256(large));
 }
 
-TEST(Glob, ListsSortedPathsWithoutHiddenOnes) {
-  const ScratchFolder scratch;
-  for (const char* name : {"train-00001.h5", "train-00000.h5", ".train-00002.h5.part", "test.h5", "Train.h5"})
-    write_file(scratch / name, "");
-
-  EXPECT_EQ(expand_glob(scratch / "*.h5"),
-            (std::vector<std::string>{scratch / "Train.h5", scratch / "test.h5", scratch / "train-00000.h5",
-                                      scratch / "train-00001.h5"}));
-  EXPECT_EQ(expand_glob(scratch / "test.h5"), std::vector<std::string>{scratch / "test.h5"});
-  EXPECT_TRUE(contains(data_error_of([&] { expand_glob(scratch / "none*.h5"); }), "no file matches "));
-  EXPECT_TRUE(contains(data_error_of([&] { expand_glob(scratch / "none*.h5"); }), "none*.h5"));
-}
-
 TEST(OutputFile, TellsThatADeviceIsFull) {
   const std::string error = data_error_of([] {
     OutputFile file("/dev/full");

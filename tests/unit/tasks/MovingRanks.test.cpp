@@ -5,6 +5,7 @@
 
 #include "base/Log.hpp"
 #include "comm/Watchdog.hpp"
+#include "io/Glob.hpp"
 #include "io/Hdf5.hpp"
 #include "moving.hpp"
 
