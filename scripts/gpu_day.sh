@@ -43,7 +43,7 @@ read_options parts part image_options llm_options limit again? list? device -- "
 case $device in cuda | cpu) ;; *) say "$program: --device is cuda or cpu, not $device"; exit 2 ;; esac
 for name in ${parts:=${part:-$all_parts}}; do about "$name" >/dev/null; done
 
-# ---- what became of the parts: a line each, `NAME DEVICE SECONDS RESULT` -----------------------------------------------
+# ---- what became of the parts: a line each, `NAME DEVICE SECONDS RESULT` ---------------------------------------------
 state=$folder/state
 state_of() { awk -v name="$1" -v on="$device" '$1 == name && $2 == on' "$state" 2>/dev/null || true; }
 result_of() { state_of "$1" | cut -d' ' -f4-; }
@@ -124,20 +124,22 @@ part_selftest() {
 # Those with a peer run multicard beside it; where the peer cannot be had, they are skipped.
 # shellcheck disable=SC2086  # words
 {
-  part_image() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 3 --peers none $image_options; }
-  part_image_eager() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 1 --peers eager $image_options; }
-  part_image_graphs() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 1 --peers reduce-overhead $image_options; }
-  part_image_autotune() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 1 --sizes 224 --peers max-autotune $image_options; }
-  part_llm() { "$root/bench/gpu_llm.sh" -o "$folder/$name" --peers none $llm_options; }
-  part_llm_compiled() { "$root/bench/gpu_llm.sh" -o "$folder/$name" --steps 5 --peers default $llm_options; }
+  bench_image() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 1 "$@" $image_options; }
+  bench_llm() { "$root/bench/gpu_llm.sh" -o "$folder/$name" "$@" $llm_options; }
 }
+part_image() { bench_image --repeats 3 --peers none; }
+part_image_eager() { bench_image --peers eager; }
+part_image_graphs() { bench_image --peers reduce-overhead; }
+part_image_autotune() { bench_image --sizes 224 --peers max-autotune; }
+part_llm() { bench_llm --peers none; }
+part_llm_compiled() { bench_llm --steps 5 --peers default; }
 
 # ---- running them ----------------------------------------------------------------------------------------------------
 # run_part NAME: in a process group of its own, so that its limit ends all it has started.
 run_part() {
   local status=0 result start=$SECONDS
   name=$1
-  export -f "part_${name//-/_}" have
+  export -f "part_${name//-/_}" bench_image bench_llm have
   export root folder ranks image_options llm_options device name
   # In the background, because bash answers a signal only between commands, and wait is one that a signal interrupts.
   timeout --kill-after=30 "$limit" bash -eo pipefail -c "part_${name//-/_}" >"$folder/$name.log" 2>&1 &

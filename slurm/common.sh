@@ -31,8 +31,8 @@ multicard_setup() {
     "restart ${SLURM_RESTART_COUNT:-0}, deck ${words[*]}"
 }
 
-# multicard_is_deck WORD: whether the first argument of a batch script is a deck rather than an override KEY=VALUE. Names
-# of folders and decks may hold an equals sign (lr=0.1/deck.yaml); where neither is there, the name of a deck decides.
+# multicard_is_deck WORD: whether the first argument of a batch script is a deck rather than an override KEY=VALUE.
+# Names of folders and decks may hold an equals sign (lr=0.1/deck.yaml); what is not there is a deck by its ending.
 multicard_is_deck() {
   if [ -e "$1" ]; then return; fi
   case $1 in

@@ -3,6 +3,7 @@
 
 usage: gpus_test.py [unittest arguments]   MULTICARD_SOURCE is the tree, MULTICARD_BUILD the build folder.
 """
+import gzip
 import os
 import pathlib
 import shlex
@@ -200,19 +201,54 @@ class GpuDay(Machine):
     def day(self, *options, status=0):
         return self.bash(f"scripts/gpu_day.sh -o {self.folder}/day {' '.join(options)} 2>&1", status=status)
 
+    def state(self):
+        return (self.folder / "day/state").read_text()
+
     def test_without_a_gpu_it_says_so(self):
         self.assertIn("no GPU here", self.day(status=77))
 
-    def test_a_finished_part_is_not_repeated(self):
-        self.assertRegex(self.day("--dry", "--parts machine"), r"machine +\d+ s  passed")
+    def test_a_part_that_has_passed_is_not_repeated(self):
+        self.assertRegex(self.day("--device cpu", "--part machine"), r"machine +\d+ s  passed")
         self.assertIn("GPU path", (self.folder / "day/machine.log").read_text())
-        self.assertIn("by an earlier run", self.day("--dry", "--parts machine"))
-        self.assertNotIn("by an earlier run", self.day("--dry", "--parts machine", "--again"))
+        self.assertRegex(self.state(), r"^machine cpu \d+ passed\n$")
+        again = self.day("--device cpu", "--parts 'machine build'")
+        self.assertIn("machine: passed in an earlier run", again)
+        self.assertRegex(again, r"build +\d+ s  skipped")
+        self.assertRegex(self.day("--list"), r"machine  .*  not run yet")  # on a GPU
+        self.assertRegex(self.day("--list", "--device cpu"), r"machine  .*  passed")
+        self.assertNotIn("earlier run", self.day("--device cpu", "--part machine", "--again"))
+        self.assertEqual(len(self.state().splitlines()), 2)
 
     def test_a_part_that_takes_too_long_is_ended_and_the_next_runs(self):
-        said = self.day("--dry", "--parts 'llm machine'", "--llm-limit 0.1", status=1)
+        said = self.day("--device cpu", "--parts 'llm build'", "--limit 0.1", status=1)
         self.assertRegex(said, r"llm +\d+ s  over its limit of 0.1 s")
-        self.assertRegex(said, r"machine +\d+ s  passed")
+        self.assertRegex(said, r"build +\d+ s  skipped")
+
+    def test_a_part_that_fails_is_named_and_run_again(self):
+        for attempt in range(2):
+            said = self.day("--device cpu", "--part image", "--image-options --nonsense", status=1)
+            self.assertRegex(said, r"image +\d+ s  failed \(2\): .*unknown option --nonsense", attempt)
+
+    def test_an_unknown_part_is_a_wrong_usage(self):
+        self.assertIn("no part is called imagee", self.day("--part imagee", status=2))
+
+
+class Benchmarks(Machine):
+    def test_images_are_made_where_there_are_none(self):
+        source = (SOURCE / "bench/idx_images.py").read_text(encoding="utf-8").replace("20000", "50")
+        self.write("bench/idx_images.py", source)
+        self.bash(f"python3 {self.folder}/bench/idx_images.py --random {self.folder}/random")
+        self.bash(f"python3 {self.folder}/bench/idx_images.py --first {self.folder}/random {self.folder}/first")
+        for name, size in (("images-idx3", 16 + 50 * 784), ("labels-idx1", 8 + 50)):
+            random, first = (gzip.decompress((self.folder / f"{folder}/train-{name}-ubyte.gz").read_bytes())
+                             for folder in ("random", "first"))
+            self.assertEqual(len(random), size)
+            self.assertEqual(random, first)
+
+    def test_what_fails_while_it_is_measured_ends_the_benchmark(self):
+        script = (". scripts/lib.sh; . scripts/peers.sh; measured() { false; echo numbers; }; "
+                  "value=$(measured); echo \"went on with $value\"")
+        self.assertNotIn("went on", self.bash(script, status=1))
 
 
 if __name__ == "__main__":
