@@ -49,6 +49,8 @@ int number(const char* text) {
 Launch read_launch(const Variable& variable) {
   Launch launch;
   launch.own_ranks = number(variable("OMPI_COMM_WORLD_SIZE"));
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_PORT"})
+    if (variable(name) != nullptr) launch.offers_connection = true;
   for (const Indicator& one : kIndicators) {
     const int value = number(variable(one.variable));
     if (value + one.more < 2 || value < 1) continue;

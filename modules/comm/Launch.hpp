@@ -18,6 +18,9 @@ struct Launch {
   int processes = 0;      ///< processes that another launcher has started together, at least; 0 without one
   std::string launcher;   ///< that launcher
   std::string indicator;  ///< the variable that says so, NAME=VALUE
+  /// Whether a launcher offers to connect the processes, in a way that MPI may understand. Under srun without any, Open
+  /// MPI ends the process while it starts.
+  bool offers_connection = false;
 };
 
 /// Knows Open MPI, MPICH (Hydra), Intel MPI, MVAPICH, Cray PALS and Slurm.

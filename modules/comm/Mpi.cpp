@@ -38,8 +38,14 @@ void set_launch_defaults() {
   abort_job(ExitCode::communication);
 }
 
+/// Before or after MPI is initialised.
+void require_whole_world(const Launch& launch) {
+  if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
+}
+
 Communicator initialise(int& argc, char**& argv) {
   const Launch launch = read_launch(std::getenv);
+  if (!launch.offers_connection) require_whole_world(launch);
   set_launch_defaults();
   int provided = 0;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
@@ -56,8 +62,7 @@ Communicator initialise(int& argc, char**& argv) {
     throw EnvironmentError("this MPI gives no full thread support",
                            fmt::format("MPI_THREAD_MULTIPLE was requested, level {} is provided", provided),
                            "Use an MPI built with thread support.");
-  if (impl->size > 1) return Communicator(std::move(impl));
-  if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
+  if (impl->size == 1) require_whole_world(launch);
   return Communicator(std::move(impl));
 }
 

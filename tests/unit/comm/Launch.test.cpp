@@ -71,6 +71,16 @@ TEST(Launch, LetsAProcessContinueThatWasStartedAlone) {
   EXPECT_EQ(refusal({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), "");
 }
 
+TEST(Launch, KnowsWhetherMpiCanConnectTheProcesses) {
+  const auto offers = [](const Environment& environment) {
+    return read_launch(reader_of(environment)).offers_connection;
+  };
+
+  EXPECT_FALSE(offers({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_MPI_TYPE", "none"}}));
+  EXPECT_TRUE(offers({{"SLURM_STEP_NUM_TASKS", "4"}, {"PMIX_RANK", "0"}}));
+  EXPECT_TRUE(offers({{"SLURM_STEP_NUM_TASKS", "4"}, {"PMI_FD", "5"}}));
+}
+
 TEST(Launch, RefusesTheMpirunOfAnotherOpenMpi) {
   EXPECT_NE(refusal({{"OMPI_COMM_WORLD_SIZE", "2"}}).find("does not fit Open MPI v4"), std::string::npos);
 }
