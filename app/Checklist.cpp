@@ -1,7 +1,6 @@
 #include "Checklist.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <set>
 
 #include <fmt/format.h>
@@ -96,14 +95,14 @@ Json run_checks(const Communicator& world, const Topology& topology, const Devic
   return checks;
 }
 
-void print_checks(const Json& checks) {
-  std::cout << "checks\n";
+std::string checks_text(const Json& checks) {
+  std::string text = "checks\n";
   for (const Json& check : checks) {
     const char* mark = check["ok"].is_null() ? "–" : check["ok"].get<bool>() ? "✓" : "✗";
-    std::cout << fmt::format("  {} {:<13}{}\n", mark, check["name"].get<std::string>(),
-                             check["found"].get<std::string>());
-    if (check.contains("to_do")) std::cout << fmt::format("    {:<13}{}\n", "", check["to_do"].get<std::string>());
+    text += fmt::format("  {} {:<13}{}\n", mark, check["name"].get<std::string>(), check["found"].get<std::string>());
+    if (check.contains("to_do")) text += fmt::format("    {:<13}{}\n", "", check["to_do"].get<std::string>());
   }
+  return text;
 }
 
 }  // namespace multicard

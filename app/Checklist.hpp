@@ -1,6 +1,8 @@
 #pragma once
 /// \file The checks of `multicard info`, of all ranks in one list.
 
+#include <string>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "comm/Communicator.hpp"
@@ -14,6 +16,6 @@ namespace multicard {
 nlohmann::ordered_json run_checks(const Communicator& world, const Topology& topology, const DeviceChoice& device);
 
 /// As lines for a person: a mark, the name, what was found, and below it what to do.
-void print_checks(const nlohmann::ordered_json& checks);
+std::string checks_text(const nlohmann::ordered_json& checks);
 
 }  // namespace multicard

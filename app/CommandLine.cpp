@@ -17,6 +17,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
 #include "base/Shown.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "tasks/RunOptions.hpp"
@@ -226,13 +227,11 @@ std::string version_text() {
 void print_exit(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out, complaint;
   app.exit(error, out, complaint);
-  std::cout << wrapped_help(out.str(), kHelpColumn) << std::flush;
   std::cerr << shown(complaint.str());
+  print(wrapped_help(out.str(), kHelpColumn));
 }
 
-}  // namespace
-
-std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
+std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   CLI::App app(
       "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
       "multicard");
@@ -261,7 +260,7 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
   try {
     if (asks_for_keys(typed)) {
       const std::string help = help_on_keys(typed);
-      if (is_first_process()) std::cout << help << std::flush;
+      if (is_first_process()) print(help);
       return static_cast<int>(ExitCode::complete);
     }
     check_words(app, words);
@@ -269,13 +268,21 @@ std::optional<int> parse_command_line(int argc, const char* const* argv, Command
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
     return std::nullopt;
-  } catch (const UsageError& error) {
-    if (is_first_process()) log_error(error.what());
-    return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {
     const bool is_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     if (is_first_process()) print_exit(app, error);
     return static_cast<int>(is_help ? ExitCode::complete : ExitCode::usage);
+  }
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(int argc, const char* const* argv, Command& command) {
+  try {
+    return parse(argc, argv, command);
+  } catch (const Error& error) {  // a wrong word, or help that cannot be written
+    if (is_first_process()) log_error(error.what());
+    return static_cast<int>(error.code());
   }
 }
 

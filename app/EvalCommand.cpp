@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
@@ -281,11 +281,10 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
                        human_duration(seconds)));
   log_results(results);
   if (arguments.json && world.is_root())
-    std::cout << nlohmann::ordered_json{{"loss", totals.loss},
-                                        {"accuracy", totals.accuracy},
-                                        {"top5", totals.top5},
-                                        {"samples", totals.samples}}
-              << std::endl;
+    print(nlohmann::ordered_json{
+              {"loss", totals.loss}, {"accuracy", totals.accuracy}, {"top5", totals.top5}, {"samples", totals.samples}}
+              .dump() +
+          "\n");
   return ExitCode::complete;
 }
 

@@ -1,7 +1,6 @@
 #include "EvalLanguage.hpp"
 
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include <ATen/core/grad_mode.h>
@@ -12,6 +11,7 @@
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "state/TensorFile.hpp"
@@ -88,7 +88,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   scores["targets"] = totals.targets;
   scores[subject.options.method.prefers() ? "pairs" : "sequences"] = totals.samples;
   if (questions) scores["exact_match"] = questions->exact_match();
-  if (arguments.json && world.is_root()) std::cout << scores << std::endl;
+  if (arguments.json && world.is_root()) print(scores.dump() + "\n");
   return ExitCode::complete;
 }
 

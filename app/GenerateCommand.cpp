@@ -11,6 +11,7 @@
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Thread.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
@@ -187,7 +188,7 @@ const char* word_of(Finish finish) {
 void print_json(const std::vector<TokenId>& prompt, const Answer& answer) {
   const nlohmann::ordered_json line{
       {"prompt_ids", prompt}, {"ids", answer.ids}, {"text", answer.text}, {"finish", word_of(answer.finish)}};
-  std::cout << json_text(line) << std::endl;
+  print(json_text(line) + "\n");
 }
 
 /// On rank 0.
@@ -209,13 +210,11 @@ void answer_prompts(const GenerateArguments& arguments, at::Device device) {
   if (!is_json)
     show = [&](std::size_t, const std::string& text) {
       check();
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
+      print(text);
     };
   const std::vector<Answer> found = answers(*network, prompter, prompts, answer_options(arguments), show);
   check();
-  if (!is_json) std::cout << std::endl;
-  if (!is_json) return;
+  if (!is_json) return print("\n");
   for (std::size_t i = 0; i < found.size(); ++i)
     print_json(prompts[i], found[i]);
 }

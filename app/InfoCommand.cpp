@@ -1,4 +1,3 @@
-#include <iostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "SelfTest.hpp"
 #include "base/BuildInfo.hpp"
 #include "base/JsonText.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
@@ -95,40 +95,41 @@ Json self_test(const InfoArguments& arguments, const Communicator& world, const 
             {"gb_per_s", read.gb_per_s}}}};
 }
 
-void print_gpu(const Json& gpu) {
+std::string gpu_text(const Json& gpu) {
   std::string peers;
   for (const Json& peer : gpu["peer_access"])
     peers += fmt::format(" {}", peer.get<int>());
-  std::cout << fmt::format("    gpu {}  {}  bus {}  {}  NUMA {}  {}  peers:{}\n", gpu["index"].get<int>(),
-                           gpu["name"].get<std::string>(), gpu["bus_id"].get<std::string>(),
-                           gpu["uuid"].get<std::string>(), gpu["numa_node"].get<int>(),
-                           human_bytes(gpu["memory_bytes"].get<double>()), peers.empty() ? " none" : peers);
+  return fmt::format("    gpu {}  {}  bus {}  {}  NUMA {}  {}  peers:{}\n", gpu["index"].get<int>(),
+                     gpu["name"].get<std::string>(), gpu["bus_id"].get<std::string>(), gpu["uuid"].get<std::string>(),
+                     gpu["numa_node"].get<int>(), human_bytes(gpu["memory_bytes"].get<double>()),
+                     peers.empty() ? " none" : peers);
 }
 
-void print_text(const Json& info) {
-  std::cout << "versions\n";
+std::string info_text(const Json& info) {
+  std::string text = "versions\n";
   for (const auto& [name, value] : info["versions"].items())
-    std::cout << fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
-  std::cout << fmt::format("ranks ({} on {})\n", info["ranks"].size(), counted(info["nodes"].get<int>(), "node"));
+    text += fmt::format("  {:<13}{}\n", name, value.is_string() ? value.get<std::string>() : json_text(value));
+  text += fmt::format("ranks ({} on {})\n", info["ranks"].size(), counted(info["nodes"].get<int>(), "node"));
   for (const Json& rank : info["ranks"]) {
-    std::cout << fmt::format("  {:<4}{}  local {}  cpus {}  {}\n", rank["rank"].get<int>(),
-                             rank["host"].get<std::string>(), rank["local_rank"].get<int>(),
-                             rank["cpus"].get<std::string>(), rank["device"].get<std::string>());
+    text +=
+        fmt::format("  {:<4}{}  local {}  cpus {}  {}\n", rank["rank"].get<int>(), rank["host"].get<std::string>(),
+                    rank["local_rank"].get<int>(), rank["cpus"].get<std::string>(), rank["device"].get<std::string>());
     for (const Json& gpu : rank["gpus"])
-      print_gpu(gpu);
+      text += gpu_text(gpu);
   }
-  print_checks(info["checks"]);
-  if (!info.contains("selftest")) return;
+  text += checks_text(info["checks"]);
+  if (!info.contains("selftest")) return text;
   const Json& reduce = info["selftest"]["all_reduce"];
   const Json& read = info["selftest"]["shard_read"];
-  std::cout << fmt::format("self-test\n  all-reduce   {} of float32 by {}: {} ms, {} GB/s bus bandwidth, sums {}\n",
-                           human_bytes(reduce["payload_bytes"].get<double>()), reduce["backend"].get<std::string>(),
-                           significant(1e3 * reduce["median_s"].get<double>(), 3),
-                           significant(reduce["bus_gb_per_s"].get<double>(), 3),
-                           reduce["correct"].get<bool>() ? "correct" : "WRONG");
-  std::cout << fmt::format("  shard read   {} rows, {} from {}: {} GB/s\n", grouped(read["rows"].get<std::int64_t>()),
-                           human_bytes(read["bytes"].get<double>()), read["source"].get<std::string>(),
-                           significant(read["gb_per_s"].get<double>(), 3));
+  text += fmt::format("self-test\n  all-reduce   {} of float32 by {}: {} ms, {} GB/s bus bandwidth, sums {}\n",
+                      human_bytes(reduce["payload_bytes"].get<double>()), reduce["backend"].get<std::string>(),
+                      significant(1e3 * reduce["median_s"].get<double>(), 3),
+                      significant(reduce["bus_gb_per_s"].get<double>(), 3),
+                      reduce["correct"].get<bool>() ? "correct" : "WRONG");
+  text += fmt::format("  shard read   {} rows, {} from {}: {} GB/s\n", grouped(read["rows"].get<std::int64_t>()),
+                      human_bytes(read["bytes"].get<double>()), read["source"].get<std::string>(),
+                      significant(read["gb_per_s"].get<double>(), 3));
+  return text;
 }
 
 }  // namespace
@@ -147,12 +148,7 @@ ExitCode info_command(const InfoArguments& arguments, const Communicator& world)
     info["selftest"] = self_test(arguments, world, device);
     passed = info["selftest"]["all_reduce"]["correct"].get<bool>();
   }
-  if (world.is_root()) {
-    if (arguments.json)
-      std::cout << json_text(info, 2) << std::endl;
-    else
-      print_text(info);
-  }
+  if (world.is_root()) print(arguments.json ? json_text(info, 2) + "\n" : info_text(info));
   if (!passed)
     throw CommunicationError("the all-reduce self-test gave wrong sums", "the transport corrupts data",
                              "Try another MPI transport or NCCL_P2P_DISABLE=1 and report it to the site.")

@@ -1,13 +1,12 @@
 // multicard plan: who gets which GPUs, and when; or what policies make of a workload.
 
-#include <iostream>
-
 #include <fmt/format.h>
 
 #include "Commands.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
+#include "base/StandardOutput.hpp"
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
 #include "io/Bytes.hpp"
@@ -27,14 +26,14 @@ void log_lines(const std::vector<std::string>& lines) {
 void print_replay(const ReplayOptions& options, const PlanArguments& arguments) {
   if (!arguments.svg.empty()) throw UsageError("--svg is for plans", "this deck replays a workload", "Leave it out.");
   for (const ReplaySummary& summary : replay(options))
-    std::cout << json_line(summary) << std::endl;
+    print(json_line(summary) + "\n");
 }
 
 void print_plans(const Deck& deck, const PlanArguments& arguments) {
   const std::vector<Plan> plans = make_plans(read_plan_options(deck));
   for (const Plan& one : plans) {
     log_lines(plan_report(one));
-    if (arguments.json) std::cout << plan_json(one) << std::endl;
+    if (arguments.json) print(plan_json(one) + "\n");
   }
   if (plans.size() > 1) log_lines(compare_plans(plans));
   if (arguments.svg.empty()) return;
@@ -50,7 +49,6 @@ void plan(const PlanArguments& arguments) {
     print_replay(*asked, arguments);
   else
     print_plans(deck, arguments);
-  if (!std::cout) throw DataError("the standard output cannot be written");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
@@ -92,7 +92,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   stop.set_wall_limit(options.run.wall_limit);
   const Deck resolved = with_defaults(deck);
   if (arguments.print_config) {
-    if (world.is_root()) std::cout << resolved.to_yaml();
+    if (world.is_root()) print(resolved.to_yaml());
     return ExitCode::complete;
   }
   if (arguments.what_fits) {

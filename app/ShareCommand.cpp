@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "Runs.hpp"
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
@@ -175,7 +175,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
       share_deck(world, arguments.deck, [&] { return load_share_deck(arguments.deck, arguments.overrides, scale); });
   const ShareOptions options = agreed(world, [&] { return read_share_options(deck); });
   if (arguments.print_config) {
-    if (world.is_root()) std::cout << deck.to_yaml();
+    if (world.is_root()) print(deck.to_yaml());
     return ExitCode::complete;
   }
   if (arguments.quiet) set_log_level(LogLevel::warning);

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "base/Clock.hpp"
 #include "base/LiveLine.hpp"
 #include "base/Log.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Utf8.hpp"
 #include "comm/Agreement.hpp"
@@ -233,7 +233,7 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
   const SweepOptions options = agreed(world, [&] { return read_sweep_options(deck); });
   std::vector<Variant> variants = variants_of(options, scale, world);
   if (arguments.print_config) {
-    if (world.is_root()) std::cout << deck.to_yaml();
+    if (world.is_root()) print(deck.to_yaml());
     return ExitCode::complete;
   }
   const RunSettings settings = agreed(world, [&] { return sweep_settings(variants); });

@@ -7,6 +7,7 @@
 
 #include "Commands.hpp"
 #include "base/JsonText.hpp"
+#include "base/StandardOutput.hpp"
 #include "comm/Agreement.hpp"
 #include "io/JsonReader.hpp"
 #include "text/Tokenizer.hpp"
@@ -44,13 +45,14 @@ void tokenize(const TokenizeArguments& arguments) {
   const auto tokenizer = Tokenizer::load(arguments.tokenizer);
   std::string line;
   for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
+    json result;
     try {
-      std::cout << json_text(answer(*tokenizer, line, arguments)) << std::endl;
+      result = answer(*tokenizer, line, arguments);
     } catch (const DataError& error) {
       throw DataError(fmt::format("line {} of the standard input: {}", number, error.problem()), error.why(),
                       error.suggestion());
     }
-    if (!std::cout) throw DataError("the standard output cannot be written");
+    print(json_text(result) + "\n");
   }
 }
 

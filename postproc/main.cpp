@@ -14,8 +14,10 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Shown.hpp"
+#include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "comm/AbortOnSignal.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
 #include "postproc/page/Report.hpp"
@@ -36,11 +38,6 @@ struct Options {
   std::string csv;     ///< runs, cells or options; empty: not asked for
   bool json = false, pdf = false;
 };
-
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw DataError("cannot write to standard output");
-}
 
 HeatAxes heat_axes(const std::string& text) {
   const std::vector<std::string> names = split(text, ',');
@@ -93,8 +90,8 @@ std::optional<int> parse(int argc, char** argv, Options& options) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, complaint;
     const int code = app.exit(error, out, complaint);
-    print(wrapped_help(out.str(), kHelpColumn));
     std::fputs(shown(complaint.str()).c_str(), stderr);
+    print(wrapped_help(out.str(), kHelpColumn));
     return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
   }
   return std::nullopt;
@@ -108,6 +105,7 @@ int main(int argc, char** argv) {
   try {
     post::Options options;
     if (const std::optional<int> code = post::parse(argc, argv, options)) return *code;
+    const AbortOnSignal guard;  // removes what is half-written
     post::run(options);
     return static_cast<int>(ExitCode::complete);
   } catch (const std::exception& error) {

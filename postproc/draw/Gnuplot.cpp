@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -40,9 +41,33 @@ struct Outcome {
   std::string output, errors;
 };
 
+[[noreturn]] void refuse_scratch(int number) {
+  throw DataError("a temporary file of a figure cannot be written", system_error_text(number), "Check TMPDIR.");
+}
+
+/// Signals as a program expects them, whatever this one has blocked: a figure that is cut off must not look whole.
+class UsualSignals {
+ public:
+  UsualSignals() {
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
+  }
+  ~UsualSignals() { posix_spawnattr_destroy(&attributes_); }
+  UsualSignals(const UsualSignals&) = delete;
+  UsualSignals& operator=(const UsualSignals&) = delete;
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
 Outcome start(const std::string& program, const char* argument, const std::string& input) {
   const File in = scratch_file(), out = scratch_file(), err = scratch_file();
-  std::fwrite(input.data(), 1, input.size(), in.get());
+  if (std::fwrite(input.data(), 1, input.size(), in.get()) != input.size() || std::fflush(in.get()) != 0)
+    refuse_scratch(errno);
   std::rewind(in.get());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -53,7 +78,9 @@ Outcome start(const std::string& program, const char* argument, const std::strin
   std::array<char*, 3> arguments{name.data(), option.data(), nullptr};
   pid_t child = 0;
   Outcome outcome;
-  outcome.spawn_error = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const UsualSignals signals;
+  outcome.spawn_error =
+      posix_spawnp(&child, program.c_str(), &actions, signals.attributes(), arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (outcome.spawn_error) return outcome;
   while (waitpid(child, &outcome.status, 0) < 0 && errno == EINTR) {
@@ -76,6 +103,7 @@ Gnuplot::Gnuplot(std::string program) : program_(std::move(program)) {
 std::string Gnuplot::run(const std::string& script) const {
   // -d: the user's start-up file must not change the figures.
   const Outcome outcome = start(program_, "-d", script);
+  if (WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGXFSZ) refuse_scratch(EFBIG);
   if (!succeeded(outcome))
     throw EnvironmentError("gnuplot could not draw a figure", outcome.errors.substr(0, 400),
                            "Check that gnuplot is version 5.4 or newer.");
