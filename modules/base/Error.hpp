@@ -27,7 +27,9 @@ std::optional<ExitCode> exit_code_of(std::int64_t number);
 /// found is printed by that rank, which then takes the whole job down.
 enum class Scope { one_rank, all_ranks };
 
-/// An error with the message grammar `PROBLEM (WHY) SUGGESTION`; why and suggestion may be empty.
+/// An error with the message grammar `PROBLEM (WHY) SUGGESTION`; why and suggestion may be empty. Where `why` holds the
+/// system's text for a limit (open files, the size of files) the suggestion is how to raise it, wherever it was met,
+/// and what looks like wrong data or a wrong deck for lack of open files is an environment error.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& problem, const std::string& why = {}, const std::string& suggestion = {});

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <filesystem>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/Error.hpp"
 
@@ -59,6 +61,26 @@ bool is_full(const std::string& path, const std::string& message) {
   return !ignored && space.available < kNearlyNothing;
 }
 
+/// MPI-IO hides this reason too: is there a descriptor left?
+bool has_no_descriptor() {
+  const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return errno == EMFILE;
+  close(descriptor);
+  return false;
+}
+
+/// MPI-IO of several ranks of a node keeps files there, and says "known error not in list" where it cannot.
+void require_shared_memory(const std::string& file) {
+  constexpr off_t kLittle = 16 << 10;
+  const int descriptor = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  const int number = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, kLittle);
+  if (descriptor >= 0) close(descriptor);
+  if (number == 0 || number == EOPNOTSUPP || number == EISDIR) return;  // the last two: it makes no nameless files
+  throw EnvironmentError(fmt::format("{} cannot be opened by several ranks", file),
+                         fmt::format("MPI needs shared memory, /dev/shm: {}", system_error_text(number)),
+                         "Make /dev/shm writable, with some megabytes (containers: --shm-size), or start one rank.");
+}
+
 }  // namespace
 
 Hdf5Lock::Hdf5Lock() : lock_(library_mutex()) {
@@ -71,7 +93,10 @@ void throw_hdf5_error(const Hdf5Operation& operation) {
   const std::string message = shortened(innermost);
   const bool writes = contains(operation.verb, "writing") || contains(operation.verb, "creating");
   std::string why = message, suggestion;
-  if (contains(innermost.first, "unable to lock file") || contains(innermost.first, "locking disabled")) {
+  if (innermost.first.starts_with("MPI_")) require_shared_memory(operation.file);
+  if (has_no_descriptor()) {
+    why = system_error_text(EMFILE);
+  } else if (contains(innermost.first, "unable to lock file") || contains(innermost.first, "locking disabled")) {
     suggestion = "Set HDF5_USE_FILE_LOCKING=FALSE, or end the program that holds the file.";
   } else if (writes && is_full(operation.file, message)) {
     why = "the disk is full" + (message.empty() ? "" : ": " + message);

@@ -34,7 +34,7 @@ struct Hdf5Operation {
   const std::string& object;
 };
 
-/// Throws the library's last error as a DataError.
+/// Throws the library's last error as a DataError; as an EnvironmentError where the machine is the reason.
 [[noreturn]] void throw_hdf5_error(const Hdf5Operation& operation);
 
 /// Passes identifiers, sizes and states through; a negative one is an error.

@@ -1,5 +1,6 @@
 // What a file that others wrote may hold, looked at before anything of it is read.
 
+#include <array>
 #include <set>
 #include <vector>
 
@@ -95,6 +96,25 @@ bool can_be_in(std::uint64_t file_bytes, const Extents& dims, std::uint64_t elem
   return is_empty || *bytes <= (layout == H5D_CHUNKED ? kMostCompressed * file_bytes : file_bytes);
 }
 
+/// Compression that the library does not have here. It looks into HDF5_PLUGIN_PATH, too.
+void check_filters(const std::string& file, const std::string& dataset, hid_t properties) {
+  const int count = H5Pget_nfilters(properties);
+  for (int index = 0; index < count; ++index) {
+    std::array<char, 64> name{};
+    unsigned flags = 0, config = 0;
+    std::size_t num_values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(properties, static_cast<unsigned>(index), &flags, &num_values, nullptr,
+                                               name.size() - 1, name.data(), &config);
+    if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    const std::string known = name[0] ? fmt::format("{} ({})", name.data(), filter) : std::to_string(filter);
+    throw DataError(fmt::format("{}: {} cannot be read", file, dataset),
+                    fmt::format("it is compressed by the HDF5 filter {}, which is not available here", known),
+                    "Write the file again without compression or with gzip (where the filter is there: h5repack -f "
+                    "GZIP=4 OLD NEW), or set HDF5_PLUGIN_PATH to the folder of its plugin.");
+  }
+  H5Eclear2(H5E_DEFAULT);
+}
+
 }  // namespace
 
 void check_structure(const Hdf5FileState& file) {
@@ -108,6 +128,7 @@ void check_storage(const Hdf5FileState& file, const std::string& dataset, hid_t 
   const H5D_layout_t layout = H5Pget_layout(properties);
   if (layout == H5D_VIRTUAL || H5Pget_external_count(properties) != 0)
     refuse(file.path, dataset, "cannot be read", "its elements are stored in other files");
+  check_filters(file.path, dataset, properties);
   if (!can_be_in(file.bytes_at_open, dims, H5Tget_size(type), layout))
     refuse(file.path, dataset, "is damaged", "it has more elements than the file has room for");
 }

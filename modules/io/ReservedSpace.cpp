@@ -47,7 +47,7 @@ void ReservedSpace::reserve(std::uint64_t bytes) {
   if (bytes <= reserved_) return;
   int error = take(descriptor_, reserved_, bytes);
   if (error == EOPNOTSUPP || error == ENOSYS) error = compare_free_space(descriptor_, bytes);
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG)
+  if (error == ENOSPC || error == EDQUOT)
     throw DataError(fmt::format("{} cannot grow to {}", path_, human_bytes(static_cast<double>(bytes))),
                     fmt::format("the disk is full: {}", system_error_text(error)),
                     "Free some space or choose another folder.");

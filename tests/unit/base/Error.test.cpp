@@ -1,5 +1,7 @@
 #include "base/Error.hpp"
 
+#include <cerrno>
+
 #include <gtest/gtest.h>
 
 namespace multicard {
@@ -17,6 +19,19 @@ TEST(Error, SaysProblemWhySuggestion) {
 TEST(Error, LeavesOutWhatIsNotKnown) {
   EXPECT_STREQ(UsageError("no deck").what(), "no deck");
   EXPECT_STREQ(UsageError("no deck", "", "Name one.").what(), "no deck. Name one.");
+}
+
+TEST(Error, SaysHowALimitOfTheSystemIsRaised) {
+  const DataError files("a.h5 cannot be read", "opening it: " + system_error_text(EMFILE), "Prepare it again.");
+  const DataError size("a.h5 cannot be written", system_error_text(EFBIG));
+  const UsageError deck("the deck cannot be read", system_error_text(ENFILE));
+
+  EXPECT_EQ(files.code(), ExitCode::environment);
+  EXPECT_NE(files.suggestion().find("ulimit -n"), std::string::npos) << files.what();
+  EXPECT_EQ(files.suggestion().find("Prepare"), std::string::npos) << files.what();
+  EXPECT_EQ(size.code(), ExitCode::data);
+  EXPECT_NE(size.suggestion().find("ulimit -f"), std::string::npos) << size.what();
+  EXPECT_EQ(deck.code(), ExitCode::environment);
 }
 
 TEST(Error, KnowsTheProgramsExitCodes) {

@@ -119,6 +119,24 @@ TEST(Hdf5Hostile, ANamedTypeIsNoDataset) {
   EXPECT_TRUE(contains(error, "/x cannot be read (it is neither a group nor a dataset)")) << error;
 }
 
+TEST(Hdf5Hostile, CompressionThatIsNotThereIsNamed) {
+  const ScratchFolder scratch;
+  constexpr H5Z_filter_t kLzf = 32000;
+
+  const std::string error = error_of(make(scratch,
+                                          [](hid_t file) {
+                                            const hsize_t chunk = 4;
+                                            const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+                                            H5Pset_chunk(properties, 1, &chunk);
+                                            H5Pset_filter(properties, kLzf, H5Z_FLAG_OPTIONAL, 0, nullptr);
+                                            make_dataset(file, "/x", {4}, properties);
+                                          }),
+                                     [](const Hdf5File& file) { file.read_values<std::int64_t>("/x"); });
+
+  EXPECT_TRUE(contains(error, "/x cannot be read (it is compressed by the HDF5 filter 32000")) << error;
+  EXPECT_TRUE(contains(error, "HDF5_PLUGIN_PATH")) << error;
+}
+
 TEST(Hdf5Hostile, ElementsStandInTheFileItself) {
   const ScratchFolder scratch;
   const auto read = [](const Hdf5File& file) { file.read_values<std::int64_t>("/x"); };
