@@ -30,7 +30,7 @@ std::optional<char> fallback_byte(const std::string& token) {
 }
 
 /// Bytes in a row become a text; if they are none, each becomes U+FFFD.
-Tokens joined_bytes(const Tokens& tokens) {
+Tokens joined_bytes(const Tokens& tokens, const TextRoom&) {
   Tokens result;
   std::string bytes;
   const auto flush = [&] {
@@ -73,7 +73,7 @@ auto strip(const nlohmann::json& description, const std::string& what) {
   constexpr std::uint64_t kMany = 1 << 20;
   const std::uint64_t left = count_of(member(description, "start", what), kMany, "\"start\" of " + what);
   const std::uint64_t right = count_of(member(description, "stop", what), kMany, "\"stop\" of " + what);
-  return [content = one_character(description, "content", what), left, right](Tokens tokens) {
+  return [content = one_character(description, "content", what), left, right](Tokens tokens, const TextRoom&) {
     for (std::string& token : tokens)
       token = stripped(token, content, left, right);
     return tokens;
@@ -83,7 +83,7 @@ auto strip(const nlohmann::json& description, const std::string& what) {
 auto metaspace(const nlohmann::json& description, const std::string& what) {
   const nlohmann::json* scheme = optional_member(description, "prepend_scheme");
   const bool prepends = scheme ? *scheme != "never" : flag_member(description, "add_prefix_space", true, what);
-  return [replacement = one_character(description, "replacement", what), prepends](Tokens tokens) {
+  return [replacement = one_character(description, "replacement", what), prepends](Tokens tokens, const TextRoom&) {
     for (std::size_t i = 0; i < tokens.size(); ++i)
       tokens[i] = replaced(tokens[i], replacement, i == 0 && prepends ? "" : " ");
     return tokens;
@@ -91,21 +91,21 @@ auto metaspace(const nlohmann::json& description, const std::string& what) {
 }
 
 auto suffix_to_space(const std::string& suffix) {
-  return [suffix](Tokens tokens) {
+  return [suffix](Tokens tokens, const TextRoom&) {
     for (std::size_t i = 0; i < tokens.size(); ++i)
       if (!suffix.empty()) tokens[i] = replaced(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
     return tokens;
   };
 }
 
-Tokens from_bytes(const Tokens& tokens) {
+Tokens from_bytes(const Tokens& tokens, const TextRoom&) {
   std::string bytes;
   for (const std::string& token : tokens)
     bytes += bytes_of_token(token);
   return {repaired_utf8(bytes)};
 }
 
-Tokens fused(const Tokens& tokens) {
+Tokens fused(const Tokens& tokens, const TextRoom&) {
   return {join(tokens, "")};
 }
 
@@ -116,13 +116,17 @@ Decoder::Decoder(const nlohmann::json& description) {
     add(description);
     is_byte_level_ = is_byte_level_ && steps_.size() == 1;
   } else {
-    steps_.emplace_back([](const Tokens& tokens) { return Tokens{join(tokens, " ")}; });
+    steps_.emplace_back([](const Tokens& tokens, const TextRoom&) { return Tokens{join(tokens, " ")}; });
   }
 }
 
 std::string Decoder::operator()(Tokens tokens) const {
+  std::size_t bytes = tokens.size();  // the default puts a space between two
+  for (const std::string& token : tokens)
+    bytes += token.size();
+  const TextRoom room(bytes, "the decoder");
   for (const Step& step : steps_)
-    tokens = step(std::move(tokens));
+    tokens = step(std::move(tokens), room);
   return join(tokens, "");
 }
 
@@ -133,6 +137,7 @@ void Decoder::add(const nlohmann::json& description) {
       add(step);
     return;
   }
+  require_few_steps(steps_.size() + 1, "the decoder");
   is_byte_level_ = type == "ByteLevel";
   steps_.push_back(make_step(description, type));
 }
@@ -146,9 +151,11 @@ Decoder::Step Decoder::make_step(const nlohmann::json& description, const std::s
   if (type == "Metaspace") return metaspace(description, what);
   if (type == "BPEDecoder") return suffix_to_space(text_member(description, "suffix", what));
   if (type == "Replace")
-    return [replace = Replacement(description, what)](Tokens tokens) {
-      for (std::string& token : tokens)
-        token = replace(token);
+    return [replace = Replacement(description, what)](Tokens tokens, TextRoom room) {
+      for (std::string& token : tokens) {
+        token = replace(token, room);
+        room.take(token.size());
+      }
       return tokens;
     };
   throw DataError(fmt::format("the decoder {} is not supported", type));

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "text/TextRoom.hpp"
+
 namespace multicard {
 
 /// The decoder of a tokenizer.json.
@@ -19,11 +21,11 @@ class Decoder {
 
   /// It does nothing but turn visible characters into bytes, token by token (see bytes_of_token).
   bool is_byte_level() const { return is_byte_level_; }
-  /// Valid UTF-8.
+  /// Valid UTF-8. \throws DataError when it becomes too long (TextRoom)
   std::string operator()(Tokens tokens) const;
 
  private:
-  using Step = std::function<Tokens(Tokens)>;
+  using Step = std::function<Tokens(Tokens, const TextRoom&)>;
   void add(const nlohmann::json& description);
   static Step make_step(const nlohmann::json& description, const std::string& type);
 

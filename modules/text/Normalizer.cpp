@@ -15,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-using Step = std::function<std::string(std::string)>;
+using Step = std::function<std::string(std::string, const TextRoom&)>;
 
 std::string stripped(const std::string& text, bool left, bool right) {
   std::size_t begin = 0, end = 0;
@@ -37,18 +37,17 @@ Step make_step(const nlohmann::json& description, const std::string& type) {
       {"NFC", NormalForm::nfc}, {"NFD", NormalForm::nfd}, {"NFKC", NormalForm::nfkc}, {"NFKD", NormalForm::nfkd}};
   const std::string what = "the normalizer " + type;
   if (const auto form = forms.find(type); form != forms.end())
-    return [form = form->second](const std::string& text) { return normalized(text, form); };
-  if (type == "Lowercase") return [](const std::string& text) { return lower_case(text); };
-  if (type == "StripAccents") return [](const std::string& text) { return without_marks(text); };
-  if (type == "Replace")
-    return [replace = Replacement(description, what)](const std::string& text) { return replace(text); };
+    return [form = form->second](const std::string& text, const TextRoom&) { return normalized(text, form); };
+  if (type == "Lowercase") return [](const std::string& text, const TextRoom&) { return lower_case(text); };
+  if (type == "StripAccents") return [](const std::string& text, const TextRoom&) { return without_marks(text); };
+  if (type == "Replace") return Replacement(description, what);
   if (type == "Prepend")
-    return [prefix = text_member(description, "prepend", what)](const std::string& text) {
+    return [prefix = text_member(description, "prepend", what)](const std::string& text, const TextRoom&) {
       return text.empty() ? text : prefix + text;
     };
   if (type == "Strip")
     return [left = flag_member(description, "strip_left", true, what),
-            right = flag_member(description, "strip_right", true, what)](const std::string& text) {
+            right = flag_member(description, "strip_right", true, what)](const std::string& text, const TextRoom&) {
       return stripped(text, left, right);
     };
   throw DataError(fmt::format("the normalizer {} is not supported", type));
@@ -60,15 +59,21 @@ Normalizer::Normalizer(const nlohmann::json& description) {
   if (!description.is_null()) add(description);
 }
 
-std::string Normalizer::operator()(std::string text) const {
-  for (const Step& step : steps_)
-    text = step(std::move(text));
+std::string Normalizer::operator()(std::string text, TextRoom& room) const {
+  for (const Step& step : steps_) {
+    text = step(std::move(text), room);
+    if (text.size() > room.left()) room.refuse();
+  }
+  room.take(text.size());
   return text;
 }
 
 void Normalizer::add(const nlohmann::json& description) {
   const std::string type = type_of(description, "the normalizer");
-  if (type != "Sequence") return steps_.push_back(make_step(description, type));
+  if (type != "Sequence") {
+    require_few_steps(steps_.size() + 1, "the normalizer");
+    return steps_.push_back(make_step(description, type));
+  }
   for (const nlohmann::json& step : list_member(description, "normalizers", "the normalizer"))
     add(step);
 }

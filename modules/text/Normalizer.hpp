@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "text/TextRoom.hpp"
+
 namespace multicard {
 
 /// The normaliser of a tokenizer.json.
@@ -16,13 +18,13 @@ class Normalizer {
   explicit Normalizer(const nlohmann::json& description);
 
   bool does_nothing() const { return steps_.empty(); }
-  /// `text` is valid UTF-8, and so is the result.
-  std::string operator()(std::string text) const;
+  /// `text` is valid UTF-8, and so is the result, which is taken off the room. \throws DataError when it has none
+  std::string operator()(std::string text, TextRoom& room) const;
 
  private:
   void add(const nlohmann::json& description);
 
-  std::vector<std::function<std::string(std::string)>> steps_;
+  std::vector<std::function<std::string(std::string, const TextRoom&)>> steps_;
 };
 
 }  // namespace multicard

@@ -14,18 +14,6 @@ Regex pattern_of(const nlohmann::json& step, const std::string& what) {
   return Regex::literal(text_member(pattern, "String", what));
 }
 
-std::string replaced(std::string_view text, const Regex& pattern, std::string_view replacement) {
-  std::string result;
-  std::size_t done = 0;
-  pattern.for_each(text, [&](const Regex::Match& match) {
-    result += text.substr(done, match.begin - done);
-    result += replacement;
-    done = match.end;
-  });
-  result += text.substr(done);
-  return result;
-}
-
 std::string replaced(std::string_view text, std::string_view wanted, std::string_view replacement) {
   std::string result;
   std::size_t done = 0;
@@ -48,8 +36,25 @@ Replacement::Replacement(const nlohmann::json& step, const std::string& what)
   }
 }
 
-std::string Replacement::operator()(std::string_view text) const {
-  return regex_ ? replaced(text, *regex_, content_) : replaced(text, literal_, content_);
+template <class Found>
+void Replacement::for_each(std::string_view text, Found&& found) const {
+  if (regex_) return regex_->for_each(text, found);
+  for (std::size_t at = 0; (at = text.find(literal_, at)) != std::string_view::npos; at += literal_.size())
+    found(Regex::Match{at, at + literal_.size()});
+}
+
+std::string Replacement::operator()(std::string_view text, const TextRoom& room) const {
+  std::string result;
+  std::size_t done = 0;
+  for_each(text, [&](const Regex::Match& match) {
+    result += text.substr(done, match.begin - done);
+    result += content_;
+    done = match.end;
+    if (result.size() > room.left()) room.refuse();
+  });
+  result += text.substr(done);
+  if (result.size() > room.left()) room.refuse();
+  return result;
 }
 
 }  // namespace multicard

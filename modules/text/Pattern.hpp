@@ -8,14 +8,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "text/Regex.hpp"
+#include "text/TextRoom.hpp"
 
 namespace multicard {
 
 /// The pattern of a step; `what` names the step in errors.
 Regex pattern_of(const nlohmann::json& step, const std::string& what);
-
-/// The valid UTF-8 `text` with every match replaced.
-std::string replaced(std::string_view text, const Regex& pattern, std::string_view replacement);
 
 /// Every string in it replaced.
 std::string replaced(std::string_view text, std::string_view wanted, std::string_view replacement);
@@ -24,9 +22,14 @@ std::string replaced(std::string_view text, std::string_view wanted, std::string
 class Replacement {
  public:
   Replacement(const nlohmann::json& step, const std::string& what);
-  std::string operator()(std::string_view text) const;
+  /// \throws DataError when the result is longer than the room, of which it takes nothing
+  std::string operator()(std::string_view text, const TextRoom& room) const;
 
  private:
+  /// Calls `found` for each match.
+  template <class Found>
+  void for_each(std::string_view text, Found&& found) const;
+
   std::string literal_, content_;
   std::shared_ptr<const Regex> regex_;  ///< null: the literal text
 };

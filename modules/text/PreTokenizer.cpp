@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "io/JsonReader.hpp"
 #include "text/SplitSteps.hpp"
+#include "text/TextRoom.hpp"
 
 namespace multicard {
 
@@ -58,6 +59,7 @@ void PreTokenizer::add(const nlohmann::json& description) {
     throw DataError(fmt::format("the pre-tokenizer {} after ByteLevel is not supported", type));
   for (std::shared_ptr<const SplitStep>& step : make_split_steps(description, type))
     steps_.push_back(std::move(step));
+  require_few_steps(steps_.size(), "the pre-tokenizer");
   if (type == "ByteLevel") unit_ = WordUnit::bytes;
 }
 

@@ -96,7 +96,8 @@ std::vector<std::size_t> places_by_normalizing(const Normalizer& normalizer, std
                                                std::string_view normalized, const std::vector<std::size_t>& places) {
   std::vector<std::size_t> found;
   for (const std::size_t place : places) {
-    const std::string before = place == 0 ? std::string() : normalizer(std::string(text.substr(0, place)));
+    TextRoom room(place, "the normalizer");
+    const std::string before = place == 0 ? std::string() : normalizer(std::string(text.substr(0, place)), room);
     const auto end = std::mismatch(before.begin(), before.end(), normalized.begin(), normalized.end()).first;
     const auto length = static_cast<std::size_t>(end - before.begin());
     found.push_back(found.empty() ? length : std::max(length, found.back()));

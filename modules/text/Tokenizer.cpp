@@ -23,16 +23,21 @@ const char* const kModelName = "tokenizer.model";
 
 class WordEncoder : public PartSink {
  public:
-  WordEncoder(const Bpe& bpe, std::vector<TokenId>& out) : bpe_(bpe), out_(out) {}
-  void take(const TextPart& part) override { bpe_.encode(part.text, out_); }
+  WordEncoder(const Bpe& bpe, TextRoom& room, std::vector<TokenId>& out) : bpe_(bpe), room_(room), out_(out) {}
+  void take(const TextPart& part) override {
+    room_.take(part.text.size());
+    bpe_.encode(part.text, out_);
+  }
 
  private:
   const Bpe& bpe_;
+  TextRoom& room_;
   std::vector<TokenId>& out_;
 };
 
 /// Where the tokens go, and which of them are marked.
 struct Encoding {
+  TextRoom normalized_room, words_room;
   std::vector<TokenId> ids = {};
   std::span<const TextRange> ranges = {};  ///< of the text
   std::vector<std::uint8_t>* marks = nullptr;
@@ -46,7 +51,7 @@ bool has_overlap(std::span<const TextRange> ranges, std::size_t begin, std::size
 /// \param ranges of `part`
 void encode_normalized(const TokenizerParts& parts, const TextPart& part, std::span<const TextRange> ranges,
                        Encoding& out) {
-  WordEncoder words(parts.bpe, out.ids);
+  WordEncoder words(parts.bpe, out.words_room, out.ids);
   for (const TextSegment& segment : split_at_tokens(part.text, parts.normalized_finder)) {
     const auto begin = static_cast<std::size_t>(segment.text.data() - part.text.data());
     const std::size_t num_before = out.ids.size();
@@ -71,12 +76,31 @@ void encode_raw(const TokenizerParts& parts, std::string_view text, Encoding& ou
       continue;
     }
     std::string changed;
-    if (!parts.normalizer.does_nothing()) changed = parts.normalizer(std::string(segment.text));
+    if (!parts.normalizer.does_nothing()) changed = parts.normalizer(std::string(segment.text), out.normalized_room);
     const std::string_view normalized = parts.normalizer.does_nothing() ? segment.text : std::string_view(changed);
     std::vector<TextRange> ranges;
     if (out.marks) ranges = ranges_within(parts, segment.text, normalized, begin, out.ranges);
     encode_normalized(parts, {normalized, begin == 0}, ranges, out);
   }
+}
+
+Encoding encoding_of(std::string_view text) {
+  return {TextRoom(text.size(), "the normalizer"), TextRoom(text.size(), "the pre-tokenizer")};
+}
+
+/// Names the file in what is wrong with it.
+template <class Body>
+auto naming(const std::string& path, Body&& body) {
+  try {
+    return body();
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{} cannot be used as a tokenizer: {}", path, error.problem()), error.why(),
+                    error.suggestion());
+  }
+}
+
+void encode_named(const TokenizerParts& parts, std::string_view text, Encoding& out) {
+  naming(parts.path, [&] { encode_raw(parts, text, out); });
 }
 
 /// The text of a token as the file spells it; nothing for an id that is nobody's.
@@ -101,16 +125,13 @@ std::unique_ptr<TokenizerParts> read_parts(const std::string& path, bool in_fold
   const std::size_t begin = bytes.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   const bool is_json = begin != std::string::npos && bytes[begin] == '{';
   std::unique_ptr<TokenizerParts> parts;
-  try {
+  naming(path, [&] {
     if (bytes.empty()) throw DataError("the file is empty");
     parts = is_json ? parts_of_json(bytes, path)
                     : parts_of_tiktoken(bytes, path, in_folder ? TiktokenSpecials::llama3 : TiktokenSpecials::none);
     parts->sha256 = sha256(bytes);
     parts->finish();
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{} cannot be used as a tokenizer: {}", path, error.problem()), error.why(),
-                    error.suggestion());
-  }
+  });
   if (is_json || in_folder) read_folder_tokens(*parts, fs::path(path).parent_path().string());
   return parts;
 }
@@ -120,6 +141,10 @@ std::unique_ptr<TokenizerParts> read_parts(const std::string& path, bool in_fold
 void TokenizerParts::finish() {
   end_id = std::max(texts.end_id(), bpe.vocabulary().end_id());
   std::set<std::string_view> specials;
+  std::size_t bytes = 0;
+  for (const AddedToken& token : added)
+    bytes += token.content.size();
+  TextRoom room(bytes, "the normalizer");
   for (const AddedToken& token : added)
     if (token.is_special) specials.insert(token.content);
   for (AddedToken& token : added) {
@@ -128,7 +153,7 @@ void TokenizerParts::finish() {
       throw DataError(fmt::format("two added tokens have the id {}", token.id));
     if (!added_by_text.try_emplace(token.content, &token).second) continue;
     end_id = std::max<std::size_t>(end_id, token.id + std::size_t{1});
-    token.text = token.is_normalized ? normalizer(token.content) : token.content;
+    token.text = token.is_normalized ? normalizer(token.content, room) : token.content;
     token.is_skipped = specials.contains(token.text);  // not when normalising changed it: so does the library
     (token.is_normalized ? normalized_finder : raw_finder).add(token.text, &token);
   }
@@ -162,12 +187,12 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens spec
   constexpr std::size_t kLongest = std::size_t{1} << 31;
   if (text.size() >= kLongest)
     throw DataError("a text of 2 GiB or more cannot be encoded at once", "", "Split it into several.");
-  Encoding encoding;
+  Encoding encoding = encoding_of(text);
   if (special == SpecialTokens::add) encoding.ids = parts_->around.before;
   if (is_valid_utf8(text)) {
-    encode_raw(*parts_, text, encoding);
+    encode_named(*parts_, text, encoding);
   } else {
-    encode_raw(*parts_, repaired_utf8(text), encoding);
+    encode_named(*parts_, repaired_utf8(text), encoding);
   }
   const std::vector<TokenId>& after = parts_->around.after;
   if (special == SpecialTokens::add) encoding.ids.insert(encoding.ids.end(), after.begin(), after.end());
@@ -177,8 +202,10 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens spec
 std::vector<TokenId> Tokenizer::encode(std::string_view text, std::span<const TextRange> ranges,
                                        std::vector<std::uint8_t>& marks) const {
   if (!is_valid_utf8(text)) throw DataError("a text with marked parts is invalid UTF-8");
-  Encoding encoding{{}, ranges, &marks};
-  encode_raw(*parts_, text, encoding);
+  Encoding encoding = encoding_of(text);
+  encoding.ranges = ranges;
+  encoding.marks = &marks;
+  encode_named(*parts_, text, encoding);
   return std::move(encoding.ids);
 }
 
@@ -193,7 +220,8 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeSpecial specia
       tokens.emplace_back(*text);
     }
   }
-  return parts_->decoder.is_byte_level() ? repaired_utf8(bytes) : parts_->decoder(std::move(tokens));
+  if (parts_->decoder.is_byte_level()) return repaired_utf8(bytes);
+  return naming(parts_->path, [&] { return parts_->decoder(std::move(tokens)); });
 }
 
 std::int64_t Tokenizer::vocabulary_size() const {

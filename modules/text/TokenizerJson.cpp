@@ -150,6 +150,11 @@ TokenId processor_id(const json& value, const std::string& what) {
   return static_cast<TokenId>(count_of(value, Vocabulary::kLargestId, "an id of " + what));
 }
 
+void require_few(const AroundText& around) {
+  if (around.before.size() + around.after.size() > kMostAround)
+    throw DataError(fmt::format("the post-processor adds more than {} tokens to each text", kMostAround));
+}
+
 AroundText read_template(const json& processor, const std::string& what) {
   AroundText around;
   const json& specials = member(processor, "special_tokens", what);
@@ -164,6 +169,7 @@ AroundText read_template(const json& processor, const std::string& what) {
     const json& special = member(specials, name.c_str(), "\"special_tokens\" of " + what);
     for (const json& id : list_member(special, "ids", what))
       (num_texts == 0 ? around.before : around.after).push_back(processor_id(id, what));
+    require_few(around);
   }
   if (num_texts == 0) throw DataError(fmt::format("{} does not hold one text A", what));
   return around;
@@ -190,6 +196,7 @@ AroundText read_post_processor(const json& processor) {
     const AroundText outer = read_post_processor(step);
     around.before.insert(around.before.begin(), outer.before.begin(), outer.before.end());
     around.after.insert(around.after.end(), outer.after.begin(), outer.after.end());
+    require_few(around);
   }
   return around;
 }

@@ -151,6 +151,72 @@ TEST(HostileFile, IsRefusedWithAReason) {
          "999999");
 }
 
+/// What a change of the file makes of 50 letters, or of ids, when they are encoded and decoded.
+std::string failure_of(const json& file) {
+  try {
+    const auto tokenizer = load_json(file);
+    const Ids ids = tokenizer->encode(std::string(50, 'a'), SpecialTokens::add);
+    tokenizer->decode(ids, DecodeSpecial::keep);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+json repeated_step(const char* sequence, const char* list, const json& step, int count) {
+  json steps = json::array();
+  for (int i = 0; i < count; ++i)
+    steps.push_back(step);
+  return {{"type", sequence}, {list, steps}};
+}
+
+TEST(HostileFile, TextsDoNotGrowWithoutBound) {
+  const auto expect = [](const json& file, const char* part) {
+    const std::string message = failure_of(file);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_NE(message.find("cannot be used as a tokenizer"), std::string::npos) << message;
+  };
+  const auto replace = [](const char* kind, const char* pattern, std::size_t times) {
+    return json{{"type", "Replace"}, {"pattern", {{kind, pattern}}}, {"content", std::string(times, 'a')}};
+  };
+  const json prepend{{"type", "Prepend"}, {"prepend", std::string(200'000, 'a')}};
+  const json metaspace{{"type", "Metaspace"}, {"replacement", "a"}, {"prepend_scheme", "always"}, {"split", true}};
+  json file = small_file();
+  for (const json& step : {replace("String", "a", 10), replace("Regex", "a", 10), replace("Regex", "", 10), prepend}) {
+    file["normalizer"] = repeated_step("Sequence", "normalizers", step, 12);
+    expect(file, "the normalizer makes more than");
+  }
+  file["normalizer"] = replace("String", "a", 100'000);
+  expect(file, "the normalizer makes more than");
+  file["normalizer"] = repeated_step("Sequence", "normalizers", {{"type", "NFC"}}, 129);
+  expect(file, "more than 128 steps");
+  file = small_file();
+  file["pre_tokenizer"] = repeated_step("Sequence", "pretokenizers", metaspace, 129);
+  expect(file, "more than 128 steps");
+  file = small_file();
+  file["decoder"] = repeated_step("Sequence", "decoders", replace("String", "a", 10), 12);
+  expect(file, "the decoder makes more than");
+  file["decoder"] = repeated_step("Sequence", "decoders", {{"type", "Fuse"}}, 129);
+  expect(file, "more than 128 steps");
+}
+
+TEST(HostileFile, PostProcessorsAddFewTokens) {
+  json file = small_file();
+  const std::vector<int> ids(1000, 1);
+  json pieces = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
+  for (int i = 0; i < 5; ++i)
+    pieces.push_back({{"SpecialToken", {{"id", "x"}, {"type_id", 0}}}});
+  const json step{{"type", "TemplateProcessing"},
+                  {"single", pieces},
+                  {"pair", json::array()},
+                  {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}, {"tokens", json::array({"x"})}}}}}};
+
+  for (const json& processor : {step, json{{"type", "Sequence"}, {"processors", json::array({step})}}}) {
+    file["post_processor"] = processor;
+    EXPECT_NE(failure_of(file).find("adds more than 4096 tokens"), std::string::npos) << failure_of(file);
+  }
+}
+
 TEST(HostileFile, GapsAndRepeatedMergesAreFine) {
   json file = small_file();
   file["model"]["vocab"]["zz"] = 100000;
