@@ -9,6 +9,7 @@
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
 #include "results/ResultsReader.hpp"
+#include "results/TrialRead.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/ResumeCompatibility.hpp"
 #include "tasks/RunInputs.hpp"
@@ -26,7 +27,8 @@ struct Before {
 
 /// UsageError when the file is a sweep's or another command's: it would be lost.
 Before read_before(const std::string& results) {
-  const ResultsFile file = ResultsFile::open(results);
+  read_on_trial(results);
+  const ResultsFile file = ResultsFile::open(results, Seal::is_checked);
   if (file.run_names() != std::vector<std::string>{"main"})
     throw UsageError(fmt::format("{} holds the results of another command", results), "this run would replace them",
                      "Set another run.output, or run.resume=never to replace them.");

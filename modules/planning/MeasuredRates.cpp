@@ -12,6 +12,7 @@
 #include "base/Estimate.hpp"
 #include "results/MeasuredSteps.hpp"
 #include "results/ResultsReader.hpp"
+#include "results/TrialRead.hpp"
 
 namespace multicard {
 
@@ -62,7 +63,8 @@ struct Repeats {
 }  // namespace
 
 RateTable read_measured_rates(const std::string& path) {
-  const ResultsFile file = ResultsFile::open(path);
+  read_on_trial(path);
+  const ResultsFile file = ResultsFile::open(path, Seal::is_checked);
   std::map<std::pair<int, std::string>, Repeats> variants;  // by ranks and deck
   for (const std::string& name : file.run_names()) {
     const RunData run = file.run(name);

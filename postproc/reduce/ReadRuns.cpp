@@ -13,8 +13,8 @@
 #include "postproc/reduce/AsText.hpp"
 #include "postproc/reduce/Reduce.hpp"
 #include "postproc/reduce/ShownRun.hpp"
-#include "postproc/reduce/TrialRead.hpp"
 #include "results/Divergence.hpp"
+#include "results/TrialRead.hpp"
 
 namespace multicard::post {
 

@@ -1,4 +1,4 @@
-#include "postproc/reduce/TrialRead.hpp"
+#include "results/TrialRead.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "io/Seal.hpp"
 #include "results/ResultsReader.hpp"
 
-namespace multicard::post {
+namespace multicard {
 
 namespace {
 
@@ -25,9 +26,10 @@ rlim_t seconds_for(const std::string& path) {
   return 20 + RegularFile(path).size() / kBytesPerSecond;
 }
 
-/// No core file and no message of the C library: the parent reports what happened.
+/// No core file and no message of the C library: the parent reports what happened. And not beyond the parent's end.
 void die_quietly(rlim_t seconds) {
   const rlimit no_core{0, 0}, time{seconds, seconds + 1};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &no_core);
   setrlimit(RLIMIT_CPU, &time);
   std::signal(SIGXCPU, SIG_DFL);  // where it is ignored, SIGKILL would follow
@@ -38,6 +40,7 @@ void die_quietly(rlim_t seconds) {
 void read_all(const std::string& path) {
   const ResultsFile file = ResultsFile::open(path, Seal::is_checked);
   file.provenance();
+  file.allocation();
   for (const std::string& run : file.run_names())
     file.run(run);
 }
@@ -84,7 +87,8 @@ int status_of_child(const std::function<void()>& reading, rlim_t seconds) {
 }  // namespace
 
 void read_on_trial(const std::string& path) {
-  if (!check_seal(path)) read_on_trial(path, [&] { read_all(path); });
+  check_seal(path);
+  read_on_trial(path, [&] { read_all(path); });
 }
 
 void read_on_trial(const std::string& path, const std::function<void()>& reading) {
@@ -99,4 +103,4 @@ void read_on_trial(const std::string& path, const std::function<void()>& reading
                                     : fmt::format("libhdf5 crashes while it reads it: {}", strsignal(signal)));
 }
 
-}  // namespace multicard::post
+}  // namespace multicard

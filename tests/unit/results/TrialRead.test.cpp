@@ -1,4 +1,4 @@
-#include "postproc/reduce/TrialRead.hpp"
+#include "results/TrialRead.hpp"
 
 #include <csignal>
 #include <stdexcept>
@@ -8,7 +8,7 @@
 #include "base/Error.hpp"
 #include "support/test_world.hpp"
 
-namespace multicard::post {
+namespace multicard {
 namespace {
 
 class TrialRead : public testing::Test {
@@ -51,4 +51,4 @@ TEST_F(TrialRead, LeavesErrorsToTheRealReading) {
 }
 
 }  // namespace
-}  // namespace multicard::post
+}  // namespace multicard
