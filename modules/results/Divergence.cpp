@@ -1,6 +1,7 @@
 #include "results/Divergence.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,13 +11,67 @@
 
 namespace multicard {
 
+namespace {
+
+constexpr double kFactor = 10, kUseless = 10;
+
+bool is_too_large(double loss, double first) {
+  return loss > kUseless && loss > kFactor * first;
+}
+
+// Names in trainer.json.
+constexpr const char* kFirst = "divergence_first_loss";
+constexpr const char* kRecent = "divergence_recent_steps";
+constexpr const char* kLastStep = "divergence_last_step";
+constexpr const char* kDiverged = "diverged_step";
+
+}  // namespace
+
+void DivergenceWatch::note(std::int64_t step, double loss) {
+  constexpr std::uint32_t kLastFive = 0b11111;
+  if (step <= last_step_) return;
+  last_step_ = step;
+  last_ = loss;
+  if (!first_) first_ = loss;
+  recent_ = ((recent_ << 1U) | (is_too_large(loss, *first_) ? 1U : 0U)) & kLastFive;
+  if (is_divergent() && !diverged_step_) diverged_step_ = step;
+}
+
+bool DivergenceWatch::is_divergent() const {
+  constexpr int kEnough = 3;
+  return std::popcount(recent_) >= kEnough;
+}
+
+std::string DivergenceWatch::text() const {
+  return fmt::format("the training loss rose from {} in the first step to {} in step {}",
+                     significant(first_.value_or(0), 3), fmt::format("{:.3g}", last_), last_step_);
+}
+
+std::map<std::string, double> DivergenceWatch::state() const {
+  if (!first_) return {};
+  std::map<std::string, double> state{
+      {kFirst, *first_}, {kRecent, recent_}, {kLastStep, static_cast<double>(last_step_)}};
+  if (diverged_step_) state[kDiverged] = static_cast<double>(*diverged_step_);
+  return state;
+}
+
+void DivergenceWatch::resume(const std::map<std::string, double>& state) {
+  const auto number = [&](const char* name) {
+    const auto found = state.find(name);
+    return found == state.end() ? std::nullopt : std::optional(found->second);
+  };
+  first_ = number(kFirst);
+  recent_ = static_cast<std::uint32_t>(std::clamp(number(kRecent).value_or(0), 0.0, 31.0));
+  last_step_ = static_cast<std::int64_t>(number(kLastStep).value_or(-1));
+  if (const auto step = number(kDiverged)) diverged_step_ = static_cast<std::int64_t>(*step);
+}
+
 std::optional<std::string> divergence(std::span<const double> train_losses) {
   constexpr std::size_t kFewest = 5;
-  constexpr double kFactor = 10, kUseless = 10;
   if (train_losses.size() < kFewest) return std::nullopt;
   const std::span<const double> last = train_losses.last(std::max<std::size_t>(1, train_losses.size() / 10));
   const double first = train_losses.front(), end = median(std::vector<double>(last.begin(), last.end()));
-  if (!(end > kUseless) || !(end > kFactor * first)) return std::nullopt;
+  if (!is_too_large(end, first)) return std::nullopt;
   return fmt::format("the training loss rose from {} to {}", significant(first, 3), fmt::format("{:.3g}", end));
 }
 

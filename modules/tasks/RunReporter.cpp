@@ -136,6 +136,11 @@ void RunReporter::early_stop(const std::string& why, std::int64_t num_completed)
                        setup_.num_steps, why, setup_.options.evaluate.patience));
 }
 
+void RunReporter::divergence(const std::string& warning) {
+  pause();
+  log_warning(is_quiet() ? fmt::format("{}: {}", setup_.options.run.output, warning) : warning);
+}
+
 void RunReporter::questions(const QuestionScore& score, double seconds) {
   if (is_quiet()) return;
   log_info(fmt::format("{:<10}exact match {}, {}", "answers", score.text(), human_duration(seconds)));

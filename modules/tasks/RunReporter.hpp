@@ -31,6 +31,8 @@ class RunReporter {
   void evaluation(const Evaluation& found, std::int64_t num_completed, double seconds);
   /// `why` the run ends before its last step.
   void early_stop(const std::string& why, std::int64_t num_completed);
+  /// A warning that belongs to the step; a run of many is named.
+  void divergence(const std::string& warning);
   void questions(const QuestionScore& score, double seconds);
   /// Ends the live line and flushes the files, so that other text can follow.
   void pause();

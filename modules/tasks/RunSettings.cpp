@@ -82,6 +82,8 @@ DeckKeys record_keys() {
        "also keep the checkpoint with the best test score (accuracy; for language models the loss)"},
       {"run.resume", any, bookkeeping, "resume",
        "from the newest complete checkpoint of `output` (`auto`), `never`, or from the checkpoint of this path"},
+      {"run.on_divergence", any, bookkeeping, "on divergence",
+       "when training diverges although the loss is finite: `warn` and continue, or `stop` with exit code 6"},
       {"run.tensorboard", any, bookkeeping, "tensorboard", "write TensorBoard event files to `OUTPUT/tensorboard`"},
       {"run.json_lines", any, bookkeeping, "json lines", "write every metric as a line of `OUTPUT/metrics.jsonl`"},
       {"run.cuda_graph",
@@ -129,6 +131,7 @@ RunSettings read_run_settings(Section& section) {
   run.wall_limit = section.duration("wall_limit");
   run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, std::numeric_limits<double>::max());
   run.keep_best = section.get("keep_best", run.keep_best);
+  run.on_divergence = section.choice("on_divergence", run.on_divergence, kOnDivergenceWords);
   run.tensorboard = section.get("tensorboard", run.tensorboard);
   run.json_lines = section.get("json_lines", run.json_lines);
   section.choice("cuda_graph", CudaGraph::automatic, kCudaGraphWords);

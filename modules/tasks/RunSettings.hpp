@@ -16,6 +16,10 @@ enum class ResumeMode { automatic, never, from_path };
 /// The words of decks; anything else is a path.
 inline constexpr Word<ResumeMode> kResumeWords[] = {{"auto", ResumeMode::automatic}, {"never", ResumeMode::never}};
 
+/// What happens when the loss is finite but has risen far beyond its beginning (results/Divergence.hpp).
+enum class OnDivergence { warn, stop };
+inline constexpr Word<OnDivergence> kOnDivergenceWords[] = {{"warn", OnDivergence::warn}, {"stop", OnDivergence::stop}};
+
 /// Where a run starts: from the newest checkpoint of its output, from none, or from the one at a path.
 struct ResumeFrom {
   ResumeMode mode = ResumeMode::automatic;
@@ -38,9 +42,10 @@ struct RunSettings : ComputeOptions {
   std::optional<double> wall_limit;  ///< seconds since launch after which the run stops and can be resumed
   double timeout_s = 300;            ///< seconds a collective may take
   bool keep_best = false;            ///< the checkpoint with the best evaluation stays
-  bool tensorboard = false;          ///< write TensorBoard event files
-  bool json_lines = false;           ///< write metrics.jsonl
-  double ema_decay = 0;              ///< of the moving average of weights; 0: none is kept
+  OnDivergence on_divergence = OnDivergence::warn;
+  bool tensorboard = false;  ///< write TensorBoard event files
+  bool json_lines = false;   ///< write metrics.jsonl
+  double ema_decay = 0;      ///< of the moving average of weights; 0: none is kept
 
   /// Rows of an update over `num_ranks` ranks.
   std::int64_t batch_over(int num_ranks) const { return batch_per_rank ? *batch_per_rank * num_ranks : global_batch; }

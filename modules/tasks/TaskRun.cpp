@@ -74,6 +74,7 @@ void TaskRun::resume(const TrainingState& state) {
   checkpoints_.resume(state.trainer.origin, state.best, state.history);
   answers_.resume(state.tables);
   early_stopping_.resume(state.trainer.extra);
+  divergence_.resume(state.trainer.extra);
   last_saved_ = state.saved_step;
   has_begun_ = state.has_begun;
   stop_requested_ = state.stop_requested;
@@ -163,7 +164,10 @@ void TaskRun::train_step(StopMonitor* stop) {
   recorder_.add_step(clock_.take_finished());
   note_checkpoints();
   const std::int64_t done = trainer_->num_completed();
-  if (const auto& last = trainer_->last_result()) reporter_.step(recorder_.steps().steps(), done, *last);
+  if (const auto& last = trainer_->last_result()) {
+    reporter_.step(recorder_.steps().steps(), done, *last);
+    note_divergence(*last);
+  }
   const Requests requests = take_requests();
   const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
   if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
@@ -175,7 +179,7 @@ void TaskRun::train_step(StopMonitor* stop) {
   const bool ends_early = early_stopping_.is_due() && !trainer_->finished();
   const std::int64_t every = setup_.options.run.checkpoint_every;
   const bool is_due = every > 0 && done % every == 0, is_best = best_ && best_->step == done;
-  if (is_due || is_best || requests.checkpoint) save_checkpoint();
+  if ((is_due && !may_be_spoilt()) || is_best || requests.checkpoint) save_checkpoint();
   if (ends_early && !epoch_ended) recorder_.add_train_seconds(epoch());
   if (epoch_ended) recorder_.start_epoch();
 }
@@ -208,19 +212,6 @@ RunResult TaskRun::finish(StopMonitor* stop) {
   result.record = std::move(recorder_.steps().record());
   result.unit = setup_.data().unit();
   return result;
-}
-
-RunSummary TaskRun::summary() const {
-  RunSummary summary = recorder_.summary(status_);
-  answers_.add_to(summary);
-  if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
-  return summary;
-}
-
-TrainerState TaskRun::trainer_state() const {
-  TrainerState state = setup_.trainer_state(num_completed(), recorder_.deck());
-  state.extra.merge(early_stopping_.state());
-  return state;
 }
 
 void TaskRun::evaluate() {

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/StopMonitor.hpp"
+#include "results/Divergence.hpp"
 #include "tasks/EarlyStopping.hpp"
 #include "tasks/EvaluationPlan.hpp"
 #include "tasks/MemoryEstimate.hpp"
@@ -118,6 +119,10 @@ class TaskRun {
   void begin();
   void evaluate_if_deferred();
   void train_step(StopMonitor* stop);
+  /// Warns of a diverged training once, or fails the run where the deck says so.
+  void note_divergence(const StepResult& last);
+  /// Whether what was trained may be about to diverge, so that it must not take the place of a good checkpoint.
+  bool may_be_spoilt() const;
   /// What the newest step whose loss is known asks for, once.
   Requests take_requests();
   void conclude(StopMonitor* stop);
@@ -140,6 +145,7 @@ class TaskRun {
   CheckpointWriter checkpoints_;
   EvaluationPlan plan_;
   EarlyStopping early_stopping_;
+  DivergenceWatch divergence_;
   PromptAnswers answers_;
   std::unique_ptr<Trainer> trainer_;  ///< from begin() on
   MemoryEstimate memory_estimate_;

@@ -34,6 +34,36 @@ RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
 
 }  // namespace
 
+RunSummary TaskRun::summary() const {
+  RunSummary summary = recorder_.summary(status_);
+  answers_.add_to(summary);
+  if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
+  if (const auto step = divergence_.diverged_step()) summary.integers["diverged_step"] = *step;
+  return summary;
+}
+
+TrainerState TaskRun::trainer_state() const {
+  TrainerState state = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.extra.merge(early_stopping_.state());
+  state.extra.merge(divergence_.state());
+  return state;
+}
+
+void TaskRun::note_divergence(const StepResult& last) {
+  const bool is_known = divergence_.diverged_step().has_value();
+  divergence_.note(last.step, last.loss);
+  const char* const advice = "Lower optimizer.learning_rate, add schedule.warmup_steps or set optimizer.clip_norm.";
+  if (divergence_.is_divergent() && setup_.options.run.on_divergence == OnDivergence::stop)
+    throw NumericalError("training has diverged", divergence_.text() + "; run.on_divergence is stop", advice)
+        .on_all_ranks();
+  if (is_known || !divergence_.diverged_step()) return;
+  reporter_.divergence(fmt::format("training diverges: {}. {}", divergence_.text(), advice));
+}
+
+bool TaskRun::may_be_spoilt() const {
+  return setup_.options.run.on_divergence == OnDivergence::stop && divergence_.is_suspicious();
+}
+
 void TaskRun::settle_steps() {
   recorder_.add_train_seconds(epoch());
   clock_.pause();

@@ -16,6 +16,7 @@ namespace {
 const std::array kAttributes{SettingKey{"ranks", "ranks", "bookkeeping"},
                              SettingKey{"repeat", "repeat", "bookkeeping"},
                              SettingKey{"first_step", "first step", "bookkeeping"},
+                             SettingKey{"diverged_step", "diverged step", "bookkeeping"},
                              SettingKey{"quick", "quick", "bookkeeping"},
                              SettingKey{"smoke", "smoke", "bookkeeping"},
                              SettingKey{"accuracy", "accuracy", "bookkeeping"},

@@ -36,6 +36,7 @@ class Watching(CommandTest):
     def test_a_loss_that_is_finite_but_absurd_is_called_divergence(self):
         self.prepare()
         self.expect(0, run(1, "run", self.deck, "run.epochs=3", "optimizer.learning_rate=100"),
+                    r"warning: training diverges: the training loss rose from \S+ in the first step to \S+ in step \d+",
                     "warning: training diverged: the training loss rose from .* to .*Lower optimizer.learning_rate")
         done = subprocess.run([POST, self.path("out/results.h5"), "--csv"], capture_output=True, text=True)
         self.assertIn("diverged: the training loss rose", done.stderr)

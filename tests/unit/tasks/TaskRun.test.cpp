@@ -96,6 +96,28 @@ TEST(TaskRun, ADivergedLossIsAFailureOfAllRanks) {
   EXPECT_EQ(trained.result.summary.status, "failed");
 }
 
+TEST(TaskRun, AFiniteButDivergedLossEndsARunThatSaysSo) {
+  const ScratchFolder scratch;
+  write_shards(scratch);
+  RunOptions options = trained_start(scratch);
+  options.precision = Precision::fp32;
+  options.optimizer.learning_rate = 300;
+  options.run.epochs = 4;
+  const Trained warned = train(options, world());
+  options.run.on_divergence = OnDivergence::stop;
+
+  const Trained stopped = train(options, world());
+
+  ASSERT_FALSE(warned.result.failure) << warned.result.failure->what();
+  ASSERT_TRUE(warned.result.summary.integers.contains("diverged_step"));
+  ASSERT_TRUE(stopped.result.failure);
+  EXPECT_EQ(stopped.result.failure->code(), ExitCode::numerical);
+  EXPECT_NE(std::string(stopped.result.failure->what()).find("training has diverged (the training loss rose from"),
+            std::string::npos)
+      << stopped.result.failure->what();
+  EXPECT_EQ(stopped.result.summary.integers.at("diverged_step"), warned.result.summary.integers.at("diverged_step"));
+}
+
 TEST(TaskRun, RefusesMoreRanksThanRows) {
   const ScratchFolder scratch;
   write_shards(scratch);
