@@ -18,6 +18,7 @@
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
 #include "comm/AbortOnSignal.hpp"
+#include "comm/Signals.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
 #include "postproc/page/Report.hpp"
@@ -105,6 +106,8 @@ int main(int argc, char** argv) {
   try {
     post::Options options;
     if (const std::optional<int> code = post::parse(argc, argv, options)) return *code;
+    hold_signals();
+    start_signal_thread();
     const AbortOnSignal guard;  // removes what is half-written
     post::run(options);
     return static_cast<int>(ExitCode::complete);

@@ -32,7 +32,10 @@ void die_quietly(rlim_t seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &no_core);
   setrlimit(RLIMIT_CPU, &time);
-  std::signal(SIGXCPU, SIG_DFL);  // where it is ignored, SIGKILL would follow
+  std::signal(SIGXCPU, SIG_DFL);  // where it is ignored or blocked, SIGKILL would follow
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
 }
