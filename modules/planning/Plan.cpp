@@ -1,6 +1,7 @@
 #include "planning/Plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -14,8 +15,28 @@ namespace multicard {
 
 namespace {
 
+/// \name For what is to be measured next, of all machines together
+/// @{
+constexpr std::int64_t kOperationsOfAdvice = 600'000'000;
+constexpr double kSecondsOfAdvice = 2;
+/// @}
+/// \name Of rates that are not 0: beyond them times and values could not be computed with
+/// @{
+constexpr double kLeastRate = 1e-30, kMostRate = 1e30;
+/// @}
+
 std::string source_of(const PlanTaskOptions& task) {
   return task.table.empty() ? task.results : task.table;
+}
+
+/// \throws DataError
+void check_rates(const RateTable& table, const PlanTaskOptions& task) {
+  for (const RateRow& row : table.rows())
+    if (row.rate != 0 && !(row.rate >= kLeastRate && row.rate <= kMostRate))
+      throw DataError(fmt::format("{} has the rate {} on {} for task {}", source_of(task), row.rate,
+                                  counted(row.gpus, "GPU"), task.name),
+                      fmt::format("a rate is 0 or between {} and {}", kLeastRate, kMostRate),
+                      "Measure rate and work in another unit, or leave the row out.");
 }
 
 std::vector<AllocationTask> read_tasks(const PlanOptions& options) {
@@ -25,6 +46,7 @@ std::vector<AllocationTask> read_tasks(const PlanOptions& options) {
   for (const PlanTaskOptions& task : options.tasks) {
     RateTable table = task.table.empty() ? read_measured_rates(task.results)
                                          : read_rate_table(task.table, task.layout, task.batch, placements);
+    check_rates(table, task);
     tasks.push_back({task.name, std::move(table), task.work, task.weight});
   }
   return tasks;
@@ -43,10 +65,36 @@ const AllocationTask* task_without_rate(const AllocationProblem& problem) {
   return nullptr;
 }
 
-Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& tasks, const Machine& machine) {
-  Plan plan{{options.objective, machine, tasks}, options.kind, {}, {}, {}, 0};
+/// What the searches for several machines may still do together.
+class SharedBudget {
+ public:
+  SharedBudget(std::int64_t operations, double seconds, std::size_t num_machines)
+      : operations_(operations), seconds_(seconds), num_machines_(num_machines) {}
+
+  /// Calls `search` with an equal part for each of the machines that are left; what it does not use is theirs.
+  template <class Search>
+  auto with_part(const Search& search) {
+    const auto num_left = static_cast<std::int64_t>(num_machines_--);
+    SearchBudget part(operations_ / num_left, seconds_ / static_cast<double>(num_left));
+    const std::int64_t operations = part.operations_left();
+    const TimePoint start = SteadyClock::now();
+    auto found = search(part);
+    operations_ -= operations - part.operations_left();
+    seconds_ -= seconds_since(start);
+    return found;
+  }
+
+ private:
+  std::int64_t operations_;
+  double seconds_;
+  std::size_t num_machines_;
+};
+
+Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& tasks, const Machine& machine,
+               SearchBudget& budget) {
+  Plan plan{{options.objective, machine, tasks}, options.kind, {}, {}, {}, {}, 0};
   const TimePoint start = SteadyClock::now();
-  plan.allocation = allocate(plan.problem, options.kind);
+  plan.allocation = allocate(plan.problem, options.kind, budget);
   plan.solve_ms = 1000 * seconds_since(start);
   if (plan.allocation) {
     plan.intervals = predict_intervals(plan.problem, *plan.allocation);
@@ -54,7 +102,9 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
   }
   const AllocationTask* task = task_without_rate(plan.problem);
   plan.obstacle = task != nullptr ? fmt::format("no rate of task {} can be used", task->name)
-                                  : "the tasks do not fit at the same time";
+                  : budget.end() == SearchEnd::complete
+                      ? "the tasks do not fit at the same time"
+                      : "no split was found in which all tasks fit, but not all were tried";
   return plan;
 }
 
@@ -69,7 +119,7 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
   if (task == nullptr)
     throw UsageError(fmt::format("{} cannot run at the same time on {}",
                                  counted(static_cast<std::int64_t>(problem.tasks.size()), "task"), machine),
-                     "their tables have no numbers of GPUs that fit together", "Set static_only: false.");
+                     largest->obstacle, "Set static_only: false.");
   const auto number = static_cast<std::size_t>(task - problem.tasks.data());
   throw DataError(
       fmt::format("{} has no rate that {} can use for task {}", source_of(options.tasks[number]), machine, task->name),
@@ -82,9 +132,19 @@ Plan make_plan(const PlanOptions& options, const std::vector<AllocationTask>& ta
 
 std::vector<Plan> make_plans(const PlanOptions& options) {
   const std::vector<AllocationTask> tasks = read_tasks(options);
+  const std::size_t num_machines = options.machines.size();
+  SharedBudget searches(SearchBudget::kMostOperations, SearchBudget::kMostSeconds, num_machines);
+  SharedBudget advice(kOperationsOfAdvice, kSecondsOfAdvice, num_machines);
   std::vector<Plan> plans;
-  for (const Machine& machine : options.machines)
-    plans.push_back(make_plan(options, tasks, machine));
+  for (const Machine& machine : options.machines) {
+    plans.push_back(
+        searches.with_part([&](SearchBudget& budget) { return make_plan(options, tasks, machine, budget); }));
+    Plan& plan = plans.back();
+    plan.advice = advice.with_part([&](SearchBudget& budget) {
+      return plan.allocation ? next_measurement(plan.problem, plan.kind, *plan.allocation, budget)
+                             : MeasurementAdvice{};
+    });
+  }
   if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.allocation.has_value(); }))
     refuse(options, plans);
   return plans;

@@ -172,6 +172,10 @@ class PlanDraws {
 }  // namespace
 
 PlanIntervals predict_intervals(const AllocationProblem& problem, const Allocation& allocation) {
+  const auto has_interval = [](const RateRow& row) { return row.interval.has_value(); };
+  const bool is_any = std::ranges::any_of(
+      problem.tasks, [&](const AllocationTask& task) { return std::ranges::any_of(task.table.rows(), has_interval); });
+  if (!is_any) return {{}, std::vector<std::optional<Interval>>(allocation.schedule.size())};
   return PlanDraws(problem, allocation).intervals();
 }
 

@@ -49,6 +49,10 @@ ordered_json schedule_json(const Plan& plan) {
   return list;
 }
 
+const char* search_word(SearchEnd search) {
+  return search == SearchEnd::complete ? "complete" : search == SearchEnd::work_limit ? "work-limit" : "time-limit";
+}
+
 }  // namespace
 
 std::string plan_json(const Plan& plan) {
@@ -59,6 +63,11 @@ std::string plan_json(const Plan& plan) {
                     {"schedule", schedule_json(plan)},
                     {"baselines", {{"equal", number(found.equal)}, {"sequential", number(found.sequential)}}},
                     {"solve_ms", plan.solve_ms}};
+  if (plan.allocation) {
+    json["bound"] = found.bound;
+    json["gap"] = found.gap();
+    json["search"] = search_word(found.search);
+  }
   if (is_any_known(plan.intervals)) json["intervals"] = intervals_json(plan.intervals);
   return json_text(json);
 }

@@ -14,7 +14,9 @@ namespace {
 
 constexpr int kMostGpus = 16384;
 constexpr int kMostTasks = 256;
+constexpr std::size_t kMostMachines = 256;
 constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kLeastWork = 1e-30, kMostWork = 1e30;  ///< divided by rates, whose limits are the same
 
 /// The deck with the list `tasks` as a map, whose keys are the numbers of its elements: sections are maps.
 Deck with_numbered_tasks(const Deck& deck) {
@@ -65,6 +67,8 @@ std::vector<Machine> read_machines(Section section) {
     machines.push_back(machine);
   }
   if (machines.empty()) section.reject("gpus", "is an empty list");
+  if (machines.size() > kMostMachines)
+    section.reject("gpus", fmt::format("expected at most {} machines", kMostMachines));
   return machines;
 }
 
@@ -82,7 +86,7 @@ PlanTaskOptions read_task(Section section, Objective objective, const Deck& deck
   task.batch = section.optional_in_range("batch", 1, std::numeric_limits<int>::max());
   if (task.batch && task.layout != TableLayout::elasticflow)
     section.reject("batch", "is for the layout elasticflow", "whose tables have a row for each global batch");
-  const std::optional<double> work = section.optional_in_range("work", kAboveZero, kMost);
+  const std::optional<double> work = section.optional_in_range("work", kLeastWork, kMostWork);
   if (!section.has("work") && is_about_time(objective)) section.reject("work", "is missing");
   task.work = work.value_or(0);
   task.weight = section.get_in_range("weight", 1.0, kLeastWeight, kMostWeight);

@@ -61,17 +61,30 @@ std::string interval_text(const Plan& plan) {
                      value_text(plan.problem.objective, value->high, 4));
 }
 
+/// Why something better may not have been found.
+std::string search_text(SearchEnd search) {
+  switch (search) {
+    case SearchEnd::work_limit:
+      return "; not all was tried";
+    case SearchEnd::time_limit:
+      return "; not all was tried, as it took too long";
+    case SearchEnd::complete:
+      break;
+  }
+  return "";
+}
+
 std::string bound_text(const Plan& plan) {
   const Allocation& found = *plan.allocation;
-  const double gap = found.bound != 0 ? std::abs(found.value - found.bound) / std::abs(found.bound) : 0;
   constexpr double kNoGap = 1e-6;
-  if (gap < kNoGap) return "optimal";
-  return fmt::format("lower bound {}, gap {} %", value_text(plan.problem.objective, found.bound),
-                     significant(100 * gap, 2));
+  if (found.gap() < kNoGap) return "optimal";
+  const Objective objective = plan.problem.objective;
+  return fmt::format("{} bound {}, gap {} %{}", is_maximised(objective) ? "upper" : "lower",
+                     value_text(objective, found.bound), significant(100 * found.gap(), 2), search_text(found.search));
 }
 
 void add_next_measurement(const Plan& plan, std::vector<std::string>& lines) {
-  const MeasurementAdvice advice = next_measurement(plan.problem, plan.kind, *plan.allocation);
+  const MeasurementAdvice& advice = plan.advice;
   if (!advice.next) {
     lines.push_back(fmt::format("{:<10}nothing next: {}", "measure", advice.reason));
     return;

@@ -1,6 +1,7 @@
 #include "scaling/Allocation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "scaling/PhaseSearch.hpp"
@@ -19,7 +20,7 @@ class Candidates {
   void add(TaskSchedule schedule) {
     const double value = value_of(problem_, schedule);
     if (best_ && !(value < best_->value * (1 - kEquallyGood))) return;
-    best_ = Allocation{std::move(schedule), value, 0, {}, {}};
+    best_ = Allocation{std::move(schedule), value, 0, {}, {}, {}};
   }
 
   std::optional<Allocation> take() { return std::move(best_); }
@@ -50,13 +51,13 @@ TaskSchedule sequence(const AllocationProblem& problem) {
 }
 
 std::optional<Allocation> allocate_in_time(const AllocationProblem& problem, const std::optional<Split>& split,
-                                           const std::optional<Split>& equal) {
+                                           const std::optional<Split>& equal, SearchBudget& budget) {
   if (!can_all_run(problem)) return std::nullopt;
   Candidates candidates(problem);
   if (split) candidates.add(schedule_of(problem, *split));
   if (equal) candidates.add(schedule_of(problem, *equal));
   candidates.add(sequence(problem));
-  const PhasedResult phased = best_phased(problem);
+  const PhasedResult phased = best_phased(problem, budget);
   candidates.add(schedule_of(problem, phased.phases));
   std::optional<Allocation> best = candidates.take();
   best->bound = std::min(phased.bound, best->value);  // which rounding may have exchanged
@@ -72,19 +73,34 @@ std::optional<Split> better_of(const AllocationProblem& problem, const std::opti
 
 }  // namespace
 
-std::optional<Allocation> allocate(const AllocationProblem& problem, ScheduleKind kind) {
-  const std::optional<Split> split = best_static_split(problem), equal = equal_split(problem);
+double Allocation::gap() const {
+  const double larger = std::max(std::abs(value), std::abs(bound));
+  return larger > 0 ? std::abs(value - bound) / larger : 0;
+}
+
+std::optional<Allocation> allocate(const AllocationProblem& problem, ScheduleKind kind, SearchBudget& budget) {
+  const std::optional<Split> split = best_static_split(problem, budget), equal = equal_split(problem, budget);
   std::optional<Allocation> best;
   if (kind == ScheduleKind::any && is_about_time(problem.objective)) {
-    best = allocate_in_time(problem, split, equal);
+    best = allocate_in_time(problem, split, equal, budget);
   } else if (const std::optional<Split> better = better_of(problem, split, equal)) {
     const double value = value_of(problem, *better);
-    best = Allocation{schedule_of(problem, *better), value, value, {}, {}};
+    best = Allocation{schedule_of(problem, *better), value, value, {}, {}, {}};
+    if (budget.end() != SearchEnd::complete) {
+      const double bound = static_bound(problem);
+      if (is_better(problem.objective, bound, value)) best->bound = bound;
+    }
   }
   if (!best) return std::nullopt;
   if (equal) best->equal = value_of(problem, *equal);
   best->sequential = sequential_value(problem);
+  best->search = budget.end();
   return best;
+}
+
+std::optional<Allocation> allocate(const AllocationProblem& problem, ScheduleKind kind) {
+  SearchBudget budget;
+  return allocate(problem, kind, budget);
 }
 
 }  // namespace multicard

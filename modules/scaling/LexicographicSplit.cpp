@@ -1,38 +1,60 @@
 #include "scaling/LexicographicSplit.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <utility>
 
 namespace multicard {
 
 namespace {
 
 constexpr int kMostCalls = 20'000;
+constexpr std::int64_t kOperationsPerTask = 20;  ///< of a call
+
+using Indices = std::vector<std::size_t>;
 
 class Levels {
  public:
-  Levels(const CostRanks& ranks, const std::vector<int>& kinds, const Fitting& fitting)
-      : ranks_(ranks), kinds_(kinds), fitting_(fitting) {
+  Levels(const CostRanks& ranks, const std::vector<int>& kinds, const Fitting& fitting, const FewestGpus& fewest,
+         SearchBudget& budget)
+      : ranks_(ranks),
+        kinds_(kinds),
+        fitting_(fitting),
+        fewest_(fewest),
+        budget_(budget),
+        reserve_(budget.operations_left() / 2) {
     for (const std::vector<int>& task : ranks)
       highest_ = std::max(highest_, task.empty() ? 0 : *std::max_element(task.begin(), task.end()));
   }
 
-  std::optional<std::vector<std::size_t>> run() {
-    const State start{std::vector<int>(ranks_.size(), highest_), std::vector<char>(ranks_.size(), 0)};
-    if (!fits(start.limits)) return std::nullopt;
-    return fitting_(settle(start));
+  std::optional<Indices> run() {
+    State start{std::vector<int>(ranks_.size(), highest_), std::vector<char>(ranks_.size(), 0), {}};
+    if (!fits(start)) return std::nullopt;
+    const State settled = settle(std::move(start));
+    std::optional<Indices> found = fitting_(settled.limits);
+    return found ? found : settled.indices;  // the search for it a second time may be cut short
   }
 
  private:
   struct State {
     std::vector<int> limits;
     std::vector<char> is_settled;
+    Indices indices;  ///< of choices within the limits
   };
 
-  bool fits(const std::vector<int>& limits) {
+  /// Whether something fits within the state's limits, which it then knows.
+  bool fits(State& state) {
     ++calls_;
-    return fitting_(limits).has_value();
+    if (!budget_.take(static_cast<std::int64_t>(ranks_.size()) * kOperationsPerTask)) return false;
+    std::optional<Indices> found = fitting_(state.limits);
+    if (!found) return false;
+    state.indices = std::move(*found);
+    return true;
   }
+
+  /// Whether sets of tasks may still be compared: half of the budget is for what comes after.
+  bool may_compare() const { return calls_ < kMostCalls && budget_.operations_left() >= reserve_; }
 
   static std::vector<int> limited(const State& state, int limit) {
     std::vector<int> limits = state.limits;
@@ -41,41 +63,46 @@ class Levels {
     return limits;
   }
 
-  int smallest_limit(const State& state) {
+  /// Lowers the limits of the tasks that are not settled to the smallest that fits, which is returned.
+  int lower_limits(State& state) {
     int low = 0, high = 0;
     for (std::size_t task = 0; task < ranks_.size(); ++task)
       if (!state.is_settled[task]) high = std::max(high, state.limits[task]);
     while (low < high) {
       const int middle = low + (high - low) / 2;
-      if (fits(limited(state, middle)))
+      State lower{limited(state, middle), state.is_settled, {}};
+      if (fits(lower)) {
         high = middle;
-      else
+        state = std::move(lower);
+      } else {
         low = middle + 1;
+      }
     }
     return high;
   }
 
-  /// The limits of all tasks when every one is settled.
-  std::vector<int> settle(State state) {
+  /// The state in which every task is settled.
+  State settle(State state) {
     while (std::find(state.is_settled.begin(), state.is_settled.end(), 0) != state.is_settled.end()) {
-      const int limit = smallest_limit(state);
-      state.limits = limited(state, limit);
-      const std::vector<State> next = smallest_sets(state, limit);
-      if (next.size() > 1 && calls_ < kMostCalls) return best_of(next);
-      state = next.front();
+      const int limit = lower_limits(state);
+      std::vector<State> next = smallest_sets(state, limit);
+      if (next.size() > 1 && may_compare()) return best_of(next);
+      state = std::move(next.front());
     }
-    return state.limits;
+    return state;
   }
 
-  std::vector<int> best_of(const std::vector<State>& states) {
-    std::vector<int> best, best_sorted;
+  State best_of(const std::vector<State>& states) {
+    State best;
+    std::vector<int> best_sorted;
     for (const State& state : states) {
-      const std::vector<int> limits = settle(state);
-      std::vector<int> sorted = limits;
+      if (!best.limits.empty() && budget_.is_spent()) break;
+      State settled = settle(state);
+      std::vector<int> sorted = settled.limits;
       std::sort(sorted.rbegin(), sorted.rend());
-      if (!best.empty() && !(sorted < best_sorted)) continue;
-      best = limits;
-      best_sorted = sorted;
+      if (!best.limits.empty() && !(sorted < best_sorted)) continue;
+      best = std::move(settled);
+      best_sorted = std::move(sorted);
     }
     return best;
   }
@@ -95,33 +122,48 @@ class Levels {
     return lists;
   }
 
-  /// What follows from each of the smallest sets of tasks that can stay at `limit`, all other ones going below it.
+  /// What follows from each of the smallest sets of tasks that can stay at `limit`, all other ones going below it. A
+  /// bisection that was cut short may end at a limit at which no task can stay.
   std::vector<State> smallest_sets(const State& state, int limit) {
     const std::vector<std::vector<std::size_t>> groups = candidates(state, limit);
+    if (groups.empty()) return {State{limited(state, limit - 1), state.is_settled, state.indices}};
     std::size_t most = 0;
     for (const std::vector<std::size_t>& group : groups)
       most += group.size();
     std::vector<State> found;
-    for (std::size_t size = 1; size < most && found.empty() && calls_ < kMostCalls; ++size)
+    for (std::size_t size = 1; size < most && found.empty() && may_compare(); ++size)
       add_sets(groups, 0, size, state, limit, found);
-    if (found.empty()) {  // all of them
-      State all = state;
-      for (const std::vector<std::size_t>& group : groups)
-        for (const std::size_t task : group)
-          all.is_settled[task] = 1;
-      found.push_back(std::move(all));
-    }
+    if (!found.empty()) return found;
+    if (most > 1 && !may_compare()) budget_.reach_limit();
+    found.push_back(may_compare() ? state : with_fewer_at(limit, state, groups));
+    for (const std::vector<std::size_t>& group : groups)
+      for (const std::size_t task : group)
+        if (found.back().limits[task] >= limit) found.back().is_settled[task] = 1;
     return found;
+  }
+
+  /// As many of the tasks below `limit` as fit, one by one.
+  State with_fewer_at(int limit, State state, const std::vector<std::vector<std::size_t>>& groups) {
+    std::vector<std::pair<int, std::size_t>> by_need;
+    for (const std::vector<std::size_t>& group : groups)
+      for (const std::size_t task : group)
+        by_need.emplace_back(fewest_(task, limit - 1) - fewest_(task, limit), task);
+    std::sort(by_need.begin(), by_need.end());
+    for (std::size_t i = 0; i + 1 < by_need.size(); ++i) {
+      State lower = state;
+      lower.limits[by_need[i].second] = limit - 1;
+      if (fits(lower)) state = std::move(lower);
+    }
+    return state;
   }
 
   /// Sets of `size` tasks of the groups from `group` on; of equal tasks the last ones stay.
   void add_sets(const std::vector<std::vector<std::size_t>>& groups, std::size_t group, std::size_t size,
                 const State& state, int limit, std::vector<State>& found) {
     if (size == 0 || group == groups.size()) {
-      if (size > 0 || calls_ >= kMostCalls) return;
-      State next = state;
-      next.limits = limited(state, limit - 1);
-      if (fits(next.limits)) found.push_back(std::move(next));
+      if (size > 0 || !may_compare()) return;
+      State next{limited(state, limit - 1), state.is_settled, {}};
+      if (fits(next)) found.push_back(std::move(next));
       return;
     }
     const std::vector<std::size_t>& tasks = groups[group];
@@ -135,6 +177,9 @@ class Levels {
   const CostRanks& ranks_;
   const std::vector<int>& kinds_;
   const Fitting& fitting_;
+  const FewestGpus& fewest_;
+  SearchBudget& budget_;
+  std::int64_t reserve_;
   int highest_ = 0;
   int calls_ = 0;
 };
@@ -157,8 +202,9 @@ CostRanks ranks_of(const std::vector<std::vector<double>>& costs) {
 }
 
 std::optional<std::vector<std::size_t>> lexicographic_split(const CostRanks& ranks, const std::vector<int>& kinds,
-                                                            const Fitting& fitting) {
-  return Levels(ranks, kinds, fitting).run();
+                                                            const Fitting& fitting, const FewestGpus& fewest,
+                                                            SearchBudget& budget) {
+  return Levels(ranks, kinds, fitting, fewest, budget).run();
 }
 
 }  // namespace multicard

@@ -59,10 +59,11 @@ int longest_unmeasured(const RateTable& table, std::size_t task, const TaskSched
 }
 
 /// The best allocation if the task is as fast as can be hoped, where it then runs on GPUs that were not measured.
-std::optional<NextMeasurement> hoped(AllocationProblem problem, std::size_t task, ScheduleKind kind) {
+std::optional<NextMeasurement> hoped(AllocationProblem problem, std::size_t task, ScheduleKind kind,
+                                     SearchBudget& budget) {
   const RateTable measured = problem.tasks[task].table;
   problem.tasks[task].table = filled(measured, problem.machine);
-  const std::optional<Allocation> best = allocate(problem, kind);
+  const std::optional<Allocation> best = allocate(problem, kind, budget);
   const int gpus = best ? longest_unmeasured(measured, task, best->schedule) : 0;
   if (gpus == 0) return std::nullopt;
   return NextMeasurement{task, gpus, best->value};
@@ -70,14 +71,16 @@ std::optional<NextMeasurement> hoped(AllocationProblem problem, std::size_t task
 
 }  // namespace
 
-MeasurementAdvice next_measurement(const AllocationProblem& problem, ScheduleKind kind, const Allocation& best) {
+MeasurementAdvice next_measurement(const AllocationProblem& problem, ScheduleKind kind, const Allocation& best,
+                                   SearchBudget& budget) {
   const auto tasks = static_cast<std::int64_t>(problem.tasks.size());
   const std::int64_t gpus = problem.machine.gpus();
   if (problem.objective == Objective::fairness) return {{}, "a faster task takes more from the others under fairness"};
   if (tasks * tasks * gpus * gpus > kLargest) return {{}, "there are too many GPUs to try the gaps of all tables"};
   std::optional<NextMeasurement> next;
   for (std::size_t task = 0; task < problem.tasks.size(); ++task) {
-    const std::optional<NextMeasurement> found = hoped(problem, task, kind);
+    if (budget.is_spent()) return {{}, "the gaps of all tables take too long to try"};
+    const std::optional<NextMeasurement> found = hoped(problem, task, kind, budget);
     if (!found) continue;
     const double before = next ? next->value : best.value, margin = kLeastGain * std::max(best.value, 0.0);
     if (is_better(problem.objective, found->value, is_maximised(problem.objective) ? before + margin : before - margin))

@@ -25,7 +25,9 @@ struct MeasurementAdvice {
 /// alone they are filled in as well as can be hoped: in proportion to the next smaller measured number (below the
 /// smallest, none), but no faster than the faster of its two measured neighbours; in a table with numbers of nodes, on
 /// as few nodes as hold the GPUs. The number of GPUs is the one that the task then has for longest. Nothing is named
-/// for fairness (where a faster task takes more from the others), and where the machine is too large to try it.
-MeasurementAdvice next_measurement(const AllocationProblem& problem, ScheduleKind kind, const Allocation& best);
+/// for fairness (where a faster task takes more from the others), and where the machine is too large to try it or the
+/// budget, does not suffice for all.
+MeasurementAdvice next_measurement(const AllocationProblem& problem, ScheduleKind kind, const Allocation& best,
+                                   SearchBudget& budget);
 
 }  // namespace multicard

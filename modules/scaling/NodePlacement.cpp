@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <set>
+#include <utility>
 
 namespace multicard {
 
 namespace {
 
 constexpr int kMostSteps = 50'000;
+constexpr std::int64_t kOperationsPerStep = 20;
 
 class Search {
  public:
@@ -22,12 +26,19 @@ class Search {
   }
 
   std::optional<Placement> run() {
-    if (!place_bound(0)) return std::nullopt;
-    for (std::size_t task = 0; task < split_.size(); ++task)
-      if (split_[task].nodes == 0) place_anywhere(task);
+    if (!can_place_bound()) return std::nullopt;
+    place_others();
     for (std::vector<NodeShare>& shares : placement_)
       std::sort(shares.begin(), shares.end(), [](const NodeShare& a, const NodeShare& b) { return a.node < b.node; });
     return placement_;
+  }
+
+  /// Whether the tasks that are bound to numbers of nodes have places, which is enough.
+  bool can_place_bound() { return place_bound(0); }
+  bool is_cut_short() const { return steps_ > kMostSteps; }
+  /// What the search took so far.
+  std::int64_t num_operations() const {
+    return (steps_ + 1) * kOperationsPerStep + static_cast<std::int64_t>(split_.size() + free_.size());
   }
 
  private:
@@ -78,21 +89,23 @@ class Search {
     return false;
   }
 
-  /// Into the node where it fits most closely, else over those with the most free GPUs.
-  void place_anywhere(std::size_t task) {
-    for (int gpus = split_[task].gpus; gpus > 0;) {
-      int chosen = -1;
-      for (int node = 0; node < static_cast<int>(free_.size()); ++node) {
-        if (free_of(node) == 0) continue;
-        const bool closer =
-            chosen < 0 || (free_of(node) >= gpus ? free_of(chosen) < gpus || free_of(node) < free_of(chosen)
-                                                 : free_of(node) > free_of(chosen));
-        if (closer) chosen = node;
+  /// Each into the node where it fits most closely, else over those with the most free GPUs.
+  void place_others() {
+    std::set<std::pair<int, int>> free;  // GPUs and nodes: of equal nodes the first comes first
+    for (int node = 0; node < static_cast<int>(free_.size()); ++node)
+      if (free_of(node) > 0) free.emplace(free_of(node), node);
+    for (std::size_t task = 0; task < split_.size(); ++task) {
+      if (split_[task].nodes != 0) continue;
+      for (int gpus = split_[task].gpus; gpus > 0;) {
+        auto chosen = free.lower_bound({gpus, 0});
+        if (chosen == free.end()) chosen = free.lower_bound({free.rbegin()->first, 0});
+        const auto [room, node] = *chosen;
+        const int part = std::min(gpus, room);
+        free.erase(chosen);
+        if (room > part) free.emplace(room - part, node);
+        gpus -= part;
+        placement_[task].push_back({node, part});
       }
-      const int part = std::min(gpus, free_of(chosen));
-      free_of(chosen) -= part;
-      gpus -= part;
-      placement_[task].push_back({chosen, part});
     }
   }
 
@@ -105,14 +118,28 @@ class Search {
   int steps_ = 0;
 };
 
+/// GPUs than the machine has.
+bool needs_more(const Split& split, const Machine& machine) {
+  std::int64_t gpus = 0;
+  for (const Choice& choice : split)
+    gpus += choice.gpus;
+  return gpus > machine.gpus();
+}
+
 }  // namespace
 
 std::optional<Placement> place(const Split& split, const Machine& machine) {
-  int gpus = 0;
-  for (const Choice& choice : split)
-    gpus += choice.gpus;
-  if (gpus > machine.gpus()) return std::nullopt;
+  if (needs_more(split, machine)) return std::nullopt;
   return Search(split, machine).run();
+}
+
+Placeable can_place(const Split& split, const Machine& machine, SearchBudget& budget) {
+  if (needs_more(split, machine)) return Placeable::no;
+  Search search(split, machine);
+  const bool is_placed = search.can_place_bound();
+  budget.take(search.num_operations());
+  if (is_placed) return Placeable::yes;
+  return search.is_cut_short() ? Placeable::unknown : Placeable::no;
 }
 
 }  // namespace multicard

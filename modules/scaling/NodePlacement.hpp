@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "scaling/SearchBudget.hpp"
 #include "scaling/SplitProblem.hpp"
 
 namespace multicard {
@@ -24,5 +25,10 @@ using Placement = std::vector<std::vector<NodeShare>>;
 /// Bound tasks are placed by depth-first search, those with the most GPUs a node first, as even as possible first; of
 /// nodes with equally many free GPUs only the first is tried. What then remains is enough for the others in any order.
 std::optional<Placement> place(const Split& split, const Machine& machine);
+
+/// Whether place() finds one.
+enum class Placeable { yes, no, unknown };  ///< unknown: the search did not end
+/// At the cost of `budget`.
+Placeable can_place(const Split& split, const Machine& machine, SearchBudget& budget);
 
 }  // namespace multicard

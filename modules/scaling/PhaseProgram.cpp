@@ -14,8 +14,9 @@ namespace multicard {
 
 namespace {
 
-constexpr double kTolerance = 1e-11;           ///< of savings, relative
-constexpr std::int64_t kSmallTable = 200'000;  ///< additions for which SumSplit is as fast as HullSplit
+constexpr double kTolerance = 1e-11;               ///< of savings, relative
+constexpr std::int64_t kOperationsPerChoice = 10;  ///< of a task at one stage: copied, with a cost
+constexpr std::int64_t kSmallTable = 200'000;      ///< additions for which SumSplit is as fast as HullSplit
 
 /// A split in a stage, by the positions of the tasks in the order of their ends.
 struct Column {
@@ -76,9 +77,11 @@ std::vector<std::vector<Choice>> by_position(const std::vector<std::vector<Choic
 
 class Program {
  public:
-  Program(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices, const PhaseInput& input)
+  Program(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices, const PhaseInput& input,
+          SearchBudget& budget)
       : problem_(problem),
         input_(input),
+        budget_(budget),
         size_(input.order.size()),
         choices_(by_position(choices, input.order)),
         hulls_(choices_),
@@ -96,14 +99,20 @@ class Program {
     is_bound_ = is_bound_to_nodes(choices_);
     table_operations_ = SumSplit::num_operations(offers_at(std::vector<double>(size_, 1.0)), problem.machine.gpus());
     choices_with_none_ = choices_;
-    for (std::vector<Choice>& one : choices_with_none_)
+    for (std::vector<Choice>& one : choices_with_none_) {
       one.insert(one.begin(), Choice{});
+      num_choices_ += static_cast<std::int64_t>(one.size());
+    }
   }
 
   PhaseOutput run(std::int64_t most_operations) {
     const std::size_t most_steps = 100 + 40 * size_;
-    for (std::size_t step = 0; step < most_steps && num_operations_ < most_operations; ++step)
-      if (!improve(most_operations)) break;
+    for (std::size_t step = 0; step < most_steps && num_operations_ < most_operations; ++step) {
+      const std::int64_t before = num_operations_;
+      const bool has_improved = improve(most_operations);
+      if (!budget_.take(num_operations_ - before) || !has_improved) return output();
+    }
+    budget_.reach_limit();
     return output();
   }
 
@@ -131,7 +140,8 @@ class Program {
       const bool is_open = !(priced.ratio > 1 + kTolerance) && !(priced.bound > 0 && priced.bound <= 1 + kTolerance);
       if (is_small || (is_open && num_operations_ + table_operations_ <= most_operations)) priced = price_exactly(y);
     }
-    bound_ = std::max(bound_, std::inner_product(y.begin(), y.end(), works_.begin(), 0.0) / priced.bound);
+    if (priced.bound > 0)
+      bound_ = std::max(bound_, std::inner_product(y.begin(), y.end(), works_.begin(), 0.0) / priced.bound);
     return priced.ratio > 1 + kTolerance && enter(std::move(priced.column));
   }
 
@@ -209,6 +219,10 @@ class Program {
   Priced price_on_nodes(const std::vector<double>& y) {
     Priced priced;
     for (std::size_t stage = 0; stage < input_.stage_costs.size(); ++stage) {
+      if (!budget_.take(num_choices_ * kOperationsPerChoice)) {
+        priced.bound = std::numeric_limits<double>::infinity();  // what later stages could be worth is not known
+        break;
+      }
       std::vector<std::vector<Choice>> choices(choices_with_none_);
       std::vector<std::vector<double>> costs;
       for (std::size_t position = 0; position < size_; ++position) {
@@ -218,18 +232,18 @@ class Program {
           costs.back().push_back(-y[position] * choice.rate);
       }
       num_operations_ += static_cast<std::int64_t>(size_) * problem_.machine.gpus();
-      const auto indices = PlacedSplit(choices, problem_.machine).smallest_sum(costs);
+      const PlacedSum found = PlacedSplit(choices, problem_.machine, budget_).smallest_sum(costs);
       double worth = 0;
       Split split(size_);
-      for (std::size_t position = 0; indices && position < size_; ++position) {
-        split[position] = choices[position][(*indices)[position]];
-        worth -= costs[position][(*indices)[position]];
+      for (std::size_t position = 0; found.indices && position < size_; ++position) {
+        split[position] = choices[position][(*found.indices)[position]];
+        worth -= costs[position][(*found.indices)[position]];
       }
+      priced.bound = std::max(priced.bound, -found.bound / input_.stage_costs[stage]);
       if (!(worth / input_.stage_costs[stage] > priced.ratio)) continue;
       priced.ratio = worth / input_.stage_costs[stage];
       priced.column = {stage, std::move(split)};
     }
-    priced.bound = priced.ratio;
     return priced;
   }
 
@@ -252,8 +266,10 @@ class Program {
 
   const AllocationProblem& problem_;
   const PhaseInput& input_;
+  SearchBudget& budget_;
   std::size_t size_;
   bool is_bound_ = false;
+  std::int64_t num_choices_ = 0;
   std::int64_t table_operations_ = 0;                             ///< of one SumSplit of all tasks
   std::vector<std::vector<Choice>> choices_, choices_with_none_;  ///< by position; with {0, 0, 0} in front
   HullSplit hulls_;
@@ -267,8 +283,8 @@ class Program {
 }  // namespace
 
 PhaseOutput best_phases(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices,
-                        const PhaseInput& input, std::int64_t most_operations) {
-  return Program(problem, choices, input).run(most_operations);
+                        const PhaseInput& input, std::int64_t most_operations, SearchBudget& budget) {
+  return Program(problem, choices, input, budget).run(most_operations);
 }
 
 }  // namespace multicard

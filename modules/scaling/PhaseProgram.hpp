@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scaling/Schedule.hpp"
+#include "scaling/SearchBudget.hpp"
 
 namespace multicard {
 
@@ -36,8 +37,8 @@ struct PhaseOutput {
 /// constraints, so Σ_j y_j W_j / ρ is a lower bound (Farley, 1990); it meets the value when no split saves anything.
 ///
 /// \param choices useful_choices() of the problem, none empty; works are above 0
-/// \param most_operations additions, after which the best phases so far are the answer
+/// \param most_operations additions, after which the best phases so far are the answer, as where the budget is spent
 PhaseOutput best_phases(const AllocationProblem& problem, const std::vector<std::vector<Choice>>& choices,
-                        const PhaseInput& input, std::int64_t most_operations);
+                        const PhaseInput& input, std::int64_t most_operations, SearchBudget& budget);
 
 }  // namespace multicard

@@ -13,7 +13,7 @@ namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kMostOperations = 4'000'000;  ///< additions beside one exact table: some milliseconds
+constexpr std::int64_t kFewestOperations = 8'000'000;  ///< some milliseconds
 constexpr std::size_t kMostTasksForAllOrders = 4;
 
 using Order = std::vector<std::size_t>;
@@ -24,13 +24,14 @@ double total_weight(const AllocationProblem& problem) {
                          [](double sum, const AllocationTask& task) { return sum + task.weight; });
 }
 
-/// What may be spent on a problem; tables of very large machines are left to HullSplit.
-std::int64_t budget_of(const Choices& choices, const Machine& machine) {
+/// What may be spent on phases; at least a little more than one exact table costs, but that tables of very large
+/// machines are left to HullSplit.
+std::int64_t most_operations(const Choices& choices, const Machine& machine, const SearchBudget& budget) {
   std::int64_t table = 0;
   for (const std::vector<Choice>& one : choices)
     for (const Choice& choice : one)
       table += machine.gpus() + 1 - choice.gpus;
-  return kMostOperations + std::min(table, 12 * kMostOperations);
+  return std::max(kFewestOperations + std::min(table, 12 * kFewestOperations), budget.operations_left() / 2);
 }
 
 /// The order in which a smaller key comes first.
@@ -51,8 +52,11 @@ double area_of(const AllocationTask& task, const std::vector<Choice>& choices) {
 
 class CompletionOrders {
  public:
-  CompletionOrders(const AllocationProblem& problem, const Choices& choices)
-      : problem_(problem), choices_(choices), left_(budget_of(choices, problem.machine)) {
+  CompletionOrders(const AllocationProblem& problem, const Choices& choices, SearchBudget& budget)
+      : problem_(problem),
+        choices_(choices),
+        budget_(budget),
+        left_(most_operations(choices, problem.machine, budget)) {
     for (std::size_t task = 0; task < choices.size(); ++task) {
       areas_.push_back(area_of(problem.tasks[task], choices[task]));
       shortest_.push_back(problem.tasks[task].work / problem.tasks[task].table.best(problem.machine).rate);
@@ -85,7 +89,7 @@ class CompletionOrders {
       input.stage_costs.push_back(std::max(left, problem_.tasks[task].weight) / total);
       left -= problem_.tasks[task].weight;
     }
-    PhaseOutput output = best_phases(problem_, choices_, input, left_);
+    PhaseOutput output = best_phases(problem_, choices_, input, left_, budget_);
     left_ -= std::max<std::int64_t>(output.num_operations, 1);
     order_phases(output.phases, output.stages);
     const double value = value_of(problem_, schedule_of(problem_, output.phases));
@@ -109,7 +113,8 @@ class CompletionOrders {
   }
 
   void exchange_neighbours() {
-    for (std::size_t since = 0, at = 0; since + 1 < areas_.size() && left_ > 0; ++since) {
+    for (std::size_t since = 0, at = 0; since + 1 < areas_.size(); ++since) {
+      if (left_ <= 0 || budget_.is_spent()) return budget_.reach_limit();
       const double before = smallest_;
       Order order = best_order_;
       std::swap(order[at], order[at + 1]);
@@ -137,6 +142,7 @@ class CompletionOrders {
 
   const AllocationProblem& problem_;
   const Choices& choices_;
+  SearchBudget& budget_;
   std::vector<double> areas_;     ///< GPU-seconds
   std::vector<double> shortest_;  ///< seconds on the whole machine
   PhasedResult best_;
@@ -145,10 +151,10 @@ class CompletionOrders {
   std::int64_t left_;
 };
 
-PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& choices) {
+PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& choices, SearchBudget& budget) {
   PhaseInput input{Order(choices.size()), {1.0}};
   std::iota(input.order.begin(), input.order.end(), std::size_t{0});
-  PhaseOutput output = best_phases(problem, choices, input, kMostOperations + budget_of(choices, problem.machine));
+  PhaseOutput output = best_phases(problem, choices, input, most_operations(choices, problem.machine, budget), budget);
   order_phases(output.phases, output.stages);
   double bound = output.bound, area = 0;
   for (std::size_t task = 0; task < choices.size(); ++task) {
@@ -160,10 +166,10 @@ PhasedResult shortest_phases(const AllocationProblem& problem, const Choices& ch
 
 }  // namespace
 
-PhasedResult best_phased(const AllocationProblem& problem) {
+PhasedResult best_phased(const AllocationProblem& problem, SearchBudget& budget) {
   const Choices choices = useful_choices(problem);
-  return problem.objective == Objective::makespan ? shortest_phases(problem, choices)
-                                                  : CompletionOrders(problem, choices).run();
+  return problem.objective == Objective::makespan ? shortest_phases(problem, choices, budget)
+                                                  : CompletionOrders(problem, choices, budget).run();
 }
 
 }  // namespace multicard

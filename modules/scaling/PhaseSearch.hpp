@@ -2,6 +2,7 @@
 /// \file Schedules in which tasks follow each other, change their GPUs and take over those of tasks that have ended.
 
 #include "scaling/Schedule.hpp"
+#include "scaling/SearchBudget.hpp"
 
 namespace multicard {
 
@@ -21,6 +22,6 @@ struct PhasedResult {
 /// average completion with more than four tasks is the larger of two: each task alone, and the machine as a single
 /// resource on which task j needs a_j = min_g g W_j / r_j(g) GPU-seconds, whose best order is by a_j / w_j (Smith,
 /// 1956).
-PhasedResult best_phased(const AllocationProblem& problem);
+PhasedResult best_phased(const AllocationProblem& problem, SearchBudget& budget);
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "scaling/PlacedSplit.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -13,22 +14,30 @@ namespace multicard {
 namespace {
 
 constexpr int kMostSteps = 200'000;
+constexpr std::int64_t kOperationsPerStep = 50;
+constexpr std::int64_t kOperationsPerChoice = 4;  ///< to say which are allowed
 
 /// Branch and bound over the tasks in their order; the bound is exact but for the nodes.
 class SmallestSum {
  public:
   SmallestSum(const std::vector<std::vector<Choice>>& choices, const std::vector<std::vector<double>>& costs,
-              const Machine& machine)
-      : choices_(choices), costs_(costs), machine_(machine), bound_(offers(), machine.gpus()), chosen_(choices.size()) {
+              const Machine& machine, SearchBudget& budget)
+      : choices_(choices),
+        costs_(costs),
+        machine_(machine),
+        bound_(offers(), machine.gpus()),
+        chosen_(choices.size()),
+        budget_(budget) {
     for (std::size_t task = 0; task < choices.size(); ++task) {
       order_.emplace_back(choices[task].size());
       std::iota(order_.back().begin(), order_.back().end(), std::size_t{0});
     }
   }
 
-  std::optional<std::vector<std::size_t>> run() {
+  PlacedSum run() {
     search(0, machine_.gpus(), 0);
-    return best_;
+    if (!is_exact_) budget_.reach_limit();
+    return {best_, is_exact_ ? smallest_ : -bound_.best(0, machine_.gpus())};
   }
 
  private:
@@ -53,13 +62,24 @@ class SmallestSum {
     return left < 0 ? std::numeric_limits<double>::infinity() : cost + costs_[task][i] - bound_.best(task + 1, left);
   }
 
+  /// Of a step: the choices are sorted.
+  std::int64_t operations_of(std::size_t task) const {
+    constexpr std::size_t kPerStep = 50, kPerChoice = 40;
+    return static_cast<std::int64_t>(kPerStep + (task < choices_.size() ? kPerChoice * choices_[task].size() : 0));
+  }
+
   void search(std::size_t task, int gpus, double cost) {
-    if (++steps_ > kMostSteps) return;
+    if (++steps_ > kMostSteps || !budget_.take(operations_of(task))) {
+      is_exact_ = false;
+      return;
+    }
     if (task == choices_.size()) {
       Split split;
       for (std::size_t i = 0; i < chosen_.size(); ++i)
         split.push_back(choices_[i][chosen_[i]]);
-      if (!place(split, machine_)) return;
+      const Placeable placeable = can_place(split, machine_, budget_);
+      is_exact_ = is_exact_ && placeable != Placeable::unknown;
+      if (placeable != Placeable::yes) return;
       best_ = chosen_;
       smallest_ = cost;
       return;
@@ -83,39 +103,53 @@ class SmallestSum {
   std::vector<std::size_t> chosen_;
   std::optional<std::vector<std::size_t>> best_;
   double smallest_ = std::numeric_limits<double>::infinity();
+  SearchBudget& budget_;
   int steps_ = 0;
+  bool is_exact_ = true;
 };
 
 }  // namespace
 
-PlacedSplit::PlacedSplit(std::vector<std::vector<Choice>> choices, const Machine& machine)
-    : choices_(std::move(choices)), machine_(machine), fewest_after_(choices_.size(), 0), chosen_(choices_.size(), 0) {}
+PlacedSplit::PlacedSplit(std::vector<std::vector<Choice>> choices, const Machine& machine, SearchBudget& budget)
+    : choices_(std::move(choices)),
+      machine_(machine),
+      fewest_after_(choices_.size(), 0),
+      chosen_(choices_.size(), 0),
+      budget_(budget) {}
 
-std::optional<std::vector<std::size_t>> PlacedSplit::smallest_sum(const std::vector<std::vector<double>>& costs) {
-  return SmallestSum(choices_, costs, machine_).run();
+PlacedSum PlacedSplit::smallest_sum(const std::vector<std::vector<double>>& costs) {
+  return SmallestSum(choices_, costs, machine_, budget_).run();
 }
 
 std::optional<std::vector<std::size_t>> PlacedSplit::any_of(const std::vector<std::vector<std::size_t>>& allowed) {
   int fewest = 0;
+  std::int64_t num_choices = 0;
+  for (const std::vector<std::size_t>& of_task : allowed)
+    num_choices += static_cast<std::int64_t>(of_task.size());
+  budget_.take(num_choices * kOperationsPerChoice);
   for (std::size_t task = allowed.size(); task-- > 0;) {
     fewest_after_[task] = fewest;
     if (allowed[task].empty()) return std::nullopt;
     fewest += choices_[task][allowed[task].front()].gpus;
   }
   steps_ = 0;
-  if (!search_any(allowed, 0, machine_.gpus())) return std::nullopt;
+  const bool is_found = search_any(allowed, 0, machine_.gpus());
+  if (steps_ > kMostSteps) budget_.reach_limit();
+  if (!is_found) return std::nullopt;
   return chosen_;
 }
 
-bool PlacedSplit::is_placeable(const std::vector<std::size_t>& indices) const {
+bool PlacedSplit::is_placeable(const std::vector<std::size_t>& indices) {
   Split split;
   for (std::size_t task = 0; task < indices.size(); ++task)
     split.push_back(choices_[task][indices[task]]);
-  return place(split, machine_).has_value();
+  const Placeable placeable = can_place(split, machine_, budget_);
+  if (placeable == Placeable::unknown) budget_.reach_limit();
+  return placeable == Placeable::yes;
 }
 
 bool PlacedSplit::search_any(const std::vector<std::vector<std::size_t>>& allowed, std::size_t task, int gpus) {
-  if (++steps_ > kMostSteps) return false;
+  if (++steps_ > kMostSteps || !budget_.take(kOperationsPerStep)) return false;
   if (task == allowed.size()) return is_placeable(chosen_);
   std::vector<int> tried;  // with fewer GPUs on as many nodes it would fit as well
   for (const std::size_t i : allowed[task]) {

@@ -1,8 +1,10 @@
 #include "scaling/StaticSplit.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +15,8 @@
 namespace multicard {
 
 namespace {
+
+constexpr std::int64_t kMostOperationsOfBound = 200'000'000;
 
 using Indices = std::optional<std::vector<std::size_t>>;
 using Choices = std::vector<std::vector<Choice>>;
@@ -79,26 +83,44 @@ Indices fit_on_nodes(PlacedSplit& placed, const CostRanks& ranks, const std::vec
   return placed.any_of(allowed);
 }
 
-Indices solve(const AllocationProblem& problem, const Choices& choices) {
+/// Of the choices, which are by GPUs, the first within the limit.
+FewestGpus fewest_gpus(const Choices& choices, const CostRanks& ranks) {
+  return [&](std::size_t task, int limit) {
+    const auto first = std::ranges::find_if(ranks[task], [&](int rank) { return rank <= limit; });
+    if (first == ranks[task].end()) return std::numeric_limits<int>::max() / 2;
+    return choices[task][static_cast<std::size_t>(first - ranks[task].begin())].gpus;
+  };
+}
+
+/// The smallest sum, or anything that can be placed where the search found nothing.
+Indices smallest_placed_sum(PlacedSplit& placed, const Costs& costs, const SearchBudget& budget) {
+  PlacedSum found = placed.smallest_sum(costs);
+  if (found.indices || budget.end() == SearchEnd::complete) return std::move(found.indices);
+  std::vector<std::vector<std::size_t>> all;
+  for (const std::vector<double>& of_task : costs) {
+    all.emplace_back(of_task.size());
+    std::iota(all.back().begin(), all.back().end(), std::size_t{0});
+  }
+  return placed.any_of(all);
+}
+
+Indices solve(const AllocationProblem& problem, const Choices& choices, SearchBudget& budget) {
   const Costs costs = costs_of(problem, choices);
   const bool is_sum =
       problem.objective == Objective::weighted_throughput || problem.objective == Objective::average_completion;
-  if (!is_bound_to_nodes(choices)) {
-    if (is_sum) return smallest_sum(choices, costs, problem.machine);
-    const CostRanks ranks = ranks_of(costs);
-    return lexicographic_split(ranks, kinds_of(choices, ranks), [&](const std::vector<int>& limits) {
-      return fit(choices, ranks, limits, problem.machine.gpus());
-    });
-  }
-  PlacedSplit placed(choices, problem.machine);
-  if (is_sum) return placed.smallest_sum(costs);
+  const bool is_bound = is_bound_to_nodes(choices);
+  if (is_sum && !is_bound) return smallest_sum(choices, costs, problem.machine);
+  PlacedSplit placed(choices, problem.machine, budget);
+  if (is_sum) return smallest_placed_sum(placed, costs, budget);
   const CostRanks ranks = ranks_of(costs);
-  return lexicographic_split(ranks, kinds_of(choices, ranks),
-                             [&](const std::vector<int>& limits) { return fit_on_nodes(placed, ranks, limits); });
+  const Fitting fitting = [&](const std::vector<int>& limits) {
+    return is_bound ? fit_on_nodes(placed, ranks, limits) : fit(choices, ranks, limits, problem.machine.gpus());
+  };
+  return lexicographic_split(ranks, kinds_of(choices, ranks), fitting, fewest_gpus(choices, ranks), budget);
 }
 
-std::optional<Split> split_of(const AllocationProblem& problem, const Choices& choices) {
-  const Indices indices = solve(problem, choices);
+std::optional<Split> split_of(const AllocationProblem& problem, const Choices& choices, SearchBudget& budget) {
+  const Indices indices = solve(problem, choices, budget);
   if (!indices) return std::nullopt;
   Split split;
   for (std::size_t task = 0; task < choices.size(); ++task)
@@ -108,16 +130,37 @@ std::optional<Split> split_of(const AllocationProblem& problem, const Choices& c
 
 }  // namespace
 
-std::optional<Split> best_static_split(const AllocationProblem& problem) {
+std::optional<Split> best_static_split(const AllocationProblem& problem, SearchBudget& budget) {
   Choices choices = useful_choices(problem);
   for (std::vector<Choice>& one : choices) {
     if (one.empty() && problem.objective != Objective::weighted_throughput) return std::nullopt;
     if (!is_about_time(problem.objective)) one.insert(one.begin(), Choice{});
   }
-  return split_of(problem, choices);
+  return split_of(problem, choices, budget);
 }
 
-std::optional<Split> equal_split(const AllocationProblem& problem) {
+std::optional<Split> best_static_split(const AllocationProblem& problem) {
+  SearchBudget budget;
+  return best_static_split(problem, budget);
+}
+
+double static_bound(const AllocationProblem& problem) {
+  AllocationProblem anywhere = problem;
+  anywhere.machine.nodes = 1;
+  anywhere.machine.gpus_per_node = problem.machine.gpus();
+  for (AllocationTask& task : anywhere.tasks) {
+    std::vector<RateRow> rows;
+    for (const Choice& choice : task.table.usable(problem.machine))
+      rows.push_back({choice.gpus, 0, choice.rate, 0});
+    task.table = RateTable(std::move(rows));
+  }
+  SearchBudget budget(kMostOperationsOfBound);
+  const std::optional<Split> split = best_static_split(anywhere, budget);
+  if (split) return value_of(anywhere, *split);
+  return is_maximised(problem.objective) ? 0 : std::numeric_limits<double>::infinity();
+}
+
+std::optional<Split> equal_split(const AllocationProblem& problem, SearchBudget& budget) {
   const int num_tasks = static_cast<int>(problem.tasks.size());
   Choices choices;
   for (int task = 0; task < num_tasks; ++task) {
@@ -135,7 +178,7 @@ std::optional<Split> equal_split(const AllocationProblem& problem) {
       split.push_back(one.front());
     return split;
   }
-  return split_of(problem, choices);
+  return split_of(problem, choices, budget);
 }
 
 }  // namespace multicard

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "scaling/SearchBudget.hpp"
 #include "scaling/SplitProblem.hpp"
 
 namespace multicard {
@@ -14,10 +15,16 @@ namespace multicard {
 /// - makespan and fairness: lexicographic_split(), so that what the slowest task leaves is of use to the others.
 ///
 /// Where choices are bound to numbers of nodes, the split can be placed, and PlacedSplit searches for it.
+/// Both searches and the placements take from the budget, and what was found by its end counts.
+std::optional<Split> best_static_split(const AllocationProblem& problem, SearchBudget& budget);
+/// The same with a budget of its own.
 std::optional<Split> best_static_split(const AllocationProblem& problem);
+
+/// No static split has a better value: that of the best split if tasks could be put anywhere.
+double static_bound(const AllocationProblem& problem);
 
 /// What users do by hand: floor(GPUs / tasks) for each, one more for the first tasks while they last, and of these the
 /// largest usable number. nullopt where a task has none, or where it cannot be placed.
-std::optional<Split> equal_split(const AllocationProblem& problem);
+std::optional<Split> equal_split(const AllocationProblem& problem, SearchBudget& budget);
 
 }  // namespace multicard

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -25,9 +26,17 @@ AllocationProblem problem_of(Objective objective, const std::vector<TaskView>& t
   return problem;
 }
 
+/// The best allocation that is found while all ranks wait for it: in a fraction of a second.
+std::optional<Allocation> allocate_soon(const AllocationProblem& problem) {
+  constexpr std::int64_t kMostOperations = 100'000'000;
+  constexpr double kMostSeconds = 1;
+  SearchBudget budget(kMostOperations, kMostSeconds);
+  return allocate(problem, ScheduleKind::any, budget);
+}
+
 /// The ranks with which the best schedule begins.
 std::optional<std::vector<int>> best_ranks(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
-  const std::optional<Allocation> best = allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+  const std::optional<Allocation> best = allocate_soon(problem_of(objective, tasks, num_ranks));
   if (!best) return std::nullopt;
   std::vector<int> ranks(tasks.size());
   for (const ScheduleEntry& entry : best->schedule)
@@ -37,7 +46,7 @@ std::optional<std::vector<int>> best_ranks(Objective objective, const std::vecto
 
 std::optional<double> best_value(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
   if (tasks.empty()) return 0;
-  const std::optional<Allocation> best = allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+  const std::optional<Allocation> best = allocate_soon(problem_of(objective, tasks, num_ranks));
   return best ? std::optional(best->value) : std::nullopt;
 }
 
@@ -49,6 +58,7 @@ double total_weight(const std::vector<TaskView>& tasks) {
 /// How much better `value` is than `other`, as a share of it.
 double improvement(Objective objective, double value, double other) {
   if (!std::isfinite(other)) return std::isfinite(value) ? 1 : 0;
+  if (!std::isfinite(value)) return -1;
   if (is_maximised(objective)) return other > 0 ? value / other - 1 : (value > 0 ? 1 : 0);
   return other > 0 ? 1 - value / other : 0;
 }
@@ -229,7 +239,7 @@ std::optional<double> value_of_keeping(Objective objective, const std::vector<Ta
 std::optional<Allocation> expected_values(Objective objective, const std::vector<TaskView>& tasks, int num_ranks) {
   if (tasks.empty() || std::any_of(tasks.begin(), tasks.end(), [](const TaskView& task) { return task.is_unknown(); }))
     return std::nullopt;
-  return allocate(problem_of(objective, tasks, num_ranks), ScheduleKind::any);
+  return allocate_soon(problem_of(objective, tasks, num_ranks));
 }
 
 }  // namespace multicard

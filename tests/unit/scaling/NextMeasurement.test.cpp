@@ -6,7 +6,8 @@ namespace multicard {
 namespace {
 
 MeasurementAdvice advice_on(const AllocationProblem& problem, ScheduleKind kind = ScheduleKind::static_split) {
-  return next_measurement(problem, kind, allocate(problem, kind).value());
+  SearchBudget budget;
+  return next_measurement(problem, kind, allocate(problem, kind).value(), budget);
 }
 
 TEST(NextMeasurement, NamesTheGapThatMattersMost) {

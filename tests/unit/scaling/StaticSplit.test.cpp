@@ -27,6 +27,11 @@ void expect_optimal(const MixShape& shape, int count, unsigned seed) {
     }
 }
 
+std::optional<Split> equal(const AllocationProblem& problem) {
+  SearchBudget budget;
+  return equal_split(problem, budget);
+}
+
 RateTable table(std::vector<RateRow> rows) {
   return RateTable(std::move(rows));
 }
@@ -75,23 +80,23 @@ TEST(EqualSplit, GivesTheRemainderToTheFirstTasksAndUsesTheLargestNumberBelow) {
   const RateTable steps = table({{1, 0, 1.0, 0}, {2, 0, 3.0, 0}, {3, 0, 2.0, 0}, {8, 0, 9.0, 0}});
   AllocationProblem problem{Objective::makespan, {1, 8}, {{"a", steps, 1, 1}, {"b", steps, 1, 1}, {"c", steps, 1, 1}}};
 
-  const std::optional<Split> split = equal_split(problem);
+  const std::optional<Split> split = equal(problem);
 
   ASSERT_TRUE(split);
   EXPECT_EQ((*split)[0], (Choice{3, 0, 2.0}));
   EXPECT_EQ((*split)[1], (Choice{3, 0, 2.0}));
   EXPECT_EQ((*split)[2], (Choice{2, 0, 3.0}));
   problem.tasks[1].table = table({{4, 0, 1.0, 0}});
-  EXPECT_FALSE(equal_split(problem));
+  EXPECT_FALSE(equal(problem));
 }
 
 TEST(EqualSplit, IsPlacedOnNodes) {
   // 3 + 3 GPUs on one node each do not fit into nodes of 4, 2, unless one of them is spread.
   const RateTable on_one = table({{3, 1, 2.0, 0}});
   AllocationProblem problem{Objective::makespan, {3, 2}, {{"a", on_one, 1, 1}, {"b", on_one, 1, 1}}};
-  EXPECT_FALSE(equal_split(problem));
+  EXPECT_FALSE(equal(problem));
   problem.tasks[0].table = problem.tasks[1].table = table({{3, 2, 2.0, 0}});
-  EXPECT_TRUE(equal_split(problem));
+  EXPECT_TRUE(equal(problem));
 }
 
 TEST(Objectives, AreAsDefined) {
