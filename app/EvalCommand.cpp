@@ -11,6 +11,7 @@
 #include "EvalLanguage.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
 #include "base/StandardOutput.hpp"
@@ -281,10 +282,12 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
                        human_duration(seconds)));
   log_results(results);
   if (arguments.json && world.is_root())
-    print(nlohmann::ordered_json{
-              {"loss", totals.loss}, {"accuracy", totals.accuracy}, {"top5", totals.top5}, {"samples", totals.samples}}
-              .dump() +
-          "\n");
+    print(json_text(nlohmann::ordered_json{{"loss", totals.loss},
+                                           {"accuracy", totals.accuracy},
+                                           {"top5", totals.top5},
+                                           {"samples", totals.samples}}) +
+          "
+");
   return ExitCode::complete;
 }
 

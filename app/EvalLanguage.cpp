@@ -10,6 +10,7 @@
 #include "EvalFile.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/StandardOutput.hpp"
 #include "base/Text.hpp"
@@ -88,7 +89,8 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   scores["targets"] = totals.targets;
   scores[subject.options.method.prefers() ? "pairs" : "sequences"] = totals.samples;
   if (questions) scores["exact_match"] = questions->exact_match();
-  if (arguments.json && world.is_root()) print(scores.dump() + "\n");
+  if (arguments.json && world.is_root()) print(json_text(scores) + "
+");
   return ExitCode::complete;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "replay/ElasticPolicy.hpp"
@@ -57,7 +58,7 @@ std::unique_ptr<SchedulingPolicy> make_policy(ReplayPolicy policy, const Cluster
 
 std::vector<JobOutcome> outcomes_of(Workload workload, const ReplayOptions& options, ReplayPolicy policy) {
   const std::unique_ptr<SchedulingPolicy> scheduler = make_policy(policy, options.cluster, workload.times);
-  return simulate(std::move(workload.jobs), *scheduler, workload.times);
+  return simulate(std::move(workload.jobs), *scheduler, options.cluster, workload.times);
 }
 
 void warn_of_left_out(const Workload& workload, const std::string& path) {
@@ -104,8 +105,9 @@ ReplaySummary summary_of(ReplayPolicy policy, const std::vector<JobOutcome>& out
 
 std::string json_line(const ReplaySummary& summary) {
   return fmt::format(R"({{"policy":"{}","jobs":{},"average_jct_s":{},"p99_jct_s":{},"makespan_s":{}}})",
-                     word_of<ReplayPolicy>(summary.policy, kReplayPolicyWords), summary.jobs, summary.average_jct_s,
-                     summary.p99_jct_s, summary.makespan_s);
+                     word_of<ReplayPolicy>(summary.policy, kReplayPolicyWords), summary.jobs,
+                     json_number(summary.average_jct_s, "average_jct_s"), json_number(summary.p99_jct_s, "p99_jct_s"),
+                     json_number(summary.makespan_s, "makespan_s"));
 }
 
 }  // namespace multicard

@@ -1,17 +1,45 @@
 #include "replay/Simulation.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 
 namespace multicard {
 
 namespace {
 
 using Running = std::vector<std::unique_ptr<ReplayJob>>;
+
+/// Ends a replay that would take too long.
+class RoundLimit {
+ public:
+  explicit RoundLimit(const ClusterShape& cluster) : cluster_(cluster) {}
+
+  /// Counts a round. \throws DataError
+  void count(const Running& active, double now) {
+    ++num_rounds_;
+    operations_ +=
+        static_cast<std::int64_t>(active.size()) * (cluster_.nodes + cluster_.gpus_per_node) + cluster_.num_gpus();
+    if (num_rounds_ <= kMostRounds && operations_ <= kMostOperations) return;
+    throw DataError(
+        fmt::format("the replay was ended after {} rounds, at {:.0f} s", num_rounds_, now),
+        fmt::format("{}, the oldest of which is {}, have not ended by then",
+                    counted(static_cast<std::int64_t>(active.size()), "job"), active.front()->request().name),
+        "Replay fewer or shorter jobs.");
+  }
+
+ private:
+  static constexpr std::int64_t kMostRounds = 2'000'000;
+  static constexpr std::int64_t kMostOperations = 20'000'000'000;  ///< GPUs and nodes looked at: minutes at most
+
+  ClusterShape cluster_;
+  std::int64_t num_rounds_ = 0, operations_ = 0;
+};
 
 /// The policy's turn: jobs whose list of nodes has changed restart.
 void decide(double now, Running& active, SchedulingPolicy& policy, double restart_s) {
@@ -34,7 +62,9 @@ void decide(double now, Running& active, SchedulingPolicy& policy, double restar
 
 }  // namespace
 
-std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy, const RoundTimes& times) {
+std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy,
+                                 const ClusterShape& cluster, const RoundTimes& times) {
+  RoundLimit limit(cluster);
   std::vector<JobOutcome> outcomes;
   Running active;
   std::size_t next = 0;
@@ -52,7 +82,9 @@ std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPol
     });
     for (; next < requests.size() && requests[next].submission_s <= now; ++next)
       active.push_back(std::make_unique<ReplayJob>(std::move(requests[next])));
-    if (!active.empty()) decide(now, active, policy, times.restart_s);
+    if (active.empty()) continue;
+    limit.count(active, now);
+    decide(now, active, policy, times.restart_s);
   }
   return outcomes;
 }

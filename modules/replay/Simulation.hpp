@@ -21,9 +21,14 @@ struct JobOutcome {
   double seconds() const { return completion_s - submission_s; }
 };
 
+/// Seconds that a job may take on the GPUs that serve it best: about a year, half a million rounds.
+inline constexpr double kLongestJob = 3.2e7;
+
 /// Plays all jobs to their ends. Every round first all jobs advance, then the policy decides for those that were
 /// submitted and are not complete. \param requests in the order of their submission.
-/// \throws DataError where a job never gets GPUs.
-std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy, const RoundTimes& times);
+/// \throws DataError where a job never gets GPUs, or after two million rounds, or fewer where there are many jobs and
+/// nodes.
+std::vector<JobOutcome> simulate(std::vector<JobRequest> requests, SchedulingPolicy& policy,
+                                 const ClusterShape& cluster, const RoundTimes& times);
 
 }  // namespace multicard

@@ -1,6 +1,7 @@
 #include "replay/Workload.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "base/CsvTable.hpp"
 #include "base/RegularFile.hpp"
+#include "base/Text.hpp"
 #include "replay/PublishedModel.hpp"
 #include "replay/TableModel.hpp"
 
@@ -19,7 +21,8 @@ namespace {
 
 constexpr double kLatest = 1e9;     // seconds
 constexpr double kMostWork = 1e12;  // units
-constexpr double kLeastTime = 1e-9;
+constexpr double kLeastWork = 1e-9;
+constexpr double kLeastRate = 1e-12;    // units a second, but for 0
 constexpr double kRubickRestart = 260;  // seconds, as published
 
 /// GPUs of the user; where the system may not choose others at most those of the cluster, or the job could never run.
@@ -134,7 +137,7 @@ class TableReader {
     const int gpus = read_gpus(table, row, "gpus", options_.cluster, freedom_);
     if (freedom_ == JobFreedom::none && !seconds.contains(gpus))
       throw table.wrong(row, "gpus", fmt::format("{} has no rate for it", name));
-    auto model = std::make_shared<TableModel>(seconds, table.number(row, "work", kLeastTime, kMostWork));
+    auto model = std::make_shared<TableModel>(seconds, table.number(row, "work", kLeastWork, kMostWork));
     return {table.text(row, "name"), table.number(row, "submission_s", 0, kLatest), gpus, std::move(model)};
   }
 
@@ -145,6 +148,8 @@ class TableReader {
     for (std::size_t row = 0; row < table.num_rows(); ++row) {
       const int gpus = static_cast<int>(table.whole(row, "gpus", 1, std::numeric_limits<int>::max()));
       const double rate = table.number(row, "rate", 0, kMostWork);
+      if (rate > 0 && rate < kLeastRate)
+        throw table.wrong(row, "rate", fmt::format("expected 0, or {} to {}", kLeastRate, kMostWork));
       if (rate > 0 && !seconds.emplace(gpus, 1 / rate).second)
         throw table.wrong(row, "gpus", "an earlier row has the same count");
     }
@@ -154,6 +159,38 @@ class TableReader {
   const ReplayOptions& options_;
   JobFreedom freedom_;
   std::map<std::string, std::map<int, double>> seconds_;
+};
+
+/// Refuses jobs whose replay would take rounds without end.
+class DurationCheck {
+ public:
+  DurationCheck(const ReplayOptions& options, JobFreedom freedom) : cluster_(options.cluster), freedom_(freedom) {}
+
+  /// \throws DataError that names the job and its line
+  void check(const JobRequest& job, const CsvTable& table, std::size_t row) {
+    const double seconds = freedom_ == JobFreedom::none ? job.model->remaining_seconds(job.gpus, 0, 0) : shortest(job);
+    if (!std::isfinite(seconds) || seconds <= kLongestJob) return;  // one that cannot run is found by the simulation
+    throw DataError(
+        fmt::format("{}: job {} takes {:.3g} s", table.place(row), job.name, seconds),
+        fmt::format("{}; a replayed job takes at most {:.3g} s",
+                    freedom_ == JobFreedom::none ? fmt::format("on the {} that it asks for", counted(job.gpus, "GPU"))
+                                                 : std::string("on the GPUs that serve it best"),
+                    kLongestJob),
+        "Check its work and the rates of its table, or leave it out.");
+  }
+
+ private:
+  double shortest(const JobRequest& job) {
+    const auto [known, is_new] = seconds_.try_emplace(job.model, std::numeric_limits<double>::infinity());
+    if (is_new)
+      for (const int gpus : usable_counts(*job.model, cluster_))
+        known->second = std::min(known->second, job.model->remaining_seconds(gpus, 0, 0));
+    return known->second;
+  }
+
+  ClusterShape cluster_;
+  JobFreedom freedom_;
+  std::map<std::shared_ptr<const JobModel>, double> seconds_;
 };
 
 void sort_and_check(std::vector<JobRequest>& jobs, const std::string& path) {
@@ -174,13 +211,18 @@ Workload read_workload(const ReplayOptions& options, JobFreedom freedom) {
   TableReader tables(options, freedom);
   Workload workload;
   std::map<std::string, int> left_out;
+  DurationCheck durations(options, freedom);
+  const auto add = [&](JobRequest job, std::size_t row) {
+    durations.check(job, table, row);
+    workload.jobs.push_back(std::move(job));
+  };
   for (std::size_t row = 0; row < table.num_rows(); ++row) {
     if (options.layout == ReplayLayout::pollux)
-      workload.jobs.push_back(pollux.read(table, row));
+      add(pollux.read(table, row), row);
     else if (options.layout == ReplayLayout::multicard)
-      workload.jobs.push_back(tables.read(table, row));
+      add(tables.read(table, row), row);
     else if (rubick.knows(table, row))
-      workload.jobs.push_back(rubick.read(table, row));
+      add(rubick.read(table, row), row);
     else
       ++left_out[table.text(row, "application")];
   }

@@ -1,11 +1,13 @@
 #include "results/JsonLines.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/JsonText.hpp"
 #include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
@@ -53,12 +55,13 @@ JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
     : file_(cut_at(path, first_step), Opening::append) {}
 
 void JsonLines::add(const std::string& name, std::int64_t step, double value) {
+  if (!std::isfinite(value)) return;
   const bool counts_updates = name.starts_with("eval_") || name.starts_with("checkpoint_");
   if (step != step_ || counts_updates != counts_updates_) end_line();
   step_ = step;
   counts_updates_ = counts_updates;
   if (line_.empty()) line_ = fmt::format("{{\"step\":{},\"time\":{:.3f}", step, seconds_since_1970());
-  line_ += fmt::format(",\"{}\":{}", name, nlohmann::json(value).dump());
+  line_ += fmt::format(",\"{}\":{}", name, json_text(nlohmann::json(value)));
 }
 
 void JsonLines::end_line() {

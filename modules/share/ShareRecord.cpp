@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "results/Schema.hpp"
@@ -219,7 +220,7 @@ void write_share_record(const std::string& path, const ShareRecord& record, doub
                   {"changes", list_of(record.changes)},
                   {"kept", list_of(record.kept)},
                   {"arrivals", list_of(record.arrivals)}};
-  write_file(path, json.dump(1) + "\n");
+  write_file(path, json_text(json, 1) + "\n");
 }
 
 ShareRecord read_share_record(const std::string& path) {

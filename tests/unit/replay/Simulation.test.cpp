@@ -14,7 +14,7 @@ TEST(Simulation, DecidesEveryRoundAndWaitsForStarts) {
 
   // Submitted at 61 s: decided at 120 s, started at 150 s, complete at 250 s. The next one is decided at 300 s.
   const std::vector<JobOutcome> outcomes =
-      simulate({test::request("a", 61, 1, {{1, 100}}), test::request("b", 61, 1, {{1, 10}})}, policy, {});
+      simulate({test::request("a", 61, 1, {{1, 100}}), test::request("b", 61, 1, {{1, 10}})}, policy, {1, 4}, {});
 
   ASSERT_EQ(outcomes.size(), 2U);
   EXPECT_EQ(outcomes[0].name, "a");
@@ -26,15 +26,15 @@ TEST(Simulation, DecidesEveryRoundAndWaitsForStarts) {
 TEST(Simulation, TakesASubmissionInItsRound) {
   FifoPolicy policy({1, 1}, Backfill::no);
 
-  EXPECT_EQ(simulate({test::request("a", 60, 1, {{1, 10}})}, policy, {}).front().completion_s, 100);
-  EXPECT_EQ(simulate({test::request("a", 0, 1, {{1, 10}})}, policy, {}).front().completion_s, 100);
+  EXPECT_EQ(simulate({test::request("a", 60, 1, {{1, 10}})}, policy, {1, 4}, {}).front().completion_s, 100);
+  EXPECT_EQ(simulate({test::request("a", 0, 1, {{1, 10}})}, policy, {1, 4}, {}).front().completion_s, 100);
 }
 
 TEST(Simulation, PassesOverTheTimeInWhichNothingRuns) {
   FifoPolicy policy({1, 1}, Backfill::no);
 
   const std::vector<JobOutcome> outcomes =
-      simulate({test::request("a", 0, 1, {{1, 10}}), test::request("b", 6e8 + 1, 1, {{1, 10}})}, policy, {});
+      simulate({test::request("a", 0, 1, {{1, 10}}), test::request("b", 6e8 + 1, 1, {{1, 10}})}, policy, {1, 4}, {});
 
   EXPECT_EQ(outcomes[1].seconds(), 99);
 }
@@ -42,7 +42,7 @@ TEST(Simulation, PassesOverTheTimeInWhichNothingRuns) {
 TEST(Simulation, EndsWhereAJobCanNeverRun) {
   FifoPolicy policy({1, 2}, Backfill::no);
 
-  EXPECT_THROW(simulate({test::request("a", 0, 4, {{4, 10}})}, policy, {}), DataError);
+  EXPECT_THROW(simulate({test::request("a", 0, 4, {{4, 10}})}, policy, {1, 4}, {}), DataError);
 }
 
 }  // namespace
