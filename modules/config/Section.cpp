@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
+#include "config/DeckLimits.hpp"
 #include "config/ForeignNames.hpp"
 #include "config/KeySuggestion.hpp"
 #include "config/RangeText.hpp"
@@ -225,6 +226,8 @@ std::optional<double> Section::duration(const std::string& key) {
   const std::optional<double> seconds = parse_duration(*text);
   if (!seconds || !(*seconds > 0 && std::isfinite(*seconds)))
     reject(key, fmt::format("expected seconds or H:MM:SS, got '{}'", *text));
+  else if (*seconds > most::kSeconds)
+    reject(key, fmt::format("expected at most {} s, got '{}'", most::kSeconds, *text));
   return seconds;
 }
 

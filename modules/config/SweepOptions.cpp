@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/DeckKind.hpp"
+#include "config/DeckLimits.hpp"
 #include "config/Section.hpp"
 #include "config/Smoke.hpp"
 #include "config/Yaml.hpp"
@@ -41,7 +42,6 @@ struct Extent {
 };
 
 Extent read_extent(const Deck& sweep) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Value own = Value::map();
   for (const char* key : {"repeat", "limits"})
     if (const Value* value = sweep.root().find(key)) own.set_path(key, *value);
@@ -50,10 +50,9 @@ Extent read_extent(const Deck& sweep) {
   Extent extent;
   extent.repeat = root.get_in_range("repeat", 1, 1, 1000);
   Section limits = root.section("limits");
-  extent.steps = limits.optional_in_range<std::int64_t>("steps", 1, kMost);
-  extent.skip_steps = limits.optional_in_range<std::int64_t>("skip_steps", 0, kMost);
-  extent.timeout_s =
-      limits.optional_in_range("timeout_s", std::numeric_limits<double>::min(), std::numeric_limits<double>::max());
+  extent.steps = limits.optional_in_range<std::int64_t>("steps", 1, most::kSteps);
+  extent.skip_steps = limits.optional_in_range<std::int64_t>("skip_steps", 0, most::kSteps);
+  extent.timeout_s = limits.optional_in_range("timeout_s", kLeastInterval, most::kSeconds);
   if (extent.steps && extent.skip_steps && *extent.skip_steps >= *extent.steps)
     limits.reject("skip_steps", "expected fewer than limits.steps", fmt::format("which is {}", *extent.steps));
   root.finish();

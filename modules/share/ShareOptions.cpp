@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/DeckKind.hpp"
+#include "config/DeckLimits.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
 #include "planning/PlanOptions.hpp"
@@ -16,7 +17,6 @@ namespace multicard {
 
 namespace {
 
-constexpr double kMost = std::numeric_limits<double>::max();
 constexpr int kMostRanks = 1 << 20;
 
 /// Keys of a task's run deck that the share deck decides for all tasks.
@@ -136,7 +136,7 @@ Deck with_numbered_tasks(const Deck& deck) {
 SharePolicyOptions read_policy(Section section, const Deck& deck) {
   SharePolicyOptions policy;
   policy.name = section.choice<SharePolicyName>("name", policy.name, kSharePolicyWords);
-  policy.interval_s = section.get_in_range("interval_s", policy.interval_s, kAboveZero, kMost);
+  policy.interval_s = section.get_in_range("interval_s", policy.interval_s, kLeastInterval, most::kSeconds);
   policy.min_gain = section.get_in_range("min_gain", policy.min_gain, 0.0, kBelowOne);
   Section ranks = section.section("ranks");
   if (const Value* given = deck.root().find_path("policy.ranks"); given != nullptr && given->is_map())
@@ -156,8 +156,9 @@ ShareRunOptions read_run(Section section) {
   run.device = section.choice<DeviceRequest>("device", run.device, kDeviceWords);
   run.resume = section.choice("resume", run.resume, kResumeWords);
   run.wall_limit = section.duration("wall_limit");
-  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, kMost);
-  run.checkpoint_every_s = section.get_in_range("checkpoint_every_s", run.checkpoint_every_s, kAboveZero, kMost);
+  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kLeastInterval, most::kSeconds);
+  run.checkpoint_every_s =
+      section.get_in_range("checkpoint_every_s", run.checkpoint_every_s, kLeastInterval, most::kSeconds);
   return run;
 }
 
@@ -246,7 +247,7 @@ ShareOptions read_share_options(const Deck& deck) {
   options.policy = read_policy(root.section("policy"), deck);
   Section arrivals = root.section("arrivals");
   options.arrivals.folder = arrivals.optional_path("folder");
-  options.arrivals.wait_s = arrivals.get_in_range("wait_s", 0.0, 0.0, kMost);
+  options.arrivals.wait_s = arrivals.get_in_range("wait_s", 0.0, 0.0, most::kSeconds);
   options.run = read_run(root.section("run"));
   check_tasks(root, options);
   root.finish();

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "config/DeckLimits.hpp"
+
 namespace multicard {
 
 namespace {
@@ -58,8 +60,8 @@ EvaluateOptions read_evaluate_options(Section& section, HasTestData data, Genera
   EvaluateOptions evaluate;
   if (generates == GeneratesText::yes) read_generation(section, evaluate);
   if (data == HasTestData::no) evaluate.every_epochs = 0;  // so that the resolved deck can be run
-  evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, kMany);
-  evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, kMany);
+  evaluate.every_epochs = section.get_in_range<std::int64_t>("every_epochs", evaluate.every_epochs, 0, most::kEpochs);
+  evaluate.every_steps = section.get_in_range<std::int64_t>("every_steps", evaluate.every_steps, 0, most::kSteps);
   evaluate.at_start = section.get("at_start", evaluate.at_start);
   evaluate.limit = section.optional_in_range<std::int64_t>("limit", 1, kMany);
   if (data == HasTestData::no) leave_out_evaluations(section, evaluate);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "config/DeckLimits.hpp"
+
 namespace multicard {
 
 namespace {
@@ -17,10 +19,10 @@ constexpr Word<CudaGraph> kCudaGraphWords[] = {{"auto", CudaGraph::automatic}, {
 
 void read_micro_batch(Section& section, RunSettings& run) {
   if (!section.has("micro_batch")) {  // nothing is not `auto` here
-    run.micro_batch = section.optional_in_range<std::int64_t>("micro_batch", 1, kMany);
+    run.micro_batch = section.optional_in_range<std::int64_t>("micro_batch", 1, most::kRows);
     return;
   }
-  run.micro_batch = section.automatic<std::int64_t>("micro_batch", 1, kMany);
+  run.micro_batch = section.automatic<std::int64_t>("micro_batch", 1, most::kRows);
   run.chooses_micro_batch = !run.micro_batch;
 }
 
@@ -30,11 +32,11 @@ void read_extent(Section& section, RunSettings& run) {
     if (section.has(one) && section.has(other))
       section.reject(one, fmt::format("is set together with run.{}", other), "each replaces the other",
                      "Remove one, or set one of them to null.");
-  run.steps = section.optional_in_range<std::int64_t>("steps", 1, kMany);
-  if (!run.steps) run.epochs = section.get_in_range<std::int64_t>("epochs", run.epochs, 1, kMany);
-  run.batch_per_rank = section.optional_in_range<std::int64_t>("batch_per_rank", 1, kMany);
+  run.steps = section.optional_in_range<std::int64_t>("steps", 1, most::kSteps);
+  if (!run.steps) run.epochs = section.get_in_range<std::int64_t>("epochs", run.epochs, 1, most::kEpochs);
+  run.batch_per_rank = section.optional_in_range<std::int64_t>("batch_per_rank", 1, most::kRows);
   if (!run.batch_per_rank)
-    run.global_batch = section.get_in_range<std::int64_t>("global_batch", run.global_batch, 1, kMany);
+    run.global_batch = section.get_in_range<std::int64_t>("global_batch", run.global_batch, 1, most::kRows);
   read_micro_batch(section, run);
 }
 
@@ -124,12 +126,12 @@ RunSettings read_run_settings(Section& section) {
   if (run.output.empty()) section.reject("output", "is empty", "", "Name a folder.");
   read_extent(section, run);
   run.seed = section.get_in_range<std::int64_t>("seed", run.seed, 0, kMany);
-  run.log_every = section.get_in_range<std::int64_t>("log_every", run.log_every, 1, kMany);
-  run.checkpoint_every = section.get_in_range<std::int64_t>("checkpoint_every", run.checkpoint_every, 0, kMany);
+  run.log_every = section.get_in_range<std::int64_t>("log_every", run.log_every, 1, most::kSteps);
+  run.checkpoint_every = section.get_in_range<std::int64_t>("checkpoint_every", run.checkpoint_every, 0, most::kSteps);
   run.keep_checkpoints = section.get_in_range("keep_checkpoints", run.keep_checkpoints, 0, 1'000'000);
   run.resume = read_resume(section);
   run.wall_limit = section.duration("wall_limit");
-  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kAboveZero, std::numeric_limits<double>::max());
+  run.timeout_s = section.get_in_range("timeout_s", run.timeout_s, kLeastInterval, most::kSeconds);
   run.keep_best = section.get("keep_best", run.keep_best);
   run.on_divergence = section.choice("on_divergence", run.on_divergence, kOnDivergenceWords);
   run.tensorboard = section.get("tensorboard", run.tensorboard);
@@ -142,8 +144,8 @@ RunSettings read_run_settings(Section& section) {
 std::int64_t read_skip_steps(Section& profile, std::int64_t fallback) {
   profile.get("enabled", false);
   profile.get("trace", false);
-  profile.get_in_range<std::int64_t>("steps", 10, 1, kMany);
-  return profile.get_in_range<std::int64_t>("skip_steps", fallback, 0, kMany);
+  profile.get_in_range<std::int64_t>("steps", 10, 1, most::kSteps);
+  return profile.get_in_range<std::int64_t>("skip_steps", fallback, 0, most::kSteps);
 }
 
 DeckKeys run_settings_keys() {

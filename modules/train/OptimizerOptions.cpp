@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "config/DeckLimits.hpp"
+
 namespace multicard {
 
 namespace {
 
-constexpr std::int64_t kManySteps = std::numeric_limits<std::int64_t>::max();
 constexpr double kAnyNumber = std::numeric_limits<double>::max();
 
 DeckKeys update_keys() {
@@ -104,10 +105,10 @@ OptimizerOptions read_optimizer_options(Section& section, HasClasses classes) {
 ScheduleOptions read_schedule_options(Section& section) {
   ScheduleOptions schedule;
   schedule.name = section.choice("name", schedule.name, kScheduleWords);
-  schedule.warmup_steps = section.get_in_range<std::int64_t>("warmup_steps", schedule.warmup_steps, 0, kManySteps);
-  schedule.total_steps = section.optional_in_range<std::int64_t>("total_steps", 1, kManySteps);
+  schedule.warmup_steps = section.get_in_range<std::int64_t>("warmup_steps", schedule.warmup_steps, 0, most::kSteps);
+  schedule.total_steps = section.optional_in_range<std::int64_t>("total_steps", 1, most::kSteps);
   schedule.min_factor = section.get_in_range("min_factor", schedule.min_factor, 0.0, 1.0);
-  const auto step_size = section.optional_in_range<std::int64_t>("step_size", 1, kManySteps);
+  const auto step_size = section.optional_in_range<std::int64_t>("step_size", 1, most::kSteps);
   const auto gamma = section.optional_in_range("gamma", 0.0, 1.0);
   const bool decays_in_steps = schedule.name == ScheduleName::step;
   if (decays_in_steps && !step_size)

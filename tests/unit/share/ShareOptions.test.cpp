@@ -130,6 +130,12 @@ TEST_F(ShareOptionsTest, RefusesWhatCannotBeShared) {
          "'b' less than it needs");
   refuse(a + "run: {resume: always}", "run.resume");
   refuse(a + "run: {device: tpu}", "run.device");
+  refuse(a + "policy: {interval_s: 1e-9}", "policy.interval_s: expected 0.1 to 1000000000");
+  refuse(a + "policy: {interval_s: .nan}", "policy.interval_s");
+  refuse(a + "arrivals: {folder: new, wait_s: 1e300}", "arrivals.wait_s");
+  refuse(a + "run: {timeout_s: 1e300}", "run.timeout_s");
+  refuse(a + "run: {checkpoint_every_s: 1e-300}", "run.checkpoint_every_s");
+  refuse(a + "run: {wall_limit: 1e300}", "run.wall_limit");
 }
 
 TEST(ShareInputs, CanBeShared) {
