@@ -8,6 +8,7 @@
 #include "base/BuildInfo.hpp"
 #include "base/Log.hpp"
 #include "base/Quantiles.hpp"
+#include "base/ShellWord.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
@@ -62,7 +63,7 @@ void mark_smoke(RunSummary& summary) {
 
 void log_results(const std::string& results) {
   log_info(fmt::format("{:<10}{}", "results", results));
-  log_info(fmt::format("{:<10}multicard-post {}", "report", results));
+  log_info(fmt::format("{:<10}multicard-post {}", "report", shell_word(results)));
 }
 
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/Number.hpp"
 #include "base/Text.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Axes.hpp"
@@ -23,7 +24,14 @@ std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.9g}", value) : std::string();
 }
 
-std::string field(const std::string& text) {
+/// Spreadsheets compute what begins like a formula; an apostrophe in front makes it text. Numbers stay numbers.
+bool looks_like_a_formula(const std::string& text) {
+  return text.size() > 1 && std::string("=+-@\t\r").find(text.front()) != std::string::npos &&
+         !parse_number<double>(text);
+}
+
+std::string field(const std::string& value) {
+  const std::string text = looks_like_a_formula(value) ? "'" + value : value;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text)

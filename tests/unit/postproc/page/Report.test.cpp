@@ -172,6 +172,19 @@ TEST(Tables, CsvHasALineARunAndQuotesWhatNeedsIt) {
   EXPECT_NE(csv.find(",\"a \"\"b\"\", c\"\n"), std::string::npos);
 }
 
+TEST(Tables, CsvHasNothingThatSpreadsheetsCompute) {
+  Collection changed = collection();
+  changed.studies[0].runs[0].error = "=HYPERLINK(1)";
+  changed.studies[0].runs[1].error = "+1, @SUM(A1)";
+  changed.studies[0].runs[2].error = "-1.5e3";
+
+  const std::string csv = runs_csv(changed);
+
+  EXPECT_NE(csv.find(",'=HYPERLINK(1)\n"), std::string::npos);
+  EXPECT_NE(csv.find(",\"'+1, @SUM(A1)\"\n"), std::string::npos);
+  EXPECT_NE(csv.find(",-1.5e3\n"), std::string::npos);  // a number
+}
+
 TEST(Tables, JsonHoldsTheNumbersAndNullForWhatIsUnknown) {
   const Study& study = sweep();
 
