@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Text.hpp"
+#include "support/expect_error.hpp"
 #include "unit/planning/PublishedTables.hpp"
 
 namespace multicard {
@@ -53,6 +54,37 @@ TEST(Plan, SaysWhatToMeasure) {
   const std::string report = join(plan_report(plans[0]), "\n");
 
   EXPECT_NE(report.find("measure   llama7 on "), std::string::npos) << report;
+}
+
+TEST(Plan, HasItsBoundInJson) {
+  const std::string json = plan_json(make_plans(options_of({16})).front());
+
+  EXPECT_NE(json.find("\"bound\":"), std::string::npos);
+  EXPECT_NE(json.find("\"gap\":"), std::string::npos);
+  EXPECT_NE(json.find("\"search\":\"complete\""), std::string::npos);
+}
+
+TEST(Plan, RefusesRatesWithWhichTimesCannotBeComputed) {
+  PlanOptions options = options_of({2});
+  const test::ScratchFolder folder;
+  options.tasks[1].table = folder / "table.csv";
+  options.tasks[1].layout = TableLayout::multicard;
+  std::ofstream(options.tasks[1].table) << "gpus,rate\n1,0\n2,1e-300\n";
+
+  const std::string said = test::message_of<DataError>([&] { make_plans(options); });
+
+  EXPECT_TRUE(said.starts_with((folder / "table.csv") + " has the rate 1e-300 on 2 GPUs for task llama7")) << said;
+}
+
+TEST(Plan, OfManyMachinesSharesOneBudget) {
+  PlanOptions options = options_of(std::vector<int>(100, 8));
+
+  const std::vector<Plan> plans = make_plans(options);
+
+  for (const Plan& plan : plans) {
+    EXPECT_EQ(plan.allocation->search, SearchEnd::complete);
+    EXPECT_EQ(plan.allocation->value, plans.front().allocation->value);
+  }
 }
 
 }  // namespace

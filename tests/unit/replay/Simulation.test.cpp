@@ -45,5 +45,16 @@ TEST(Simulation, EndsWhereAJobCanNeverRun) {
   EXPECT_THROW(simulate({test::request("a", 0, 4, {{4, 10}})}, policy, {1, 4}, {}), DataError);
 }
 
+TEST(Simulation, EndsAfterSoManyRoundsThatNoWorkloadNeedsThem) {
+  FifoPolicy policy({1, 1}, Backfill::no);
+
+  try {
+    simulate({test::request("endless", 0, 1, {{1, 1e15}})}, policy, {1, 1}, {});
+    FAIL() << "it ended";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("the oldest of which is endless"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace multicard

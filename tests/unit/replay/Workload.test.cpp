@@ -88,5 +88,19 @@ TEST_F(WrongWorkload, MayAskForTooManyGpusWhereTheSystemChoosesThem) {
   EXPECT_EQ(read_workload(with_rows("a,0,t,5,1\nb,0,t,2,1\n"), JobFreedom::plan).jobs.size(), 2U);
 }
 
+TEST_F(WrongWorkload, NamesAJobThatWouldTakeTooLong) {
+  const std::string line = "line 3 of " + (folder_ / "w.csv") + ": ";
+
+  for (const JobFreedom freedom : {JobFreedom::none, JobFreedom::plan}) {
+    const std::string said = test::message_of<DataError>(
+        [&] { static_cast<void>(read_workload(with_rows("a,0,t,1,3e8\nb,0,t,1,1e12\n"), freedom)); });
+    EXPECT_TRUE(said.starts_with(line + "job b takes 1e+11 s")) << said;
+  }
+  const ReplayOptions options = with_rows("a,0,tiny,1,1\n");
+  std::ofstream(folder_ / "tiny.csv") << "gpus,rate\n1,1e-300\n";
+  EXPECT_EQ(test::message_of<DataError>([&] { static_cast<void>(read_workload(options, JobFreedom::none)); }),
+            "line 2 of " + (folder_ / "tiny.csv") + ": rate is 1e-300 (expected 0, or 1e-12 to 1000000000000)");
+}
+
 }  // namespace
 }  // namespace multicard
