@@ -248,6 +248,7 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
   const Subject subject = share_subject(arguments, world);
   const RunOptions options = agreed(world, [&] { return evaluation_options(subject); });
   const std::string results = evaluation_file(arguments, options);
+  require_evaluation(results, world);
   log_heading("eval", arguments.source);
   log_info(fmt::format("{:<10}{} ({})", "weights", subject.weights.empty() ? options.model.path : subject.weights,
                        subject.origin));

@@ -13,6 +13,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Deck.hpp"
+#include "io/OwnFiles.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/ResultsWriter.hpp"
 
@@ -73,22 +74,20 @@ std::string free_name(const std::string& file) {
   for (int number = 1;; ++number) {
     const fs::path name =
         path.parent_path() / fmt::format("{}_{}{}", path.stem().string(), number, path.extension().string());
-    if (!fs::exists(name)) return name.string();
+    if (!is_taken(name.string())) return name.string();
   }
 }
 
-/// For one process. Makes way for a file with `summary`; returns what to say of the one that stands there.
-std::string make_way(const std::string& file, const EvalArguments& arguments, const RunSummary& summary) {
-  if (!fs::exists(file)) return "";
-  std::string other = "not an evaluation";
-  std::string what = "what stood there";
-  error_of([&] {
-    const Earlier earlier = read_earlier(file);
-    what = fmt::format("the evaluation of {}", earlier.created_utc);
-    if (const auto loss = earlier.summary.reals.find("loss"); loss != earlier.summary.reals.end())
-      what += fmt::format(", loss {}", significant(loss->second));
-    other = difference(earlier.summary, summary);
-  });
+/// For one process. Makes way for a file with `summary`; returns what to say of the evaluation that stands there. A
+/// link stays: what is at its end makes way.
+std::string make_way(const std::string& path, const EvalArguments& arguments, const RunSummary& summary) {
+  const std::string file = end_of_links(path);
+  if (!is_taken(file)) return "";
+  const Earlier earlier = read_earlier(file);
+  std::string what = fmt::format("the evaluation of {}", earlier.created_utc);
+  if (const auto loss = earlier.summary.reals.find("loss"); loss != earlier.summary.reals.end())
+    what += fmt::format(", loss {}", significant(loss->second));
+  const std::string other = difference(earlier.summary, summary);
   const std::string note = other.empty() ? "" : fmt::format(" ({})", other);
   if (other.empty() || !arguments.output.empty()) return fmt::format("{:<10}{}{}", "replaced", what, note);
   const std::string kept = free_name(file);
@@ -102,6 +101,16 @@ std::string evaluation_file(const EvalArguments& arguments, const RunOptions& op
   if (!arguments.output.empty()) return arguments.output;
   const auto& limit = options.evaluate.limit;
   return (fs::path(options.run.output) / (limit ? fmt::format("eval_limit{}.h5", *limit) : "eval.h5")).string();
+}
+
+void require_evaluation(const std::string& file, const Communicator& world) {
+  agreed(world, [&] {
+    if (!world.is_root() || !is_taken(file) || !is_taken(end_of_links(file))) return;
+    const auto error = error_of([&] { read_earlier(file); });
+    if (error)
+      throw UsageError(fmt::format("{} is there and not an evaluation", file), error->what(),
+                       "Move it away, or name another file with -o.");
+  });
 }
 
 void write_evaluation(const std::string& file, const EvalArguments& arguments, const RunSummary& summary,

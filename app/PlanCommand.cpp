@@ -44,6 +44,9 @@ void print_plans(const Deck& deck, const PlanArguments& arguments) {
 void plan(const PlanArguments& arguments) {
   if (is_folder(arguments.svg))
     throw UsageError(fmt::format("--svg {} is a folder", arguments.svg), "the picture is one file", "Name a file.");
+  if (!arguments.svg.empty() && is_there(arguments.svg) && !is_plan_svg(arguments.svg))
+    throw UsageError(fmt::format("--svg {} was not written by multicard", arguments.svg),
+                     "the picture would replace it", "Name another file, or move it away.");
   const Deck deck = load_deck(arguments.deck, DeckKind::plan, arguments.overrides);
   if (const std::optional<ReplayOptions> asked = read_replay_deck(deck))
     print_replay(*asked, arguments);

@@ -6,6 +6,7 @@
 #include "ClosingTable.hpp"
 #include "Commands.hpp"
 #include "FitTable.hpp"
+#include "OwnOutput.hpp"
 #include "RunStart.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
@@ -24,11 +25,12 @@ namespace multicard {
 
 namespace {
 
-/// run.resume=never: what an earlier run has left goes, now that this one is known to start.
-void start_over(const RunOptions& options, const std::string& results) {
-  CheckpointStore(options.run.output, options.run.keep_checkpoints).clear();
-  std::filesystem::remove_all(std::filesystem::path(options.run.output) / "records");
-  std::filesystem::remove(results);
+/// For rank 0. A results file of others beside checkpoints of this program is told of as damaged, with what resumes.
+void require_own(const RunOptions& options, const std::string& results) {
+  require_own_output(options);
+  const bool resumes = options.run.resume.mode != ResumeMode::never &&
+                       CheckpointStore(options.run.output, options.run.keep_checkpoints).newest();
+  if (!resumes) require_own_results(results);
 }
 
 /// Collective.
@@ -48,7 +50,13 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   const std::string results = (std::filesystem::path(options.run.output) / "results.h5").string();
   log_heading(arguments.smoke ? "smoke run" : "run", arguments.deck);
   std::unique_ptr<FolderLock> lock;  // held until the results are written
-  if (!arguments.dry_run) lock = hold_output(world, options.run.output);
+  const auto check = [&] { require_own(options, results); };
+  if (arguments.dry_run)
+    agreed(world, [&] {
+      if (world.is_root()) check();
+    });
+  else
+    lock = hold_output(world, options.run.output, check);
   RunStart start;
   if (!arguments.dry_run) start = find_start(world, options, resolved, results);
   if (start.finished) {
@@ -64,8 +72,8 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
     log_info("dry run: the deck, the data and the world size fit together");
     return ExitCode::complete;
   }
-  agreed(world, [&] {
-    if (world.is_root() && options.run.resume.mode == ResumeMode::never) start_over(options, results);
+  agreed(world, [&] {  // not before this run is known to start
+    if (world.is_root() && options.run.resume.mode == ResumeMode::never) clear_output(options.run.output);
   });
   log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
   if (!start.warning.empty()) log_warning(start.warning);

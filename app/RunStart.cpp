@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/OwnFiles.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/TrialRead.hpp"
 #include "state/CheckpointStore.hpp"
@@ -131,12 +132,14 @@ std::string RunStart::text() const {
   return fmt::format(" (resuming from {}, which this run reached from {})", *checkpoint, named);
 }
 
-std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder) {
+std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder,
+                                        const std::function<void()>& check) {
   std::unique_ptr<FolderLock> lock;
   agreed(world, [&] {
     if (!world.is_root()) return;
     lock = std::make_unique<FolderLock>(folder);
-    remove_abandoned((std::filesystem::path(folder) / "results.h5").string());
+    check();
+    remove_abandoned(end_of_links((std::filesystem::path(folder) / "results.h5").string()));
   });
   return lock;
 }

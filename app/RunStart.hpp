@@ -1,6 +1,7 @@
 #pragma once
 /// \file Where a run begins: from scratch, at a checkpoint, or nowhere because it has finished.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +15,10 @@ namespace multicard {
 
 /// Collective. Keeps other runs out of an output folder as long as rank 0 keeps what it gets (the others get nothing),
 /// and removes what a killed one left of its results file.
+/// \param check refuses, on rank 0, what in the folder is not the program's, before anything is removed or written
 /// \throws UsageError when another run holds the folder.
-std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder);
+std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder,
+                                        const std::function<void()>& check);
 
 struct RunStart {
   bool finished = false;                  ///< nothing is left to do

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "Commands.hpp"
+#include "OwnOutput.hpp"
 #include "RunStart.hpp"
 #include "Runs.hpp"
 #include "base/Log.hpp"
@@ -18,6 +21,7 @@
 #include "comm/LongWork.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/Device.hpp"
+#include "io/OwnFiles.hpp"
 #include "planning/PlanOptions.hpp"
 #include "results/ResultsWriter.hpp"
 #include "share/Share.hpp"
@@ -51,9 +55,19 @@ RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task)
   return run;
 }
 
+/// Of the folders of the tasks, by name: on rank 0, unless nothing is to be written.
+using TaskLocks = std::map<std::string, std::unique_ptr<FolderLock>>;
+
+/// \param locks gets the task's; none where nothing is to be written
 std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
-                                      const Communicator& world, const ShareMachine& machine) {
+                                      const Communicator& world, const ShareMachine& machine, TaskLocks* locks) {
   const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
+  agreed(world, [&] {
+    if (!world.is_root()) return;
+    if (locks) (*locks)[shared.name] = std::make_unique<FolderLock>(run.run.output);
+    require_own_output(run);
+    require_own_results(results_of(options, shared.name));
+  });
   const Deck resolved = with_defaults(shared.deck);
   const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
   auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, machine, start.checkpoint);
@@ -73,11 +87,28 @@ void share_processors(const Topology& topology) {
   setenv("OMP_NUM_THREADS", threads.c_str(), 0);
 }
 
-/// For rank 0: removes what earlier launches left, so that nothing is resumed.
-void start_over(const ShareOptions& options) {
-  for (const std::string& path : {record_of(options), (fs::path(options.run.output) / "tasks").string(),
-                                  (fs::path(options.run.output) / "results.h5").string()})
-    fs::remove_all(path);
+std::set<std::string> names_of(const TaskLocks& locks) {
+  std::set<std::string> names;
+  for (const auto& [name, lock] : locks)
+    names.insert(name);
+  return names;
+}
+
+/// Collective. Makes way for the tasks.
+void begin(const ShareOptions& options, const TaskLocks& locks, const Communicator& world) {
+  agreed_after_long_work(world, [&] {
+    if (!world.is_root()) return;
+    if (options.run.resume == ResumeMode::never) clear_share(options.run.output, names_of(locks));
+    mark_folder((fs::path(options.run.output) / "tasks").string());
+  });
+}
+
+/// For rank 0, before anything is removed or written.
+void require_own(const ShareOptions& options) {
+  const std::string& output = options.run.output;
+  require_own_results((fs::path(output) / "results.h5").string());
+  require_own_share(output);
+  if (options.run.resume != ResumeMode::never) require_results_of_share(output);
 }
 
 /// Collective.
@@ -186,11 +217,13 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const Topology topology = find_topology(world);
   share_processors(topology);
   std::unique_ptr<FolderLock> lock;
-  if (!arguments.dry_run) lock = hold_output(world, options.run.output);
+  if (!arguments.dry_run) lock = hold_output(world, options.run.output, [&] { require_own(options); });
   const Provenance provenance = full_provenance(world, arguments.command_line);
   const at::Device device = check_devices(options, world, topology);
   const ShareMachine machine = measure_machine(world, topology, device);
-  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, machine); },
+  TaskLocks locks;
+  TaskLocks* const wanted = arguments.dry_run ? nullptr : &locks;
+  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, machine, wanted); },
                          [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
                            RunSummary summary = result.summary;
                            if (arguments.smoke) mark_smoke(summary);
@@ -203,9 +236,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
     log_decision(share, share.rehearse());
     return ExitCode::complete;
   }
-  agreed_after_long_work(world, [&] {  // not before all decks have been found to be usable
-    if (world.is_root() && options.run.resume == ResumeMode::never) start_over(options);
-  });
+  begin(options, locks, world);  // not before all decks have been found to be usable
   const ExitCode code = share.run();
   agreed_after_long_work(world, [&] {
     if (world.is_root()) assemble(share, options, provenance);

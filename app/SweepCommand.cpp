@@ -249,7 +249,8 @@ ExitCode sweep_command(const DeckArguments& arguments, const Communicator& world
     return ExitCode::complete;
   }
   const SweepFolder folder(settings.output, scale);
-  const std::unique_ptr<FolderLock> lock = hold_output(world, settings.output);  // until the results are written
+  const std::unique_ptr<FolderLock> lock =  // until the results are written
+      hold_output(world, settings.output, [&] { folder.require_own(variants); });
   const bool again = settings.resume.mode == ResumeMode::never;
   const int finished = agreed(world, [&] { return world.is_root() && folder.open(variants, again); });
   if (world.allreduce(finished, ReduceOp::max)) {

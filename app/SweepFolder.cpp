@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "OwnOutput.hpp"
 #include "base/Error.hpp"
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
+#include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "config/Yaml.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "io/OwnFiles.hpp"
 #include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
 #include "tasks/RunInputs.hpp"
@@ -40,6 +43,34 @@ std::string identity(const std::vector<Variant>& variants, SweepScale scale) {
 /// A variant that was cut runs once more; one that takes the job down itself must not do so for ever.
 constexpr int kMostStarts = 2;
 
+constexpr const char *kStamp = "sweep.sha256", *kStampWhenDone = ".sweep.sha256";
+
+bool is_stamp(const std::string& path) {
+  if (why_unreadable(path)) return false;
+  const std::string text = read_file(path);
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// Whether a sweep could give a file of partial/ this name: that of a variant with one of its endings.
+bool is_partial_name(const std::string& name) {
+  const fs::path path(name);
+  const std::string stem = path.stem().string(), ending = path.extension().string();
+  return name == kStamp || ((ending == ".h5" || ending == ".failed" || ending == ".running") &&
+                            stem.find_first_not_of("0123456789") == std::string::npos);
+}
+
+bool is_partial_file(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  if (is_own_temporary(path)) return true;
+  if (!is_partial_name(name)) return false;
+  if (name == kStamp) return is_stamp(path);
+  if (name.ends_with(".h5")) return is_results_file(path);
+  if (name.ends_with(".failed")) return content_says(path, "{", "exit_code");
+  if (why_unreadable(path)) return false;
+  const std::string times = read_file(path);
+  return !times.empty() && times.size() < 3 && times.find_first_not_of("0123456789") == std::string::npos;
+}
+
 constexpr const char* kKeepOrReplace = "Set another run.output, or run.resume=never to replace it.";
 
 }  // namespace
@@ -53,21 +84,23 @@ fs::path SweepFolder::path(const Variant& variant, const char* ending) const {
 
 bool SweepFolder::open(const std::vector<Variant>& variants, bool again) const {
   const std::string mine = identity(variants, scale_);
-  const fs::path stamp = partial_ / "sweep.sha256", done = output_ / ".sweep.sha256";
+  const fs::path stamp = partial_ / kStamp, done = output_ / kStampWhenDone;
   if (again) {
-    fs::remove_all(partial_);
-    fs::remove(results_file());
+    remove_partial_files();
+    if (const std::string file = end_of_links(results_file()); is_results_file(file)) remove_own_file(file);
   }
   if (fs::exists(results_file())) {
     if (fs::exists(done) && read_file(done.string()) == mine) return true;
     throw UsageError(fmt::format("{} holds other results", results_file()), "this sweep would replace them",
                      kKeepOrReplace);
   }
-  if (!fs::exists(stamp))
+  if (!fs::exists(stamp)) {
+    mark_folder(partial_.string());
     write_file(stamp.string(), mine);
-  else if (read_file(stamp.string()) != mine)
+  } else if (read_file(stamp.string()) != mine) {
     throw UsageError(fmt::format("{} holds finished variants of another sweep", partial_.string()),
                      "the deck or the number of ranks has changed", kKeepOrReplace);
+  }
   return false;
 }
 
@@ -83,7 +116,7 @@ int SweepFolder::prepare(const Variant& variant) const {
 }
 
 void SweepFolder::leave(const Variant& variant) const {
-  fs::remove(path(variant, ".running"));
+  remove_own_file(path(variant, ".running").string());
 }
 
 void SweepFolder::record_failure(const Variant& variant, const VariantFailure& failure) const {
@@ -121,9 +154,28 @@ std::string SweepFolder::describe(const Variant& variant) const {
 }
 
 void SweepFolder::remove_partial() const {
-  const fs::path stamp = partial_ / "sweep.sha256";
-  if (fs::exists(stamp)) fs::rename(stamp, output_ / ".sweep.sha256");
-  fs::remove_all(partial_);
+  const fs::path stamp = partial_ / kStamp;
+  if (fs::exists(stamp)) write_file((output_ / kStampWhenDone).string(), read_file(stamp.string()));
+  remove_partial_files();
+}
+
+void SweepFolder::require_own(const std::vector<Variant>& variants) const {
+  require_own_results(results_file());
+  require_own_file((output_ / kStampWhenDone).string(), "the mark of a sweep that has finished", is_stamp);
+  require_own_folder(partial_.string(), "variants of a sweep", is_partial_file);
+  for (const std::string& name : names_in(partial_.string()))
+    if (const std::string file = (partial_ / name).string(); is_partial_name(name) && !is_partial_file(file))
+      refuse_foreign(file, "a variant of the sweep");
+  for (const Variant& variant : variants) {
+    if (!variant.error.empty()) continue;
+    RunOptions options = read_run_options(variant.deck);
+    options.run.output = variant_output(variant);
+    require_own_output(options);
+  }
+}
+
+void SweepFolder::remove_partial_files() const {
+  remove_own_files(partial_.string(), is_partial_file);
 }
 
 RunSettings sweep_settings(const std::vector<Variant>& variants) {

@@ -26,6 +26,9 @@ class SweepFolder {
   /// Sweeps of different scales never take each other's variants, even where they are the same.
   SweepFolder(const std::string& output, SweepScale scale);
 
+  /// Before anything is written or removed. \throws UsageError for what is not the program's where the sweep keeps its
+  /// files, partial ones and those of variants included
+  void require_own(const std::vector<Variant>& variants) const;
   /// Before the first variant. True when results.h5 already holds exactly these variants. Throws UsageError when it, or
   /// partial/, holds another sweep; with `again` old results and partial files are removed instead.
   bool open(const std::vector<Variant>& variants, bool again) const;
@@ -51,10 +54,12 @@ class SweepFolder {
   std::string partial_file(const Variant& variant) const { return path(variant, ".h5").string(); }
   /// Where a variant keeps its checkpoints, if the sweep asks for any.
   std::string variant_output(const Variant& variant) const { return (output_ / "variants" / variant.name).string(); }
+  /// After the last one. Files in partial/ that are not the program's stay.
   void remove_partial() const;
 
  private:
   std::filesystem::path path(const Variant& variant, const char* ending) const;
+  void remove_partial_files() const;
   /// How often the variant was begun without coming to an end.
   int times_begun(const Variant& variant) const;
 

@@ -15,6 +15,7 @@
 
 #include "base/Clock.hpp"
 #include "base/MemoryLimit.hpp"
+#include "base/Secrets.hpp"
 
 namespace multicard {
 
@@ -104,8 +105,11 @@ std::map<std::string, std::string> environment_with(const std::vector<std::strin
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    for (const std::string& prefix : prefixes)
-      if (text.compare(0, prefix.size(), prefix) == 0) found[text.substr(0, equals)] = text.substr(equals + 1);
+    const std::string name = text.substr(0, equals);
+    const auto begins = [&](const std::string& prefix) { return name.starts_with(prefix); };
+    if (equals != std::string::npos && std::any_of(prefixes.begin(), prefixes.end(), begins) &&
+        !speaks_of_secrets(name))
+      found[name] = without_secrets(text.substr(equals + 1));
   }
   return found;
 }

@@ -25,7 +25,8 @@ std::int64_t peak_resident_bytes();
 std::int64_t resident_bytes();
 /// Memory that new allocations of this machine can still take: MemAvailable, or what the control group leaves.
 std::int64_t available_memory_bytes();
-/// Environment variables whose names start with one of `prefixes`, by name.
+/// Environment variables whose names start with one of `prefixes` and do not speak of secrets (base/Secrets.hpp), by
+/// name.
 std::map<std::string, std::string> environment_with(const std::vector<std::string>& prefixes);
 
 /// Keeps freed memory in the process instead of returning it to the system: a training step frees and allocates the

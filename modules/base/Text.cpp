@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Secrets.hpp"
+#include "base/Shown.hpp"
 
 namespace multicard {
 
@@ -117,12 +119,20 @@ std::string expand_path(std::string_view path) {
     if (close == std::string_view::npos) throw UsageError(fmt::format("path '{}' has '${{' without '}}'", path));
     const std::string name(path.substr(dollar + 2, close - dollar - 2));
     const char* value = std::getenv(name.c_str());
+    if (speaks_of_secrets(name))
+      throw UsageError(fmt::format("path '{}' names the variable {}", path, name),
+                       "it may hold a secret, and decks are stored with the results",
+                       "Write the path out, or give the variable another name.");
     if (!value)
       throw UsageError(fmt::format("path '{}' names the variable {}", path, name), "it is not set",
                        "Export it, or write the path out.");
     out += value;
     at = close + 1;
   }
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (std::any_of(out.begin(), out.end(), is_control))
+    throw UsageError(fmt::format("path '{}' has a control character", shown(path)), "no file should be named so",
+                     "Write it without one; in double quotes YAML reads \\0 or \\n as such.");
   return out;
 }
 

@@ -8,9 +8,11 @@
 
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "comm/Agreement.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5.hpp"
+#include "io/OwnFiles.hpp"
 #include "io/Seal.hpp"
 
 namespace multicard {
@@ -65,6 +67,10 @@ void write_reference(const std::string& path, const std::string& key, const Refe
   communicator.barrier();  // a rank that still writes would change what is summed
   agreed(communicator, [&] {
     if (communicator.is_root()) seal(pending.path());
+  });
+  agreed(communicator, [&] {
+    if (communicator.is_root() && is_there(path) && !content_says(path, kHdf5Start, kFormat))
+      throw DataError(fmt::format("{} cannot be replaced", path), "multicard did not write it", "Move it away.");
   });
   pending.commit();
 }

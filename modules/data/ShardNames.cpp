@@ -15,6 +15,7 @@
 #include "data/ReferenceFile.hpp"
 #include "io/Bytes.hpp"
 #include "io/Glob.hpp"
+#include "io/OwnFiles.hpp"
 
 namespace multicard {
 
@@ -24,15 +25,30 @@ std::string shard_path(const std::string& prefix, std::int64_t shard, std::int64
   return fmt::format("{}-{:05}-of-{:05}.h5", prefix, shard, num_shards);
 }
 
+namespace {
+
+/// Of any set whose prefix begins with `prefix`: train and test sets of one command do.
+bool is_shard_of(const std::string& name, const std::string& prefix) {
+  static const std::regex ending("[\\s\\S]*-[0-9]{5,}-of-[0-9]{5,}\\.h5");
+  return name == fs::path(name).filename() && name.starts_with(fs::path(prefix).filename().string()) &&
+         std::regex_match(name, ending);
+}
+
+}  // namespace
+
 void free_interrupted_names(const std::string& prefix) {
   constexpr std::uint64_t kLongest = 64 << 20;
   for (const std::string& orphan : find_orphans(prefix + ".")) {
     if (why_unreadable(orphan) || RegularFile(orphan).size() > kLongest) continue;  // another writer's
-    std::error_code ignored;
-    for (const std::string& name : unpacked_paths(read_file(orphan)))
-      if (!name.empty() && name == fs::path(name).filename())
-        fs::remove(fs::path(orphan).parent_path() / name, ignored);
-    fs::remove(orphan, ignored);
+    std::vector<std::string> names = unpacked_paths(read_file(orphan));
+    std::erase(names, "");
+    if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return is_shard_of(name, prefix); }))
+      continue;  // no list of shards: another program's
+    for (const std::string& name : names) {
+      const std::string shard = (fs::path(orphan).parent_path() / name).string();
+      if (content_says(shard, kHdf5Start, "multicard-")) remove_own_file(shard);
+    }
+    remove_own_file(orphan);
   }
 }
 

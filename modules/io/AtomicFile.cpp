@@ -1,14 +1,11 @@
 #include "io/AtomicFile.hpp"
 
-#include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -20,6 +17,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/Mpi.hpp"
 #include "comm/Watchdog.hpp"
+#include "io/OwnFiles.hpp"
 
 namespace multicard {
 
@@ -41,13 +39,6 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// A name that no other running process chooses.
-std::string temporary_name(const fs::path& final_path) {
-  static std::atomic<int> counter = 0;
-  const std::string own = fmt::format("{}-{}-{}", host_name(), getpid(), counter++);
-  return (folder_of(final_path) / fmt::format(".{}.{}.part", final_path.filename().string(), own)).string();
-}
-
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -64,26 +55,10 @@ void bring_to_disk(const std::string& path) {
     throw DataError(fmt::format("{} cannot be synced to disk", path), system_error_text(number));
 }
 
-/// Takes "-DIGITS" from the end of `name`.
-std::optional<std::int64_t> take_number(std::string_view& name) {
-  const std::size_t dash = name.rfind('-');
-  if (dash == std::string_view::npos) return std::nullopt;
-  std::int64_t number = 0;
-  const char *const begin = name.data() + dash + 1, *const end = name.data() + name.size();
-  if (const auto parsed = std::from_chars(begin, end, number); parsed.ec != std::errc() || parsed.ptr != end)
-    return std::nullopt;
-  name.remove_suffix(name.size() - dash);
-  return number;
-}
-
-/// Whether the process that made `entry` under a name of temporary_name may still be writing it.
+/// Whether the process that made `entry` under a name of temporary_path() may still be writing it.
 bool may_be_written(const fs::directory_entry& entry) {
-  std::string name = entry.path().filename().string();
-  std::string_view rest = name;
-  rest.remove_suffix(std::string_view(".part").size());
-  const auto counter = take_number(rest), process = take_number(rest);
-  if (counter && process && rest.ends_with("." + host_name()))
-    return kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH;
+  const std::optional<TemporaryName> name = parse_temporary(entry.path().filename().string());
+  if (name && name->host == host_name()) return kill(static_cast<pid_t>(name->process), 0) == 0 || errno != ESRCH;
   constexpr std::chrono::hours kLongAgo{24};
   std::error_code error;
   const auto changed = entry.last_write_time(error);
@@ -98,15 +73,19 @@ std::vector<std::string> temporaries(const fs::path& prefix, Choose&& choose) {
   std::error_code error;
   for (fs::directory_iterator entry(folder_of(prefix), error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(start) && name.ends_with(".part") && choose(*entry)) chosen.push_back(entry->path().string());
+    if (name.starts_with(start) && parse_temporary(name) && choose(*entry)) chosen.push_back(entry->path().string());
   }
   return chosen;
 }
 
-void remove_all(const std::vector<std::string>& paths) {
-  std::error_code ignored;
-  for (const std::string& path : paths)
-    fs::remove_all(path, ignored);
+void remove_temporaries(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (!is_own_temporary(path)) continue;
+    if (is_plain_folder(path))
+      remove_own_folder(path);
+    else
+      remove_own_file(path);
+  }
 }
 
 /// The path without a slash at its end, so that it has a last name.
@@ -129,10 +108,11 @@ void require_free(const std::string& folder) {
 PendingFile::PendingFile(std::string final_path, Communicator communicator, Orphans orphans)
     : final_path_(std::move(final_path)), communicator_(std::move(communicator)) {
   on_root(communicator_, [&] {
+    final_path_ = end_of_links(final_path_);
     make_folder(folder_of(final_path_));
     if (orphans == Orphans::remove) remove_orphans(final_path_ + ".");
   });
-  path_ = communicator_.broadcast(communicator_.is_root() ? temporary_name(final_path_) : std::string());
+  path_ = communicator_.broadcast(communicator_.is_root() ? temporary_path(final_path_) : std::string());
   ticket_ = on_abort_remove(path_);
 }
 
@@ -161,7 +141,7 @@ void PendingFile::be_removed_last() {
 }
 
 void remove_abandoned(const std::string& final_path) {
-  remove_all(temporaries(final_path + ".", [](const fs::directory_entry&) { return true; }));
+  remove_temporaries(temporaries(final_path + ".", [](const fs::directory_entry&) { return true; }));
 }
 
 std::vector<std::string> find_orphans(const std::string& prefix) {
@@ -169,24 +149,24 @@ std::vector<std::string> find_orphans(const std::string& prefix) {
 }
 
 void remove_orphans(const std::string& prefix) {
-  remove_all(find_orphans(prefix));
+  remove_temporaries(find_orphans(prefix));
 }
 
-PendingFolder::PendingFolder(const std::string& final_path) : final_path_(with_last_name(final_path)) {
+PendingFolder::PendingFolder(const std::string& final_path) : final_path_(end_of_links(with_last_name(final_path))) {
   require_free(final_path_);
   remove_orphans(final_path_ + ".");
-  path_ = temporary_name(final_path_);
-  make_folder(path_);
+  path_ = temporary_path(final_path_);
+  mark_folder(path_);
   ticket_ = on_abort_remove(path_);
 }
 
 PendingFolder::~PendingFolder() {
   cancel_on_abort(ticket_);
-  std::error_code ignored;
-  if (pending_) fs::remove_all(path_, ignored);
+  if (pending_) remove_own_folder(path_);
 }
 
 void PendingFolder::commit() {
+  remove_own_file((fs::path(path_) / kFolderMark).string());
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_))
     bring_to_disk(entry.path().string());
   bring_to_disk(path_);

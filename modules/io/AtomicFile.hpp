@@ -16,7 +16,7 @@ enum class Orphans { remove, are_removed };
 class PendingFile {
  public:
   /// Collective over `communicator`, whose ranks share the temporary name. Missing folders are created. Nothing is
-  /// opened yet: the caller creates path().
+  /// opened yet: the caller creates path(). Where `final_path` is a link, the file at its end is written.
   explicit PendingFile(std::string final_path, Communicator communicator = Communicator::null(),
                        Orphans orphans = Orphans::remove);
   /// Rank 0 removes what was not committed. Not collective.
@@ -44,8 +44,9 @@ class PendingFile {
 /// Removes what processes that were killed left of `final_path`. The caller knows that nobody writes it now.
 void remove_abandoned(const std::string& final_path);
 /// Removes the temporary files and folders whose final path begins with `prefix` and that nobody writes any more: those
-/// of processes of this host that have ended, and those of other hosts that have not changed for a day. Whoever makes a
-/// PendingFile or PendingFolder does this for its path.
+/// of processes of this host that have ended, and those of other hosts that have not changed for a day. Files must
+/// begin as the program's do, folders have its mark (io/OwnFiles.hpp). Whoever makes a PendingFile or PendingFolder
+/// does this for its path.
 void remove_orphans(const std::string& prefix);
 /// Their temporary paths: FOLDER/.NAME.MAKER.part for the final path FOLDER/NAME.
 std::vector<std::string> find_orphans(const std::string& prefix);

@@ -18,6 +18,7 @@
 #include "base/Log.hpp"
 #include "base/System.hpp"
 #include "comm/Mpi.hpp"
+#include "io/OwnFiles.hpp"
 
 namespace multicard {
 
@@ -29,6 +30,13 @@ std::string text_in(int descriptor) {
   std::array<char, 300> buffer{};
   const ssize_t length = pread(descriptor, buffer.data(), buffer.size(), 0);
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+/// Nothing yet, or who holds it. A link is not followed: the lock would overwrite, and then remove, what it names.
+bool is_lock(const std::string& path) {
+  if (!is_plain_file(path)) return false;
+  std::error_code gone;
+  return fs::file_size(path, gone) == 0 || gone || content_says(path, "process ", " on ");
 }
 
 /// Whether the open file is the one of that name: the holder before may have removed it meanwhile.
@@ -46,9 +54,10 @@ FolderLock::FolderLock(const std::string& folder, double timeout_s)
   const TimePoint start = SteadyClock::now();
   while (true) {
     std::error_code error;
-    fs::create_directories(folder, error);  // again and again: a holder that ends removes an empty one
+    make_folders(error);  // again and again: a holder that ends removes empty ones
     if (error) throw DataError(fmt::format("the folder {} cannot be created", folder), error.message());
-    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    require_own_file(path_, "the lock", is_lock);
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (descriptor_ < 0 && errno == ENOENT) continue;
     if (descriptor_ < 0) throw DataError(fmt::format("{} cannot be written", path_), system_error_text(errno));
     const bool locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
@@ -71,10 +80,20 @@ FolderLock::FolderLock(const std::string& folder, double timeout_s)
   if (ftruncate(descriptor_, 0) == 0) static_cast<void>(pwrite(descriptor_, holder.data(), holder.size(), 0));
 }
 
+void FolderLock::make_folders(std::error_code& error) {
+  for (fs::path path = fs::absolute(folder_).lexically_normal(); made_.empty() || made_.back() != path.string();
+       path = path.parent_path()) {
+    if (is_taken(path.string())) break;
+    made_.push_back(path.string());
+  }
+  fs::create_directories(folder_, error);
+}
+
 FolderLock::~FolderLock() {
   cancel_on_abort(ticket_);
   unlink(path_.c_str());
-  rmdir(folder_.c_str());
+  for (const std::string& made : made_)
+    if (rmdir(made.c_str()) != 0) break;
   close(descriptor_);
 }
 

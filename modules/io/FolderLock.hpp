@@ -1,8 +1,9 @@
 #pragma once
 /// \file Keeping a second run out of a folder.
 
-#include <optional>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace multicard {
 
@@ -12,15 +13,18 @@ namespace multicard {
 class FolderLock {
  public:
   /// Makes the folder if needed. Waits up to `timeout_s` for a holder that is about to end.
-  /// \throws UsageError naming the host and process that hold the folder.
-  explicit FolderLock(const std::string& folder, double timeout_s = 5);
-  /// Removes the lock file, and the folder if nothing else is in it.
+  /// \throws UsageError naming the host and process that hold the folder, or a .lock that is no lock.
+  explicit FolderLock(const std::string& folder, double timeout_s = 3);
+  /// Removes the lock file, and of the folders that this has made those that are empty.
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  void make_folders(std::error_code& error);
+
   std::string folder_, path_;
+  std::vector<std::string> made_;  ///< the innermost first
   int descriptor_ = -1;
   int ticket_ = -1;
 };

@@ -8,6 +8,7 @@
 
 #include "base/Text.hpp"
 #include "base/XmlText.hpp"
+#include "io/OwnFiles.hpp"
 #include "planning/GpuLanes.hpp"
 
 namespace multicard {
@@ -15,6 +16,9 @@ namespace multicard {
 namespace {
 
 constexpr double kWidth = 860, kLeft = 60, kRight = 20, kLine = 20, kCharacter = 7.2, kMargin = 12;
+/// What follows the size in each picture.
+constexpr const char* kFirstLines =
+    " font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n";
 constexpr double kLeastHeight = 110, kMostHeight = 320, kHeightOfGpu = 26;
 /// Okabe and Ito's (jfly.uni-koeln.de/color), and black or white text that can be read on each.
 constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2", "#FFFFFF"},
@@ -127,6 +131,10 @@ std::string legend(const AllocationProblem& problem, double& y) {
 
 }  // namespace
 
+bool is_plan_svg(const std::string& path) {
+  return content_says(path, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kFirstLines);
+}
+
 std::string plan_svg(const std::vector<Plan>& plans) {
   std::string body;
   double y = kMargin + kLine;
@@ -141,9 +149,8 @@ std::string plan_svg(const std::vector<Plan>& plans) {
   }
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-             "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
-             "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n",
-             kWidth, y) +
+             "height=\"{1:.0f}\"{2}",
+             kWidth, y, kFirstLines) +
          body + "</svg>\n";
 }
 

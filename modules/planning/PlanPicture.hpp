@@ -13,4 +13,7 @@ namespace multicard {
 /// edge. A machine that cannot hold the tasks is a line of text.
 std::string plan_svg(const std::vector<Plan>& plans);
 
+/// Whether a file is such a picture.
+bool is_plan_svg(const std::string& path);
+
 }  // namespace multicard

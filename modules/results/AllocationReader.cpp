@@ -115,10 +115,14 @@ std::vector<AllocationBaseline> read_baselines(const Hdf5File& file) {
 
 }  // namespace
 
+bool ResultsFile::has_allocation() const {
+  return file_.exists(schema::kAllocation);
+}
+
 AllocationRecord ResultsFile::allocation() const {
   AllocationRecord record;
   const std::string root = schema::kAllocation;
-  if (!file_.exists(root)) return record;
+  if (!has_allocation()) return record;
   record.intervals = read_intervals(file_);
   // Older files lack them.
   if (file_.exists(root + "/decisions")) record.changes = read_changes(file_);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include "comm/Agreement.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "io/OwnFiles.hpp"
 
 namespace multicard {
 
@@ -38,8 +41,18 @@ std::string lines_before(const std::string& path, std::int64_t first_step) {
   return kept;
 }
 
+/// Whether the line, or the piece of it that a killed run has written, could be of add().
+bool could_be_own(std::string_view line) {
+  static const std::regex whole(R"(\{"step":[0-9]+,"time":[0-9])");
+  constexpr std::size_t kLongestStart = 40;
+  const std::string start(line.substr(0, kLongestStart));
+  return std::regex_search(start, whole, std::regex_constants::match_continuous) ||
+         (line.size() < kLongestStart && std::string_view(R"({"step":)").starts_with(line.substr(0, 8)));
+}
+
 /// Returns `path`, whose file then has the lines before `first_step` alone.
 std::string cut_at(const std::string& path, std::int64_t first_step) {
+  require_own_file(path, "the metrics of the run", is_metrics_file);
   if (!fs::exists(path)) {
     fs::create_directories(fs::absolute(path).parent_path());
     return path;
@@ -50,6 +63,15 @@ std::string cut_at(const std::string& path, std::int64_t first_step) {
 }
 
 }  // namespace
+
+bool is_metrics_file(const std::string& path) {
+  if (why_unreadable(path)) return false;
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line))
+    if (!could_be_own(line)) return false;
+  return true;
+}
 
 JsonLines::JsonLines(const std::string& path, std::int64_t first_step)
     : file_(cut_at(path, first_step), Opening::append) {}

@@ -1,6 +1,7 @@
 #include "results/Provenance.hpp"
 
 #include "base/BuildInfo.hpp"
+#include "base/Secrets.hpp"
 #include "base/System.hpp"
 #include "comm/Mpi.hpp"
 #include "io/Hdf5.hpp"
@@ -10,7 +11,7 @@ namespace multicard {
 Provenance collect_provenance(const Communicator& communicator, const std::string& command_line) {
   const BuildInfo build = build_info();
   Provenance found;
-  found.command_line = command_line;
+  found.command_line = without_secrets(command_line);
   found.hosts = communicator.allgather(host_name());
   found.cpu = cpu_model();
   found.mpi = mpi_version();

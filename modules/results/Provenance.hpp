@@ -19,7 +19,7 @@ struct Provenance {
   std::string driver, cuda, nccl;
   std::string mpi, hdf5, torch, kernel;
   std::string compiler, build_flags;
-  std::map<std::string, std::string> environment;  ///< SLURM_*, NCCL_*, OMPI_*, OMP_*, HDF5_* and the like
+  std::map<std::string, std::string> environment;  ///< no secrets: SLURM_*, NCCL_*, OMPI_*, OMP_*, HDF5_* and the like
   std::vector<SettingKey> keys;                    ///< all deck keys
 };
 

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Secrets.hpp"
 #include "base/Text.hpp"
+#include "io/OwnFiles.hpp"
 #include "io/Seal.hpp"
 #include "results/RunFrame.hpp"
 #include "results/Schema.hpp"
@@ -217,6 +219,10 @@ std::vector<SettingKey> read_keys(const Hdf5File& file) {
 
 }  // namespace
 
+bool is_results_file(const std::string& path) {
+  return content_says(path, kHdf5Start, schema::kFormat);
+}
+
 ResultsFile::ResultsFile(Hdf5File file) : file_(std::move(file)), attributes_(file_.attributes("/")) {}
 
 ResultsFile ResultsFile::open(const std::string& path, Seal seal) {
@@ -254,7 +260,8 @@ Provenance ResultsFile::provenance() const {
   found.build_flags = text("build_flags");
   for (const std::string& variable : file_.read_texts(schema::kEnvironment)) {
     const std::size_t equals = variable.find('=');
-    if (equals != std::string::npos) found.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+    if (equals == std::string::npos || speaks_of_secrets(variable.substr(0, equals))) continue;  // of an older version
+    found.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
   found.keys = read_keys(file_);
   return found;

@@ -45,6 +45,9 @@ struct RunData {
   std::map<std::string, std::vector<std::int64_t>> transfers;  ///< [ranks] bytes by direction
 };
 
+/// Whether a file says that it is a results file, whole or damaged. Cheap: libhdf5 does not read it.
+bool is_results_file(const std::string& path);
+
 /// Whether a file is read once more to see that it is as it was written.
 enum class Seal { check, is_checked };
 
@@ -60,6 +63,8 @@ class ResultsFile {
   Provenance provenance() const;
   std::vector<std::string> run_names() const;
   RunData run(const std::string& name) const;
+  /// Whether a share has written it.
+  bool has_allocation() const;
   /// Of a share; empty for other files. \throws DataError for values that no share has
   AllocationRecord allocation() const;
   /// All, in the order of their names.

@@ -9,7 +9,9 @@
 #include "comm/Watchdog.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5.hpp"
+#include "io/OwnFiles.hpp"
 #include "io/Seal.hpp"
+#include "results/ResultsReader.hpp"
 #include "results/RunFrame.hpp"
 #include "results/Schema.hpp"
 
@@ -52,11 +54,20 @@ void write_rows(Hdf5File& file, const std::string& run, const Communicator& comm
   agree_on(communicator, error);
 }
 
+/// What has the name by now may be another program's.
+void check_place(const std::string& path) {
+  if (is_taken(path) && is_taken(end_of_links(path)) && !is_results_file(path))
+    throw DataError(fmt::format("{} cannot be replaced", path), "multicard did not write it",
+                    "Move it away and start the same command again.");
+}
+
 /// Collective. Gives the closed file its checksum and its name.
-void commit_sealed(PendingFile& pending, const Communicator& communicator) {
+void commit_sealed(PendingFile& pending, const std::string& path, const Communicator& communicator) {
   communicator.barrier();  // a rank that still writes would change what is summed
   agreed(communicator, [&] {
-    if (communicator.is_root()) seal(pending.path());
+    if (!communicator.is_root()) return;
+    check_place(path);
+    seal(pending.path());
   });
   pending.commit();
 }
@@ -91,7 +102,7 @@ class Assembly {
 
   void commit() {
     file_.close();
-    commit_sealed(pending_, Communicator::null());
+    commit_sealed(pending_, path_, Communicator::null());
   }
 
  private:
@@ -124,7 +135,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
   Hdf5File file = Hdf5File::open_update(pending.path(), communicator);
   write_rows(file, run, communicator, layout, rows);
   file.close();
-  commit_sealed(pending, communicator);
+  commit_sealed(pending, path, communicator);
 }
 
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,

@@ -17,7 +17,8 @@ using RankRows = std::map<int, RankRecord>;
 /// Collective. Writes a results file with one run: every rank writes the rows it holds, through parallel HDF5, under a
 /// temporary name that becomes `path` when the file is whole. A row is held by at most one rank; rows that none holds,
 /// columns that a row lacks and epochs beyond a row's end are NaN (integers 0). `summary` and `provenance` are rank
-/// 0's. Rows with different first steps, numbers of steps or clocks are a CommunicationError on all ranks.
+/// 0's. Rows with different first steps, numbers of steps or clocks are a CommunicationError on all ranks; a file of
+/// another program that has the name is a DataError, and stays.
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
                    const RunSummary& summary, const RankRows& rows);
 

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "io/OwnFiles.hpp"
 
 namespace multicard {
 
@@ -25,10 +26,13 @@ std::vector<std::string> files_in(const std::string& folder) {
 }
 
 /// Fails without a word: whoever removed the file meanwhile has done no harm, and a folder that cannot be written keeps
-/// its files.
-void rename_to(const std::string& file, const char* suffix) {
+/// its files. A name that is taken is followed by a number.
+void rename_to(const std::string& file, const std::string& suffix) {
+  std::string name = file + suffix;
+  for (int number = 1; is_taken(name); ++number)
+    name = fmt::format("{}{}.{}", file, suffix, number);
   std::error_code ignored;
-  fs::rename(file, file + suffix, ignored);
+  fs::rename(file, name, ignored);
 }
 
 }  // namespace

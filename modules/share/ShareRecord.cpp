@@ -9,6 +9,7 @@
 #include "base/JsonText.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "io/OwnFiles.hpp"
 #include "results/Schema.hpp"
 #include "share/ShareBaselines.hpp"
 
@@ -208,6 +209,10 @@ TableGroup allocation_group(const ShareRecord& record, const std::vector<ShareBa
   group.tables["kept"] = table_of(record.kept);
   group.tables["baselines"] = table_of(baselines);
   return group;
+}
+
+bool is_share_record(const std::string& path) {
+  return content_says(path, "{", kFormat);
 }
 
 void write_share_record(const std::string& path, const ShareRecord& record, double now) {

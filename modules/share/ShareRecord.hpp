@@ -85,6 +85,8 @@ struct ShareRecord {
 TableGroup allocation_group(const ShareRecord& record, const std::vector<ShareBaseline>& baselines,
                             const std::string& policy, const std::string& objective);
 
+/// Whether a file says that it is a record, whole or damaged.
+bool is_share_record(const std::string& path);
 /// Writes OUTPUT/share.json, whole or not at all. \throws DataError
 void write_share_record(const std::string& path, const ShareRecord& record, double now);
 /// Reads it; intervals that were open when it was written end there. \throws DataError for a file that is damaged

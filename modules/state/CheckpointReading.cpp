@@ -1,7 +1,5 @@
 // Reading a checkpoint: what belongs to it, and whether it is as it was written.
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,29 +16,6 @@
 namespace multicard {
 
 namespace fs = std::filesystem;
-
-namespace checkpoint_folder {
-
-fs::path named(std::int64_t step) {
-  return fmt::format("step_{:08}", step);
-}
-
-/// The same however the folder is written: relative, with a slash at its end.
-std::string absolute_name(const std::string& folder) {
-  return fs::absolute(folder + "/").lexically_normal().parent_path().string();
-}
-
-std::vector<fs::path> complete_ones(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code absent;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
-    if (entry.path().filename().string().starts_with("step_") && fs::exists(entry.path() / kMarker, absent))
-      found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-}  // namespace checkpoint_folder
 
 namespace {
 
@@ -81,8 +56,7 @@ void check_sum(const std::string& checkpoint, const std::string& text) {
 /// A folder that was renamed or copied within the run's checkpoints would pass for the newest.
 void check_name(const std::string& checkpoint, std::int64_t step) {
   const std::string name = fs::path(absolute_name(checkpoint)).filename().string();
-  const bool names_step = name.starts_with("step_") && name.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (names_step && name != named(step))
+  if (checkpoint_folder::names_step(name) && name != named(step))
     throw DataError(fmt::format("checkpoint {} is not named for its step", checkpoint),
                     fmt::format("it is the checkpoint of step {}", step),
                     fmt::format("Rename it to {}, or move it out of the folder.", named(step).string()));
@@ -100,7 +74,8 @@ nlohmann::json parse_state(const std::string& checkpoint) {
   check_sum(checkpoint, text);
   auto json = parse_json_object<nlohmann::json>(text, damage_of(checkpoint));
   const JsonReader state(json, damage_of(checkpoint));
-  if (state.text("format") != "multicard-checkpoint") throw DataError(checkpoint + " is not a multicard checkpoint");
+  if (state.text("format") != checkpoint_folder::kFormat)
+    throw DataError(checkpoint + " is not a multicard checkpoint");
   if (const std::int64_t version = state.whole("schema_version", 0, INT64_MAX); version > kSchemaVersion)
     throw DataError(fmt::format("checkpoint {} was written by a newer multicard", checkpoint),
                     fmt::format("schema version {} is not known here", version));
@@ -165,6 +140,10 @@ void CheckpointStore::verify(const std::string& checkpoint) {
         throw DataError(fmt::format("{} has changed since it was written", path), *why, "The checkpoint is damaged.");
     }
   });
+}
+
+bool CheckpointStore::names_records(const std::string& checkpoint) {
+  return with_state(checkpoint, [](const JsonReader& json) { return json.object("records").has_value(); });
 }
 
 bool CheckpointStore::has_records(const std::string& checkpoint, const std::string& records) {

@@ -15,6 +15,7 @@
 #include "io/AtomicFile.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "io/OwnFiles.hpp"
 #include "io/Sha256.hpp"
 #include "state/CheckpointFolder.hpp"
 #include "state/CheckpointParts.hpp"
@@ -27,10 +28,13 @@ namespace fs = std::filesystem;
 namespace {
 
 using checkpoint_folder::complete_ones;
+using checkpoint_folder::kBestFile;
+using checkpoint_folder::keep_foreign;
 using checkpoint_folder::kMarker;
 using checkpoint_folder::named;
-
-constexpr const char* kBestFile = "BEST";
+using checkpoint_folder::names_step;
+using checkpoint_folder::remove_leftovers;
+using checkpoint_folder::require_own_or_free;
 
 /// Errors of the file system as the user should see them.
 template <class Body>
@@ -101,7 +105,7 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
     write_file((folder / name).string(), content);
     note(name);
   }
-  nlohmann::ordered_json json = {{"format", "multicard-checkpoint"},
+  nlohmann::ordered_json json = {{"format", checkpoint_folder::kFormat},
                                  {"schema_version", checkpoint_folder::kSchemaVersion},
                                  {"created_utc", utc_now()},
                                  {"step", state.step},
@@ -118,44 +122,40 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
   write_file((folder / kMarker).string(), sha256(text) + "\n");
 }
 
-/// What a process that was killed while it wrote has left.
-void remove_leftovers(const fs::path& folder) {
-  std::error_code absent;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
-    if (entry.path().filename().string().starts_with(".")) fs::remove_all(entry.path());
-}
-
 }  // namespace
 
 CheckpointStore::CheckpointStore(const std::string& output, int keep)
     : folder_(fs::path(output) / "checkpoints"), keep_(std::max(keep, 1)) {}
 
-// How files make a checkpoint atomic. All of it is written into a folder `.step_N`, which no reader looks at: tensor
-// files, then trainer.json with their SHA-256, then COMPLETE with that of trainer.json, so that COMPLETE vouches for
-// everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of that step stands. A
-// process killed before the rename leaves a dot folder, which the next write removes; one killed after it leaves a
-// whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted. Hence a reader
-// that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the output folder),
-// so the files need no other lock.
+// How files make a checkpoint atomic. All of it is written into a folder `.step_N.HOST-PID-K.part`, which no reader
+// looks at: tensor files, then trainer.json with their SHA-256, then COMPLETE with that of trainer.json, so that
+// COMPLETE vouches for everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of
+// that step stands. A process killed before the rename leaves a dot folder, which the next write removes; one killed
+// after it leaves a whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted.
+// Hence a reader that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the
+// output folder), so the files need no other lock.
 void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
                             const std::function<std::string()>& write_records) const {
   check_finite(state, parts);
-  const fs::path final_name = folder_ / named(state.step), pending = folder_ / ("." + named(state.step).string());
+  const fs::path final_name = folder_ / named(state.step), pending = temporary_path(final_name.string());
   with_file_errors(fmt::format("checkpoint {} cannot be written", final_name.string()), [&] {
+    require_own_or_free(final_name);
+    mark_folder(folder_.string());
+    remove_leftovers(folder_);
     const int ticket = on_abort_remove(pending.string());
     try {
-      remove_leftovers(folder_);
-      fs::create_directories(pending);
+      mark_folder(pending.string());
       write_content(pending, state, parts, write_records());
+      remove_own_file((pending / kFolderMark).string());
       put_in_place(pending.string(), final_name.string());
-      fs::remove_all(pending);  // what stood there before
     } catch (...) {
-      std::error_code ignored;
-      fs::remove_all(pending, ignored);
+      remove_own_folder(pending.string());
       cancel_on_abort(ticket);
       throw;
     }
     cancel_on_abort(ticket);
+    keep_foreign(pending, final_name);  // of what stood there before
+    checkpoint_folder::remove_checkpoint(pending);
     if (best) {
       const nlohmann::ordered_json json = {{"step", state.step}, {"score", *best}};
       write_file((folder_ / kBestFile).string(), json_text(json) + "\n");
@@ -172,10 +172,7 @@ void CheckpointStore::remove_others(const fs::path& newest) const {
     const fs::path& path = all[static_cast<std::size_t>(i)];
     const bool is_best = best_one && path.filename() == named(best_one->step);
     if (i <= last && (i > last - keep_ || is_best)) continue;
-    // By another name first: a folder that is half removed is no checkpoint, and the next write removes its rest.
-    const fs::path leaving = folder_ / ("." + path.filename().string());
-    fs::rename(path, leaving);
-    fs::remove_all(leaving);
+    checkpoint_folder::retire(path);
   }
 }
 
@@ -222,8 +219,29 @@ bool CheckpointStore::owns(const std::string& checkpoint) const {
 }
 
 void CheckpointStore::clear() const {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  with_file_errors(fmt::format("{} cannot be removed", folder_.string()), [&] {
+    remove_leftovers(folder_);
+    for (const std::string& name : names_in(folder_.string()))
+      if (names_step(name)) checkpoint_folder::retire(folder_ / name);
+  });
+  remove_own_files(folder_.string(), [](const std::string& path) {
+    return fs::path(path).filename() == kBestFile && checkpoint_folder::is_best_file(path);
+  });
+}
+
+void CheckpointStore::require_own() const {
+  const auto is_known = [](const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    if (name == kBestFile) return checkpoint_folder::is_best_file(path);
+    const bool is_checkpoint = names_step(name) || is_taken(path + "/" + kStateFile);
+    return checkpoint_folder::is_leftover(path) || (is_checkpoint && checkpoint_folder::is_own(path));
+  };
+  require_own_folder(folder_.string(), "checkpoints", is_known);
+  require_own_file((folder_ / kBestFile).string(), "the record of the best checkpoint",
+                   checkpoint_folder::is_best_file);
+  for (const std::string& name : names_in(folder_.string()))
+    if (const fs::path path = folder_ / name; names_step(name) && !checkpoint_folder::is_own(path))
+      refuse_foreign(path.string(), "a checkpoint");
 }
 
 }  // namespace multicard

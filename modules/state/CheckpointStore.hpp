@@ -47,7 +47,8 @@ struct BestCheckpoint {
 
 /// The checkpoints of one run. A checkpoint is a folder with its tensor files, trainer.json (which knows their lengths
 /// and SHA-256) and, written last, COMPLETE with the SHA-256 of trainer.json; without that marker it does not count. It
-/// is made under a name that starts with a dot. One process at a time may write.
+/// is made under a name that starts with a dot. One process at a time may write. What else is in the folders is left
+/// alone: files beside checkpoints and in them, and links.
 class CheckpointStore {
  public:
   /// Keeps the newest `keep` checkpoints, at least one, and the best.
@@ -58,8 +59,8 @@ class CheckpointStore {
   /// \param best the score of this checkpoint when it is the best so far
   /// \param write_records writes the records that belong to the checkpoint and returns their path, or nothing; called
   /// before the checkpoint has its name
-  /// \throws DataError when the disk is full or the like, NumericalError when a tensor holds a value that is not
-  /// finite. Older checkpoints stay then, and whatever `write_records` throws.
+  /// \throws DataError when the disk is full or the like, or what has its name is not a checkpoint, NumericalError when
+  /// a tensor holds a value that is not finite. Older checkpoints stay then, and whatever `write_records` throws.
   void write(
       const TrainerState& state, const CheckpointParts& parts, std::optional<double> best = std::nullopt,
       const std::function<std::string()>& write_records = [] { return std::string(); }) const;
@@ -73,8 +74,11 @@ class CheckpointStore {
   std::optional<BestCheckpoint> best() const;
   /// Whether `checkpoint` is one of this store.
   bool owns(const std::string& checkpoint) const;
-  /// Removes all checkpoints.
+  /// Removes all checkpoints. Whatever else is in their folder stays.
   void clear() const;
+  /// Before anything is written. \throws UsageError when the folder of the checkpoints, or a name in it that is needed,
+  /// is not the program's (io/OwnFiles.hpp).
+  void require_own() const;
 
   /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema, not as
   /// it was written, or named for another step. It also names an older complete one beside it.
@@ -84,6 +88,8 @@ class CheckpointStore {
   /// Reads all tensor files. \throws DataError naming the file that is missing, has another length than when it was
   /// written, or other content.
   static void verify(const std::string& checkpoint);
+  /// Whether records were written with the checkpoint.
+  static bool names_records(const std::string& checkpoint);
   /// Whether the file `records` is the one that was written with the checkpoint. Only timings and metrics depend on it,
   /// so this is not an error.
   static bool has_records(const std::string& checkpoint, const std::string& records);

@@ -60,18 +60,20 @@ TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, cons
 /// Collective. Rank 0 alone reads all of the file to see that it is the checkpoint's.
 void read_records(TrainingState& state, const std::string& folder, const Communicator& communicator) {
   const std::string records = records_beside(folder);
-  enum Finding { absent, another, right };
-  Finding seen = absent;
+  enum Finding { none, absent, another, right };
+  Finding seen = none;
   agreed_after_long_work(communicator, [&] {
-    if (communicator.is_root() && is_there(records))
+    if (!communicator.is_root()) return;
+    if (is_there(records))
       seen = CheckpointStore::has_records(folder, records) ? right : another;
+    else if (CheckpointStore::names_records(folder))
+      seen = absent;
   });
   const int found = communicator.broadcast_value(static_cast<int>(seen));
-  if (found == another)
-    log_warning(
-        fmt::format("{} is not the file that was written with {}: the results of this run begin without the "
-                    "timings and metrics in it.",
-                    records, folder));
+  if (found == another || found == absent)
+    log_warning(fmt::format(
+        "{} is {} {}: the results of this run begin without the timings and metrics in it.", records,
+        found == absent ? "missing, which was written with" : "not the file that was written with", folder));
   if (found != right) return;
   agreed_after_long_work(communicator, [&] {
     with_older_one(folder, [&] {

@@ -11,6 +11,9 @@
 #include "base/Log.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/OwnFiles.hpp"
+#include "results/ResultsReader.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {
@@ -26,8 +29,46 @@ bool is_passing(const Error& error) {
 
 }  // namespace
 
+std::string records_folder(const std::string& output) {
+  return output + "/records";
+}
+
 std::string records_file(const std::string& output, std::int64_t step) {
-  return fmt::format("{}/records/step_{:08}.h5", output, step);
+  return fmt::format("{}/step_{:08}.h5", records_folder(output), step);
+}
+
+namespace {
+
+bool names_records(const std::string& path) {
+  const fs::path file(path);
+  const std::string stem = file.stem().string();
+  return file.extension() == ".h5" && stem.starts_with("step_") && stem.size() > 5 &&
+         stem.find_first_not_of("0123456789", 5) == std::string::npos;
+}
+
+bool is_records_file(const std::string& path) {
+  return names_records(path) && is_results_file(path);
+}
+
+void remove_abandoned_records(const std::string& output) {
+  for (const std::string& name : names_in(records_folder(output)))
+    if (const auto temporary = parse_temporary(name); temporary && names_records(temporary->final_name))
+      remove_abandoned(records_folder(output) + "/" + temporary->final_name);
+}
+
+}  // namespace
+
+void remove_records(const std::string& output) {
+  remove_abandoned_records(output);
+  remove_own_files(records_folder(output), is_records_file);
+}
+
+void require_own_records(const std::string& output) {
+  require_own_folder(records_folder(output), "records of checkpoints", is_records_file);
+  if (is_marked(records_folder(output))) return;  // damaged ones are no reason to refuse: they are left alone
+  for (const std::string& name : names_in(records_folder(output)))
+    if (const std::string path = records_folder(output) + "/" + name; names_records(path) && !is_records_file(path))
+      refuse_foreign(path, "records of a checkpoint");
 }
 
 void CheckpointWriter::Job::add_new_records() {
@@ -49,23 +90,32 @@ std::string CheckpointWriter::Job::write_records() const {
   RunSummary summary = content.summary;
   summary.metrics = metrics;
   std::string path = records_file(output, content.state.step);
+  mark_folder(records_folder(output));
   write_results(path, Communicator::null(), Provenance{}, summary, rows);
   return path;
 }
 
-/// Records whose checkpoint is gone, and files that a killed run has left.
+/// Records whose checkpoint is gone, and files that a killed run has left. What the program did not write stays.
 void CheckpointWriter::Job::remove_stale_records() const {
-  std::error_code ignored;
   const fs::path folder(output);
-  for (const auto& entry : fs::directory_iterator(folder / "records", ignored))
-    if (!fs::exists(folder / "checkpoints" / entry.path().stem() / "COMPLETE", ignored))
-      fs::remove(entry.path(), ignored);
+  remove_abandoned_records(output);
+  for (const std::string& name : names_in(records_folder(output))) {
+    const fs::path path = fs::path(records_folder(output)) / name;
+    std::error_code ignored;
+    if (is_records_file(path.string()) && !fs::exists(folder / "checkpoints" / path.stem() / "COMPLETE", ignored))
+      remove_own_file(path.string());
+  }
 }
 
 void CheckpointWriter::Job::run() {
   const TimePoint start = SteadyClock::now();
   add_new_records();
-  store.write(content.state, copies.wait(), content.best, [&] { return write_records(); });
+  try {
+    store.write(content.state, copies.wait(), content.best, [&] { return write_records(); });
+  } catch (...) {
+    remove_stale_records();  // they would fill a full disk further
+    throw;
+  }
   remove_stale_records();
   seconds = seconds_since(start);
 }

@@ -29,6 +29,13 @@ struct WrittenCheckpoint {
   double seconds = 0;  ///< in the background
 };
 
+/// OUTPUT/records
+std::string records_folder(const std::string& output);
+/// Removes the records of all checkpoints. Whatever else is in their folder stays.
+void remove_records(const std::string& output);
+/// \throws UsageError when the folder of the records, or a file that has the name of one, is not the program's
+/// (io/OwnFiles.hpp)
+void require_own_records(const std::string& output);
 /// The records file that belongs to the checkpoint after `step` updates.
 std::string records_file(const std::string& output, std::int64_t step);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/OwnFiles.hpp"
 #include "postproc/figures/Figures.hpp"
 #include "postproc/page/Json.hpp"
 #include "postproc/page/Page.hpp"
@@ -45,10 +47,41 @@ void check_heat(const Collection& collection, const HeatAxes& heat) {
                    "known are " + join(known, ", "), "Name two of one study.");
 }
 
-void write_figures(const std::filesystem::path& to, const std::vector<Figure>& figures) {
+/// A file of the report.
+struct Page {
+  std::string name, text;
+};
+
+void add_figures(std::vector<Page>& pages, const std::vector<Figure>& figures) {
   for (const Figure& figure : figures) {
-    write_text(to / (figure.id + ".svg"), figure.svg);
-    if (!figure.pdf.empty()) write_text(to / (figure.id + ".pdf"), figure.pdf);
+    pages.push_back({figure.id + ".svg", figure.svg});
+    if (!figure.pdf.empty()) pages.push_back({figure.id + ".pdf", figure.pdf});
+  }
+}
+
+/// The first names of a table's columns, which hold for every study.
+std::string first_columns(const std::string& table) {
+  const std::size_t second = table.find(',', table.find(',') + 1);
+  return table.substr(0, second);
+}
+
+/// Whether the file that stands there is one of an earlier report.
+bool is_of_report(const std::filesystem::path& file, const Page& page) {
+  const std::string path = file.string(), ending = file.extension().string();
+  if (ending == ".csv") return content_says(path, first_columns(page.text), ",");
+  if (ending == ".json") return content_says(path, "{", "\"multicard-summary\"");
+  if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
+  if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
+  return content_says(path, "%PDF", "gnuplot") || content_says(path, "%PDF", "cairo");
+}
+
+/// \throws UsageError before anything is written
+void require_own(const std::filesystem::path& folder, const std::vector<Page>& pages) {
+  for (const Page& page : pages) {
+    const std::filesystem::path path = folder / page.name;
+    if (!is_taken(path.string()) || !is_taken(end_of_links(path.string())) || is_of_report(path, page)) continue;
+    throw UsageError(fmt::format("{} was not written by multicard-post", path.string()), "the report would replace it",
+                     "Name another folder with -o, or move it away.");
   }
 }
 
@@ -65,12 +98,13 @@ std::string write_report(const Collection& collection, const std::string& folder
   if (options.heat) check_heat(collection, *options.heat);
   const std::filesystem::path to(folder);
   PageNotes notes{"multicard-post " + build_info().version, collection.notices};
+  std::vector<Page> pages;
   PageFigures figures = plan_figures(collection, options.heat);
   if (gnuplot.available()) {
     for (auto* lists : {&figures.of_studies, &figures.of_evaluations})
       for (std::vector<Figure>& list : *lists) {
         draw(gnuplot, list, options.formats);
-        write_figures(to, list);
+        add_figures(pages, list);
       }
   } else {
     notes.warnings.emplace_back(
@@ -79,12 +113,15 @@ std::string write_report(const Collection& collection, const std::string& folder
     log_warning(notes.warnings.back());
   }
   if (!collection.studies.empty()) {
-    write_text(to / "runs.csv", runs_csv(collection));
-    write_text(to / "cells.csv", cells_csv(collection));
-    write_text(to / "options.csv", options_csv(collection));
+    pages.push_back({"runs.csv", runs_csv(collection)});
+    pages.push_back({"cells.csv", cells_csv(collection)});
+    pages.push_back({"options.csv", options_csv(collection)});
   }
-  write_text(to / "summary.json", summary_json(collection, figures));
-  write_text(to / "report.html", report_page(collection, figures, notes));
+  pages.push_back({"summary.json", summary_json(collection, figures)});
+  pages.push_back({"report.html", report_page(collection, figures, notes)});
+  require_own(to, pages);
+  for (const Page& page : pages)
+    write_text(to / page.name, page.text);
   return (to / "report.html").string();
 }
 

@@ -152,8 +152,10 @@ class Edited(CommandTest):
         self.prepare()
         os.mkdir(self.path("out"))
         Path(self.path("out/results.h5")).write_bytes(b"junk")
-        self.expect(4, run(1, "run", self.deck), "Move it away, or set run.resume=never")
-        self.expect(0, run(1, "run", self.deck, "run.resume=never"))
+        for resume in ("auto", "never"):
+            self.expect(2, run(1, "run", self.deck, "run.resume=" + resume), "results.h5 was not written by multicard",
+                        "Set another run.output, or move it away")
+        self.assertEqual(Path(self.path("out/results.h5")).read_bytes(), b"junk")
 
     def test_a_sweep_that_does_not_say_how_a_run_ended_is_damaged(self):
         self.prepare()

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using test::ScratchFolder;
 
 void put(const std::string& path) {
-  std::ofstream(path) << "x";
+  std::ofstream(path) << "\x89HDF\r\n\x1a\nmulticard-images";
 }
 
 /// Another process names the first of `names` and dies without a word.

@@ -56,19 +56,37 @@ TEST(PendingFile, LeavesNothingBehindThatIsNotFoundAgain) {
   const ScratchFolder scratch;
   std::string abandoned;
   {
-    const PendingFile pending(scratch / "x", world());
+    const PendingFile pending(scratch / "x.json", world());
     abandoned = pending.path();
   }
-  put(abandoned, "half, of a process that was killed");
-  put(scratch / "x", "whole");
-  put(scratch / ".xy.host-1-1.part", "another file's");
+  put(abandoned, "{\"half\": of a process that was killed");
+  put(scratch / "x.json", "whole");
+  put(scratch / ".x.json.host-1-1.part", "precious");
+  put(scratch / ".x.jsonl.host-1-1.part", "{");
 
-  if (world().is_root()) remove_abandoned(scratch / "x");
+  if (world().is_root()) remove_abandoned(scratch / "x.json");
   world().barrier();
 
   EXPECT_FALSE(fs::exists(abandoned));
-  EXPECT_EQ(read_file(scratch / "x"), "whole");
-  EXPECT_TRUE(fs::exists(scratch / ".xy.host-1-1.part"));
+  EXPECT_EQ(read_file(scratch / "x.json"), "whole");
+  EXPECT_EQ(read_file(scratch / ".x.json.host-1-1.part"), "precious");
+  EXPECT_TRUE(fs::exists(scratch / ".x.jsonl.host-1-1.part"));
+}
+
+TEST(PendingFile, WritesThroughALink) {
+  const ScratchFolder scratch;
+  if (world().is_root()) {
+    fs::create_directories(scratch / "elsewhere");
+    fs::create_symlink("elsewhere/x", scratch / "x");
+  }
+  world().barrier();
+
+  PendingFile pending(scratch / "x", world());
+  put(pending.path(), "new");
+  pending.commit();
+
+  EXPECT_TRUE(fs::is_symlink(scratch / "x"));
+  EXPECT_EQ(read_file(scratch / "elsewhere/x"), "new");
 }
 
 TEST(PendingFile, StaysAfterCommit) {
@@ -195,14 +213,14 @@ pid_t ended_process() {
 TEST(Orphans, OfEndedProcessesAreRemovedByTheNextWriter) {
   const ScratchFolder scratch;
   if (!world().is_root()) return;
-  const std::string orphan = temporary(scratch, "x", host_name(), ended_process()),
-                    alive = temporary(scratch, "x", host_name(), getpid()),
-                    elsewhere = temporary(scratch, "x", "some-other.host", 1),
-                    other_file = temporary(scratch, "xy", host_name(), ended_process());
+  const std::string orphan = temporary(scratch, "x.json", host_name(), ended_process()),
+                    alive = temporary(scratch, "x.json", host_name(), getpid()),
+                    elsewhere = temporary(scratch, "x.json", "some-other.host", 1),
+                    other_file = temporary(scratch, "xy.json", host_name(), ended_process());
   for (const std::string& path : {orphan, alive, elsewhere, other_file})
-    std::ofstream(path) << "half";
+    std::ofstream(path) << "{";
 
-  const PendingFile pending(scratch / "x");
+  const PendingFile pending(scratch / "x.json");
 
   EXPECT_FALSE(fs::exists(orphan));
   EXPECT_TRUE(fs::exists(alive));
@@ -214,7 +232,7 @@ TEST(Orphans, OfOtherHostsAreRemovedAfterADay) {
   const ScratchFolder scratch;
   if (!world().is_root()) return;
   const std::string path = temporary(scratch, "x-00000-of-00002.h5", "some-other.host", 1);
-  std::ofstream(path) << "half";
+  std::ofstream(path) << "\x89HDF";
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(25));
 
   remove_orphans(scratch / "x-");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/Error.hpp"
+#include "base/RegularFile.hpp"
 #include "base/System.hpp"
 #include "support/test_world.hpp"
 
@@ -53,14 +54,33 @@ TEST(FolderLock, IgnoresTheFileOfAHolderThatDied) {
 
 TEST(FolderLock, LeavesTheFolderAsItWas) {
   const ScratchFolder scratch;
-  { const FolderLock lock(scratch / "new"); }
+  { const FolderLock lock(scratch / "new/folder"); }
   EXPECT_FALSE(fs::exists(scratch / "new"));
+  fs::create_directories(scratch / "empty");
+  { const FolderLock lock(scratch / "empty"); }
+  EXPECT_TRUE(fs::exists(scratch / "empty"));
 
   fs::create_directories(scratch / "run");
   std::ofstream(scratch / "run/results.h5") << "x";
   { const FolderLock lock(scratch / "run"); }
   EXPECT_FALSE(fs::exists(scratch / "run/.lock"));
   EXPECT_TRUE(fs::exists(scratch / "run/results.h5"));
+}
+
+TEST(FolderLock, IsNoOtherFileOfThatName) {
+  const ScratchFolder scratch;
+  std::ofstream(scratch / "mine") << "precious";
+  fs::create_directories(scratch / "linked");
+  fs::create_symlink("../mine", scratch / "linked/.lock");
+  fs::create_directories(scratch / "other");
+  std::ofstream(scratch / "other/.lock") << "precious";
+  fs::create_directories(scratch / "folder/.lock");
+
+  for (const char* folder : {"linked", "other", "folder"})
+    EXPECT_THROW(FolderLock(scratch / folder, 0), UsageError) << folder;
+
+  for (const char* file : {"mine", "linked/.lock", "other/.lock"})
+    EXPECT_EQ(read_file(scratch / file), "precious") << file;
 }
 
 }  // namespace

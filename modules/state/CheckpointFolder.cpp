@@ -1,0 +1,152 @@
+#include "state/CheckpointFolder.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/Error.hpp"
+#include "base/RegularFile.hpp"
+#include "io/OwnFiles.hpp"
+#include "state/CheckpointStore.hpp"
+
+namespace multicard::checkpoint_folder {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kPrefix = "step_";
+
+bool says_checkpoint(const std::string& state_file) {
+  return content_says(state_file, "{", kFormat);
+}
+
+/// Empty, as before schema version 2, or a SHA-256.
+bool is_marker(const std::string& path) {
+  if (why_unreadable(path)) return false;
+  const std::string text = read_file(path);
+  return text.empty() || (text.size() == 65 && text.find_first_not_of("0123456789abcdef") == 64);
+}
+
+/// Whether a checkpoint without trainer.json could hold this.
+bool could_be_its(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  if (name == kMarker) return is_marker(path);
+  const bool is_tensors = name.ends_with(".safetensors") && is_plain_file(path);
+  return is_own_temporary(path) || (is_tensors && content_says(path, "", "{\""));
+}
+
+/// What trainer.json names besides the files of every checkpoint. Nothing where it cannot be read.
+std::set<std::string> names_of(const fs::path& checkpoint) {
+  std::set<std::string> names{kStateFile,           kMarker,      kModelFile,
+                              kOptimizerFile,       kAverageFile, "adapter_model.safetensors",
+                              "adapter_config.json"};
+  const std::string state = (checkpoint / kStateFile).string();
+  if (!says_checkpoint(state)) return names;
+  const auto json = nlohmann::json::parse(read_file(state), nullptr, false);
+  if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) return names;
+  for (const auto& [name, ignored] : json["files"].items())
+    if (name == fs::path(name).filename()) names.insert(name);
+  return names;
+}
+
+/// What in the folder is not the checkpoint's, or is a link.
+std::vector<std::string> foreign_in(const fs::path& checkpoint) {
+  const std::set<std::string> own = names_of(checkpoint);
+  std::vector<std::string> foreign = names_in(checkpoint.string());
+  std::erase_if(foreign, [&](const std::string& name) {
+    const std::string path = (checkpoint / name).string();
+    return (own.contains(name) && is_plain_file(path)) || is_own_temporary(path);
+  });
+  return foreign;
+}
+
+}  // namespace
+
+fs::path named(std::int64_t step) {
+  return fmt::format("{}{:08}", kPrefix, step);
+}
+
+bool names_step(const std::string& name) {
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+std::string absolute_name(const std::string& folder) {
+  return fs::absolute(folder + "/").lexically_normal().parent_path().string();
+}
+
+std::vector<fs::path> complete_ones(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code absent;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, absent))
+    if (names_step(entry.path().filename().string()) && fs::exists(entry.path() / kMarker, absent))
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool is_own(const fs::path& checkpoint) {
+  if (!is_folder(checkpoint.string())) return false;
+  if (says_checkpoint((checkpoint / kStateFile).string()) || is_marked(checkpoint.string())) return true;
+  const std::vector<std::string> names = names_in(checkpoint.string());
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return could_be_its((checkpoint / name).string()); });
+}
+
+bool is_best_file(const std::string& path) {
+  return content_says(path, "{", "\"score\"");
+}
+
+void require_own_or_free(const fs::path& checkpoint) {
+  if (!is_taken(checkpoint.string()) || (is_plain_folder(checkpoint.string()) && is_own(checkpoint))) return;
+  throw DataError(fmt::format("{} cannot be replaced", checkpoint.string()),
+                  is_own(checkpoint) ? "it is a link" : "multicard did not write it", "Move it away.");
+}
+
+void remove_checkpoint(const fs::path& checkpoint) {
+  if (!is_plain_folder(checkpoint.string()) || !is_own(checkpoint)) return;
+  const std::set<std::string> names = names_of(checkpoint);
+  const auto path = [&](const char* name) { return (checkpoint / name).string(); };
+  remove_own_file(path(kMarker));
+  remove_own_files(checkpoint.string(), [&](const std::string& file) {
+    const std::string name = fs::path(file).filename().string();
+    return name != kStateFile && (names.contains(name) || is_own_temporary(file));
+  });
+  remove_own_file(path(kStateFile));  // last: it says whose the rest is
+  remove_own_files(checkpoint.string(), [](const std::string&) { return false; });
+}
+
+void retire(const fs::path& checkpoint) {
+  if (!is_plain_folder(checkpoint.string()) || !is_own(checkpoint)) return;
+  if (!foreign_in(checkpoint).empty()) {
+    mark_folder(checkpoint.string());  // the name is still that of a checkpoint to come, which takes the rest over
+    return remove_checkpoint(checkpoint);
+  }
+  const fs::path leaving = temporary_path(checkpoint.string());
+  fs::rename(checkpoint, leaving);
+  remove_checkpoint(leaving);
+}
+
+void keep_foreign(const fs::path& before, const fs::path& now) {
+  for (const std::string& name : foreign_in(before))
+    renameat2(AT_FDCWD, (before / name).c_str(), AT_FDCWD, (now / name).c_str(), RENAME_NOREPLACE);
+}
+
+bool is_leftover(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(".")) return false;
+  const std::optional<TemporaryName> temporary = parse_temporary(name);
+  return names_step(temporary ? temporary->final_name : name.substr(1)) && is_own(path);  // older ones: .step_N
+}
+
+void remove_leftovers(const fs::path& folder) {
+  for (const std::string& name : names_in(folder.string()))
+    if (is_leftover(folder / name)) remove_checkpoint(folder / name);
+}
+
+}  // namespace multicard::checkpoint_folder
