@@ -6,12 +6,12 @@
 #   --build  the build to pack (default build/release)
 #
 # In it, without symbols: multicard, multicard-post, GPU tests and their data, Open MPI (launcher, daemons, plugins,
-# help), PMIx, parallel HDF5 and all other shared libraries they load, decks, batch scripts and benchmarks, and the first
-# 20,000 images of Fashion-MNIST where it is here (FASHION_MNIST=FOLDER), so that scripts/gpu_day.sh needs no network;
-# without it the benchmarks make random images. Not in it: LibTorch and CUDA (env.sh is told where they are, and asks for
-# the LibTorch that the build was made with, 2.15 or another), the C and C++ runtime (glibc 2.36 or newer and libstdc++ of
-# g++ 12 must be there), gnuplot, and the plugins of InfiniBand and Omni-Path: a bundle talks through shared memory and
-# TCP, and NCCL through what it finds.
+# help), PMIx, parallel HDF5 and all other shared libraries they load, decks, batch scripts and benchmarks, and the
+# first 20,000 images of Fashion-MNIST where it is here (FASHION_MNIST=FOLDER), so that scripts/gpu_day.sh needs no
+# network; without it the benchmarks make random images. Not in it: LibTorch and CUDA (env.sh is told where they are,
+# and asks for the LibTorch that the build was made with, 2.15 or another), the C and C++ runtime (glibc 2.36 or newer
+# and libstdc++ of g++ 12 must be there), gnuplot, and the plugins of InfiniBand and Omni-Path: a bundle talks through
+# shared memory and TCP, and NCCL through what it finds.
 # On the target:  TORCH_ROOT=... MULTICARD_CUDA_LIB=... source FOLDER/env.sh; scripts/check_bundle.sh tries it out.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -140,7 +140,7 @@ requirements=("$root/scripts/libtorch/$torch_version.txt" "$root/scripts/libtorc
 
 packages_of() { sed -n 's/^\([a-z0-9-]*==[^ ]*\).*/\1/p' "$1"; }
 
-# Whether the CUDA toolkit or the system has an NCCL, and it is older than the one that libtorch_cuda must be loaded with.
+# Whether the CUDA toolkit or the system has an NCCL, and it is older than the one libtorch_cuda must be loaded with.
 has_older_nccl() {
   local folder found needed
   needed=$(packages_of "${requirements[1]}" | sed -n 's/^nvidia-nccl-cu13==\([0-9]*\.[0-9]*\).*/\1/p')

@@ -40,7 +40,7 @@ FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
 POSTPROC_MODULES = {"base", "io", "results", "scaling"}
 # The keys that the program was built with, torch-free; ending on signals without half-written files.
-POSTPROC_MAIN_HEADERS = {"tasks/SettingKeys.hpp", "comm/AbortOnSignal.hpp"}
+POSTPROC_MAIN_HEADERS = {"tasks/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
 POSTPROC_FOLDERS = {  # folder of postproc -> the others that its files may include
     "reduce": set(),
     "draw": set(),
