@@ -132,7 +132,7 @@ function(multicard_check_nccl_version version header torch_version)
   if(version VERSION_GREATER_EQUAL needed)
     return()
   endif()
-  message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch ${torch_version} calls functions of NCCL "
-    "${needed}. Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder that holds one "
-    "in include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
+  message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch ${torch_version} calls functions of "
+    "NCCL ${needed}. Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder "
+    "that holds one in include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()
