@@ -283,12 +283,10 @@ ExitCode eval_command(const EvalArguments& arguments, const Communicator& world)
                        human_duration(seconds)));
   log_results(results);
   if (arguments.json && world.is_root())
-    print(json_text(nlohmann::ordered_json{{"loss", totals.loss},
-                                           {"accuracy", totals.accuracy},
-                                           {"top5", totals.top5},
-                                           {"samples", totals.samples}}) +
-          "
-");
+    print(
+        json_text(nlohmann::ordered_json{
+            {"loss", totals.loss}, {"accuracy", totals.accuracy}, {"top5", totals.top5}, {"samples", totals.samples}}) +
+        "\n");
   return ExitCode::complete;
 }
 

@@ -89,8 +89,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
   scores["targets"] = totals.targets;
   scores[subject.options.method.prefers() ? "pairs" : "sequences"] = totals.samples;
   if (questions) scores["exact_match"] = questions->exact_match();
-  if (arguments.json && world.is_root()) print(json_text(scores) + "
-");
+  if (arguments.json && world.is_root()) print(json_text(scores) + "\n");
   return ExitCode::complete;
 }
 
