@@ -11,6 +11,7 @@
 #include "base/NearPath.hpp"
 #include "base/RegularFile.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "config/Yaml.hpp"
 
 namespace multicard {
@@ -147,7 +148,7 @@ Value override_value(const std::string& text, const std::string& name) {
     const bool is_no_value = value.is_null() && text.front() != '#';
     if (!is_path || is_no_value || value.text == text) return value;
   } catch (const UsageError&) {
-    if (!is_path) throw;
+    if (!is_path || !is_valid_utf8(text)) throw;
   }
   return Value::scalar(text, Value::Quoting::quoted);
 }

@@ -78,19 +78,22 @@ std::string known_setting(const RunReport& run, const std::string& key) {
   return value.empty() ? setting(run, short_key(key)) : value;
 }
 
+/// A line of the columns' names, or values.
+std::string csv_line(const std::vector<Column>& columns, std::string Column::*part) {
+  std::vector<std::string> fields;
+  for (const Column& column : columns)
+    fields.push_back(field(column.*part));
+  return join(fields, ",") + "\n";
+}
+
 /// The header from the columns, then the lines.
 std::string csv_of(const std::vector<std::vector<Column>>& lines) {
-  std::string head, body;
+  std::string text;
   for (const std::vector<Column>& line : lines) {
-    std::vector<std::string> names, values;
-    for (const Column& column : line) {
-      names.push_back(field(column.name));
-      values.push_back(field(column.value));
-    }
-    head = join(names, ",") + "\n";
-    body += join(values, ",") + "\n";
+    if (text.empty()) text = csv_line(line, &Column::name);
+    text += csv_line(line, &Column::value);
   }
-  return head + body;
+  return text;
 }
 
 std::vector<Column> columns_of(const Study& study, const RunReport& run, std::size_t study_number,
@@ -221,6 +224,7 @@ std::string options_csv(const Collection& collection) {
   for (std::size_t i = 0; i < collection.studies.size(); ++i)
     for (const OptionEffect& effect : option_effects(collection.studies[i]))
       lines.push_back(columns_of(effect, i + 1));
+  if (lines.empty()) return csv_line(columns_of(OptionEffect{}, 1), &Column::name);
   return csv_of(lines);
 }
 

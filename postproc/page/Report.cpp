@@ -65,10 +65,15 @@ std::string first_columns(const std::string& table) {
   return table.substr(0, second);
 }
 
+/// As a table without a line used to be.
+bool is_blank(const std::string& path) {
+  return is_plain_file(path) && std::filesystem::file_size(path) == 0;
+}
+
 /// Whether the file that stands there is one of an earlier report.
 bool is_of_report(const std::filesystem::path& file, const Page& page) {
   const std::string path = file.string(), ending = file.extension().string();
-  if (ending == ".csv") return content_says(path, first_columns(page.text), ",");
+  if (ending == ".csv") return content_says(path, first_columns(page.text), ",") || is_blank(path);
   if (ending == ".json") return content_says(path, "{", "\"multicard-summary\"");
   if (ending == ".html") return content_says(path, "<!DOCTYPE html>", "Report by multicard-post");
   if (ending == ".svg") return content_says(path, "<svg ", " aria-labelledby=\"" + file.stem().string() + "-title\"");
