@@ -14,13 +14,22 @@ namespace multicard {
 namespace {
 
 constexpr double kFactor = 10, kUseless = 10;
+constexpr std::int64_t kNumEarly = 5, kLongHigh = 50;
 
 bool is_too_large(double loss, double first) {
   return loss > kUseless && loss > kFactor * first;
 }
 
+bool is_high(double loss, double early_max) {
+  constexpr double kHighFactor = 2, kLeastHigh = 1;
+  return loss > kLeastHigh && loss > kHighFactor * early_max;
+}
+
 // Names in trainer.json.
 constexpr const char* kFirst = "divergence_first_loss";
+constexpr const char* kEarlyMax = "divergence_early_loss";
+constexpr const char* kNumEarlyLosses = "divergence_early_steps";
+constexpr const char* kNumHigh = "divergence_high_steps";
 constexpr const char* kRecent = "divergence_recent_steps";
 constexpr const char* kLastStep = "divergence_last_step";
 constexpr const char* kDiverged = "diverged_step";
@@ -33,13 +42,19 @@ void DivergenceWatch::note(std::int64_t step, double loss) {
   last_step_ = step;
   last_ = loss;
   if (!first_) first_ = loss;
+  if (num_early_ < kNumEarly) {
+    early_max_ = std::max(early_max_, loss);
+    ++num_early_;
+  } else {
+    num_high_ = is_high(loss, early_max_) ? num_high_ + 1 : 0;
+  }
   recent_ = ((recent_ << 1U) | (is_too_large(loss, *first_) ? 1U : 0U)) & kLastFive;
   if (is_divergent() && !diverged_step_) diverged_step_ = step;
 }
 
 bool DivergenceWatch::is_divergent() const {
   constexpr int kEnough = 3;
-  return std::popcount(recent_) >= kEnough;
+  return std::popcount(recent_) >= kEnough || num_high_ >= kLongHigh;
 }
 
 std::string DivergenceWatch::text() const {
@@ -49,8 +64,12 @@ std::string DivergenceWatch::text() const {
 
 std::map<std::string, double> DivergenceWatch::state() const {
   if (!first_) return {};
-  std::map<std::string, double> state{
-      {kFirst, *first_}, {kRecent, recent_}, {kLastStep, static_cast<double>(last_step_)}};
+  std::map<std::string, double> state{{kFirst, *first_},
+                                      {kEarlyMax, early_max_},
+                                      {kNumEarlyLosses, static_cast<double>(num_early_)},
+                                      {kNumHigh, static_cast<double>(num_high_)},
+                                      {kRecent, recent_},
+                                      {kLastStep, static_cast<double>(last_step_)}};
   if (diverged_step_) state[kDiverged] = static_cast<double>(*diverged_step_);
   return state;
 }
@@ -61,6 +80,9 @@ void DivergenceWatch::resume(const std::map<std::string, double>& state) {
     return found == state.end() ? std::nullopt : std::optional(found->second);
   };
   first_ = number(kFirst);
+  early_max_ = number(kEarlyMax).value_or(0);
+  num_early_ = static_cast<std::int64_t>(number(kNumEarlyLosses).value_or(0));
+  num_high_ = static_cast<std::int64_t>(number(kNumHigh).value_or(0));
   recent_ = static_cast<std::uint32_t>(std::clamp(number(kRecent).value_or(0), 0.0, 31.0));
   last_step_ = static_cast<std::int64_t>(number(kLastStep).value_or(-1));
   if (const auto step = number(kDiverged)) diverged_step_ = static_cast<std::int64_t>(*step);

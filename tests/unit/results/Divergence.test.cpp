@@ -48,6 +48,17 @@ TEST(DivergenceWatch, KeepsQuietInOrdinaryTrainings) {
   EXPECT_FALSE(found_in({}));
 }
 
+TEST(DivergenceWatch, FindsALanguageModelThatSettlesAtRandomAnswers) {
+  std::vector<double> losses{2.1, 2.6, 2.4, 1.9, 2.2};
+  losses.resize(54, 7.4);
+  EXPECT_FALSE(found_in(losses));
+  losses.push_back(7.4);
+  EXPECT_EQ(found_in(losses), 54);
+
+  losses[30] = 4.9;  // it may recover
+  EXPECT_FALSE(found_in(losses));
+}
+
 TEST(DivergenceWatch, GoesOnWhereItsStateComesFrom) {
   DivergenceWatch before;
   before.note(0, 2.3);
