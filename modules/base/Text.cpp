@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -102,6 +103,22 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+namespace {
+
+/// Names that others gave are taken as they are; a new one was hardly meant so, and what follows a NUL would be lost.
+void require_no_new_control_characters(const std::string& path) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  const auto last = std::find_if(path.rbegin(), path.rend(), is_control).base();
+  if (last == path.begin()) return;
+  const std::string named(path.begin(), std::find(last, path.end(), '/'));
+  std::error_code ignored;
+  if (path.find('\0') == std::string::npos && std::filesystem::exists(named, ignored)) return;
+  throw UsageError(fmt::format("path '{}' has a control character", shown(path)), "no file should be named so",
+                   "Write it without one; in double quotes YAML reads \\0 or \\n as such.");
+}
+
+}  // namespace
+
 std::string expand_path(std::string_view path) {
   std::string out;
   std::size_t at = 0;
@@ -129,10 +146,7 @@ std::string expand_path(std::string_view path) {
     out += value;
     at = close + 1;
   }
-  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (std::any_of(out.begin(), out.end(), is_control))
-    throw UsageError(fmt::format("path '{}' has a control character", shown(path)), "no file should be named so",
-                     "Write it without one; in double quotes YAML reads \\0 or \\n as such.");
+  require_no_new_control_characters(out);
   return out;
 }
 

@@ -26,7 +26,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 /// Replaces a leading `~` and `${VAR}` by the home folder and the environment. An unset variable is a UsageError, and
-/// so are one whose name speaks of secrets (base/Secrets.hpp) and a path with control characters.
+/// so are one whose name speaks of secrets (base/Secrets.hpp) and a path with control
+/// characters in a name that does not exist.
 std::string expand_path(std::string_view path);
 
 }  // namespace multicard

@@ -46,7 +46,9 @@ class PlanTest(CommandTest):
 class Plan(PlanTest):
     def test_one_line_of_json(self):
         (plan,) = self.plans()
-        self.assertEqual(list(plan), ["objective", "gpus", "value", "schedule", "baselines", "solve_ms"])
+        self.assertEqual(list(plan), ["objective", "gpus", "value", "schedule", "baselines", "solve_ms", "bound", "gap",
+                                      "search"])
+        self.assertEqual((plan["bound"], plan["gap"], plan["search"]), (plan["value"], 0, "complete"))
         self.assertEqual((plan["objective"], plan["gpus"]), ("makespan", 8))
         # vision beside llm on 4 GPUs each takes 20 s and does all of it; llm then needs all 8
         self.assertAlmostEqual(plan["value"], 20, delta=1e-9)

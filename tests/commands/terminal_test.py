@@ -232,7 +232,7 @@ class Words(CommandTest):
 
     def test_help_on_keys_of_decks(self):
         _, out, _ = self.expect(0, run(2, "help", "keys"))
-        self.assertEqual(out.count("run.global_batch (work)\n    integer, ≥ 1; default 64\n"), 1)
+        self.assertEqual(out.count("run.global_batch (work)\n    integer, 1 ≤ x ≤ 16777216; default 64\n"), 1)
         self.assertLessEqual(max(map(len, out.splitlines())), 80)
         self.assertNotIn("optimizer.eps", self.expect(0, run(1, "help", "keys", "batch"))[1])
         self.expect(2, run(1, "help", "keys", "zzz"), "no key of decks is about 'zzz'")
