@@ -120,6 +120,24 @@ MeasuredPair::MeasuredPair(const MeasuredWork& small, MeasuredWork large, std::i
   }
 }
 
+bool MeasuredPair::is_workspace(std::size_t allocation) const {
+  return slopes_[allocation] == 0 && large_.trace.is_transient(allocation);
+}
+
+std::int64_t MeasuredPair::workspace() const {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < slopes_.size(); ++i)
+    if (is_workspace(i)) most = std::max(most, large_.trace.bytes(i));
+  return most;
+}
+
+std::int64_t MeasuredPair::peak_beside_workspace(std::int64_t size) const {
+  std::vector<std::int64_t> bytes = extrapolated({size});
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    if (is_workspace(i)) bytes[i] = 0;
+  return large_.trace.peak_with(bytes);
+}
+
 /// Of what one allocation grows with.
 std::int64_t MeasuredPair::size_of(std::size_t allocation, const WorkSize& size) const {
   if (large_.trace.stage(allocation) != WorkStage::logits || size.targets == 0) return size.size;

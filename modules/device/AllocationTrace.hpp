@@ -101,7 +101,14 @@ class MeasuredPair {
   }
   std::int64_t peak(std::int64_t size) const { return at_peak({size}).total(); }
 
+  /// The largest workspace: given back before anything else is allocated, and as large for any size. Works that follow
+  /// each other on one stream need that of one alone.
+  std::int64_t workspace() const;
+  /// Peak but for workspaces.
+  std::int64_t peak_beside_workspace(std::int64_t size) const;
+
  private:
+  bool is_workspace(std::size_t allocation) const;
   std::vector<std::int64_t> extrapolated(const WorkSize& size) const;
   std::int64_t size_of(std::size_t allocation, const WorkSize& size) const;
 

@@ -75,6 +75,8 @@ bool begins_as(const std::string& name, const std::string& bytes) {
   if (bytes.empty()) return true;
   // The start of an HDF5 file is written last: before, the system shows zeros.
   if (name.ends_with(".h5") && bytes.find_first_not_of('\0') == std::string::npos) return true;
+  constexpr std::size_t kHeaderLength = 8;  // bytes of safetensors before the header
+  if (name.ends_with(".safetensors")) return bytes.size() <= kHeaderLength || bytes[kHeaderLength] == '{';
   if (name.ends_with(".running") || name.ends_with(".sha256"))
     return bytes.find_first_not_of("0123456789abcdef") == std::string::npos;
   return std::any_of(kStarts.begin(), kStarts.end(), [&](const auto& known) {

@@ -152,8 +152,14 @@ bool is_leftover(const fs::path& path) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  for (const std::string& name : names_in(folder.string()))
-    if (is_leftover(folder / name)) remove_checkpoint(folder / name);
+  for (const std::string& name : names_in(folder.string())) {
+    const std::string path = (folder / name).string();
+    if (!is_leftover(path)) continue;
+    if (parse_temporary(name) && is_marked(path))
+      remove_own_folder(path);  // it was being written
+    else
+      remove_checkpoint(path);
+  }
 }
 
 }  // namespace multicard::checkpoint_folder

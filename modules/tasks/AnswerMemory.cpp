@@ -105,8 +105,9 @@ std::int64_t AnswerMemory::peak(std::span<const std::int64_t> prompts, std::int6
   // The logits of two texts, or of one, were measured.
   const std::int64_t first =
       first_caches + reading_.peak(read) + std::max<std::int64_t>(0, num_texts - 2) * logits_bytes_;
-  std::int64_t last = longest_caches(prompts, max_new) + continuing_.peak(longest) + (num_texts - 1) * logits_bytes_;
-  if (num_texts > 1) last += std::max<std::int64_t>(0, reading_.peak(num_texts) - 2 * logits_bytes_);
+  std::int64_t last = longest_caches(prompts, max_new) + continuing_.peak_beside_workspace(longest) +
+                      (num_texts - 1) * logits_bytes_ + std::max(continuing_.workspace(), reading_.workspace());
+  if (num_texts > 1) last += std::max<std::int64_t>(0, reading_.peak_beside_workspace(num_texts) - 2 * logits_bytes_);
   return std::max(first, last);
 }
 

@@ -31,7 +31,7 @@ bool looks_like_a_formula(const std::string& text) {
 }
 
 std::string field(const std::string& value) {
-  const std::string text = looks_like_a_formula(value) ? "'" + value : value;
+  std::string text = looks_like_a_formula(value) ? "'" + value : value;
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text)
@@ -81,6 +81,7 @@ std::string known_setting(const RunReport& run, const std::string& key) {
 /// A line of the columns' names, or values.
 std::string csv_line(const std::vector<Column>& columns, std::string Column::*part) {
   std::vector<std::string> fields;
+  fields.reserve(columns.size());
   for (const Column& column : columns)
     fields.push_back(field(column.*part));
   return join(fields, ",") + "\n";
