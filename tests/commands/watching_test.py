@@ -13,7 +13,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from command_test import MULTICARD, POST, CommandTest, launch, run, wait_for
+from command_test import MULTICARD, POST, CommandTest, launch, ranks_of, run, wait_for
 
 WATCHED = ("run.json_lines=true", "run.tensorboard=true")
 
@@ -57,8 +57,10 @@ class Watching(CommandTest):
                          start_new_session=True)
         self.addCleanup(self.kill_group, process)
         wait_for(lambda: any(Path(self.path("out")).glob("checkpoints/step_0000001*/COMPLETE")))
+        ranks = ranks_of(process)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+        wait_for(lambda: not any(os.path.exists("/proc/%d" % rank) for rank in ranks))  # they outlive mpirun by a second
         newest = max(int(path.parent.name[len("step_"):])
                      for path in Path(self.path("out")).glob("checkpoints/step_*/COMPLETE"))
         self.assertGreater(len(self.values("train_loss")), 0)
