@@ -60,7 +60,7 @@ class Watching(CommandTest):
         ranks = ranks_of(process)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        wait_for(lambda: not any(os.path.exists("/proc/%d" % rank) for rank in ranks))  # they outlive mpirun by a second
+        wait_for(lambda: not any(os.path.exists("/proc/%d" % rank) for rank in ranks))  # a second later
         newest = max(int(path.parent.name[len("step_"):])
                      for path in Path(self.path("out")).glob("checkpoints/step_*/COMPLETE"))
         self.assertGreater(len(self.values("train_loss")), 0)
