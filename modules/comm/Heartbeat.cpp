@@ -47,22 +47,22 @@ class Heartbeat::Peers {
     else
       heard_s_[0] = 0;
     for (const auto& [rank, heard_s] : heard_s_)
-      sends_.push_back({rank, MPI_REQUEST_NULL});
+      ranks_.push_back(rank);
+    sends_.assign(ranks_.size(), MPI_REQUEST_NULL);
   }
   ~Peers() {
-    for (Send& send : sends_)
-      if (send.request != MPI_REQUEST_NULL) MPI_Request_free(&send.request);
+    for (MPI_Request& send : sends_)
+      if (send != MPI_REQUEST_NULL) MPI_Request_free(&send);
   }
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
   /// A rank whose last message has not yet left gets none.
   void send(const char& message) {
-    for (Send& send : sends_) {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
       int is_free = 1;
-      if (send.request != MPI_REQUEST_NULL) check_mpi(MPI_Test(&send.request, &is_free, MPI_STATUS_IGNORE), "MPI_Test");
-      if (is_free)
-        check_mpi(MPI_Isend(&message, 1, MPI_CHAR, send.rank, kTag, native(all_), &send.request), "MPI_Isend");
+      if (sends_[i] != MPI_REQUEST_NULL) check_mpi(MPI_Test(&sends_[i], &is_free, MPI_STATUS_IGNORE), "MPI_Test");
+      if (is_free) check_mpi(MPI_Isend(&message, 1, MPI_CHAR, ranks_[i], kTag, native(all_), &sends_[i]), "MPI_Isend");
     }
   }
 
@@ -92,15 +92,11 @@ class Heartbeat::Peers {
   }
 
  private:
-  struct Send {
-    int rank;
-    MPI_Request request;
-  };
-
   const Communicator& all_;
   AwakeClock clock_;
-  std::map<int, double> heard_s_;  ///< by rank: when something came last
-  std::vector<Send> sends_;
+  std::map<int, double> heard_s_;   ///< by rank: when something came last
+  std::vector<int> ranks_;          ///< all that were heard at the start
+  std::vector<MPI_Request> sends_;  ///< the last to each
 };
 
 Heartbeat::Heartbeat(const Communicator& all, Expiry on_expiry)

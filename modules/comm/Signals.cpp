@@ -1,6 +1,7 @@
 #include "comm/Signals.hpp"
 
 #include <csignal>
+#include <cstring>
 #include <initializer_list>
 #include <mutex>
 #include <utility>
