@@ -35,10 +35,6 @@ void on_root(const Communicator& communicator, Body&& body) {
   });
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -27,10 +27,6 @@ constexpr std::string_view kMarkText =
 constexpr std::string_view kMarkStart = "multicard keeps files in this folder.";
 constexpr int kMostLinks = 40;
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 std::string first_bytes(const std::string& path, std::size_t most) {
   if (why_unreadable(path)) return {};
   RegularFile file(path);
@@ -152,6 +148,10 @@ std::vector<std::string> names_in(const std::string& folder) {
     if (std::string name = entry->path().filename().string(); name != kFolderMark) names.push_back(std::move(name));
   std::sort(names.begin(), names.end());
   return names;
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
 std::string temporary_path(const std::string& final_path) {

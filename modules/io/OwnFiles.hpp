@@ -3,6 +3,7 @@
 /// Files that are not the program's), and everything that removes or replaces outputs asks here.
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ bool content_says(const std::string& path, std::string_view start, std::string_v
 
 /// The names in a folder, but for its mark, sorted; none where there is no such folder.
 std::vector<std::string> names_in(const std::string& folder);
+
+/// The folder that `path` is in: "." where it names none.
+std::filesystem::path folder_of(const std::filesystem::path& path);
 
 /// A name that no other running process chooses, in the folder of `final_path`: .NAME.HOST-PID-N.part
 std::string temporary_path(const std::string& final_path);
