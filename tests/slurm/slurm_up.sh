@@ -21,14 +21,27 @@ export SLURM_CONF=$folder/slurm.conf
 isolate=yes
 unshare --uts --mount true 2>/dev/null || isolate=no
 
-# One free TCP port for the controller and one for each node.
+# One free TCP port for the controller and one for each node, below the range from which the kernel gives ports to
+# outgoing connections: the daemons' own connections would otherwise take a port before the node listens at it.
 mapfile -t ports < <(python3 - "$num_nodes" <<'PYTHON'
+import random
 import socket
 import sys
-held = [socket.socket() for _ in range(int(sys.argv[1]) + 1)]
-for one in held:
-    one.bind(("127.0.0.1", 0))
-    print(one.getsockname()[1])
+with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+    first_given = int(file.read().split()[0])
+candidates = list(range(10000, first_given if first_given > 11000 else 32768))
+random.shuffle(candidates)
+wanted = int(sys.argv[1]) + 1
+for port in candidates:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            continue
+    print(port)
+    wanted -= 1
+    if wanted == 0:
+        break
 PYTHON
 )
 
