@@ -4,7 +4,7 @@
 //
 // A request is a message of the barrier's number to every other rank. Nobody waits for requests, so one may be read
 // after its barrier, or before the one it is for: the largest number that was read tells. Sends of so few bytes
-// complete whether or not they are read.
+// complete whether or not they are read. Since some never are, the communicator is not freed.
 #include "comm/AsyncBarrier.hpp"
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include "base/Clock.hpp"
+#include "comm/LastingDuplicate.hpp"
 #include "comm/Native.hpp"
 
 namespace multicard {
@@ -26,9 +27,9 @@ constexpr auto kPause = std::chrono::milliseconds(2);
 }  // namespace
 
 struct AsyncBarrier::Impl {
-  explicit Impl(const Communicator& all) : communicator(all.duplicate()) {}
+  explicit Impl(const Communicator& all) : communicator(lasting_duplicate(all)) {}
 
-  Communicator communicator;
+  const Communicator& communicator;
   std::int64_t number = 0;
   std::int64_t last_requested = -1;  ///< the largest number among the requests of others
   bool has_requested = false, has_arrived = false;

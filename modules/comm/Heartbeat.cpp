@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <map>
 #include <vector>
 
@@ -14,6 +13,7 @@
 
 #include "base/AwakeClock.hpp"
 #include "base/Thread.hpp"
+#include "comm/LastingDuplicate.hpp"
 #include "comm/Native.hpp"
 #include "comm/Watchdog.hpp"
 
@@ -27,13 +27,6 @@ constexpr double kBeatS = 1.0;
 constexpr auto kLook = std::chrono::milliseconds(250);
 /// Of a limit so short, a machine that is merely busy could miss all beats.
 constexpr double kLeastLimitS = 4.0;
-
-/// A message space that is left to MPI's end. Freed, its number would be used again, and messages that nobody has read
-/// would be taken for those of its successor.
-const Communicator& lasting_duplicate(const Communicator& all) {
-  static auto& spaces = *new std::deque<Communicator>;
-  return spaces.emplace_back(all.size() > 1 ? all.duplicate() : Communicator::null());
-}
 
 }  // namespace
 
