@@ -16,6 +16,7 @@
 #include "io/OwnFiles.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/ResultsWriter.hpp"
+#include "results/TrialRead.hpp"
 
 namespace multicard {
 
@@ -106,7 +107,10 @@ std::string evaluation_file(const EvalArguments& arguments, const RunOptions& op
 void require_evaluation(const std::string& file, const Communicator& world) {
   agreed(world, [&] {
     if (!world.is_root() || !is_taken(file) || !is_taken(end_of_links(file))) return;
-    const auto error = error_of([&] { read_earlier(file); });
+    const auto error = error_of([&] {
+      read_on_trial(file);
+      read_earlier(file);
+    });
     if (error)
       throw UsageError(fmt::format("{} is there and not an evaluation", file), error->what(),
                        "Move it away, or name another file with -o.");

@@ -14,6 +14,7 @@
 #include "io/OwnFiles.hpp"
 #include "results/JsonLines.hpp"
 #include "results/ResultsReader.hpp"
+#include "results/TrialRead.hpp"
 #include "share/ShareRecord.hpp"
 #include "state/CheckpointStore.hpp"
 #include "train/CheckpointWriter.hpp"
@@ -90,8 +91,11 @@ void require_results_of_share(const std::string& output) {
   const std::string file = in(output, "results.h5");
   if (!is_there(file)) return;
   bool is_own = false;
-  if (const auto damage = error_of([&] { is_own = ResultsFile::open(file).has_allocation(); }))
-    throw DataError(damage->problem(), damage->why(), "Move it away, or set run.resume=never to replace it.");
+  const auto damage = error_of([&] {
+    read_on_trial(file);
+    is_own = ResultsFile::open(file, Seal::is_checked).has_allocation();
+  });
+  if (damage) throw DataError(damage->problem(), damage->why(), "Move it away, or set run.resume=never to replace it.");
   if (is_own) return;
   throw UsageError(fmt::format("{} holds the results of another command", file), "this share would replace them",
                    "Set another run.output, or run.resume=never to replace them.");

@@ -15,6 +15,7 @@
 #include "io/OwnFiles.hpp"
 #include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
+#include "results/TrialRead.hpp"
 #include "tasks/RunInputs.hpp"
 
 namespace multicard {
@@ -90,7 +91,10 @@ bool SweepFolder::open(const std::vector<Variant>& variants, bool again) const {
     if (const std::string file = end_of_links(results_file()); is_results_file(file)) remove_own_file(file);
   }
   if (fs::exists(results_file())) {
-    if (fs::exists(done) && read_file(done.string()) == mine) return true;
+    if (fs::exists(done) && read_file(done.string()) == mine) {
+      read_on_trial(results_file());  // what follows reads it
+      return true;
+    }
     throw UsageError(fmt::format("{} holds other results", results_file()), "this sweep would replace them",
                      kKeepOrReplace);
   }

@@ -198,6 +198,12 @@ class Edited(CommandTest):
         code, _, err = self.post(str(plain), "--json")
         self.assertEqual(code, 4, err)
         self.assertRegex(err, r"is damaged \(libhdf5 crashes while it reads it: Segmentation fault\)|failed \(")
+        self.expect(2, run(1, "eval", self.deck, "-o", str(plain)), "is there and not an evaluation", "is damaged")
+        share = self.path("share.yaml")
+        Path(share).write_text("tasks: [{name: a, deck: deck.yaml, steps: 2}]\nrun: {output: %s}\n" % self.path("out2"))
+        os.mkdir(self.path("out2"))
+        plain.rename(self.path("out2/results.h5"))
+        self.expect(4, run(1, "share", share), "results.h5 is damaged", "Move it away")
 
     def test_changed_bytes_without_a_checksum_end_with_a_message(self):
         plain, whole = self.repacked()
