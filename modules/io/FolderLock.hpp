@@ -13,7 +13,8 @@ namespace multicard {
 class FolderLock {
  public:
   /// Makes the folder if needed. Waits up to `timeout_s` for a holder that is about to end.
-  /// \throws UsageError naming the host and process that hold the folder, or a .lock that is no lock.
+  /// \throws UsageError naming the host and process that hold the folder, or a .lock that is not a lock file of this
+  /// program.
   explicit FolderLock(const std::string& folder, double timeout_s = 3);
   /// Removes the lock file, and of the folders that this has made those that are empty.
   ~FolderLock();

@@ -21,7 +21,7 @@ bool is_marked(const std::string& folder);
 /// Makes the folder where it is missing, and marks it. \throws DataError
 void mark_folder(const std::string& folder);
 
-/// Where the last name of `path` leads through links, which need not be there; the path itself where it is no link.
+/// The target of `path` where that is a link, followed to its end; the target need not exist. Any other path unchanged.
 /// \throws DataError for a loop of links
 std::string end_of_links(const std::string& path);
 
@@ -35,7 +35,7 @@ bool is_plain_folder(const std::string& path);
 /// alone: no library has to parse what may be anything.
 bool content_says(const std::string& path, std::string_view start, std::string_view word);
 
-/// The names in a folder, but for its mark, sorted; none where there is no such folder.
+/// The names in a folder except its mark, sorted; empty where the folder does not exist.
 std::vector<std::string> names_in(const std::string& folder);
 
 /// The folder that `path` is in: "." where it names none.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kFactor = 10, kUseless = 10;
 constexpr std::int64_t kNumEarly = 5, kLongHigh = 50;
+constexpr std::uint32_t kLastFive = 0b11111;
 
 bool is_too_large(double loss, double first) {
   return loss > kUseless && loss > kFactor * first;
@@ -37,7 +38,6 @@ constexpr const char* kDiverged = "diverged_step";
 }  // namespace
 
 void DivergenceWatch::note(std::int64_t step, double loss) {
-  constexpr std::uint32_t kLastFive = 0b11111;
   if (step <= last_step_) return;
   last_step_ = step;
   last_ = loss;
@@ -62,30 +62,26 @@ std::string DivergenceWatch::text() const {
                      significant(first_.value_or(0), 3), fmt::format("{:.3g}", last_), last_step_);
 }
 
-std::map<std::string, double> DivergenceWatch::state() const {
+NamedNumbers DivergenceWatch::state() const {
   if (!first_) return {};
-  std::map<std::string, double> state{{kFirst, *first_},
-                                      {kEarlyMax, early_max_},
-                                      {kNumEarlyLosses, static_cast<double>(num_early_)},
-                                      {kNumHigh, static_cast<double>(num_high_)},
-                                      {kRecent, recent_},
-                                      {kLastStep, static_cast<double>(last_step_)}};
+  NamedNumbers state{{kFirst, *first_},
+                     {kEarlyMax, early_max_},
+                     {kNumEarlyLosses, static_cast<double>(num_early_)},
+                     {kNumHigh, static_cast<double>(num_high_)},
+                     {kRecent, recent_},
+                     {kLastStep, static_cast<double>(last_step_)}};
   if (diverged_step_) state[kDiverged] = static_cast<double>(*diverged_step_);
   return state;
 }
 
-void DivergenceWatch::resume(const std::map<std::string, double>& state) {
-  const auto number = [&](const char* name) {
-    const auto found = state.find(name);
-    return found == state.end() ? std::nullopt : std::optional(found->second);
-  };
-  first_ = number(kFirst);
-  early_max_ = number(kEarlyMax).value_or(0);
-  num_early_ = static_cast<std::int64_t>(number(kNumEarlyLosses).value_or(0));
-  num_high_ = static_cast<std::int64_t>(number(kNumHigh).value_or(0));
-  recent_ = static_cast<std::uint32_t>(std::clamp(number(kRecent).value_or(0), 0.0, 31.0));
-  last_step_ = static_cast<std::int64_t>(number(kLastStep).value_or(-1));
-  if (const auto step = number(kDiverged)) diverged_step_ = static_cast<std::int64_t>(*step);
+void DivergenceWatch::resume(const NamedNumbers& state) {
+  first_ = number_of(state, kFirst);
+  early_max_ = number_of(state, kEarlyMax).value_or(0);
+  num_early_ = whole_number_of(state, kNumEarlyLosses).value_or(0);
+  num_high_ = whole_number_of(state, kNumHigh).value_or(0);
+  recent_ = static_cast<std::uint32_t>(whole_number_of(state, kRecent).value_or(0)) & kLastFive;
+  last_step_ = whole_number_of(state, kLastStep).value_or(-1);
+  diverged_step_ = whole_number_of(state, kDiverged);
 }
 
 std::optional<std::string> divergence(std::span<const double> train_losses) {

@@ -2,10 +2,11 @@
 /// \file Trainings that went wrong although every loss was a finite number.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "base/NamedNumbers.hpp"
 
 namespace multicard {
 
@@ -34,8 +35,8 @@ class DivergenceWatch {
 
   /// Small numbers by name, for checkpoints.
   /// @{
-  std::map<std::string, double> state() const;
-  void resume(const std::map<std::string, double>& state);
+  NamedNumbers state() const;
+  void resume(const NamedNumbers& state);
   /// @}
 
  private:

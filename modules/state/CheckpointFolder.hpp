@@ -33,8 +33,8 @@ bool is_best_file(const std::string& path);
 /// For the name step_N that a new checkpoint is to have: nothing else has it. \throws DataError
 void require_own_or_free(const std::filesystem::path& checkpoint);
 
-/// Removes the files of a checkpoint and its folder. The marker goes first, so that what is left is no checkpoint.
-/// Files that are not the checkpoint's stay where they are, and links.
+/// Removes the files of a checkpoint and its folder. The marker goes first, so that the remaining files are not taken
+/// for a checkpoint. Files that are not the checkpoint's stay where they are, and links.
 void remove_checkpoint(const std::filesystem::path& checkpoint);
 /// Removes a checkpoint under its name. Unless something in it is not its own, it has another name first: a reader
 /// finds a whole checkpoint or none.

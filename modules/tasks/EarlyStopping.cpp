@@ -35,24 +35,20 @@ std::string EarlyStopping::text() const {
                      num_worse_ == 1 ? "was" : "were");
 }
 
-std::map<std::string, double> EarlyStopping::state() const {
+NamedNumbers EarlyStopping::state() const {
   if (patience_ == 0 || last_step_ < 0) return {};
-  std::map<std::string, double> state{{kBestStep, static_cast<double>(best_step_)},
-                                      {kWorse, static_cast<double>(num_worse_)},
-                                      {kLastStep, static_cast<double>(last_step_)}};
+  NamedNumbers state{{kBestStep, static_cast<double>(best_step_)},
+                     {kWorse, static_cast<double>(num_worse_)},
+                     {kLastStep, static_cast<double>(last_step_)}};
   if (best_) state[kBest] = *best_;
   return state;
 }
 
-void EarlyStopping::resume(const std::map<std::string, double>& state) {
-  const auto number = [&](const char* name, std::int64_t otherwise) {
-    const auto found = state.find(name);
-    return found == state.end() ? otherwise : static_cast<std::int64_t>(found->second);
-  };
-  if (const auto best = state.find(kBest); best != state.end()) best_ = best->second;
-  best_step_ = number(kBestStep, best_step_);
-  num_worse_ = number(kWorse, num_worse_);
-  last_step_ = number(kLastStep, last_step_);
+void EarlyStopping::resume(const NamedNumbers& state) {
+  if (const auto best = number_of(state, kBest)) best_ = best;
+  best_step_ = whole_number_of(state, kBestStep).value_or(best_step_);
+  num_worse_ = whole_number_of(state, kWorse).value_or(num_worse_);
+  last_step_ = whole_number_of(state, kLastStep).value_or(last_step_);
 }
 
 }  // namespace multicard

@@ -2,10 +2,10 @@
 /// \file Ending a run whose evaluations no longer improve.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
+#include "base/NamedNumbers.hpp"
 #include "tasks/EvaluateOptions.hpp"
 
 namespace multicard {
@@ -26,8 +26,8 @@ class EarlyStopping {
 
   /// Small numbers by name; none where nothing is counted. Of a run that is resumed, which may have another patience.
   /// @{
-  std::map<std::string, double> state() const;
-  void resume(const std::map<std::string, double>& state);
+  NamedNumbers state() const;
+  void resume(const NamedNumbers& state);
   /// @}
 
  private:

@@ -7,6 +7,7 @@
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/NamedNumbers.hpp"
 #include "base/System.hpp"
 #include "comm/Agreement.hpp"
 #include "device/DeviceError.hpp"
@@ -64,15 +65,13 @@ std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, c
 
 /// \throws DataError when the state has a scale that no run comes to, or half of it
 void restore_scaler(LossScaler& scaler, const TrainingState& state) {
-  const auto& extra = state.trainer.extra;
-  const auto scale = extra.find(kLossScale), updates = extra.find(kScaleUpdates);
-  if (scale == extra.end()) return;  // of a run in another precision
-  const bool is_whole = std::isfinite(scale->second) && scale->second > 0 && updates != extra.end() &&
-                        updates->second >= 0 && updates->second <= LossScaler::kGrowthInterval;
-  if (!is_whole)
+  const std::optional<double> scale = number_of(state.trainer.extra, kLossScale);
+  if (!scale) return;  // of a run in another precision
+  const std::optional<std::int64_t> updates = whole_number_of(state.trainer.extra, kScaleUpdates);
+  if (!std::isfinite(*scale) || *scale <= 0 || !updates || *updates > LossScaler::kGrowthInterval)
     throw DataError(fmt::format("{} has a damaged trainer.json", state.source),
                     fmt::format("{} or {} is impossible", kLossScale, kScaleUpdates));
-  scaler.restore(scale->second, static_cast<std::int64_t>(updates->second));
+  scaler.restore(*scale, *updates);
 }
 
 }  // namespace
