@@ -95,14 +95,16 @@ std::string CheckpointWriter::Job::write_records() const {
   return path;
 }
 
-/// Records whose checkpoint is gone, and files that a killed run has left. What the program did not write stays.
+/// Records whose checkpoint is gone, and files that a killed run has left. What the program did not write stays, and
+/// so do records whose checkpoint a failing disk does not show.
 void CheckpointWriter::Job::remove_stale_records() const {
   const fs::path folder(output);
   remove_abandoned_records(output);
   for (const std::string& name : names_in(records_folder(output))) {
     const fs::path path = fs::path(records_folder(output)) / name;
     std::error_code ignored;
-    if (is_records_file(path.string()) && !fs::exists(folder / "checkpoints" / path.stem() / "COMPLETE", ignored))
+    const fs::file_status checkpoint = fs::status(folder / "checkpoints" / path.stem() / "COMPLETE", ignored);
+    if (is_records_file(path.string()) && checkpoint.type() == fs::file_type::not_found)
       remove_own_file(path.string());
   }
 }

@@ -159,12 +159,18 @@ class Checkpoint(CheckpointTest):
 
     def test_records_that_do_not_belong_to_it_are_left_out(self):
         self.prepare()
-        self.expect(0, run(2, "run", self.deck))
-        records = Path(self.path("out/records/step_00000004.h5"))
-        records.write_bytes(records.read_bytes()[:1000])
-        self.expect(0, run(2, "run", self.deck, "run.epochs=2"), "resuming from .*step_00000004",
-                    r"warning: .*records/step_00000004\.h5 is not the file that was written with")
-        self.assertEqual(len(self.dataset(self.path("out/results.h5"), "/runs/main/metrics/train_loss")), 4)
+        for output, why in (("short", "is not the file that was written with"),
+                            ("gone", "is missing, which was written with")):
+            folder = "run.output=" + self.path(output)
+            self.expect(0, run(2, "run", self.deck, folder))
+            records = Path(self.path(output + "/records/step_00000004.h5"))
+            if output == "short":
+                records.write_bytes(records.read_bytes()[:1000])
+            else:
+                records.unlink()
+            self.expect(0, run(2, "run", self.deck, folder, "run.epochs=2"), "resuming from .*step_00000004",
+                        r"warning: .*records/step_00000004\.h5 " + why)
+            self.assertEqual(len(self.dataset(self.path(output + "/results.h5"), "/runs/main/metrics/train_loss")), 4)
 
     def run_on_slow_disk(self, *arguments):
         checks = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"

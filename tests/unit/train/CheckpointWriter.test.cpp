@@ -149,6 +149,24 @@ void unblock_writing(const ScratchFolder& scratch) {
   world().barrier();
 }
 
+TEST(CheckpointWriter, AFailedOneLeavesNoRecords) {
+  const ScratchFolder scratch;
+  Training training(scratch / "run", 0);
+  training.step();
+  training.save();
+  training.writer().finish();
+  if (world().is_root()) std::ofstream(scratch / "run/checkpoints/step_00000002") << "another's";
+  world().barrier();
+
+  training.step();
+  training.save();
+
+  EXPECT_THROW(training.writer().finish(), Error);
+  EXPECT_FALSE(fs::exists(records_file(scratch / "run", 2)));
+  expect_records(records_file(scratch / "run", 1), 1);
+  world().barrier();
+}
+
 TEST(CheckpointWriter, AFailedOneIsAnErrorOnlyWhenItIsTheLast) {
   const ScratchFolder scratch;
   Training training(scratch / "run", 0);
