@@ -104,8 +104,7 @@ void CheckpointWriter::Job::remove_stale_records() const {
     const fs::path path = fs::path(records_folder(output)) / name;
     std::error_code ignored;
     const fs::file_status checkpoint = fs::status(folder / "checkpoints" / path.stem() / "COMPLETE", ignored);
-    if (is_records_file(path.string()) && checkpoint.type() == fs::file_type::not_found)
-      remove_own_file(path.string());
+    if (is_records_file(path.string()) && checkpoint.type() == fs::file_type::not_found) remove_own_file(path.string());
   }
 }
 
