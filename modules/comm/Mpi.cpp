@@ -1,16 +1,22 @@
 #include "comm/Mpi.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
+#include "base/Number.hpp"
+#include "base/Shown.hpp"
 #include "base/System.hpp"
+#include "comm/CallLimit.hpp"
 #include "comm/CommunicatorImpl.hpp"
 #include "comm/Launch.hpp"
 #include "comm/Native.hpp"
@@ -20,7 +26,16 @@ namespace multicard {
 
 namespace {
 
-constexpr double kDefaultTimeoutS = 300;
+/// For everything that no deck has a limit for. \throws UsageError
+double default_timeout() {
+  constexpr double kUsual = 300;
+  const char* const text = std::getenv("MULTICARD_TIMEOUT_S");
+  if (text == nullptr || *text == '\0') return kUsual;
+  const std::optional<double> seconds = parse_number<double>(text);
+  if (!seconds || !(*seconds > 0) || !std::isfinite(*seconds))
+    throw UsageError(fmt::format("MULTICARD_TIMEOUT_S is {}", shown(text)), "it is a number of seconds above 0");
+  return *seconds;
+}
 
 /// Settings that Open MPI and HDF5 read at start; what the user has set stays.
 void set_launch_defaults() {
@@ -43,20 +58,26 @@ void require_whole_world(const Launch& launch) {
   if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
 }
 
-Communicator initialise(int& argc, char**& argv) {
+Communicator initialise(int& argc, char**& argv, double timeout_s) {
   const Launch launch = read_launch(std::getenv);
   if (!launch.offers_connection) require_whole_world(launch);
   set_launch_defaults();
   int provided = 0;
-  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
-    throw EnvironmentError("MPI could not be initialised");
+  {
+    const CallLimit limit(timeout_s,
+                          fmt::format("MPI did not start within {} s (a rank or a node does not answer). Look "
+                                      "for stopped processes; MULTICARD_TIMEOUT_S sets the limit.",
+                                      timeout_s));
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+      throw EnvironmentError("MPI could not be initialised");
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   auto impl = std::make_shared<Communicator::Impl>();
   impl->handle = MPI_COMM_WORLD;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &impl->size), "MPI_Comm_size");
-  impl->watchdog = std::make_shared<Watchdog>(kDefaultTimeoutS, give_up);
+  impl->watchdog = std::make_shared<Watchdog>(timeout_s, give_up);
   set_log_identity(impl->rank, impl->size, host_name());
   if (provided < MPI_THREAD_MULTIPLE)
     throw EnvironmentError("this MPI gives no full thread support",
@@ -64,6 +85,14 @@ Communicator initialise(int& argc, char**& argv) {
                            "Use an MPI built with thread support.");
   if (impl->size == 1) require_whole_world(launch);
   return Communicator(std::move(impl));
+}
+
+/// A barrier in which ranks sleep.
+void meet(const Communicator& world) {
+  MPI_Request all_came = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(native(world), &all_came) != MPI_SUCCESS) return;
+  for (int done = 0; MPI_Test(&all_came, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 int local_rank_of_job = 0;
@@ -81,13 +110,22 @@ Removals& removals() {
 
 }  // namespace
 
-Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv)) {
+Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv, default_timeout())) {
   local_rank_of_job = world_.split_by_node().rank();
   heartbeat_.emplace(world_, give_up);
 }
 
+// Ranks end at different times: some have nothing to do while others still write. They wait for each other asleep, and
+// the heartbeats tell of one that stops meanwhile. Only then do they stop, and MPI_Finalize, which would wait for ever,
+// has no more to wait for than that all come to it.
 Mpi::~Mpi() {
+  const double timeout_s = world_.watchdog()->limit();
+  meet(world_);
   heartbeat_.reset();
+  const CallLimit limit(std::max(timeout_s, kDiskTimeoutS),
+                        fmt::format("rank {} could not end: MPI_Finalize did not return within {} s (a rank does not "
+                                    "answer)",
+                                    world_.rank(), std::max(timeout_s, kDiskTimeoutS)));
   world_ = Communicator::null();
   MPI_Finalize();
 }

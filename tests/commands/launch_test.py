@@ -7,12 +7,15 @@ usage: launch_test.py NAME   runs one test class; MULTICARD_BIN is the folder of
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
-from command_test import MULTICARD, CommandTest
+from command_test import MULTICARD, CommandTest, launch, ranks_of, wait_for
+from tuning_case import MODEL
 
 LAUNCHERS = ("PMI_", "PMIX_", "MPI_", "MV2_", "MVP_", "SLURM_", "PALS_", "OMPI_COMM_")
 MPICH = {"PMI_SIZE": "2", "PMI_RANK": "0", "PMI_FD": "9", "MPI_LOCALNRANKS": "2", "MPI_LOCALRANKID": "0"}
@@ -44,6 +47,21 @@ class Start(CommandTest):
         for name, outer in (("a", MPICH), ("b", SLURM)):
             options = ["--mca", "ras", "^slurm", "--mca", "plm", "isolated"]
             self.expect(0, self.start("mpirun", *options, "-n", "1", *self.prepare_words(name), **outer))
+
+    def test_a_rank_that_stops_before_mpi_starts_or_before_it_ends_is_5(self):
+        stop_first = 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then kill -STOP $$; fi; exec "$0" info'
+        environment = {**os.environ, "MULTICARD_TIMEOUT_S": "5"}
+        done = subprocess.run(["mpirun", "-n", "2", "sh", "-c", stop_first, MULTICARD], capture_output=True, text=True,
+                              timeout=60, env=environment)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("MPI did not start within 5 s", done.stderr)
+        process = launch(2, "tokenize", MODEL, stdin=subprocess.PIPE, env=environment)  # rank 0 reads, rank 1 is done
+        wait_for(lambda: len(ranks_of(process)) == 2)
+        time.sleep(2)
+        os.kill(ranks_of(process)[1], signal.SIGSTOP)
+        wait_for(lambda: process.poll() is not None)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 5, err)
 
     def folder_without_ssh(self):
         """A PATH with what Open MPI starts, and nothing else."""
