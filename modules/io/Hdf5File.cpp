@@ -2,6 +2,7 @@
 
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
+#include "comm/LibraryEnds.hpp"
 #include "comm/Native.hpp"
 #include "io/Hdf5State.hpp"
 
@@ -121,7 +122,9 @@ void Hdf5File::close() {
   if (state_->id < 0) return;
   const auto body = [&] {
     const hid_t id = std::exchange(state_->id, -1);
-    checked(H5Fclose(id), state_->operation("closing", kNothing));
+    const herr_t closed = H5Fclose(id);
+    if (closed < 0) skip_ends_of_libraries();
+    checked(closed, state_->operation("closing", kNothing));
     if (state_->space) state_->space->release();
   };
   state_->together("closing", body);
