@@ -1,7 +1,9 @@
 #include "base/System.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -23,6 +25,15 @@ std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+bool is_running(std::int64_t process) {
+  if (kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH) return false;
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(')');  // "NUMBER (NAME) STATE ..."; a name may hold brackets
+  return name_end == std::string::npos || !stat.substr(name_end).starts_with(") Z");
 }
 
 std::string kernel_version() {

@@ -9,6 +9,9 @@
 namespace multicard {
 
 std::string host_name();
+/// Whether a process of this machine has that number and has not ended: one that only waits for its parent to take
+/// note of its end (a zombie) has.
+bool is_running(std::int64_t process);
 /// "Linux 6.1.0-37-amd64"
 std::string kernel_version();
 /// The model name of /proc/cpuinfo.

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -54,7 +53,7 @@ void bring_to_disk(const std::string& path) {
 /// Whether the process that made `entry` under a name of temporary_path() may still be writing it.
 bool may_be_written(const fs::directory_entry& entry) {
   const std::optional<TemporaryName> name = parse_temporary(entry.path().filename().string());
-  if (name && name->host == host_name()) return kill(static_cast<pid_t>(name->process), 0) == 0 || errno != ESRCH;
+  if (name && name->host == host_name()) return is_running(name->process);
   constexpr std::chrono::hours kLongAgo{24};
   std::error_code error;
   const auto changed = entry.last_write_time(error);

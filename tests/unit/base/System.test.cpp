@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/BuildInfo.hpp"
 #include "base/Clock.hpp"
@@ -29,6 +31,19 @@ TEST(System, ForgetsThePeakOfMemoryThatIsFree) {
 
   if (peak_resident_bytes() == before) GTEST_SKIP() << "this kernel does not reset it";
   EXPECT_LT(peak_resident_bytes(), before - kBytes / 2);
+}
+
+TEST(System, TellsProcessesThatHaveEndedFromThoseThatRun) {
+  EXPECT_TRUE(is_running(getpid()));
+  EXPECT_TRUE(is_running(1));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t end{};
+  waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT);
+
+  EXPECT_FALSE(is_running(child)) << "nobody has taken note of its end yet";
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(is_running(child));
 }
 
 TEST(System, CollectsVariablesByPrefix) {
