@@ -26,12 +26,22 @@ constexpr std::string_view kMarkText =
     "multicard keeps files in this folder. It removes and replaces those that it has written, and no others.\n";
 constexpr std::string_view kMarkStart = "multicard keeps files in this folder.";
 constexpr int kMostLinks = 40;
+constexpr std::size_t kLookedAt = std::size_t{1} << 20;  // bytes at either end of a file
 
 std::string first_bytes(const std::string& path, std::size_t most) {
   if (why_unreadable(path)) return {};
   RegularFile file(path);
   std::string bytes(most, '\0');
   bytes.resize(file.read(bytes.data(), most));
+  return bytes;
+}
+
+std::string last_bytes(const std::string& path, std::size_t most) {
+  const RegularFile file(path);
+  std::string bytes(std::min<std::uint64_t>(most, file.size()), '\0');
+  const ssize_t count =
+      pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(file.size() - bytes.size()));
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
   return bytes;
 }
 
@@ -137,8 +147,9 @@ bool is_plain_folder(const std::string& path) {
 }
 
 bool content_says(const std::string& path, std::string_view start, std::string_view word) {
-  const std::string bytes = first_bytes(path, std::size_t{1} << 20);
-  return bytes.starts_with(start) && bytes.find(word) != std::string::npos;
+  const std::string first = first_bytes(path, kLookedAt);
+  if (!first.starts_with(start)) return false;
+  return first.find(word) != std::string::npos || last_bytes(path, kLookedAt).find(word) != std::string::npos;
 }
 
 std::vector<std::string> names_in(const std::string& folder) {

@@ -31,8 +31,8 @@ bool is_taken(const std::string& path);
 bool is_plain_file(const std::string& path);
 bool is_plain_folder(const std::string& path);
 
-/// Whether a regular file, perhaps behind links, begins with `start` and has `word` in its first MiB. Reads bytes
-/// alone: no library has to parse what may be anything.
+/// Whether a regular file, perhaps behind links, begins with `start` and has `word` in its first or last MiB, where
+/// libhdf5 puts attributes. Reads bytes alone: no library has to parse what may be anything.
 bool content_says(const std::string& path, std::string_view start, std::string_view word);
 
 /// The names in a folder except its mark, sorted; empty where the folder does not exist.

@@ -16,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using test::ScratchFolder;
 
+/// As libhdf5 writes a shard of some megabytes, with the attributes at its end.
 void put(const std::string& path) {
-  std::ofstream(path) << "\x89HDF\r\n\x1a\nmulticard-images";
+  std::ofstream(path) << "\x89HDF\r\n\x1a\n" << std::string(std::size_t{3} << 20, 'x') << "multicard-images";
 }
 
 /// Another process names the first of `names` and dies without a word.
