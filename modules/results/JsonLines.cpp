@@ -1,5 +1,6 @@
 #include "results/JsonLines.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -41,13 +42,22 @@ std::string lines_before(const std::string& path, std::int64_t first_step) {
   return kept;
 }
 
-/// Whether the line, or the piece of it that a killed run has written, could be of add().
-bool could_be_own(std::string_view line) {
+/// Whether the line could be of add().
+bool could_be_own(const std::string& line) {
   static const std::regex whole(R"(\{"step":[0-9]+,"time":[0-9])");
-  constexpr std::size_t kLongestStart = 40;
-  const std::string start(line.substr(0, kLongestStart));
-  return std::regex_search(start, whole, std::regex_constants::match_continuous) ||
-         (line.size() < kLongestStart && std::string_view(R"({"step":)").starts_with(line.substr(0, 8)));
+  return std::regex_search(line.substr(0, 60), whole, std::regex_constants::match_continuous);
+}
+
+/// The same of the beginning of a line that a killed run has left.
+bool could_become_own(const std::string& line) {
+  std::string_view rest = line;
+  for (const std::string_view fixed : {R"({"step":)", R"(,"time":)"}) {
+    const std::size_t shared = std::min(rest.size(), fixed.size());
+    if (rest.substr(0, shared) != fixed.substr(0, shared)) return false;
+    rest.remove_prefix(shared);
+    rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  }
+  return true;
 }
 
 /// Returns `path`, whose file then has the lines before `first_step` alone.
@@ -67,9 +77,8 @@ std::string cut_at(const std::string& path, std::int64_t first_step) {
 bool is_metrics_file(const std::string& path) {
   if (why_unreadable(path)) return false;
   std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line))
-    if (!could_be_own(line)) return false;
+  for (std::string line; std::getline(file, line);)
+    if (!(file.eof() ? could_become_own(line) : could_be_own(line))) return false;
   return true;
 }
 

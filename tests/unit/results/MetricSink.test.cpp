@@ -1,5 +1,6 @@
 #include "results/MetricSink.hpp"
 
+#include <fstream>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -48,6 +49,21 @@ TEST(JsonLines, KeepsStepsAndNumbersOfUpdatesApart) {
             (std::vector<json>{{{"step", 0}, {"train_loss", 0.1}, {"learning_rate", 1e-5}},
                                {{"step", 1}, {"eval_accuracy", 0.5}, {"checkpoint_stall_s", 0.25}},
                                {{"step", 1}, {"train_loss", 1.0 / 3}}}));
+}
+
+TEST(JsonLines, AreToldFromLinesOfAnother) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "metrics.jsonl";
+  const auto is_own = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return is_metrics_file(path);
+  };
+  const std::string own = "{\"step\":12,\"time\":1764.125,\"train_loss\":0.5}\n";
+  for (const char* rest : {"", "{", "{\"step\"", "{\"step\":1", "{\"step\":13,\"ti", "{\"step\":13,\"time\":1764."})
+    EXPECT_TRUE(is_own(own + rest)) << rest;
+  for (const char* other : {"{\"step\": 1, \"loss\": 2.5}\n", "{\"step\":1}\n", "{\"step\":1,\"loss\":2.5}\n", "{}\n",
+                            "\n", "{\"epoch\":1", "{\"step\":1,\"loss"})
+    EXPECT_FALSE(is_own(own + other)) << other;
 }
 
 TEST(JsonLines, AContinuedRunReplacesTheStepsItRepeats) {
