@@ -140,11 +140,18 @@ bool is_path_here(const std::string& text) {
   return !text.empty() && (is_there(text) || (slash != std::string::npos && is_folder(text.substr(0, slash))));
 }
 
+/// Whether YAML reads a line feed or another control character of an unquoted word as a space.
+bool is_folded(const Value& value, const std::string& text) {
+  return value.kind == Value::Kind::scalar && value.quoting == Value::Quoting::plain && value.text != text &&
+         std::any_of(text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20; });
+}
+
 /// What stands behind the `=`: YAML, unless that would change it (`[1].h5`, `a #b`) and it is a path.
 Value override_value(const std::string& text, const std::string& name) {
   const bool is_path = is_path_here(text);
   try {
     Value value = parse_yaml(text, name);
+    if (is_folded(value, text)) return Value::scalar(text, Value::Quoting::quoted);
     const bool is_no_value = value.is_null() && text.front() != '#';
     if (!is_path || is_no_value || value.text == text) return value;
   } catch (const UsageError&) {

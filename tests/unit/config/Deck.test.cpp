@@ -134,6 +134,17 @@ TEST(Deck, RefusesOverridesOfAnotherForm) {
             "override 'run.epochs' is not of the form key.path=value. Write for example run.epochs=2.");
 }
 
+TEST(Deck, ReadsAnOverrideWithALineFeedAsItIs) {
+  const auto value_of = [](const std::string& text) {
+    Deck deck = deck_of("{}");
+    deck.apply(parse_overrides({"run.output=" + text}));
+    return deck.get_text("run.output");
+  };
+  EXPECT_EQ(value_of("a\nb"), "a\nb");
+  EXPECT_EQ(value_of("\"a b\""), "a b");
+  EXPECT_EQ(value_of("{a: 1,\n b: 2}"), "{a: 1, b: 2}");
+}
+
 TEST(Deck, RefusesAPathThroughASingleValue) {
   Deck deck = deck_of("optimizer: sgd\n");
 
