@@ -38,12 +38,15 @@ bool is_vouched_for(const fs::path& checkpoint) {
   return is_marker(marker) && !read_file(marker).empty() && content_says((checkpoint / kStateFile).string(), "{", "");
 }
 
-/// Whether a checkpoint without trainer.json could hold this.
-bool could_be_its(const std::string& path) {
-  const std::string name = fs::path(path).filename().string();
-  if (name == kMarker) return is_marker(path);
-  const bool is_tensors = name.ends_with(".safetensors") && is_plain_file(path);
-  return is_own_temporary(path) || (is_tensors && content_says(path, "", "{\""));
+/// Whether all that is in a folder could be left of a checkpoint that was being written or removed.
+bool holds_leftovers_alone(const fs::path& folder) {
+  const std::vector<std::string> names = names_in(folder.string());
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string path = (folder / name).string();
+    if (name == kMarker) return is_marker(path);
+    const bool is_tensors = name.ends_with(".safetensors") && is_plain_file(path);
+    return is_own_temporary(path) || (is_tensors && content_says(path, "", "{\""));
+  });
 }
 
 /// What trainer.json names besides the files of every checkpoint. Nothing where it cannot be read.
@@ -100,9 +103,10 @@ bool is_own(const fs::path& checkpoint) {
   if (!is_folder(checkpoint.string())) return false;
   if (says_checkpoint((checkpoint / kStateFile).string()) || is_marked(checkpoint.string())) return true;
   if (is_vouched_for(checkpoint)) return true;
+  // trainer.json is the last file that is removed: without it there is nothing of a checkpoint.
   const std::vector<std::string> names = names_in(checkpoint.string());
   return std::all_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return could_be_its((checkpoint / name).string()); });
+                     [&](const std::string& name) { return is_own_temporary((checkpoint / name).string()); });
 }
 
 bool is_best_file(const std::string& path) {
@@ -116,7 +120,7 @@ void require_own_or_free(const fs::path& checkpoint) {
 }
 
 void remove_checkpoint(const fs::path& checkpoint) {
-  if (!is_plain_folder(checkpoint.string()) || !is_own(checkpoint)) return;
+  if (!is_plain_folder(checkpoint.string()) || !(is_own(checkpoint) || is_leftover(checkpoint))) return;
   const std::set<std::string> names = names_of(checkpoint);
   const auto path = [&](const char* name) { return (checkpoint / name).string(); };
   remove_own_file(path(kMarker));
@@ -148,7 +152,8 @@ bool is_leftover(const fs::path& path) {
   const std::string name = path.filename().string();
   if (!name.starts_with(".")) return false;
   const std::optional<TemporaryName> temporary = parse_temporary(name);
-  return names_step(temporary ? temporary->final_name : name.substr(1)) && is_own(path);  // older ones: .step_N
+  if (!names_step(temporary ? temporary->final_name : name.substr(1))) return false;  // older ones: .step_N
+  return is_own(path) || (is_folder(path.string()) && holds_leftovers_alone(path));
 }
 
 void remove_leftovers(const fs::path& folder) {

@@ -94,7 +94,7 @@ nlohmann::ordered_json fingerprint(const std::string& path) {
 
 /// trainer.json vouches for the other files, and COMPLETE, which is written last, for trainer.json.
 void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts,
-                   const std::string& records) {
+                   std::optional<double> best, const std::string& records) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
   const auto note = [&](const std::string& name) { files[name] = fingerprint((folder / name).string()); };
   for (const CheckpointPart& part : parts) {
@@ -115,11 +115,23 @@ void write_content(const fs::path& folder, const TrainerState& state, const Chec
                                  {"text", state.text},
                                  {"files", files},
                                  {"deck", state.deck}};
+  if (best) json["best_score"] = *best;
   if (!records.empty()) json["records"] = fingerprint(records);
   if (state.origin) json["origin"] = {{"path", state.origin->path}, {"sha256", state.origin->sha256}};
   const std::string text = json_text(json, 2) + "\n";
   write_file((folder / kStateFile).string(), text);
   write_file((folder / kMarker).string(), sha256(text) + "\n");
+}
+
+/// What its trainer.json says; nothing where that is damaged, which those tell who read the checkpoint.
+std::optional<BestCheckpoint> best_when_written(const fs::path& checkpoint) {
+  const std::string file = (checkpoint / kStateFile).string();
+  if (why_unreadable(file)) return std::nullopt;
+  const auto json = nlohmann::json::parse(read_file(file), nullptr, false);
+  if (!json.is_object() || !json.contains("best_score") || !json["best_score"].is_number() || !json.contains("step") ||
+      !json["step"].is_number_integer())
+    return std::nullopt;
+  return BestCheckpoint{json["step"].get<std::int64_t>(), json["best_score"].get<double>()};
 }
 
 }  // namespace
@@ -133,7 +145,8 @@ CheckpointStore::CheckpointStore(const std::string& output, int keep)
 // that step stands. A process killed before the rename leaves a dot folder, which the next write removes; one killed
 // after it leaves a whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted.
 // Hence a reader that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the
-// output folder), so the files need no other lock.
+// output folder), so the files need no other lock. BEST is written after the checkpoint that it names; its trainer.json
+// says too that it is the best, for a process that is killed in between.
 void CheckpointStore::write(const TrainerState& state, const CheckpointParts& parts, std::optional<double> best,
                             const std::function<std::string()>& write_records) const {
   check_finite(state, parts);
@@ -145,7 +158,7 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
     const int ticket = on_abort_remove(pending.string());
     try {
       mark_folder(pending.string());
-      write_content(pending, state, parts, write_records());
+      write_content(pending, state, parts, best, write_records());
       remove_own_file((pending / kFolderMark).string());
       put_in_place(pending.string(), final_name.string());
     } catch (...) {
@@ -200,10 +213,17 @@ std::optional<std::string> CheckpointStore::newest_from(const std::string& named
 }
 
 std::optional<BestCheckpoint> CheckpointStore::best() const {
+  std::optional<BestCheckpoint> found = recorded_best();
+  for (const fs::path& checkpoint : complete_ones(folder_))
+    if (const auto newer = best_when_written(checkpoint); newer && (!found || newer->step > found->step)) found = newer;
+  return found;
+}
+
+std::optional<BestCheckpoint> CheckpointStore::recorded_best() const {
   const fs::path file = folder_ / kBestFile;
   if (!fs::exists(file)) return std::nullopt;
   const std::string problem = fmt::format("{} is damaged", file.string());
-  const char* const cure = "Remove it: the next evaluation then counts as the best.";
+  const char* const cure = "Remove it: the newest checkpoint that was the best when it was written then counts.";
   const auto json = parse_json_object<nlohmann::json>(read_file(file.string()), problem, cure);
   if (!json.contains("step") || !json["step"].is_number_integer() || !json.contains("score") ||
       !json["score"].is_number())

@@ -102,6 +102,7 @@ class CheckpointStore {
 
  private:
   void remove_others(const std::filesystem::path& newest) const;
+  std::optional<BestCheckpoint> recorded_best() const;  ///< by BEST
 
   std::filesystem::path folder_;
   int keep_;

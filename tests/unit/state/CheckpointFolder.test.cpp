@@ -52,6 +52,12 @@ TEST(CheckpointFolder, RefusesNamesThatOthersHaveTaken) {
   EXPECT_THROW(write_at(store, 10), DataError);
 
   EXPECT_EQ(read_file(scratch / "run/checkpoints/step_00000010/model.pt"), "precious");
+  // Weights of the name that ours have say nothing without a trainer.json.
+  const std::string weights = scratch / "run/checkpoints/step_00000020/model.safetensors";
+  write_file(weights, std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  EXPECT_THROW(write_at(store, 20), DataError);
+  store.clear();
+  EXPECT_TRUE(fs::exists(weights));
 }
 
 TEST(CheckpointFolder, KeepsTheLinkOfItsFolder) {

@@ -301,6 +301,16 @@ TEST(CheckpointStore, KeepsTheBest) {
   EXPECT_EQ(store.best()->step, 40);
   EXPECT_FALSE(fs::exists(scratch / "run/checkpoints/step_00000010"));
 
+  // A process was killed before it could write BEST.
+  fs::copy(scratch / "run/checkpoints/BEST", scratch / "before");
+  write_at(store, 60, 0.8);
+  fs::rename(scratch / "before", scratch / "run/checkpoints/BEST");
+  ASSERT_TRUE(store.best());
+  EXPECT_EQ(store.best()->step, 60);
+  EXPECT_EQ(store.best()->score, 0.8);
+  write_at(store, 70);
+  EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000060/COMPLETE"));
+
   write_at(store, 35);  // gone on from before the best
   EXPECT_FALSE(store.best());
 }
