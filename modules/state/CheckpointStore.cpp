@@ -169,12 +169,16 @@ void CheckpointStore::write(const TrainerState& state, const CheckpointParts& pa
     cancel_on_abort(ticket);
     keep_foreign(pending, final_name);  // of what stood there before
     checkpoint_folder::remove_checkpoint(pending);
-    if (best) {
-      const nlohmann::ordered_json json = {{"step", state.step}, {"score", *best}};
-      write_file((folder_ / kBestFile).string(), json_text(json) + "\n");
-    }
+    if (best) record_best({state.step, *best});
     remove_others(final_name);
+    const std::optional<BestCheckpoint> found = this->best(), recorded = recorded_best();
+    if (found && (!recorded || recorded->step != found->step)) record_best(*found);
   });
+}
+
+void CheckpointStore::record_best(const BestCheckpoint& best) const {
+  const nlohmann::ordered_json json = {{"step", best.step}, {"score", best.score}};
+  write_file((folder_ / kBestFile).string(), json_text(json) + "\n");
 }
 
 void CheckpointStore::remove_others(const fs::path& newest) const {

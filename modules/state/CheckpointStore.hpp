@@ -103,6 +103,7 @@ class CheckpointStore {
  private:
   void remove_others(const std::filesystem::path& newest) const;
   std::optional<BestCheckpoint> recorded_best() const;  ///< by BEST
+  void record_best(const BestCheckpoint& best) const;
 
   std::filesystem::path folder_;
   int keep_;

@@ -310,6 +310,7 @@ TEST(CheckpointStore, KeepsTheBest) {
   EXPECT_EQ(store.best()->score, 0.8);
   write_at(store, 70);
   EXPECT_TRUE(fs::exists(scratch / "run/checkpoints/step_00000060/COMPLETE"));
+  EXPECT_NE(read_file(scratch / "run/checkpoints/BEST").find("60"), std::string::npos);
 
   write_at(store, 35);  // gone on from before the best
   EXPECT_FALSE(store.best());
