@@ -142,7 +142,7 @@ EncodedPrompts encode(const Prompts& prompts, const Prompter& prompter, const Ge
   EncodedPrompts encoded;
   for (std::size_t i = 0; i < prompts.texts.size(); ++i) {
     encoded.push_back(arguments.raw ? prompter.encode_raw(prompts.texts[i]) : prompter.encode(prompts.texts[i]));
-    check_room(encoded.back(), config, arguments.max_new, prompts.names[i], "--max-new");
+    check_prompt(encoded.back(), config, arguments.max_new, prompts.names[i], "--max-new");
   }
   return encoded;
 }

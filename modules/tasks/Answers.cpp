@@ -40,14 +40,21 @@ std::vector<std::int64_t> Prompter::end_ids() const {
   std::vector<std::int64_t> ids(tokenizer_->end_ids().begin(), tokenizer_->end_ids().end());
   // A base model may have learnt a template whose end of a turn its own files do not know as an end.
   if (!template_) return ids;
-  const std::vector<TokenId> end = tokenizer_->encode(template_->end_of_turn(), SpecialTokens::leave_out);
-  if (end.size() == 1) ids.push_back(end.front());
+  for (const std::string& text : template_->ends_of_turn())
+    if (const std::vector<TokenId> end = tokenizer_->encode(text, SpecialTokens::leave_out); end.size() == 1)
+      ids.push_back(end.front());
   return ids;
 }
 
-void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
-                const std::string& what, const std::string& key) {
+void check_prompt(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
+                  const std::string& what, const std::string& key) {
   if (prompt.empty()) throw UsageError(fmt::format("{} is empty", what), "there is nothing to continue");
+  // Tokenizers get tokens that the weights have no embedding of.
+  if (const auto largest = static_cast<std::int64_t>(*std::max_element(prompt.begin(), prompt.end()));
+      largest >= config.vocabulary_size)
+    throw DataError(fmt::format("{} holds the token {}", what, largest),
+                    fmt::format("the model has embeddings of {} tokens (vocab_size)", config.vocabulary_size),
+                    "Use the tokenizer that belongs to the weights.");
   const std::int64_t needed = static_cast<std::int64_t>(prompt.size()) + max_new;
   if (needed > config.max_positions)
     throw UsageError(fmt::format("{} and its continuation need {} positions", what, needed),

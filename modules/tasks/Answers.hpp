@@ -39,10 +39,11 @@ class Prompter {
   std::optional<PromptTemplate> template_;
 };
 
-/// UsageError when nothing is to be continued, or when prompt and `max_new` tokens need more positions than the model
-/// has. \param what the prompt, in words \param key what limits the new tokens
-void check_room(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
-                const std::string& what, const std::string& key);
+/// \throws UsageError when nothing is to be continued, or when prompt and `max_new` tokens need more positions than the
+/// model has; DataError for a token that the model has no embedding of. \param what the prompt, in words \param key
+/// what limits the new tokens
+void check_prompt(const std::vector<TokenId>& prompt, const LlamaConfig& config, std::int64_t max_new,
+                  const std::string& what, const std::string& key);
 
 using EncodedPrompts = std::vector<std::vector<TokenId>>;
 

@@ -38,8 +38,8 @@ GenerationEvaluation::GenerationEvaluation(const EvaluateOptions& options, const
   agreed(communicator, [&] {
     for (const std::string& prompt : prompts_) {
       encoded_.push_back(prompter_.encode(prompt));
-      check_room(encoded_.back(), network.config(), max_new_, fmt::format("the prompt '{}'", prompt),
-                 "evaluate.max_new");
+      check_prompt(encoded_.back(), network.config(), max_new_, fmt::format("the prompt '{}'", prompt),
+                   "evaluate.max_new");
     }
   });
 }

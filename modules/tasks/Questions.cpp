@@ -105,7 +105,7 @@ Questions::Questions(const QuestionOptions& options, const Prompter& prompter, c
         throw DataError(fmt::format("the answer of {} does not end with #### and a number", name),
                         "answers are compared by it");
       numbers_.push_back(*number);
-      check_room(prompts_.back(), config, max_new_, name, "evaluate.questions.max_new");
+      check_prompt(prompts_.back(), config, max_new_, name, "evaluate.questions.max_new");
     }
   });
 }

@@ -67,6 +67,18 @@ class Generate(CommandTest):
 
     def test_refuses_what_it_cannot_continue(self):
         self.expect(2, run(1, "generate", str(MODEL), "--raw", "--max-new", "4000", "x"), "positions")
+
+    def test_a_token_beyond_the_embeddings_is_named(self):
+        folder = Path(self.path("grown"))
+        folder.mkdir()
+        for file in MODEL.iterdir():
+            (folder / file.name).symlink_to(file)
+        tokenizer = json.loads((MODEL / "tokenizer.json").read_text())
+        tokenizer["added_tokens"].append({"id": 2048, "content": "<new>", "single_word": False, "lstrip": False,
+                                          "rstrip": False, "normalized": False, "special": True})
+        (folder / "tokenizer.json").unlink()
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        self.expect(4, run(1, "generate", str(folder), "--raw", "Once <new>"), "the token 2048", "vocab_size")
         self.expect(4, run(1, "generate", self.path("none"), "x"), "none")
         self.expect(2, run(1, "generate", str(MODEL), "--dtype", "int4", "x"), "int4")
 
