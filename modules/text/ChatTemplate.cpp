@@ -7,7 +7,6 @@
 #include "base/Error.hpp"
 #include "text/ChatTemplateFiles.hpp"
 #include "text/KnownTemplates.hpp"
-#include "text/PythonText.hpp"
 
 namespace multicard {
 
@@ -18,7 +17,7 @@ ChatTemplate::ChatTemplate(std::string name, std::string folder, std::string_vie
     specials_.emplace_back(token, text);
     if (token == "eos_token") eos_ = text;
   }
-  find_end_of_turn();
+  find_turn_ends();
 }
 
 std::shared_ptr<const ChatTemplate> ChatTemplate::of_folder(const std::string& folder, const TemplateDate& date) {
@@ -52,7 +51,7 @@ std::vector<std::string> ChatTemplate::known_names() {
 
 ChatRendering ChatTemplate::prepare(const Prompt& prompt, Turn end) const {
   const bool has_other = !prompt.tools.empty() && tool_template_;
-  return {has_other ? *tool_template_ : template_, specials_, {eos_, end_of_turn_}, prompt, end};
+  return {has_other ? *tool_template_ : template_, specials_, {eos_, turn_ends_.inner}, prompt, end};
 }
 
 bool ChatTemplate::mentions(std::string_view word) const {
@@ -77,27 +76,25 @@ std::vector<TextPiece> ChatTemplate::pieces(const Prompt& prompt, Turn end) cons
   return pieces;
 }
 
-void ChatTemplate::find_end_of_turn() {
-  const std::string answer = "Qx7Answer";
-  const std::vector<Message> messages{{"user", "Question"}, {"assistant", answer}, {"user", "Next"}};
+void ChatTemplate::find_turn_ends() {
+  const std::string question = "Qx7Question", answer = "Qx7Answer", next = "Qx7Next";
+  const std::vector<Message> messages{{"user", question}, {"assistant", answer}, {"user", next}};
   try {
-    const auto text_of = [&](std::size_t count) {
-      const Prompt prompt{std::span(messages).first(count)};
-      const std::string text = prepare(prompt, Turn::closed).text();
-      const std::size_t at = text.find(answer);
-      return at == std::string::npos ? std::string() : text.substr(at + answer.size());
+    const std::string two = prepare({std::span(messages).first(2)}, Turn::closed).text();
+    const std::string three = prepare({std::span(messages)}, Turn::closed).text();
+    // The text of `whole` between two others, nothing where they do not follow each other.
+    const auto between = [](std::string_view whole, std::string_view before, std::string_view behind) {
+      const std::size_t at = before.empty() ? 0 : whole.find(before);
+      if (at == std::string_view::npos) return std::string_view();
+      const std::string_view rest = whole.substr(at + before.size());
+      const std::size_t end = behind.empty() ? rest.size() : rest.find(behind);
+      return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
     };
-    // What ends an answer stands behind it whether something follows or not.
-    const std::string last = text_of(2), middle = text_of(3);
-    const auto end = std::mismatch(last.begin(), last.end(), middle.begin(), middle.end()).first;
-    std::string_view common(last.data(), static_cast<std::size_t>(end - last.begin()));
-    if (common.size() < last.size() && last.ends_with(eos_)) {  // an EOS at the very end, whose beginning may be common
-      const std::string_view without = std::string_view(last).substr(0, last.size() - eos_.size());
-      if (without.size() <= common.size()) common = without;
-    }
-    end_of_turn_ = python_strip(common);
+    const std::string_view beginning = between(three, "", question), first = between(three, question, answer);
+    turn_ends_ =
+        multicard::find_turn_ends({beginning, first, between(two, answer, ""), between(three, answer, next)}, eos_);
   } catch (const JinjaError&) {
-    // It stays unknown: the template has conditions that this conversation does not meet.
+    // They stay unknown: the template has conditions that this conversation does not meet.
   }
 }
 

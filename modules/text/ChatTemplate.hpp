@@ -10,6 +10,7 @@
 #include "text/ChatTemplateFiles.hpp"
 #include "text/Jinja.hpp"
 #include "text/PromptTemplate.hpp"
+#include "text/TurnEnds.hpp"
 
 namespace multicard {
 
@@ -31,8 +32,8 @@ class ChatTemplate {
   std::vector<TextPiece> pieces(const Prompt& prompt, Turn end) const;
   /// Whether the template has this name, attribute or string.
   bool mentions(std::string_view word) const;
-  /// What follows an answer's content at the end of a conversation, without white space around it; perhaps nothing.
-  const std::string& end_of_turn() const { return end_of_turn_; }
+  /// What follows an answer's content.
+  const TurnEnds& turn_ends() const { return turn_ends_; }
   /// PromptTemplate::kOwn for that of a folder.
   const std::string& name() const { return name_; }
   /// Nothing for a known template.
@@ -43,13 +44,14 @@ class ChatTemplate {
                const TemplateDate& date = {});
 
   ChatRendering prepare(const Prompt& prompt, Turn end) const;
-  void find_end_of_turn();
+  void find_turn_ends();
 
   std::string name_, folder_;
   JinjaTemplate template_;
   std::unique_ptr<const JinjaTemplate> tool_template_;  ///< for conversations with tools; null: the same
   JinjaTemplate::Variables specials_;                   ///< bos_token and so on
-  std::string eos_, end_of_turn_;
+  std::string eos_;
+  TurnEnds turn_ends_;
 };
 
 }  // namespace multicard

@@ -234,8 +234,12 @@ bool PromptTemplate::is_own() const {
   return chat_template_ && !chat_template_->folder().empty();
 }
 
-const std::string& PromptTemplate::end_of_turn() const {
-  return format_ ? format_->roles.at(kAssistant).end : chat_template_->end_of_turn();
+std::vector<std::string> PromptTemplate::ends_of_turn() const {
+  std::vector<std::string> ends;
+  const TurnEnds own = format_ ? TurnEnds{format_->roles.at(kAssistant).end, ""} : chat_template_->turn_ends();
+  for (const std::string& end : {own.last, own.inner})
+    if (!end.empty() && std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
+  return ends;
 }
 
 EncodedText encode_pieces(const Tokenizer& tokenizer, std::span<const TextPiece> pieces) {

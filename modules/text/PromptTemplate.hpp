@@ -82,8 +82,8 @@ class PromptTemplate {
   /// Whether a completion ends with the tokenizer's EOS (alpaca, plain) and not with a text of the template. The pieces
   /// above are marked accordingly.
   bool completion_needs_eos() const;
-  /// "<|eot_id|>", "<|im_end|>" or "".
-  const std::string& end_of_turn() const;
+  /// "<|eot_id|>", "<|im_end|>" or nothing; two where the last answer of a conversation ends in another way.
+  std::vector<std::string> ends_of_turn() const;
   /// Whether it is a folder's own chat template.
   bool is_own() const;
 

@@ -212,8 +212,8 @@ TEST(ChatTargets, KnownTemplatesWriteWhatTheirModelsLearnt) {
          "<｜begin▁of▁sentence｜>s<｜User｜>a<｜Assistant｜>[b<｜end▁of▁sentence｜>]<｜User｜>c<｜Assistant｜>"
          "[d<｜end▁of▁sentence｜>]");
   EXPECT_NE(marked(PromptTemplate::named("gemma"), {with_system}).find("System role not supported"), std::string::npos);
-  EXPECT_EQ(PromptTemplate::named("mistral").end_of_turn(), "</s>");
-  EXPECT_EQ(PromptTemplate::named("phi3").end_of_turn(), "<|end|>");
+  EXPECT_EQ(PromptTemplate::named("mistral").ends_of_turn(), std::vector<std::string>{"</s>"});
+  EXPECT_EQ(PromptTemplate::named("phi3").ends_of_turn(), std::vector<std::string>{"<|end|>"});
 }
 
 TEST(ChatTargets, AFoldersNameMeansItsOwnTemplate) {

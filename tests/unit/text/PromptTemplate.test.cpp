@@ -40,7 +40,7 @@ TEST(PromptTemplate, AlpacaIsTheOneOfThePaper) {
   ASSERT_EQ(with_input.size(), 2u);  // prompt and completion, each tokenised as a whole
   EXPECT_EQ(targets_of(with_input), "[2+eos]");
   EXPECT_TRUE(alpaca.completion_needs_eos());
-  EXPECT_EQ(alpaca.end_of_turn(), "");
+  EXPECT_EQ(alpaca.ends_of_turn(), std::vector<std::string>{});
   EXPECT_EQ(text_of(alpaca.instruction("Add.", "", "2", "Be brief.")),
             "Be brief.\n\n### Instruction:\nAdd.\n\n### Response:\n2");
 }
@@ -56,7 +56,7 @@ TEST(PromptTemplate, Llama3TrimsAndEndsTurns) {
             "<|start_header_id|>assistant<|end_header_id|>\n\n");
   EXPECT_EQ(targets_of(pieces), "[Hello.<|eot_id|>][<|eot_id|>]");
   EXPECT_FALSE(llama3.completion_needs_eos());
-  EXPECT_EQ(llama3.end_of_turn(), "<|eot_id|>");
+  EXPECT_EQ(llama3.ends_of_turn(), std::vector<std::string>{"<|eot_id|>"});
   EXPECT_EQ(text_of(PromptTemplate::named("llama3.1").conversation({{Message{"system", " Be brief. "}}}, Turn::closed)),
             "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\n"
             "Today Date: 26 Jul 2024\n\nBe brief.<|eot_id|>");
