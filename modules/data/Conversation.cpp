@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/Shown.hpp"
+#include "base/Text.hpp"
 #include "io/JsonReader.hpp"
 
 namespace multicard {
@@ -43,11 +45,6 @@ std::string content_of(const json& value, const std::string& what) {
     content += text_member(part, optional_member(part, "text") ? "text" : "value", what);
   }
   return content;
-}
-
-bool is_given(const json* value) {
-  if (!value || value->empty()) return false;
-  return !value->is_string() || !value->get_ref<const std::string&>().empty();
 }
 
 void refuse_functions(const json& object, const std::string& what) {
@@ -94,7 +91,26 @@ std::string json_member(const json& record, const char* key, const std::string& 
   return is_given(&parsed) && !parsed.is_null() ? parsed.dump() : std::string();
 }
 
+/// A role that the template would merely write down, so that the model would see a name that it has never seen.
+void check_role(const Message& message, const PromptTemplate& prompt_template) {
+  constexpr std::array<const char*, 4> kKnown{"system", "user", "assistant", "tool"};
+  const std::string& role = message.role;
+  if (std::find(kKnown.begin(), kKnown.end(), role) != kKnown.end()) return;
+  const bool is_call = role == "function_call";
+  if (!is_call && prompt_template.uses(role)) return;
+  const std::string meant = is_call ? "assistant" : nearest(role, {kKnown.begin(), kKnown.end()}).value_or("NAME");
+  throw DataError(fmt::format("a message has the role {}", shown(role)),
+                  fmt::format("the template {} does not name it; {} are known", prompt_template.name(),
+                              "system, user, assistant and tool"),
+                  fmt::format("Say which of them it is: --map role:{}={}.", meant, shown(role)));
+}
+
 }  // namespace
+
+bool is_given(const json* value) {
+  if (!value || value->empty()) return false;
+  return !value->is_string() || !value->get_ref<const std::string&>().empty();
+}
 
 void Conversation::append(const Conversation& other) {
   messages.insert(messages.end(), other.messages.begin(), other.messages.end());
@@ -139,14 +155,35 @@ Conversation read_conversation(const json& record, const std::string& what) {
   const json* list = optional_member(record, "messages");
   if (!list) list = optional_member(record, "conversations");
   if (!list) throw DataError(fmt::format("{} has neither \"messages\" nor \"conversations\"", what));
-  Conversation all;
-  all.tools = json_member(record, "tools", what);
-  all.documents = json_member(record, "documents", what);
-  if (optional_member(record, "system")) {
-    const std::string system = text_member(record, "system", what);
-    if (!system.empty()) all.add({"system", system});
-  }
-  all.append(read_messages(*list, what));
+  return joined(read_setting(record, what), read_messages(*list, what), what);
+}
+
+Conversation read_setting(const json& record, const std::string& what) {
+  Conversation setting;
+  setting.tools = json_member(record, "tools", what);
+  setting.documents = json_member(record, "documents", what);
+  if (!optional_member(record, "system")) return setting;
+  const std::string system = text_member(record, "system", what);
+  if (!system.empty()) setting.add({"system", system});
+  return setting;
+}
+
+void refuse_context(const json& record, const std::string& what) {
+  for (const char* key : {"tools", "documents"})
+    if (is_given(optional_member(record, key)))
+      throw DataError(fmt::format("{} has \"{}\"", what, key), "only the templates of messages have a place for them",
+                      "Write its prompt and answers as lists of messages.");
+}
+
+Conversation joined(const Conversation& setting, const Conversation& messages, const std::string& what) {
+  Conversation all = setting;
+  const bool have_both = !setting.messages.empty() && !messages.messages.empty() &&
+                         setting.messages.front().role == "system" && messages.messages.front().role == "system";
+  if (have_both && setting.messages.front().content != messages.messages.front().content)
+    throw DataError(fmt::format("{} has two system messages", what),
+                    "\"system\" is another one than that in front of its messages");
+  if (have_both) all.messages.clear();
+  all.append(messages);
   return all;
 }
 
@@ -157,6 +194,8 @@ std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conve
                     "Use a template that has, or leave such records out with --skip-bad.");
   };
   if (!conversation.tools.empty() && !prompt_template.uses("tools")) refuse("tools");
+  for (const Message& message : conversation.messages)
+    check_role(message, prompt_template);
   for (const Message& message : conversation.messages)
     if (message.fields.find("\"tool_calls\"") != std::string::npos && !prompt_template.uses("tool_calls") &&
         is_given(optional_member(parse_ordered_json(message.fields, "a message"), "tool_calls")))

@@ -28,6 +28,16 @@ Conversation read_messages(const nlohmann::ordered_json& list, const std::string
 /// One message of such a list.
 Conversation read_message(const nlohmann::ordered_json& message, const std::string& what);
 
+/// Whether a member is there and neither null nor empty.
+bool is_given(const nlohmann::ordered_json* value);
+
+/// What a record says beside its messages: `system` as a first message, `tools` and `documents`.
+Conversation read_setting(const nlohmann::ordered_json& record, const std::string& what);
+/// \throws DataError where a record whose prompt and answers are texts has `tools` or `documents`
+void refuse_context(const nlohmann::ordered_json& record, const std::string& what);
+/// `setting` in front of `messages`. \throws DataError where both have a system message and these differ
+Conversation joined(const Conversation& setting, const Conversation& messages, const std::string& what);
+
 /// The record's messages: the member `messages` or `conversations`, and `system` in front if it is there; `tools` and
 /// `documents`.
 Conversation read_conversation(const nlohmann::ordered_json& record, const std::string& what);

@@ -7,6 +7,8 @@ namespace multicard {
 
 namespace {
 
+constexpr std::size_t kMostNames = 1000;  // of fields; records may have names of their own
+
 /// The first token of a sequence has nothing before it.
 bool has_target(std::span<const std::uint8_t> loss_mask) {
   return loss_mask.size() > 1 && std::find(loss_mask.begin() + 1, loss_mask.end(), 1) != loss_mask.end();
@@ -18,6 +20,8 @@ void EncodedSet::add(const EncodedRecord& record, LongText long_text, std::optio
   const auto most = max_length ? static_cast<std::size_t>(*max_length) : std::numeric_limits<std::size_t>::max();
   const std::size_t before = chosen.size();
   if (record.drops_reasoning) ++counts.num_dropped_reasoning;
+  for (const std::string& name : record.unknown_fields)
+    if (unknown_fields.size() < kMostNames || unknown_fields.contains(name)) ++unknown_fields[name];
   if (long_text == LongText::split) {
     add_parts(record.sequence, most);
   } else {

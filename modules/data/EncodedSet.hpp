@@ -2,7 +2,9 @@
 /// \file Which part of an encoded record is kept.
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/RecordEncoder.hpp"
@@ -31,6 +33,7 @@ struct EncodedSet {
   TokenSequences rejected;                  ///< of pairs; else empty
   std::vector<std::int64_t> num_of_record;  ///< sequences of each record that has any, in order
   CutCounts counts;
+  std::map<std::string, std::int64_t> unknown_fields;  ///< and how many records have them
 
   /// Adds a record, cut to `max_length`.
   void add(const EncodedRecord& record, LongText long_text, std::optional<std::int64_t> max_length);

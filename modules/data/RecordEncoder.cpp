@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
 #include "data/Conversation.hpp"
+#include "data/RecordFields.hpp"
 #include "data/RecordPieces.hpp"
 #include "io/JsonReader.hpp"
 
@@ -23,6 +24,15 @@ constexpr std::int64_t kIgnored = -100;
 /// Larger vocabularies do not exist; a damaged file would have larger ids.
 constexpr std::uint64_t kLargestId = (std::uint64_t{1} << 31) - 1;
 
+/// \throws DataError where a mask leaves out tokens
+void require_no_padding(const json& record, const std::string& key, const std::string& what) {
+  if (!optional_member(record, key.c_str())) return;
+  const json& mask = list_member(record, key.c_str(), what);
+  if (std::any_of(mask.begin(), mask.end(), [](const json& one) { return one != 1; }))
+    throw DataError(fmt::format("\"{}\" of {} leaves out tokens", key, what),
+                    "rows are not padded, and every token sees all before it", "Take such tokens out.");
+}
+
 /// Tokens from a list of ids and one of labels, each its own id or -100.
 EncodedText read_ids(const json& record, const std::string& prefix, const std::string& what) {
   const std::string ids_key = prefix + "input_ids", labels_key = prefix + "labels";
@@ -31,6 +41,7 @@ EncodedText read_ids(const json& record, const std::string& prefix, const std::s
   if (ids.size() != labels.size())
     throw DataError(
         fmt::format("{} has {} \"{}\" and {} \"{}\"", what, ids.size(), ids_key, labels.size(), labels_key));
+  require_no_padding(record, prefix + "attention_mask", what);
   EncodedText row;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::uint64_t id = count_of(ids[i], kLargestId, fmt::format("\"{}\"[{}] of {}", ids_key, i, what));
@@ -43,9 +54,10 @@ EncodedText read_ids(const json& record, const std::string& prefix, const std::s
   return row;
 }
 
-EncodedRecord read_token_record(const json& record, const std::string& what) {
-  if (!optional_member(record, "chosen_input_ids")) return {read_ids(record, "", what), {}};
-  return {read_ids(record, "chosen_", what), read_ids(record, "rejected_", what)};
+void read_token_record(const json& record, const std::string& what, EncodedRecord& encoded) {
+  const bool is_pair = optional_member(record, "chosen_input_ids") != nullptr;
+  encoded.sequence = read_ids(record, is_pair ? "chosen_" : "", what);
+  if (is_pair) encoded.rejected = read_ids(record, "rejected_", what);
 }
 
 void unmask_first(EncodedText& row) {
@@ -113,6 +125,7 @@ EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::s
   json record = parse_ordered_json(text, name);
   if (map_) map_->apply(record);
   EncodedRecord encoded = {};
+  encoded.unknown_fields = unknown_fields(record, type_, name);
   switch (type_) {
     case DatasetType::alpaca:
       encoded.sequence = encode(alpaca_pieces(record, *template_, name));
@@ -131,11 +144,12 @@ EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::s
       break;
     case DatasetType::preference: {
       const PiecePair pair = preference_pieces(record, *template_, name);
-      encoded = {encode(pair.chosen), encode(pair.rejected)};
+      encoded.sequence = encode(pair.chosen);
+      encoded.rejected = encode(pair.rejected);
       break;
     }
     case DatasetType::tokens:
-      encoded = read_token_record(record, name);
+      read_token_record(record, name, encoded);
       break;
   }
   unmask_first(encoded.sequence);

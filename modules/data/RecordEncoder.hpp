@@ -15,9 +15,10 @@ namespace multicard {
 
 /// What one record becomes: a sequence, or a pair of them.
 struct EncodedRecord {
-  EncodedText sequence;                 ///< of a pair the chosen one
-  std::optional<EncodedText> rejected;  ///< of a preference pair
-  bool drops_reasoning = false;         ///< it has reasoning that the template does not write
+  EncodedText sequence;                          ///< of a pair the chosen one
+  std::optional<EncodedText> rejected;           ///< of a preference pair
+  bool drops_reasoning = false;                  ///< it has reasoning that the template does not write
+  std::vector<std::string> unknown_fields = {};  ///< its fields that nothing is known of (RecordFields.hpp)
 };
 
 /// The type whose members a record has, if it is JSON that has any type's.

@@ -9,6 +9,7 @@
 
 #include "base/CsvFields.hpp"
 #include "base/Error.hpp"
+#include "base/ShellWord.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
@@ -55,11 +56,23 @@ std::int64_t for_all_bytes(SeekableInput& input, Take&& take) {
   return offset;
 }
 
+/// By its mark of byte order, or by the zeros in every second byte of its first characters.
+void refuse_utf16(const std::string& path, std::string_view begin) {
+  const auto is_zero = [&](std::size_t i) { return begin[i] == '\0'; };
+  const bool has_mark = begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff");
+  const bool has_zeros =
+      begin.size() >= 4 && is_zero(0) != is_zero(1) && is_zero(0) == is_zero(2) && is_zero(1) == is_zero(3);
+  if (!has_mark && !has_zeros) return;
+  throw DataError(fmt::format("{} is UTF-16 text", path), "UTF-8 is read",
+                  fmt::format("Convert it: iconv -f UTF-16 -t UTF-8 {} > NEW", shell_word(path)));
+}
+
 /// Columnar formats, which are known by their first bytes, are others' work to read.
-void refuse_columnar(const std::string& path, SeekableInput& input) {
+void refuse_other_formats(const std::string& path, SeekableInput& input) {
   std::array<std::uint8_t, 6> bytes{};
   const std::size_t size = input.read_some(0, bytes);
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
+  refuse_utf16(path, begin);
   const bool is_parquet = begin.starts_with("PAR1"), is_arrow = begin == "ARROW1" || begin.starts_with("FEA1");
   const std::string extension = fs::path(path).extension();
   const bool is_stream = extension == ".arrow" && begin.starts_with("\xff\xff\xff\xff");
@@ -91,7 +104,7 @@ std::vector<RecordPlace> rows_in(SeekableInput& input, char separator) {
 
 std::vector<RecordPlace> places_in(const std::string& path, bool is_plain) {
   SeekableInput input(path);
-  refuse_columnar(path, input);
+  refuse_other_formats(path, input);
   if (is_plain) {
     const std::int64_t num_bytes = for_all_bytes(input, [](std::string_view) {});
     return num_bytes == 0 ? std::vector<RecordPlace>{} : std::vector<RecordPlace>{{0, num_bytes, 1, 0}};

@@ -18,14 +18,18 @@ std::string text_or_nothing(const json& record, const char* key, const std::stri
   return optional_member(record, key) ? text_member(record, key, what) : std::string();
 }
 
-Pieces joined(std::string prompt, std::string completion) {
+Pieces joined_texts(std::string prompt, std::string completion) {
   return {{std::move(prompt), false, false}, {std::move(completion), true, true}};
 }
 
 /// Two texts, as an instruction and its output or, with template plain, just one after the other.
-Pieces text_turn(const PromptTemplate& prompt_template, const std::string& prompt, const std::string& completion) {
-  if (prompt_template.name() == "plain") return joined(prompt, completion);
-  return prompt_template.instruction(prompt, "", completion);
+Pieces text_turn(const PromptTemplate& prompt_template, const std::string& prompt, const std::string& completion,
+                 const std::string& system) {
+  if (prompt_template.name() != "plain") return prompt_template.instruction(prompt, "", completion, system);
+  if (!system.empty())
+    throw DataError("the record has \"system\"", "the template plain has no place for it",
+                    "Use a template that has, for example --template alpaca.");
+  return joined_texts(prompt, completion);
 }
 
 /// The prompt's answers are not to be learnt again.
@@ -56,6 +60,7 @@ Pieces turn_with_history(const json& record, const PromptTemplate& prompt_templa
 }  // namespace
 
 Pieces alpaca_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
+  refuse_context(record, what);
   const json* history = optional_member(record, "history");
   if (history && !history->empty()) return turn_with_history(record, prompt_template, what);
   return prompt_template.instruction(text_member(record, "instruction", what), text_or_nothing(record, "input", what),
@@ -69,16 +74,21 @@ Pieces chat_pieces(const json& record, const PromptTemplate& prompt_template, co
 Pieces completion_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
   const json& prompt = member(record, "prompt", what);
   const json& completion = member(record, "completion", what);
-  if (prompt.is_string() && completion.is_string())
-    return text_turn(prompt_template, prompt.get<std::string>(), completion.get<std::string>());
+  if (prompt.is_string() && completion.is_string()) {
+    refuse_context(record, what);
+    return text_turn(prompt_template, prompt.get<std::string>(), completion.get<std::string>(),
+                     text_or_nothing(record, "system", what));
+  }
   if (!prompt.is_array() || !completion.is_array())
     throw DataError(
         fmt::format("\"prompt\" and \"completion\" of {} are neither two texts nor two lists of messages", what));
-  return continued(prompt_template, read_messages(prompt, what), read_messages(completion, what));
+  return continued(prompt_template, joined(read_setting(record, what), read_messages(prompt, what), what),
+                   read_messages(completion, what));
 }
 
 Pieces answer_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
-  return prompt_template.instruction(text_member(record, "question", what), "", text_member(record, "answer", what));
+  return prompt_template.instruction(text_member(record, "question", what), "", text_member(record, "answer", what),
+                                     text_or_nothing(record, "system", what));
 }
 
 Pieces plain_pieces(std::string text) {

@@ -20,10 +20,11 @@ Pieces alpaca_pieces(const nlohmann::ordered_json& record, const PromptTemplate&
 /// messages or conversations
 Pieces chat_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                    const std::string& what);
-/// prompt and completion: two texts or two lists of messages. With template plain two texts are joined as they are.
+/// prompt and completion: two texts or two lists of messages; system? With template plain two texts are joined as they
+/// are.
 Pieces completion_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                          const std::string& what);
-/// question and answer
+/// question and answer, system?
 Pieces answer_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                      const std::string& what);
 /// A text, all of it a target, with the EOS behind it.
@@ -35,8 +36,9 @@ struct PiecePair {
 };
 
 /// chosen and rejected (texts, messages or lists of messages) with a prompt: `prompt` (a text or messages),
-/// `conversations` or `messages`, `instruction` with `input`, `question`; without any of these the beginning that both
-/// have in common is the prompt. Only the answers are targets.
+/// `instruction` with `input`, `question`, `query` or `input`, `conversations` or `messages`, or messages at the
+/// beginning of one half or both; for two texts without any of these the beginning that they have in common. `system`
+/// stands in front. Only the answers are targets.
 PiecePair preference_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                             const std::string& what);
 

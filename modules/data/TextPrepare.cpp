@@ -70,12 +70,12 @@ ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType ty
 
 /// A chat template is of little use to a tokenizer that does not know its special tokens.
 void warn_of_missing_tokens(const PromptTemplate& prompt_template, const Tokenizer& tokenizer) {
-  const std::string& end = prompt_template.end_of_turn();
-  if (end.empty() || tokenizer.encode(end, SpecialTokens::leave_out).size() == 1) return;
-  log_warning(
-      fmt::format("tokenizer {} does not have {}, which ends a turn in template {}: it becomes several "
-                  "tokens",
-                  tokenizer.path(), end, prompt_template.name()));
+  for (const std::string& end : prompt_template.ends_of_turn())
+    if (tokenizer.encode(end, SpecialTokens::leave_out).size() != 1)
+      log_warning(
+          fmt::format("tokenizer {} does not have {}, which ends a turn in template {}: it becomes several "
+                      "tokens",
+                      tokenizer.path(), end, prompt_template.name()));
 }
 
 /// What is the same on all ranks before records are read.
@@ -276,10 +276,7 @@ TextPrepareResult prepare_text(const TextPrepareOptions& options, const Communic
   if (bad.empty()) check_map(*setup.map, communicator);
   sum(encoded.counts, communicator);
   result.counts = encoded.counts;
-  if (communicator.is_root() && encoded.counts.num_dropped_reasoning > 0)
-    log_warning(fmt::format("{} {} reasoning, which template {} does not write: it is left out",
-                            counted(encoded.counts.num_dropped_reasoning, "record"),
-                            encoded.counts.num_dropped_reasoning == 1 ? "has" : "have", result.template_name));
+  warn_of_what_is_left_out(encoded, setup.type, result.template_name, communicator);
   const bool is_paired = find_pairs(encoded, communicator);
   if (!options.quiet) report_sequences(encoded, is_paired, communicator);
   write_sets(result, options, make_sets(options, encoded, communicator), encoded, is_paired,

@@ -4,10 +4,13 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Log.hpp"
+#include "base/Shown.hpp"
 #include "base/Text.hpp"
 #include "data/TextStatistics.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 
@@ -24,6 +27,18 @@ std::vector<std::int64_t> gather_lengths(const TokenSequences& sequences, const 
     const std::size_t before = all.size();
     all.resize(before + part.size() / sizeof(std::int64_t));
     if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
+  }
+  return all;
+}
+
+/// Collective. The sums over all ranks.
+std::map<std::string, std::int64_t> sum_of(const std::map<std::string, std::int64_t>& mine,
+                                           const Communicator& communicator) {
+  std::map<std::string, std::int64_t> all;
+  for (const std::string& part : communicator.allgather(nlohmann::json(mine).dump())) {
+    const nlohmann::json counts = parse_json(part, "fields");
+    for (const auto& [name, count] : counts.items())
+      all[name] += count.get<std::int64_t>();
   }
   return all;
 }
@@ -49,6 +64,23 @@ void report_sequences(const EncodedSet& encoded, bool is_paired, const Communica
   if (!communicator.is_root()) return;
   log_info(length_summary(lengths, !is_paired));
   if (const std::string cuts = in_words(encoded.counts); !cuts.empty()) log_info(cuts);
+}
+
+void warn_of_what_is_left_out(const EncodedSet& encoded, DatasetType type, const std::string& template_name,
+                              const Communicator& communicator) {
+  constexpr std::size_t kMostShown = 12;
+  const std::map<std::string, std::int64_t> unknown = sum_of(encoded.unknown_fields, communicator);
+  if (!communicator.is_root()) return;
+  if (const std::int64_t count = encoded.counts.num_dropped_reasoning; count > 0)
+    log_warning(fmt::format("{} {} reasoning, which template {} does not write: it is left out",
+                            counted(count, "record"), count == 1 ? "has" : "have", template_name));
+  if (unknown.empty()) return;
+  std::vector<std::string> names;
+  for (const auto& [name, count] : unknown)
+    if (names.size() < kMostShown) names.push_back(fmt::format("{} ({})", shown(name), counted(count, "record")));
+  if (unknown.size() > kMostShown) names.push_back(fmt::format("{} more", unknown.size() - kMostShown));
+  log_warning(fmt::format("type {} does not read {}: {}. Map what belongs to the text with --map NAME=THEIRS.",
+                          name_of(type), unknown.size() == 1 ? "a field" : "these fields", join(names, ", ")));
 }
 
 void report_set(const TokenWriter& writer, bool is_paired) {

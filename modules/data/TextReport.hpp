@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
+#include "data/DatasetType.hpp"
 #include "data/EncodedSet.hpp"
 #include "data/TokenWriter.hpp"
 
@@ -15,6 +16,11 @@ std::string in_words(const CutCounts& counts);
 /// Collective. Lengths of the sequences of all ranks, and what was cut or left out (`encoded.counts` being the sums
 /// over all ranks).
 void report_sequences(const EncodedSet& encoded, bool is_paired, const Communicator& communicator);
+
+/// Collective. Warns of fields that records of this type are not known to have, and of reasoning that the template does
+/// not write.
+void warn_of_what_is_left_out(const EncodedSet& encoded, DatasetType type, const std::string& template_name,
+                              const Communicator& communicator);
 
 /// One line on a set that has been written.
 void report_set(const TokenWriter& writer, bool is_paired);

@@ -118,6 +118,12 @@ class PrepareText(CommandTest):
                                              "-o", self.path("set")),
                         rf"{re.escape(name)} is a file of (Parquet|Arrow)", r"python3 -c 'import (pandas|pyarrow)")
 
+    def test_utf16_is_named(self):
+        for number, text in enumerate(('{"text": "a"}\n'.encode("utf-16"), '{"text": "a"}\n'.encode("utf-16-be"))):
+            Path(self.path("wide.jsonl")).write_bytes(text)
+            self.expect(4, self.prepare_text(1, "--type", "text", "--in", self.path("wide.jsonl"), "--tokenizer",
+                                             TOKENIZER, "-o", self.path("wide%d" % number)), "is UTF-16 text", "iconv")
+
     def test_damaged_json_is_quoted_in_printable_words(self):
         Path(self.path("raw.jsonl")).write_bytes(b'{"question": "\xff\xfe"}\n')
         result = self.expect(4, self.prepare_text(1, "--type", "question-answer", "--in", self.path("raw.jsonl"),

@@ -1,0 +1,191 @@
+#include "data/RecordFields.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+#include "data/Conversation.hpp"
+
+namespace multicard {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using enum FieldUse;
+
+constexpr const char* kMoreQuestion = "more of the question";
+constexpr const char* kOnlyText = "only text is trained on";
+
+constexpr RecordField kCommon[] = {
+    {"id", harmless, "name of the record"},
+    {"_id", harmless, "name of the record"},
+    {"idx", harmless, "number of the record"},
+    {"index", harmless, "number of the record"},
+    {"uuid", harmless, "name of the record"},
+    {"prompt_id", harmless, "name of the prompt"},
+    {"conversation_id", harmless, "name of the conversation"},
+    {"source", harmless, "where the record comes from"},
+    {"dataset", harmless, "where the record comes from"},
+    {"origin", harmless, "where the record comes from"},
+    {"url", harmless, "where the record comes from"},
+    {"license", harmless, "licence of the record"},
+    {"category", harmless, "kind of the record"},
+    {"task", harmless, "kind of the record"},
+    {"type", harmless, "kind of the record"},
+    {"topic", harmless, "kind of the record"},
+    {"lang", harmless, "language"},
+    {"language", harmless, "language"},
+    {"split", harmless, "part of the data set"},
+    {"timestamp", harmless, "date"},
+    {"date", harmless, "date"},
+    {"model", harmless, "which model has written the answer"},
+    {"metadata", harmless, "facts about the record"},
+    {"meta", harmless, "facts about the record"},
+    {"score", harmless, "rating"},
+    {"score_chosen", harmless, "rating of the chosen answer"},
+    {"score_rejected", harmless, "rating of the rejected answer"},
+    {"chosen_score", harmless, "rating of the chosen answer"},
+    {"rejected_score", harmless, "rating of the rejected answer"},
+    {"chosen_model", harmless, "which model has written the answer"},
+    {"rejected_model", harmless, "which model has written the answer"},
+    {"image", unsupported, kOnlyText},
+    {"images", unsupported, kOnlyText},
+    {"video", unsupported, kOnlyText},
+    {"videos", unsupported, kOnlyText},
+    {"audio", unsupported, kOnlyText},
+    {"audios", unsupported, kOnlyText},
+};
+
+constexpr RecordField kAlpaca[] = {
+    {"instruction", used, "the instruction"},
+    {"input", used, "more of the instruction; may be empty"},
+    {"output", used, "the answer, which is trained on"},
+    {"system", used, "the system message"},
+    {"history", used, "a list of [instruction, output] before"},
+    {"text", harmless, "the record with a template, as Stanford's file has it"},
+    {"tools", unsupported, "the tools that may be called"},
+};
+
+constexpr RecordField kChat[] = {
+    {"messages", used, "the conversation"},
+    {"conversations", used, "the conversation"},
+    {"system", used, "a system message in front of it"},
+    {"tools", used, "the tools that may be called, for the template"},
+    {"documents", used, "documents, for the template"},
+    {"prompt", harmless, "the first question again"},
+    {"functions", unsupported, "the functions that may be called"},
+    {"function_call", unsupported, "a call of a function"},
+    {"chat_template_kwargs", unsupported, "variables of the template"},
+};
+
+constexpr RecordField kCompletion[] = {
+    {"prompt", used, "the prompt"},
+    {"completion", used, "what follows it, which is trained on"},
+    {"system", used, "the system message"},
+    {"tools", used, "the tools that may be called, for the template"},
+    {"documents", used, "documents, for the template"},
+    {"input", unsupported, kMoreQuestion},
+    {"context", unsupported, kMoreQuestion},
+    {"history", unsupported, "the conversation before"},
+};
+
+constexpr RecordField kAnswer[] = {
+    {"question", used, "the question"},
+    {"answer", used, "the answer, which is trained on"},
+    {"system", used, "the system message"},
+    {"input", unsupported, kMoreQuestion},
+    {"context", unsupported, kMoreQuestion},
+    {"passage", unsupported, kMoreQuestion},
+    {"choices", unsupported, "answers to choose from"},
+    {"options", unsupported, "answers to choose from"},
+    {"history", unsupported, "the conversation before"},
+};
+
+constexpr RecordField kText[] = {
+    {"text", used, "the text, which is trained on"},
+};
+
+constexpr RecordField kPreference[] = {
+    {"chosen", used, "the better answer"},
+    {"rejected", used, "the other answer"},
+    {"prompt", used, "the prompt"},
+    {"question", used, "the prompt"},
+    {"query", used, "the prompt"},
+    {"instruction", used, "the prompt"},
+    {"input", used, "more of the instruction, or the prompt"},
+    {"conversations", used, "the prompt"},
+    {"messages", used, "the prompt"},
+    {"system", used, "the system message"},
+    {"history", used, "a list of [instruction, output] before an instruction"},
+    {"tools", used, "the tools that may be called, for the template"},
+    {"documents", used, "documents, for the template"},
+    {"context", unsupported, kMoreQuestion},
+};
+
+constexpr RecordField kTokens[] = {
+    {"input_ids", used, "the tokens"},
+    {"labels", used, "which of them are trained on"},
+    {"chosen_input_ids", used, "tokens of the better answer and its prompt"},
+    {"chosen_labels", used, "which of them are trained on"},
+    {"rejected_input_ids", used, "tokens of the other answer and its prompt"},
+    {"rejected_labels", used, "which of them are trained on"},
+    {"attention_mask", used, "ones; zeros are padding, which has no place here"},
+    {"chosen_attention_mask", used, "ones; zeros are padding, which has no place here"},
+    {"rejected_attention_mask", used, "ones; zeros are padding, which has no place here"},
+    {"position_ids", unsupported, "positions other than those in the text"},
+    {"token_type_ids", harmless, "Llama models have none"},
+    {"length", harmless, "number of tokens"},
+};
+
+const RecordField* find(std::span<const RecordField> fields, const std::string& name) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& one) { return name == one.name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const RecordField> common_fields() {
+  return kCommon;
+}
+
+std::span<const RecordField> fields_of(DatasetType type) {
+  switch (type) {
+    case DatasetType::alpaca:
+      return kAlpaca;
+    case DatasetType::chat:
+      return kChat;
+    case DatasetType::prompt_completion:
+      return kCompletion;
+    case DatasetType::text:
+      return kText;
+    case DatasetType::question_answer:
+      return kAnswer;
+    case DatasetType::preference:
+      return kPreference;
+    case DatasetType::tokens:
+      break;
+  }
+  return kTokens;
+}
+
+std::vector<std::string> unknown_fields(const json& record, DatasetType type, const std::string& what) {
+  std::vector<std::string> unknown;
+  if (!record.is_object()) return unknown;
+  for (const auto& [name, value] : record.items()) {
+    if (!is_given(&value)) continue;
+    const RecordField* field = find(fields_of(type), name);
+    if (!field) field = find(kCommon, name);
+    if (!field) {
+      unknown.push_back(name);
+    } else if (field->use == unsupported) {
+      throw DataError(
+          fmt::format("{} has \"{}\" ({}), which type {} does not read", what, name, field->note, name_of(type)), "",
+          fmt::format("Take it out where it does not matter, or map it: --map NAME={}.", name));
+    }
+  }
+  return unknown;
+}
+
+}  // namespace multicard
