@@ -241,7 +241,10 @@ void require_own_file(const std::string& path, const std::string& role,
                       const std::function<bool(const std::string&)>& is_own) {
   if (!is_taken(path)) return;
   if (!is_taken(end_of_links(path))) return;  // a link to a file that is still to be made
-  if (!is_own(path)) refuse_foreign(path, role);
+  if (is_own(path)) return;
+  if (const auto why = why_unreadable(path); why && !is_folder(path))  // whose it is cannot be told
+    throw UsageError(fmt::format("{} cannot be read", path), *why, "Set another run.output, or let multicard read it.");
+  refuse_foreign(path, role);
 }
 
 }  // namespace multicard
