@@ -15,7 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command_test import MULTICARD, POST, CommandTest, run
+from command_test import BIN, MULTICARD, POST, CommandTest, run
 
 ROOT = Path(__file__).resolve().parents[2]
 TINYSTORIES = str(ROOT / "tests" / "data" / "models" / "tinystories-656K")
@@ -61,6 +61,28 @@ class Output(CommandTest):
         for words, lines in self.commands():
             with self.subTest(" ".join(words)):
                 self.expect(4, shell('"$@" >/dev/full', words, lines), "standard output cannot be written .*No space")
+
+    def test_a_disk_that_fails_while_a_file_is_closed_is_4(self):
+        """libhdf5 cannot close such a file, and would end the program by a signal later."""
+        self.prepare()
+        self.expect(0, run(1, "run", self.deck, "run.epochs=1"))
+        words = {"prepare": ["prepare", "images", "--format", "synthetic", "--size", "32", "--limit", "64", "-o",
+                             self.path("new")],
+                 "eval": ["eval", self.deck, "-o", self.path("eval.h5")]}
+        failed = 0
+        for name, command in words.items():
+            for first in (1, 3, 5, 7, 9):
+                bad = {**os.environ, "LD_PRELOAD": str(BIN.parent / "tests/libslow_disk.so"),
+                       "BAD_DISK_FROM": str(first),
+                       "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+                done = subprocess.run([MULTICARD, *command], env=bad, capture_output=True, text=True, timeout=60)
+                self.assertIn(done.returncode, (0, 4), "%s from %d on: %s" % (name, first, done.stderr))
+                failed += done.returncode == 4
+                self.assertEqual(list(Path(self.scratch).glob(".*.part")), [])
+                for file in (*Path(self.scratch).glob("new-*"), *Path(self.scratch).glob("eval.h5")):
+                    self.assertEqual(done.returncode, 0, file)
+                    file.unlink()
+        self.assertGreater(failed, 4)
 
     def test_a_closed_standard_output_is_4_and_a_closed_pipe_is_quiet(self):
         for words, lines in (([MULTICARD, "help", "keys"], ""), ([MULTICARD, "tokenize", TINYSTORIES], '"a"\n"b"\n'),
