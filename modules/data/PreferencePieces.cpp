@@ -97,6 +97,19 @@ std::optional<std::string> prompt_text(const json& record, const std::string& wh
   return std::nullopt;
 }
 
+/// \throws DataError where two members hold different prompts: which of them others train on is not to be guessed
+void require_one_prompt(const json& record, const std::string& what) {
+  const char* first = nullptr;
+  for (const char* name : {"prompt", "instruction", "question", "query"}) {
+    const json* value = optional_member(record, name);
+    if (!is_given(value) || !value->is_string()) continue;
+    if (first && record[first] != *value)
+      throw DataError(fmt::format("{} has two prompts, \"{}\" and \"{}\"", what, first, name), "",
+                      fmt::format("Rename the one that is not meant: --map unused={}.", name));
+    first = name;
+  }
+}
+
 /// The prompt of a record with a member of its own for it, without what read_setting() finds.
 std::optional<Conversation> read_prompt(const json& record, const std::string& what) {
   Conversation prompt;
@@ -179,6 +192,7 @@ PiecePair pair_of_texts(const json& record, const PromptTemplate& prompt_templat
 PiecePair preference_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
   const json& chosen = member(record, "chosen", what);
   const json& rejected = member(record, "rejected", what);
+  require_one_prompt(record, what);
   const bool are_texts = chosen.is_string() && rejected.is_string();
   const json* own = optional_member(record, "prompt");
   if (are_texts && !(own && own->is_array()) && prompt_text(record, what))

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/RegularFile.hpp"
 #include "data/RecordFields.hpp"
 #include "unit/data/record_encoding.hpp"
 
@@ -58,6 +59,8 @@ TEST_F(ForeignRecords, OfPreferencesAreRefusedWhereTheirPromptIsOpen) {
   expect_error(type, R"({"chosen": [{"role": "user", "content": "Ho"}, {"role": "assistant", "content": "a"}],
                          "rejected": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "b"}]})",
                "different prompts");
+  expect_error(type, R"({"prompt": "Hi", "question": "Ho", "chosen": "a", "rejected": "b"})", "two prompts");
+  EXPECT_NO_THROW(pair("chatml", R"({"prompt": "Hi", "question": "Hi", "chosen": "a", "rejected": "b"})"));
   expect_error(type,
                R"({"system": "x", "prompt": [{"role": "system", "content": "y"}, {"role": "user", "content": "Hi"}],
                          "chosen": "a", "rejected": "b"})",
@@ -114,13 +117,18 @@ TEST_F(ForeignRecords, NameTheFieldsThatNothingIsKnownOf) {
                   .empty());
 }
 
-TEST(RecordFields, AreNamedOnce) {
-  for (const auto& word : kDatasetTypeWords) {
+TEST(RecordFormats, NameEachFieldOnceAndAreTheTablesOfTheDocument) {
+  const std::string document = read_file(source_path("docs/data.md"));
+  for (const ForeignFormat& format : record_formats()) {
     std::set<std::string> names;
-    for (const RecordField& field : fields_of(word.value))
-      EXPECT_TRUE(names.insert(field.name).second) << word.text << " " << field.name;
-    for (const RecordField& field : fields_of(word.value))
-      EXPECT_NE(std::string(field.note), "") << field.name;
+    for (const ForeignKey& key : format.keys.front()) {
+      EXPECT_TRUE(names.insert(key.name).second) << format.name << " " << key.name;
+      EXPECT_NE(std::string(key.note), "") << key.name;
+    }
+    const std::string block =
+        "<!-- keys of format " + format.name + " -->\n" + markdown_table(format) + "<!-- end of keys -->\n";
+    EXPECT_NE(document.find(block), std::string::npos)
+        << "docs/data.md differs in the fields of " << format.name << ": run scripts/update_docs.py";
   }
 }
 
