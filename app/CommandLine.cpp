@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "Commands.hpp"
+#include "HelpFormats.hpp"
 #include "HelpKeys.hpp"
 #include "OptionWords.hpp"
 #include "PrepareLine.hpp"
@@ -236,7 +237,9 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
       "Train image classifiers and fine-tune language models on the ranks of an MPI job, and measure every step.",
       "multicard");
   app.set_version_flag("-V,--version", version_text());
-  app.footer("multicard help COMMAND describes one of them, multicard help keys the keys of decks.");
+  app.footer(
+      "multicard help COMMAND describes one of them, multicard help keys the keys of decks, multicard help "
+      "formats those of others' files.");
   app.require_subcommand(1);
   app.get_formatter()->column_width(kHelpColumn);
   const std::string command_line = join(std::vector<std::string>(argv, argv + argc), " ");
@@ -260,6 +263,11 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   try {
     if (asks_for_keys(typed)) {
       const std::string help = help_on_keys(typed);
+      if (is_first_process()) print(help);
+      return static_cast<int>(ExitCode::complete);
+    }
+    if (asks_for_formats(typed)) {
+      const std::string help = help_on_formats(typed);
       if (is_first_process()) print(help);
       return static_cast<int>(ExitCode::complete);
     }

@@ -13,12 +13,12 @@ namespace multicard {
 namespace {
 
 using json = nlohmann::ordered_json;
-using enum FieldUse;
+using enum KeyUse;
 
 constexpr const char* kMoreQuestion = "more of the question";
 constexpr const char* kOnlyText = "only text is trained on";
 
-constexpr RecordField kCommon[] = {
+constexpr ForeignKey kCommon[] = {
     {"id", harmless, "name of the record"},
     {"_id", harmless, "name of the record"},
     {"idx", harmless, "number of the record"},
@@ -58,7 +58,7 @@ constexpr RecordField kCommon[] = {
     {"audios", unsupported, kOnlyText},
 };
 
-constexpr RecordField kAlpaca[] = {
+constexpr ForeignKey kAlpaca[] = {
     {"instruction", used, "the instruction"},
     {"input", used, "more of the instruction; may be empty"},
     {"output", used, "the answer, which is trained on"},
@@ -68,7 +68,7 @@ constexpr RecordField kAlpaca[] = {
     {"tools", unsupported, "the tools that may be called"},
 };
 
-constexpr RecordField kChat[] = {
+constexpr ForeignKey kChat[] = {
     {"messages", used, "the conversation"},
     {"conversations", used, "the conversation"},
     {"system", used, "a system message in front of it"},
@@ -80,7 +80,7 @@ constexpr RecordField kChat[] = {
     {"chat_template_kwargs", unsupported, "variables of the template"},
 };
 
-constexpr RecordField kCompletion[] = {
+constexpr ForeignKey kCompletion[] = {
     {"prompt", used, "the prompt"},
     {"completion", used, "what follows it, which is trained on"},
     {"system", used, "the system message"},
@@ -91,7 +91,7 @@ constexpr RecordField kCompletion[] = {
     {"history", unsupported, "the conversation before"},
 };
 
-constexpr RecordField kAnswer[] = {
+constexpr ForeignKey kAnswer[] = {
     {"question", used, "the question"},
     {"answer", used, "the answer, which is trained on"},
     {"system", used, "the system message"},
@@ -103,11 +103,11 @@ constexpr RecordField kAnswer[] = {
     {"history", unsupported, "the conversation before"},
 };
 
-constexpr RecordField kText[] = {
+constexpr ForeignKey kText[] = {
     {"text", used, "the text, which is trained on"},
 };
 
-constexpr RecordField kPreference[] = {
+constexpr ForeignKey kPreference[] = {
     {"chosen", used, "the better answer"},
     {"rejected", used, "the other answer"},
     {"prompt", used, "the prompt"},
@@ -124,7 +124,7 @@ constexpr RecordField kPreference[] = {
     {"context", unsupported, kMoreQuestion},
 };
 
-constexpr RecordField kTokens[] = {
+constexpr ForeignKey kTokens[] = {
     {"input_ids", used, "the tokens"},
     {"labels", used, "which of them are trained on"},
     {"chosen_input_ids", used, "tokens of the better answer and its prompt"},
@@ -139,18 +139,13 @@ constexpr RecordField kTokens[] = {
     {"length", harmless, "number of tokens"},
 };
 
-const RecordField* find(std::span<const RecordField> fields, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& one) { return name == one.name; });
-  return found == fields.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
-std::span<const RecordField> common_fields() {
+std::span<const ForeignKey> common_fields() {
   return kCommon;
 }
 
-std::span<const RecordField> fields_of(DatasetType type) {
+std::span<const ForeignKey> fields_of(DatasetType type) {
   switch (type) {
     case DatasetType::alpaca:
       return kAlpaca;
@@ -170,13 +165,22 @@ std::span<const RecordField> fields_of(DatasetType type) {
   return kTokens;
 }
 
+std::vector<ForeignFormat> record_formats() {
+  std::vector<ForeignFormat> formats;
+  for (const Word<DatasetType>& word : kDatasetTypeWords)
+    formats.push_back(
+        {std::string(word.text), fmt::format("Records of --type {}", word.text), {fields_of(word.value)}});
+  formats.push_back({"record", "Records of any type", {kCommon}});
+  return formats;
+}
+
 std::vector<std::string> unknown_fields(const json& record, DatasetType type, const std::string& what) {
   std::vector<std::string> unknown;
   if (!record.is_object()) return unknown;
   for (const auto& [name, value] : record.items()) {
     if (!is_given(&value)) continue;
-    const RecordField* field = find(fields_of(type), name);
-    if (!field) field = find(kCommon, name);
+    const ForeignKey* field = find_key(fields_of(type), name);
+    if (!field) field = find_key(kCommon, name);
     if (!field) {
       unknown.push_back(name);
     } else if (field->use == unsupported) {

@@ -9,25 +9,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "data/DatasetType.hpp"
+#include "io/ForeignFormat.hpp"
 
 namespace multicard {
 
-enum class FieldUse {
-  used,         ///< it becomes part of the text, or says how
-  harmless,     ///< it tells of the record, and no program trains on it
-  unsupported,  ///< others train on it: a record that has it would be read with another meaning
-};
-
-struct RecordField {
-  const char* name;
-  FieldUse use;
-  const char* note;  ///< what it is, or what would be lost
-};
-
 /// The fields that records of a type may have, but for those of all types.
-std::span<const RecordField> fields_of(DatasetType type);
+std::span<const ForeignKey> fields_of(DatasetType type);
 /// Those that records of any type may have.
-std::span<const RecordField> common_fields();
+std::span<const ForeignKey> common_fields();
+/// All of them, as `multicard help formats` and docs/data.md show them: "alpaca", "chat" and so on, then "record".
+std::vector<ForeignFormat> record_formats();
 
 /// Names of fields that are not empty and in none of the lists, in the record's order. `what` names the record.
 /// \throws DataError naming a field that is not supported, unless it is empty

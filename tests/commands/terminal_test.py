@@ -240,6 +240,16 @@ class Words(CommandTest):
         self.assertIn("optimizer.learning_rate", self.expect(0, run(1, "help", "keys", "Learning", "rate"))[1])
         self.assertIn("--markdown", self.expect(0, run(1, "help", "keys", "--help"))[1])
 
+    def test_help_on_formats_of_others(self):
+        _, out, _ = self.expect(0, run(1, "help", "formats"))
+        self.assertIn("Records of --type preference", out)
+        self.assertLessEqual(max(map(len, out.splitlines())), 80)
+        _, out, _ = self.expect(0, run(1, "help", "formats", "question-answer"))
+        self.assertIn("context (refused)", out)
+        self.assertNotIn("chosen", out)
+        self.expect(2, run(1, "help", "formats", "zzz"), "no format is called 'zzz'")
+        self.expect(2, run(1, "help", "formats", "--mark"), "unknown option '--mark' of multicard help formats")
+
     def test_a_misspelt_word_is_named_once_with_what_was_meant(self):
         for words, texts in (
                 (["runn", "x"], ["unknown command 'multicard runn'", "Did you mean multicard run?"]),

@@ -1,0 +1,41 @@
+#pragma once
+/// \file What is known of the keys of formats that others have made. The program reads such a file under a closed
+/// world: each key is in a table, or it is named to the user.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace multicard {
+
+enum class KeyUse {
+  used,        ///< it is read
+  harmless,    ///< leaving it out changes no number
+  unsupported  ///< others read it: without it the file would have another meaning
+};
+
+struct ForeignKey {
+  const char* name;
+  KeyUse use;
+  const char* note;  ///< what it is, why it is harmless, or what would be lost
+};
+
+struct ForeignFormat {
+  std::string name;   ///< a word, for `multicard help formats NAME`
+  std::string title;  ///< what a file or record of it is
+  std::vector<std::span<const ForeignKey>> keys;
+};
+
+/// nullptr where none has that name.
+const ForeignKey* find_key(std::span<const ForeignKey> keys, std::string_view name);
+
+/// "used", "left out" or "refused"
+std::string_view words_of(KeyUse use);
+
+/// The keys as a table in Markdown, those of one use after those of another, in the order of the table.
+std::string markdown_table(const ForeignFormat& format);
+/// The same for a terminal: a title, then a key in each line.
+std::string text_table(const ForeignFormat& format);
+
+}  // namespace multicard
