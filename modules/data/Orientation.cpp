@@ -26,6 +26,14 @@ class TiffReader {
   bool is_little_;
 };
 
+/// Bytes of a whole number of a TIFF type (TIFF 6.0, section 2); 0 for types that are no whole numbers.
+std::size_t whole_number_bytes(std::uint32_t type) {
+  constexpr std::uint32_t kByte = 1, kShort = 3, kLong = 4, kSignedByte = 6, kSignedShort = 8, kSignedLong = 9;
+  if (type == kByte || type == kSignedByte) return 1;
+  if (type == kShort || type == kSignedShort) return 2;
+  return type == kLong || type == kSignedLong ? 4 : 0;
+}
+
 bool turns_sideways(int orientation) {
   return orientation >= 5;
 }
@@ -42,7 +50,9 @@ int orientation_of_exif(std::span<const std::uint8_t> exif) {
   for (std::size_t i = 0; i < num_entries; ++i) {
     const std::size_t entry = directory + 2 + i * kEntryBytes;
     if (tiff.number(entry, 2) != kOrientationTag) continue;
-    const std::uint32_t value = tiff.number(entry + 8, 2);
+    // The standard asks for SHORT, but some programs write other types; big-endian values stand at the field's
+    // beginning.
+    const std::uint32_t value = tiff.number(entry + 8, whole_number_bytes(tiff.number(entry + 2, 2)));
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;

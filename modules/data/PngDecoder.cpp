@@ -1,8 +1,14 @@
+#include <array>
+#include <cstdint>
 #include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <png.h>
 
 #include "data/ImageCodec.hpp"
+#include "data/Orientation.hpp"
 
 namespace multicard {
 
@@ -16,12 +22,33 @@ void leave(png_structp png, png_const_charp text) {
 
 void say_nothing(png_structp, png_const_charp) {}
 
+/// The orientation that the first eXIf chunk names, before or after the pixels; 1 without one. Leaves the file at its
+/// beginning. The library would find a chunk after the pixels only once they are read, which is too late for the shape.
+int find_orientation(std::FILE* file) {
+  constexpr long kSignatureBytes = 8, kChecksumBytes = 4;
+  constexpr std::size_t kMostExifBytes = 1 << 16;  // as much as a JPEG's marker holds
+  int orientation = 1;
+  std::array<std::uint8_t, 8> head{};
+  bool is_left = std::fseek(file, kSignatureBytes, SEEK_SET) == 0;
+  while (is_left && std::fread(head.data(), 1, head.size(), file) == head.size()) {
+    const std::uint32_t length = std::uint32_t{head[0]} << 24 | head[1] << 16 | head[2] << 8 | head[3];
+    if (std::string_view(reinterpret_cast<const char*>(head.data()) + 4, 4) == "eXIf" && length <= kMostExifBytes) {
+      std::vector<std::uint8_t> exif(length);
+      if (std::fread(exif.data(), 1, length, file) == length) orientation = orientation_of_exif(exif);
+      break;
+    }
+    is_left = std::fseek(file, static_cast<long>(length) + kChecksumBytes, SEEK_CUR) == 0;
+  }
+  std::rewind(file);
+  return orientation;
+}
+
 class PngDecoder final : public ImageDecoder {
  public:
   PngDecoder(const std::string& path, PictureFile file);
   ~PngDecoder() override { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-  ImageShape shape() const override { return shape_; }
+  ImageShape shape() const override { return upright_shape(shape_, orientation_); }
   Image decode() override;
 
  private:
@@ -31,6 +58,7 @@ class PngDecoder final : public ImageDecoder {
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   ImageShape shape_;
+  int orientation_ = 1;
 };
 
 PngDecoder::PngDecoder(const std::string& path, PictureFile file)
@@ -40,6 +68,7 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
       info_(png_ ? png_create_info_struct(png_) : nullptr) {
   try {
     if (!info_) throw_damaged(path_, "out of memory");
+    orientation_ = find_orientation(file_.get());
     guarded(path_, error_, [&] {
       png_init_io(png_, file_.get());
       // Texts, profiles and the like would be given the memory that they claim.
@@ -71,7 +100,7 @@ Image PngDecoder::decode() {
     png_read_image(png_, rows.data());
     png_read_end(png_, nullptr);
   });
-  return image;
+  return upright(std::move(image), orientation_);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "data/ImageFile.hpp"
 
 #include <cstdlib>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,32 @@ TEST(ImageFile, TurnsPicturesUpright) {
       EXPECT_LT(pixel(image, y, turned.width - 1 - x), 150) << turned.orientation;
       EXPECT_LT(pixel(image, turned.height - 1 - y, turned.width - 1 - x), 150) << turned.orientation;
     }
+}
+
+TEST(ImageFile, ReadsOrientationsOfEveryTypeAndByteOrder) {
+  for (const ExifType type : {ExifType::byte, ExifType::two_bytes, ExifType::four_bytes})
+    for (const bool is_little : {true, false}) {
+      const Bytes block = exif_block(6, is_little, type);
+      EXPECT_EQ(orientation_of_exif(std::span(block).subspan(6)), 6) << static_cast<int>(type) << is_little;
+    }
+}
+
+TEST(ImageFile, TurnsPngsWithExifBeforeOrAfterThePixels) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "turned.png";
+  const Bytes block = exif_block(6, false), exif(block.begin() + 6, block.end());
+  const PngContent plain{2, 3, PNG_COLOR_TYPE_GRAY, 8, {{0, 1, 2}, {3, 4, 5}}};
+  PngContent before = plain, after = plain;
+  before.exif_before = after.exif_after = exif;
+  for (const PngContent& content : {before, after}) {
+    write_png(path, content);
+
+    const Image image = read_image_file(path);
+
+    EXPECT_EQ(shape_of_image_file(path), (ImageShape{3, 2, 1}));
+    EXPECT_EQ(image.shape, (ImageShape{3, 2, 1}));
+    EXPECT_EQ(image.pixels, (Bytes{3, 0, 4, 1, 5, 2}));
+  }
 }
 
 TEST(ImageFile, TurnsEveryPixelToItsPlace) {

@@ -23,8 +23,12 @@ inline Image corner_picture(std::int64_t height, std::int64_t width, std::int64_
   return image;
 }
 
+/// The types that a whole number has in EXIF.
+enum class ExifType { byte = 1, two_bytes = 3, four_bytes = 4 };
+
 /// A little-endian (II) or big-endian (MM) EXIF block with one entry before the orientation.
-inline Bytes exif_block(int orientation, bool is_little) {
+inline Bytes exif_block(int orientation, bool is_little, ExifType type = ExifType::two_bytes) {
+  const int num_bytes = type == ExifType::byte ? 1 : type == ExifType::two_bytes ? 2 : 4;
   Bytes bytes = {'E', 'x', 'i', 'f', 0, 0};
   const auto add = [&](std::uint32_t number, int count) {
     for (int i = 0; i < count; ++i)
@@ -40,10 +44,10 @@ inline Bytes exif_block(int orientation, bool is_little) {
   add(99, 2);
   add(0, 2);
   add(0x0112, 2);  // Orientation
-  add(3, 2);
+  add(static_cast<std::uint32_t>(type), 2);
   add(1, 4);
-  add(static_cast<std::uint32_t>(orientation), 2);
-  add(0, 2);
+  add(static_cast<std::uint32_t>(orientation), num_bytes);
+  add(0, 4 - num_bytes);
   add(0, 4);
   return bytes;
 }
@@ -81,6 +85,7 @@ struct PngContent {
   std::vector<Bytes> rows;
   std::vector<png_color> palette = {};
   int interlace = PNG_INTERLACE_NONE;
+  Bytes exif_before = {}, exif_after = {};  // the pixels
 };
 
 inline void write_png(const std::string& path, PngContent content) {
@@ -95,8 +100,13 @@ inline void write_png(const std::string& path, PngContent content) {
   std::vector<png_bytep> rows;
   for (Bytes& row : content.rows)
     rows.push_back(row.data());
+  const auto write_exif = [png](const Bytes& exif) {
+    if (!exif.empty()) png_write_chunk(png, reinterpret_cast<png_const_bytep>("eXIf"), exif.data(), exif.size());
+  };
   png_write_info(png, info);
+  write_exif(content.exif_before);
   png_write_image(png, rows.data());
+  write_exif(content.exif_after);
   png_write_end(png, info);
   png_destroy_write_struct(&png, &info);
   std::fclose(file);
