@@ -30,6 +30,18 @@ const char* const kMetadataKey = "__metadata__";
   throw DataError(fmt::format("{} is not a valid safetensors file", path), why);
 }
 
+/// Refuses files of torch.save, a ZIP archive or a bare pickle, which weights are often published as.
+void refuse_torch_save(const std::string& path, std::string_view beginning) {
+  const bool is_zip = beginning.starts_with("PK\3\4");
+  const bool is_pickle = beginning.starts_with("\x80\x02");
+  // A header as long as a pickle's first bytes say could be one of safetensors: its text begins with a brace.
+  if (!is_zip && (!is_pickle || beginning.substr(kPrefixBytes).starts_with("{"))) return;
+  throw DataError(fmt::format("{} is not a valid safetensors file", path),
+                  "it is a file of torch.save (.pth, .pt, .bin)",
+                  "Convert it in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
+                  "\"FILE.safetensors\").");
+}
+
 struct Mapping {
   std::shared_ptr<const void> memory;
   std::size_t size = 0;
@@ -120,6 +132,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   const std::span all(static_cast<const std::byte*>(mapping.memory.get()), mapping.size);
   std::uint64_t header_bytes = 0;
   if (all.size() < kPrefixBytes) refuse(path, fmt::format("it has only {} bytes", all.size()));
+  refuse_torch_save(path, {reinterpret_cast<const char*>(all.data()), std::min<std::size_t>(all.size(), 16)});
   std::memcpy(&header_bytes, all.data(), kPrefixBytes);
   if (header_bytes > kLargestHeader || header_bytes > all.size() - kPrefixBytes)
     refuse(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, all.size()));

@@ -145,6 +145,16 @@ TEST(Safetensors, WithHostileLengthsAreRefused) {
   EXPECT_EQ(refusal(scratch, with_header("{}", "")), "nothing was thrown");
 }
 
+TEST(Safetensors, FilesOfTorchSaveAreNamed) {
+  const ScratchFolder scratch;
+  EXPECT_REFUSED("PK\3\4 and the rest of a ZIP archive", "it is a file of torch.save");
+  EXPECT_REFUSED("\x80\x02\x8a\nl\xfc\x9c and the rest of a pickle", "it is a file of torch.save");
+  const std::string name(512, 'n');  // header of 0x0280 bytes: its length begins 80 02, as a pickle does
+  std::string header = R"({")" + name + R"(":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  header.resize(0x280, ' ');
+  EXPECT_EQ(refusal(scratch, with_header(header, std::string(8, 'x'))), "nothing was thrown");
+}
+
 TEST(Safetensors, WithHostileHeadersAreRefused) {
   const ScratchFolder scratch;
   const std::string data(8, 'x');
