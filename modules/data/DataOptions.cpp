@@ -23,8 +23,14 @@ std::optional<PixelStatistics> read_normalize(Section& data) {
   const std::size_t channels = normalize.mean.size();
   if (channels != normalize.std.size() || (channels != 1 && channels != 3))
     data.reject("normalize", "expected as many numbers in mean as in std", "one or three, of pixel/255");
+  for (const double mean : normalize.mean)
+    if (!(mean >= 0 && mean <= 1))
+      section.reject("mean", fmt::format("expected means of pixel/255, which lie between 0 and 1, got {}", mean),
+                     "divide those of 0..255 by 255");
   for (const double deviation : normalize.std)
-    if (!(deviation > 0)) section.reject("std", fmt::format("expected numbers above 0, got {}", deviation));
+    if (!(deviation > 0 && deviation <= 1))
+      section.reject("std", fmt::format("expected deviations of pixel/255, above 0 and at most 1, got {}", deviation),
+                     "divide those of 0..255 by 255");
   return normalize;
 }
 

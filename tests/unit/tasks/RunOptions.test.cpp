@@ -25,7 +25,6 @@ std::string complaint(const std::string& text) {
 
 TEST(RunOptions, HasTheDocumentedDefaults) {
   const RunOptions options = options_of("");
-
   EXPECT_EQ(options.model.name, "mobilenet_v2");
   EXPECT_EQ(options.model.classes, std::nullopt);
   EXPECT_EQ(options.model.dropout, std::nullopt);
@@ -139,9 +138,11 @@ TEST(RunOptions, RefusesValuesOutOfRange) {
                           "model: {dropout: 1}",
                           "model: {width: 0}",
                           "model: {classes: 1}",
-                          "data: {normalize: {mean: [1, 2, 3], std: 1}}",
+                          "data: {normalize: {mean: [0.1, 0.2, 0.3], std: 1}}",
                           "data: {normalize: {mean: 0, std: 0}}",
-                          "data: {normalize: {mean: [1, 2], std: [1, 2]}}",
+                          "data: {normalize: {mean: [0.1, 0.2], std: [0.1, 0.2]}}",
+                          "data: {normalize: {mean: 123.7, std: 1}}",
+                          "data: {normalize: {mean: 0.5, std: 58.4}}",
                           "evaluate: {limit: 0}"})
     EXPECT_THROW(options_of(bad), UsageError) << bad;
 }
