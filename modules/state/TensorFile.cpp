@@ -44,12 +44,32 @@ std::string dtype_name(const NamedTensor& entry, const std::string& path) {
                   std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
 }
 
-void require_same_names(const NamedTensors& targets, const TensorFile& file) {
+/// What DataParallel, DDP and torch.compile put before every name of the model that they wrap; empty where it is not
+/// before all of the file's names.
+std::string wrapper_prefix(const std::vector<SafetensorsEntry>& entries) {
+  std::string prefix;
+  while (!entries.empty()) {
+    const auto all_begin = [&](const char* wrapper) {
+      return std::all_of(entries.begin(), entries.end(),
+                         [&](const SafetensorsEntry& entry) { return entry.name.starts_with(prefix + wrapper); });
+    };
+    if (all_begin("module."))
+      prefix += "module.";
+    else if (all_begin("_orig_mod."))
+      prefix += "_orig_mod.";
+    else
+      break;
+  }
+  return prefix;
+}
+
+void require_same_names(const NamedTensors& targets, const TensorFile& file, const std::string& prefix) {
   std::vector<std::string> missing, unknown;
   std::set<std::string> names;
   for (const NamedTensor& target : targets) {
-    names.insert(target.name);
-    if (!file.contains(target.name) && !target.name.ends_with("num_batches_tracked")) missing.push_back(target.name);
+    names.insert(prefix + target.name);
+    if (!file.contains(prefix + target.name) && !target.name.ends_with("num_batches_tracked"))
+      missing.push_back(target.name);
   }
   for (const SafetensorsEntry& entry : file.file().entries())
     if (!names.contains(entry.name)) unknown.push_back(entry.name);
@@ -104,17 +124,19 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
 }
 
 void check_matches(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
-  require_same_names(targets, file);
+  const std::string prefix = wrapper_prefix(file.file().entries());
+  require_same_names(targets, file, prefix);
   for (const NamedTensor& target : targets)
-    if (const SafetensorsEntry* entry = file.file().find(target.name))
+    if (const SafetensorsEntry* entry = file.file().find(prefix + target.name))
       refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(), suggestion);
 }
 
 void copy_into(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
   check_matches(targets, file, suggestion);
+  const std::string prefix = wrapper_prefix(file.file().entries());
   StagedCopies copies;
   for (const NamedTensor& target : targets)
-    if (file.contains(target.name)) copies.copy(target.tensor, file.view(target.name));
+    if (file.contains(prefix + target.name)) copies.copy(target.tensor, file.view(prefix + target.name));
   copies.finish();
 }
 

@@ -93,5 +93,18 @@ TEST_F(TensorFiles, RefuseDtypesWithoutCounterpart) {
   EXPECT_THROW(save_tensors(path_, {{"complex", at::ones({2}, at::kComplexFloat)}}), DataError);
 }
 
+TEST(TensorFile, IsReadWithTheNamesOfWrappedModels) {
+  const test::ScratchFolder scratch;
+  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod."}) {
+    save_tensors(scratch / "w.safetensors", {{prefix + "a", at::ones({2})}, {prefix + "b", at::ones({3})}}, {});
+    const NamedTensors targets{{"a", at::zeros({2})}, {"b", at::zeros({3})}};
+    copy_into(targets, TensorFile(scratch / "w.safetensors"));
+    EXPECT_TRUE(targets[1].tensor.equal(at::ones({3}))) << prefix;
+  }
+  save_tensors(scratch / "w.safetensors", {{"module.a", at::ones({2})}, {"b", at::ones({3})}}, {});
+  EXPECT_THROW(copy_into({{"a", at::zeros({2})}, {"b", at::zeros({3})}}, TensorFile(scratch / "w.safetensors")),
+               DataError);
+}
+
 }  // namespace
 }  // namespace multicard
