@@ -238,7 +238,7 @@ class Templates(unittest.TestCase):
         reference = Reference(self.model_folder(source, name), source)
         draw = random.Random(11)
         records = [conversation(draw) for _ in range(NUM_CONVERSATIONS)]
-        counts = {"equal": 0, "refused by both": 0, "no place for tools": 0, "answer not found": 0}
+        counts = {"equal": 0, "refused by both": 0, "no place for tools": 0, "unknown role": 0, "answer not found": 0}
         wrong = []
         for record, own in zip(records, self.encoded(records)):
             try:
@@ -251,6 +251,8 @@ class Templates(unittest.TestCase):
                 expected, ids = "refused by both", error
             if has_no_place(source, record):
                 expected = "no place for tools"
+            if any(message["role"] == "critic" for message in record["messages"]):
+                expected = "unknown role"  # transformers writes down whatever name it gets
             if expected == "equal":
                 if own.get("ids") != ids or own.get("mask") != mask:
                     wrong.append((record, own, ids, mask))
