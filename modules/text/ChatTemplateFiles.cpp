@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "text/TokenConfig.hpp"
 
 namespace multicard {
 
@@ -40,9 +41,8 @@ std::optional<ChatTemplateSources> sources_in(const json& config, const std::str
   return ChatTemplateSources{*chat, with_tools};
 }
 
-}  // namespace
-
-std::optional<ChatTemplateSources> chat_template_sources(const std::string& folder) {
+/// Of chat_template.jinja, else of the configuration.
+std::optional<ChatTemplateSources> main_sources(const std::string& folder) {
   if (std::optional<std::string> text = read_if_there(folder, "chat_template.jinja")) return ChatTemplateSources{*text};
   for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
     const std::string path = (fs::path(folder) / name).string();
@@ -52,11 +52,18 @@ std::optional<ChatTemplateSources> chat_template_sources(const std::string& fold
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<ChatTemplateSources> chat_template_sources(const std::string& folder) {
+  std::optional<ChatTemplateSources> sources = main_sources(folder);
+  if (auto with_tools = read_if_there(folder, "additional_chat_templates/tool_use.jinja"); sources && with_tools)
+    sources->with_tools = std::move(with_tools);
+  return sources;
+}
+
 TemplateSpecials template_specials(const std::string& folder) {
   TemplateSpecials tokens;
-  const std::optional<std::string> text = read_if_there(folder, "tokenizer_config.json");
-  if (!text) return tokens;
-  const json config = parse_json(*text, folder + "/tokenizer_config.json");
+  const json config = token_config(folder);
   for (const char* name :
        {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
     const json* value = optional_member(config, name);

@@ -8,6 +8,7 @@
 
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
+#include "text/TokenConfig.hpp"
 #include "text/TokenizerParts.hpp"
 
 namespace multicard {
@@ -55,7 +56,7 @@ void add_end(TokenizerParts& parts, TokenId id) {
 
 void read_folder_tokens(TokenizerParts& parts, const std::string& folder) {
   const std::optional<TokenId> eos_of_format = std::exchange(parts.eos, std::nullopt);
-  const json tokenizer = read_config(folder, "tokenizer_config.json");
+  const json tokenizer = token_config(folder);
   parts.bos = id_of_text(parts, optional_member(tokenizer, "bos_token"));
   parts.eos = id_of_text(parts, optional_member(tokenizer, "eos_token"));
   if (parts.eos) add_end(parts, *parts.eos);

@@ -4,6 +4,7 @@
 
 #include "Data.hpp"
 #include "base/Error.hpp"
+#include "text/ChatTemplateFiles.hpp"
 #include "text/PromptTemplate.hpp"
 
 namespace multicard {
@@ -164,6 +165,26 @@ TEST(ChatTemplate, StandsInOneOfThreeFiles) {
   EXPECT_EQ(folder.known(), "chatml");
   folder.write("chat_template.jinja", "z");
   EXPECT_EQ(folder.known(), "chat_template");
+}
+
+TEST(ChatTemplate, ForToolsMayBeAFileOfItsOwn) {
+  const Folder folder;
+  folder.write("chat_template.jinja", kChatml);
+  std::filesystem::create_directories(folder.path() + "/additional_chat_templates");
+  folder.write("additional_chat_templates/tool_use.jinja", "{{ tools | tojson }}");
+  const auto own = PromptTemplate::of_folder(folder.path());
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(own->uses("tools"));
+}
+
+TEST(ChatTemplate, HasTheSpecialTokensOfOlderFolders) {
+  const Folder folder;
+  folder.write("tokenizer_config.json", R"({"eos_token": "<old>"})");
+  folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<end>"}, "bos_token": "<s>"})");
+  using Specials = TemplateSpecials;
+  EXPECT_EQ(template_specials(folder.path()), (Specials{{"bos_token", "<s>"}, {"eos_token", "<end>"}}));
+  folder.write("tokenizer_config.json", R"({"eos_token": "<new>", "added_tokens_decoder": {"0": {"content": "x"}}})");
+  EXPECT_EQ(template_specials(folder.path()), (Specials{{"eos_token", "<new>"}}));
 }
 
 }  // namespace
