@@ -51,9 +51,13 @@ void check_values(const AdapterOptions& options) {
   refuse(options, options.file.empty() ? "targets" : "target_modules", problem, why, suggestion);
 }
 
+bool is_outside_blocks(const std::string& target) {
+  return target == "lm_head" || target == "embed_tokens" || target == "model.embed_tokens";
+}
+
 [[noreturn]] void refuse_target(const AdapterOptions& options, const std::string& target,
                                 const std::vector<std::string>& names) {
-  if (target == "lm_head" || target == "embed_tokens" || target == "model.embed_tokens")
+  if (is_outside_blocks(target))
     refuse_targets(options, target + " cannot be adapted", "adapters belong to layers of the blocks");
   std::vector<std::string> known{kAllLinear};
   for (const std::string& name : names) {
@@ -109,8 +113,11 @@ std::vector<std::string> adapted_layers(const AdapterOptions& options, const std
   const std::vector<std::string>& targets = options.settings.targets;
   if (targets.size() == 1 && targets[0] == kAllLinear) return names;
   if (targets.size() == 1 && !ends_any(names, targets[0])) return matching_expression(options, names);
+  // A typing error in a deck; files list layers of several families of models, and PEFT adapts those that are there.
+  const auto is_here = [&](const std::string& target) { return ends_any(names, target); };
+  const bool may_lack = !options.file.empty() && std::any_of(targets.begin(), targets.end(), is_here);
   for (const std::string& target : targets)
-    if (!ends_any(names, target)) refuse_target(options, target, names);
+    if (!is_here(target) && (!may_lack || is_outside_blocks(target))) refuse_target(options, target, names);
   std::vector<std::string> matching;
   std::copy_if(names.begin(), names.end(), std::back_inserter(matching), [&](const std::string& name) {
     return std::any_of(targets.begin(), targets.end(),

@@ -91,6 +91,20 @@ TEST(AdaptedLayers, OfAFileAreItsFault) {
   }
 }
 
+TEST(AdaptedLayers, OfAFileAreThoseOfItsTargetsThatAreHere) {
+  AdapterOptions options;
+  options.settings.targets = {"query_key_value", "q_proj"};
+  EXPECT_THROW(adapted_layers(options, kNames), UsageError) << "a deck names what it means";
+  options.file = "adapters/one";
+  AdapterOptions alone = options;
+  alone.settings.targets = {"q_proj"};
+  EXPECT_EQ(adapted_layers(options, kNames), adapted_layers(alone, kNames));
+  options.settings.targets = {"query_key_value", "dense"};
+  EXPECT_THROW(adapted_layers(options, kNames), DataError);
+  options.settings.targets = {"lm_head", "q_proj"};
+  EXPECT_THROW(adapted_layers(options, kNames), DataError);
+}
+
 TEST(AdaptedLayers, RefuseOptionsOutOfRange) {
   for (const AdapterOptions& options :
        {AdapterOptions{.settings = {.rank = 0}}, AdapterOptions{.settings = {.alpha = 0}},
