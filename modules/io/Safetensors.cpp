@@ -86,6 +86,7 @@ SafetensorsEntry parse_entry(const std::string& name, const json& value, std::sp
 
 std::map<std::string, std::string> parse_metadata(const std::string& path, const json& value) {
   std::map<std::string, std::string> metadata;
+  if (value.is_null()) return metadata;
   if (!value.is_object()) refuse(path, "its metadata is not a JSON object");
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) refuse(path, fmt::format("its metadata {} is not text", key));
@@ -157,6 +158,15 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   require_gapless(path, entries_, data);
   for (std::size_t i = 0; i < entries_.size(); ++i)
     index_[entries_[i].name] = i;
+}
+
+void SafetensorsFile::rename(const std::function<std::string(const std::string&)>& named) {
+  index_.clear();
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    std::string name = named(entries_[i].name);
+    if (!index_.emplace(name, i).second) refuse(path_, fmt::format("two of its tensors are {}", name));
+    entries_[i].name = std::move(name);
+  }
 }
 
 void SafetensorsFile::give_back(std::span<const std::byte> bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,6 +42,8 @@ class SafetensorsFile {
   /// A DataError naming the nearest name if there is none.
   const SafetensorsEntry& at(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Gives every tensor the name that `named` makes of its own. \throws DataError where two get the same
+  void rename(const std::function<std::string(const std::string&)>& named);
   /// Keeps the bytes of all entries valid as long as it is held, also beyond this object.
   std::shared_ptr<const void> mapping() const { return mapping_; }
   /// Takes the pages of `bytes`, a part of an entry, out of this process; a later read fetches them again. Whoever goes

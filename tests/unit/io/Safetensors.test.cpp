@@ -183,6 +183,7 @@ TEST(Safetensors, WithHostileHeadersAreRefused) {
   EXPECT_REFUSED(file(entry("a", "[1]", "[4,8]")), "hole");
   EXPECT_REFUSED(file(entry("a", "[1]", "[0,4]") + "," + entry("a", "[1]", "[4,8]")), "names a twice");
   EXPECT_REFUSED(file(entry("a", "[2]", "[0,8]") + R"(,"__metadata__":{"n":7})"), "metadata n is not text");
+  EXPECT_EQ(refusal(scratch, file(entry("a", "[2]", "[0,8]") + R"(,"__metadata__":null)")), "nothing was thrown");
   EXPECT_REFUSED(file(entry("a", "[2]", "[0,8]") + R"(,"__metadata__":[])"), "metadata is not a JSON object");
   EXPECT_THROW(SafetensorsFile(scratch / "none"), DataError);
   EXPECT_THROW(SafetensorsFile(scratch.path().string()), DataError);
