@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "io/Bytes.hpp"
 #include "state/TensorProblems.hpp"
 
@@ -98,10 +99,46 @@ void require_pair(const SafetensorsFile& file, const std::string& layer, const A
                        config.settings.rank, config.settings.patterns.rank.empty() ? "" : " or one of rank_pattern"));
 }
 
+/// Where ".NAME" stands in "...lora_A.NAME.weight" or "...modules_to_save.NAME.weight", as a state_dict has the name of
+/// its adapter, and PEFT's own files have not; nothing in other names.
+std::optional<std::pair<std::size_t, std::size_t>> place_of_adapter_name(const std::string& tensor) {
+  if (!tensor.ends_with(kWeight)) return std::nullopt;
+  const std::size_t end = tensor.size() - kWeight.size();
+  for (const std::string_view part : {".lora_A.", ".lora_B.", ".modules_to_save."}) {
+    const std::size_t at = tensor.rfind(part);
+    if (at == std::string::npos) continue;
+    const std::size_t name = at + part.size();
+    if (name < end && tensor.find('.', name) == end) return std::pair(name - 1, end);
+  }
+  return std::nullopt;
+}
+
+/// Takes the adapter's name out of the names of its tensors. \throws DataError where there are several adapters
+void take_out_adapter_name(TensorFile& file) {
+  std::set<std::string> adapters;
+  for (const SafetensorsEntry& entry : file.file().entries())
+    if (const auto place = place_of_adapter_name(entry.name))
+      adapters.insert(entry.name.substr(place->first + 1, place->second - place->first - 1));
+  if (adapters.empty()) return;
+  if (adapters.size() > 1)
+    throw DataError(fmt::format("{} holds {} adapters", file.path(), adapters.size()),
+                    join({adapters.begin(), adapters.end()}, ", "), "Save one of them alone.");
+  file.rename([](const std::string& name) {
+    const auto place = place_of_adapter_name(name);
+    if (!place) return name;
+    const std::string saved = ".modules_to_save";
+    const std::string before = name.substr(0, place->first);
+    return (before.ends_with(saved) ? before.substr(0, before.size() - saved.size()) : before) +
+           name.substr(place->second);
+  });
+}
+
 }  // namespace
 
 PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::string& file)
-    : folder_(std::move(folder)), config_(std::move(config)), file_(require_file(folder_, file)) {}
+    : folder_(std::move(folder)), config_(std::move(config)), file_(require_file(folder_, file)) {
+  take_out_adapter_name(file_);
+}
 
 PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file) {
   const std::string path = require_file(folder, kAdapterConfigFile);

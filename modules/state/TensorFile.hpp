@@ -21,6 +21,7 @@ class TensorFile {
 
   const std::string& path() const { return file_.path(); }
   const SafetensorsFile& file() const { return file_; }
+  void rename(const std::function<std::string(const std::string&)>& named) { file_.rename(named); }
   bool contains(const std::string& name) const { return file_.find(name) != nullptr; }
 
   /// The tensor `name` on the CPU, sharing the mapped file's memory where it is aligned: never write to it. Valid also

@@ -196,6 +196,34 @@ TEST(PeftAdapter, TellsSavedModulesFromAdaptedLayers) {
   EXPECT_EQ(again.saved_weights(), adapter.saved_weights());
 }
 
+TEST(PeftAdapter, TakesTheNamesOfAStateDict) {
+  const test::ScratchFolder scratch;
+  const std::string oracle = test::source_path("tests/data/oracles/patterns/adapter").string();
+  const PeftAdapter adapter = PeftAdapter::open(oracle);
+  const auto with_adapter_name = [](std::string name, const std::string& adapter_name) {
+    const std::size_t end = name.size() - std::string(".weight").size();
+    const bool is_lora = name.find(".lora_") != std::string::npos;
+    return name.insert(end, (is_lora ? "." : ".modules_to_save.") + adapter_name);
+  };
+  const auto write = [&](const std::string& last_adapter) {
+    NamedTensors tensors = adapter.file().load_all();
+    for (NamedTensor& tensor : tensors)
+      tensor.name = with_adapter_name(tensor.name, &tensor == &tensors.back() ? last_adapter : "default");
+    save_tensors(scratch / kAdapterFile, tensors);
+    write_file(scratch / kAdapterConfigFile, read_file(oracle + "/" + kAdapterConfigFile));
+  };
+
+  write("default");
+  const PeftAdapter again = PeftAdapter::open(scratch.path().string());
+  EXPECT_EQ(again.layers(), adapter.layers());
+  EXPECT_EQ(again.saved_weights(), adapter.saved_weights());
+  for (const NamedTensor& tensor : adapter.file().load_all())
+    EXPECT_TRUE(at::equal(again.file().view(tensor.name), tensor.tensor)) << tensor.name;
+
+  write("other");
+  EXPECT_THROW(PeftAdapter::open(scratch.path().string()), DataError);
+}
+
 TEST(PeftAdapter, FillsTargetsOfAnotherDtype) {
   const PeftAdapter adapter = PeftAdapter::open(kTuned);
   NamedTensors targets;
