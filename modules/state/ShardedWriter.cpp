@@ -62,6 +62,9 @@ const char* config_dtype(at::ScalarType dtype) {
   }
 }
 
+/// Of named chat templates, as transformers writes them.
+const std::string kMoreTemplates = "additional_chat_templates";
+
 }  // namespace
 
 void write_weights(const std::string& folder, const std::vector<TensorHeader>& tensors,
@@ -90,6 +93,11 @@ std::vector<std::string> files_beside_weights(const std::string& folder) {
                            "special_tokens_map.json", "tokenizer.model", "added_tokens.json", "vocab.json",
                            "merges.txt", "chat_template.jinja", "chat_template.json"})
     if (fs::is_regular_file(fs::path(folder) / name)) names.emplace_back(name);
+  std::error_code none;
+  for (fs::directory_iterator entry(fs::path(folder) / kMoreTemplates, none), end; !none && entry != end;
+       entry.increment(none))
+    if (entry->path().extension() == ".jinja" && entry->is_regular_file())
+      names.push_back(kMoreTemplates + ("/" + entry->path().filename().string()));
   return names;
 }
 
@@ -104,8 +112,10 @@ void copy_model_files(const std::string& from, const std::string& to, const Conf
     config["quantization_config"] = nlohmann::ordered_json::parse(changes.quantisation);
   if (changes.unties) config["tie_word_embeddings"] = false;
   write_file((fs::path(to) / kConfigFile).string(), json_text(config, 2) + "\n");
-  for (const std::string& name : files_beside_weights(from))
+  for (const std::string& name : files_beside_weights(from)) {
+    fs::create_directories((fs::path(to) / name).parent_path());
     if (name != kConfigFile) write_file((fs::path(to) / name).string(), read_file((fs::path(from) / name).string()));
+  }
 }
 
 }  // namespace multicard
