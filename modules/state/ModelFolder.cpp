@@ -25,8 +25,6 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr std::uintmax_t kLargestIndex = 100'000'000;
 constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
-const std::string kEmbeddings = "model.embed_tokens.weight";
-const std::string kHead = "lm_head.weight";
 
 std::string not_an_index(const std::string& path) {
   return fmt::format("{} is not the index of a model's weights", path);
@@ -128,8 +126,11 @@ ModelFolder ModelFolder::open(const std::string& folder) {
       refuse_index(index_path, fmt::format("{} holds {}, but the index {}", model.files_[place.file].first, tensor,
                                            named == index.end() ? "does not name it" : "says " + named->second));
   }
-  for (const auto& [tensor, file] : index)
-    if (!model.places_.contains(tensor)) refuse_index(index_path, fmt::format("{} is not in {}", tensor, file));
+  for (const auto& [tensor, file] : index) {
+    const bool is_tied = tensor == kHead && model.places_.contains(kEmbeddings);  // an index may name it all the same
+    if (!is_tied && !model.places_.contains(tensor))
+      refuse_index(index_path, fmt::format("{} is not in {}", tensor, file));
+  }
   return model;
 }
 
@@ -184,20 +185,6 @@ std::uint64_t ModelFolder::num_bytes() const {
   return bytes;
 }
 
-std::optional<std::string> ModelFolder::stored_name(const std::string& name, OutputLayer output) const {
-  if (places_.contains(name)) return name;
-  // Programs that store a tensor once under one of its two names say so here; no others are one tensor in these models.
-  const bool has_two_names = name == kEmbeddings || name == kHead;
-  for (const auto& [file_name, file] : files_) {
-    if (!has_two_names) break;
-    const auto& metadata = file->file().metadata();
-    const auto same = metadata.find(name);
-    if (same != metadata.end() && places_.contains(same->second)) return same->second;
-  }
-  if (output == OutputLayer::tied && name == kEmbeddings && places_.contains(kHead)) return kHead;
-  return std::nullopt;
-}
-
 const ModelFolder::Place& ModelFolder::place(const std::string& name) const {
   const auto found = places_.find(name);
   if (found == places_.end()) throw DataError(fmt::format("{} has no tensor {}", folder_, name));
@@ -249,6 +236,7 @@ void ModelFolder::check(const NamedTensors& targets, const WeightSinks& sinks, O
 }
 
 void ModelFolder::load_into(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const {
+  if (output == OutputLayer::tied) require_one_matrix();
   std::vector<Copy> copies = match(targets, sinks, output);
   std::sort(copies.begin(), copies.end(), [](const Copy& a, const Copy& b) {
     return std::pair(a.from->file, a.from->entry->bytes.data()) < std::pair(b.from->file, b.from->entry->bytes.data());

@@ -57,9 +57,9 @@ class ModelFolder {
 
   /// Fills every target from the tensor of its name; dtype and device of the targets stay. Goes through the files once
   /// in file order and gives pages back on the way, so that the process holds the targets and some 64 MB more. Extra
-  /// tensors are ignored when they can be computed (rotary inv_freq) or are the output layer of a tied model.
-  /// \throws DataError, with nothing written, when a target is missing or has another shape or a dtype that has no
-  /// counterpart, or when other tensors are there that are no target.
+  /// tensors are ignored when they can be computed (rotary inv_freq) or are the output layer of a tied model, which
+  /// must then be the same matrix as the embeddings. \throws DataError, with nothing written, when a target is missing
+  /// or has another shape or a dtype that has no counterpart, or when other tensors are there that are no target.
   void load_into(const NamedTensors& targets, OutputLayer output) const { load_into(targets, {}, output); }
   /// The same, where sinks take the tensors of their names, one by one; also those that bitsandbytes stored
   /// in NF4 and torchao in int4.
@@ -70,6 +70,8 @@ class ModelFolder {
   std::string sha256() const;
 
  private:
+  static constexpr const char* kEmbeddings = "model.embed_tokens.weight";
+  static constexpr const char* kHead = "lm_head.weight";
   struct Place {
     std::size_t file;
     const SafetensorsEntry* entry;
@@ -85,6 +87,8 @@ class ModelFolder {
   const Place& place(const std::string& name) const;
   /// What goes where. \throws DataError as load_into()
   std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
+  /// \throws DataError where the output layer of a tied model is another matrix than the embeddings
+  void require_one_matrix() const;
   bool is_stored_in_nf4(const std::string& name) const;
   bool is_stored_in_int4(const std::string& name) const;
   /// Either of them.

@@ -81,6 +81,8 @@ TEST(ModelFolder, ResolvesTiedEmbeddingsWithoutAndWithMetadata) {
   if (test::world().is_root()) {
     write_model(scratch / "head", {{"lm_head.weight", at::ones({2, 2})}});
     write_model(scratch / "both",
+                {{"lm_head.weight", at::zeros({2, 2})}, {"model.embed_tokens.weight", at::zeros({2, 2})}});
+    write_model(scratch / "two",
                 {{"lm_head.weight", at::ones({2, 2})}, {"model.embed_tokens.weight", at::zeros({2, 2})}});
     save_tensors(scratch / "model.safetensors", {{"lm_head.weight", at::ones({1})}, {"x", at::ones({1})}},
                  {{"model.embed_tokens.weight", "lm_head.weight"}, {"y", "x"}});
@@ -95,6 +97,9 @@ TEST(ModelFolder, ResolvesTiedEmbeddingsWithoutAndWithMetadata) {
   const at::Tensor embeddings = at::ones({2, 2});
   both.load_into({{"model.embed_tokens.weight", embeddings}}, OutputLayer::tied);
   EXPECT_TRUE(at::equal(embeddings, at::zeros({2, 2})));
+  const ModelFolder two = ModelFolder::open(scratch / "two");
+  EXPECT_THROW(two.load_into({{"model.embed_tokens.weight", embeddings}}, OutputLayer::tied), DataError);
+  two.load_into({{"model.embed_tokens.weight", embeddings}, {"lm_head.weight", at::zeros({2, 2})}}, OutputLayer::own);
   EXPECT_EQ(named.stored_name("model.embed_tokens.weight", OutputLayer::own), "lm_head.weight");
   EXPECT_EQ(named.stored_name("y", OutputLayer::own), std::nullopt)
       << "no two tensors of these models are one but these";

@@ -80,6 +80,9 @@ TEST_F(DamagedModel, KeepsAnOutputLayerThatIsNotTied) {
 }
 
 TEST_F(DamagedModel, HasAnIndexThatDoesNotFitItsFiles) {
+  write_index(R"({"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors",
+                  "lm_head.weight": "two.safetensors"})");
+  EXPECT_CONTAINS(refusal(), "lm_head.weight is not in two.safetensors");
   write_index(R"({"a": "one.safetensors", "b": "one.safetensors", "c": "three.safetensors"})");
   EXPECT_CONTAINS(refusal(), "names three.safetensors, which is not in the folder");
   write_index(R"({"a": "one.safetensors", "c": "two.safetensors"})");

@@ -1,0 +1,40 @@
+// The embeddings and the output layer, which may be one matrix under one of two names.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "state/ModelFolder.hpp"
+
+namespace multicard {
+
+std::optional<std::string> ModelFolder::stored_name(const std::string& name, OutputLayer output) const {
+  if (places_.contains(name)) return name;
+  // Programs that store a tensor once under one of its two names say so here; no others are one tensor in these models.
+  const bool has_two_names = name == kEmbeddings || name == kHead;
+  for (const auto& [file_name, file] : files_) {
+    if (!has_two_names) break;
+    const auto& metadata = file->file().metadata();
+    const auto same = metadata.find(name);
+    if (same != metadata.end() && places_.contains(same->second)) return same->second;
+  }
+  if (output == OutputLayer::tied && name == kEmbeddings && places_.contains(kHead)) return kHead;
+  return std::nullopt;
+}
+
+void ModelFolder::require_one_matrix() const {
+  const auto embeddings = places_.find(kEmbeddings), head = places_.find(kHead);
+  if (embeddings == places_.end() || head == places_.end()) return;
+  const SafetensorsEntry &one = *embeddings->second.entry, &other = *head->second.entry;
+  const bool is_same =
+      one.dtype == other.dtype && one.shape == other.shape && std::ranges::equal(one.bytes, other.bytes);
+  SafetensorsFile::give_back(one.bytes);
+  SafetensorsFile::give_back(other.bytes);
+  if (!is_same)
+    throw DataError(fmt::format("{} has an {} that is not {}", folder_, kHead, kEmbeddings),
+                    "config.json says that they are one matrix (tie_word_embeddings)",
+                    "Set tie_word_embeddings to false there to use both, as transformers does, or remove the former.");
+}
+
+}  // namespace multicard
