@@ -55,7 +55,10 @@ bool could_become_own(const std::string& line) {
     const std::size_t shared = std::min(rest.size(), fixed.size());
     if (rest.substr(0, shared) != fixed.substr(0, shared)) return false;
     rest.remove_prefix(shared);
-    rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+    if (rest.empty()) return true;  // it ends here
+    const std::size_t num_digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    if (num_digits == 0) return false;
+    rest.remove_prefix(num_digits);
   }
   return true;
 }

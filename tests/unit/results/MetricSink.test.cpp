@@ -61,8 +61,9 @@ TEST(JsonLines, AreToldFromLinesOfAnother) {
   const std::string own = "{\"step\":12,\"time\":1764.125,\"train_loss\":0.5}\n";
   for (const char* rest : {"", "{", "{\"step\"", "{\"step\":1", "{\"step\":13,\"ti", "{\"step\":13,\"time\":1764."})
     EXPECT_TRUE(is_own(own + rest)) << rest;
-  for (const char* other : {"{\"step\": 1, \"loss\": 2.5}\n", "{\"step\":1}\n", "{\"step\":1,\"loss\":2.5}\n", "{}\n",
-                            "\n", "{\"epoch\":1", "{\"step\":1,\"loss"})
+  for (const char* other :
+       {"{\"step\": 1, \"loss\": 2.5}\n", "{\"step\":1}\n", "{\"step\":1,\"loss\":2.5}\n", "{}\n", "\n", "{\"epoch\":1",
+        "{\"step\":7,\"time\":\"Monday, my notes\"}", "{\"step\":,\"time\":1", "{\"step\":1,\"loss"})
     EXPECT_FALSE(is_own(own + other)) << other;
 }
 
