@@ -16,7 +16,6 @@
 #include "base/Number.hpp"
 #include "base/Shown.hpp"
 #include "base/System.hpp"
-#include "comm/CallLimit.hpp"
 #include "comm/CommunicatorImpl.hpp"
 #include "comm/Launch.hpp"
 #include "comm/Native.hpp"
@@ -53,6 +52,12 @@ void set_launch_defaults() {
   abort_job(ExitCode::communication);
 }
 
+/// Ends this process alone, upon which the launcher ends the others: MPI_Abort needs an MPI that runs.
+[[noreturn]] void end_process(const std::string& message) {
+  log_local_error(message);
+  std::_Exit(static_cast<int>(ExitCode::communication));
+}
+
 /// Before or after MPI is initialised.
 void require_whole_world(const Launch& launch) {
   if (const auto error = why_started_apart(launch, mpi_version())) throw Error(*error);
@@ -64,10 +69,13 @@ Communicator initialise(int& argc, char**& argv, double timeout_s) {
   set_launch_defaults();
   int provided = 0;
   {
-    const CallLimit limit(timeout_s,
-                          fmt::format("MPI did not start within {} s (a rank or a node does not answer). Look "
-                                      "for stopped processes; MULTICARD_TIMEOUT_S sets the limit.",
-                                      timeout_s));
+    Watchdog limit(timeout_s, [timeout_s](const std::string&) {
+      end_process(
+          fmt::format("MPI did not start within {} s (a rank or a node does not answer). Look for stopped "
+                      "processes; MULTICARD_TIMEOUT_S sets the limit.",
+                      timeout_s));
+    });
+    const Watchdog::Guard guard(&limit, "MPI_Init_thread");
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
       throw EnvironmentError("MPI could not be initialised");
   }
@@ -119,13 +127,15 @@ Mpi::Mpi(int& argc, char**& argv) : world_(initialise(argc, argv, default_timeou
 // the heartbeats tell of one that stops meanwhile. Only then do they stop, and MPI_Finalize, which would wait for ever,
 // has no more to wait for than that all come to it.
 Mpi::~Mpi() {
-  const double timeout_s = world_.watchdog()->limit();
+  const double timeout_s = std::max(world_.watchdog()->limit(), kDiskTimeoutS);
+  const int rank = world_.rank();
   meet(world_);
   heartbeat_.reset();
-  const CallLimit limit(std::max(timeout_s, kDiskTimeoutS),
-                        fmt::format("rank {} could not end: MPI_Finalize did not return within {} s (a rank does not "
-                                    "answer)",
-                                    world_.rank(), std::max(timeout_s, kDiskTimeoutS)));
+  Watchdog limit(timeout_s, [rank, timeout_s](const std::string&) {
+    end_process(fmt::format("rank {} could not end: MPI_Finalize did not return within {} s (a rank does not answer)",
+                            rank, timeout_s));
+  });
+  const Watchdog::Guard guard(&limit, "MPI_Finalize");
   world_ = Communicator::null();
   MPI_Finalize();
 }
