@@ -26,8 +26,8 @@ constexpr std::size_t kPrefixBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the limit of the reference implementation
 const char* const kMetadataKey = "__metadata__";
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw DataError(fmt::format("{} is not a valid safetensors file", path), why);
+[[noreturn]] void refuse(const std::string& path, const std::string& why, const std::string& suggestion = {}) {
+  throw DataError(fmt::format("{} is not a valid safetensors file", path), why, suggestion);
 }
 
 /// Refuses files of torch.save, a ZIP archive or a bare pickle, which weights are often published as.
@@ -36,10 +36,9 @@ void refuse_torch_save(const std::string& path, std::string_view beginning) {
   const bool is_pickle = beginning.starts_with("\x80\x02");
   // A header as long as a pickle's first bytes say could be one of safetensors: its text begins with a brace.
   if (!is_zip && (!is_pickle || beginning.substr(kPrefixBytes).starts_with("{"))) return;
-  throw DataError(fmt::format("{} is not a valid safetensors file", path),
-                  "it is a file of torch.save (.pth, .pt, .bin)",
-                  "Convert it in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
-                  "\"FILE.safetensors\").");
+  refuse(path, "it is a file of torch.save (.pth, .pt, .bin)",
+         "Convert it in Python: safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
+         "\"FILE.safetensors\").");
 }
 
 struct Mapping {

@@ -45,7 +45,8 @@ std::string lines_before(const std::string& path, std::int64_t first_step) {
 /// Whether the line could be of add().
 bool could_be_own(const std::string& line) {
   static const std::regex whole(R"(\{"step":[0-9]+,"time":[0-9])");
-  return std::regex_search(line.substr(0, 60), whole, std::regex_constants::match_continuous);
+  constexpr std::size_t kLongestStart = 60;  // lines may be long, and no further has to be looked
+  return std::regex_search(line.substr(0, kLongestStart), whole, std::regex_constants::match_continuous);
 }
 
 /// The same of the beginning of a line that a killed run has left.

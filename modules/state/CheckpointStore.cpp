@@ -217,10 +217,13 @@ std::optional<std::string> CheckpointStore::newest_from(const std::string& named
 }
 
 std::optional<BestCheckpoint> CheckpointStore::best() const {
-  std::optional<BestCheckpoint> found = recorded_best();
-  for (const fs::path& checkpoint : complete_ones(folder_))
-    if (const auto newer = best_when_written(checkpoint); newer && (!found || newer->step > found->step)) found = newer;
-  return found;
+  const std::optional<BestCheckpoint> recorded = recorded_best();
+  const std::vector<fs::path> all = complete_ones(folder_);
+  for (auto newer = all.rbegin(); newer != all.rend(); ++newer) {
+    if (recorded && newer->filename() == named(recorded->step)) break;  // those before it are older
+    if (const std::optional<BestCheckpoint> found = best_when_written(*newer)) return found;
+  }
+  return recorded;
 }
 
 std::optional<BestCheckpoint> CheckpointStore::recorded_best() const {

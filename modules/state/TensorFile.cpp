@@ -77,6 +77,16 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file, con
   refuse_unknown(file.path(), unknown);
 }
 
+/// What stands before the targets' names in the file. \throws as check_matches()
+std::string matching_prefix(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
+  std::string prefix = wrapper_prefix(file.file().entries());
+  require_same_names(targets, file, prefix);
+  for (const NamedTensor& target : targets)
+    if (const SafetensorsEntry* entry = file.file().find(prefix + target.name))
+      refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(), suggestion);
+  return prefix;
+}
+
 }  // namespace
 
 std::optional<at::ScalarType> scalar_type_of(const std::string& safetensors_dtype) {
@@ -124,16 +134,11 @@ void save_tensors(const std::string& path, const NamedTensors& tensors,
 }
 
 void check_matches(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
-  const std::string prefix = wrapper_prefix(file.file().entries());
-  require_same_names(targets, file, prefix);
-  for (const NamedTensor& target : targets)
-    if (const SafetensorsEntry* entry = file.file().find(prefix + target.name))
-      refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(), suggestion);
+  matching_prefix(targets, file, suggestion);
 }
 
 void copy_into(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
-  check_matches(targets, file, suggestion);
-  const std::string prefix = wrapper_prefix(file.file().entries());
+  const std::string prefix = matching_prefix(targets, file, suggestion);
   StagedCopies copies;
   for (const NamedTensor& target : targets)
     if (file.contains(prefix + target.name)) copies.copy(target.tensor, file.view(prefix + target.name));
