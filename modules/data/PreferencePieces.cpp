@@ -146,10 +146,11 @@ Conversation carried_prompt(const Conversation& half, const json& record, const 
   return carried;
 }
 
-/// The answer alone.
-Conversation without_prompt(Conversation half, std::size_t prompt_size) {
-  half.messages.erase(half.messages.begin(), half.messages.begin() + static_cast<std::ptrdiff_t>(prompt_size));
-  return half;
+/// `before` and one of the two answers.
+Pieces answered(const Conversation& before, const Conversation& answer, const PromptTemplate& prompt_template) {
+  Conversation all = before;
+  all.append(answer);
+  return render(prompt_template, all);
 }
 
 /// Lists of messages of which at least one carries its prompt.
@@ -163,15 +164,10 @@ PiecePair pair_with_prompt_inside(const json& record, const PromptTemplate& prom
     return whole_conversations(joined(setting, chosen, what), joined(setting, rejected, what), prompt_template);
   }
   const Conversation prompt = carried_prompt(in_chosen ? chosen : rejected, record, what);
-  Conversation& carrier = in_chosen ? chosen : rejected;
-  carrier = without_prompt(std::move(carrier), prompt.messages.size());
+  std::vector<Message>& carrier = (in_chosen ? chosen : rejected).messages;
+  carrier.erase(carrier.begin(), carrier.begin() + static_cast<std::ptrdiff_t>(prompt.messages.size()));
   const Conversation before = joined(setting, prompt, what);
-  const auto pieces = [&](const Conversation& answer) {
-    Conversation all = before;
-    all.append(answer);
-    return render(prompt_template, all);
-  };
-  return {pieces(chosen), pieces(rejected)};
+  return {answered(before, chosen, prompt_template), answered(before, rejected, prompt_template)};
 }
 
 /// Two texts after a prompt that is a text, as records of another type.
@@ -205,12 +201,8 @@ PiecePair preference_pieces(const json& record, const PromptTemplate& prompt_tem
     throw DataError(fmt::format("{} has no prompt", what), "and its answers do not begin with one",
                     "Give it \"prompt\", \"conversations\" or \"instruction\".");
   const Conversation before = joined(read_setting(record, what), *prompt, what);
-  const auto pieces = [&](const json& answer) {
-    Conversation all = before;
-    all.append(read_answer(answer, what));
-    return render(prompt_template, all);
-  };
-  return {pieces(chosen), pieces(rejected)};
+  return {answered(before, read_answer(chosen, what), prompt_template),
+          answered(before, read_answer(rejected, what), prompt_template)};
 }
 
 }  // namespace multicard

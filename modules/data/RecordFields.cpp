@@ -141,10 +141,6 @@ constexpr ForeignKey kTokens[] = {
 
 }  // namespace
 
-std::span<const ForeignKey> common_fields() {
-  return kCommon;
-}
-
 std::span<const ForeignKey> fields_of(DatasetType type) {
   switch (type) {
     case DatasetType::alpaca:

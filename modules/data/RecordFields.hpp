@@ -15,8 +15,6 @@ namespace multicard {
 
 /// The fields that records of a type may have, but for those of all types.
 std::span<const ForeignKey> fields_of(DatasetType type);
-/// Those that records of any type may have.
-std::span<const ForeignKey> common_fields();
 /// All of them, as `multicard help formats` and docs/data.md show them: "alpaca", "chat" and so on, then "record".
 std::vector<ForeignFormat> record_formats();
 

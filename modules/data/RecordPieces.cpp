@@ -40,9 +40,7 @@ Pieces continued(const PromptTemplate& prompt_template, Conversation prompt, con
 }
 
 Pieces turn_with_history(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
-  Conversation all;
-  const std::string system = text_or_nothing(record, "system", what);
-  if (!system.empty()) all.add({"system", system});
+  Conversation all = read_setting(record, what);
   for (const json& turn : list_member(record, "history", what)) {
     if (!turn.is_array() || turn.size() != 2 || !turn[0].is_string() || !turn[1].is_string())
       throw DataError(fmt::format("the history of {} is not a list of [instruction, output]", what));
