@@ -1,12 +1,10 @@
 // What the files beside a tokenizer say about its first and last tokens.
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "text/TokenConfig.hpp"
 #include "text/TokenizerParts.hpp"
@@ -15,14 +13,7 @@ namespace multicard {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-json read_config(const std::string& folder, const char* name) {
-  const std::string path = (fs::path(folder) / name).string();
-  std::error_code unused;
-  return fs::exists(path, unused) ? parse_json(read_file(path), path) : json();
-}
 
 std::optional<TokenId> id_of_text(const TokenizerParts& parts, const json* token) {
   const json* content = token ? optional_member(*token, "content") : nullptr;
@@ -61,7 +52,7 @@ void read_folder_tokens(TokenizerParts& parts, const std::string& folder) {
   parts.eos = id_of_text(parts, optional_member(tokenizer, "eos_token"));
   if (parts.eos) add_end(parts, *parts.eos);
   for (const char* name : {"config.json", "generation_config.json"}) {
-    const json config = read_config(folder, name);
+    const json config = read_folder_json(folder, name);
     const std::vector<TokenId> bos = ids_of(parts, optional_member(config, "bos_token_id"));
     const std::vector<TokenId> eos = ids_of(parts, optional_member(config, "eos_token_id"));
     if (!parts.bos && !bos.empty()) parts.bos = bos.front();

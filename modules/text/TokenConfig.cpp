@@ -9,22 +9,18 @@
 
 namespace multicard {
 
-namespace {
-
 using nlohmann::json;
 
-json read_if_there(const std::string& folder, const char* name) {
+json read_folder_json(const std::string& folder, const char* name) {
   const std::string path = (std::filesystem::path(folder) / name).string();
   std::error_code unused;
   return std::filesystem::exists(path, unused) ? parse_json(read_file(path), path) : json::object();
 }
 
-}  // namespace
-
 json token_config(const std::string& folder) {
-  json config = read_if_there(folder, "tokenizer_config.json");
+  json config = read_folder_json(folder, "tokenizer_config.json");
   if (!config.is_object() || optional_member(config, "added_tokens_decoder")) return config;
-  const json map = read_if_there(folder, "special_tokens_map.json");
+  const json map = read_folder_json(folder, "special_tokens_map.json");
   if (map.is_object()) config.update(map);
   return config;
 }
