@@ -261,13 +261,8 @@ std::optional<int> parse(int argc, const char* const* argv, Command& command) {
   const std::vector<std::string> typed{argv + 1, argv + argc};
   std::vector<std::string> words = without_help_word(typed);
   try {
-    if (asks_for_keys(typed)) {
-      const std::string help = help_on_keys(typed);
-      if (is_first_process()) print(help);
-      return static_cast<int>(ExitCode::complete);
-    }
-    if (asks_for_formats(typed)) {
-      const std::string help = help_on_formats(typed);
+    if (asks_for_keys(typed) || asks_for_formats(typed)) {
+      const std::string help = asks_for_keys(typed) ? help_on_keys(typed) : help_on_formats(typed);
       if (is_first_process()) print(help);
       return static_cast<int>(ExitCode::complete);
     }

@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t kIndent = 8;
 constexpr const char* kUsage =
     "multicard help formats shows which keys of others' files are read, multicard help formats chat those of records "
-    "of "
-    "that type, --markdown all as tables.\n";
+    "of that type, --markdown all as tables.\n";
 
 }  // namespace
 

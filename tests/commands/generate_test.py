@@ -67,6 +67,8 @@ class Generate(CommandTest):
 
     def test_refuses_what_it_cannot_continue(self):
         self.expect(2, run(1, "generate", str(MODEL), "--raw", "--max-new", "4000", "x"), "positions")
+        self.expect(4, run(1, "generate", self.path("none"), "x"), "none")
+        self.expect(2, run(1, "generate", str(MODEL), "--dtype", "int4", "x"), "int4")
 
     def test_a_token_beyond_the_embeddings_is_named(self):
         folder = Path(self.path("grown"))
@@ -79,8 +81,6 @@ class Generate(CommandTest):
         (folder / "tokenizer.json").unlink()
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
         self.expect(4, run(1, "generate", str(folder), "--raw", "Once <new>"), "the token 2048", "vocab_size")
-        self.expect(4, run(1, "generate", self.path("none"), "x"), "none")
-        self.expect(2, run(1, "generate", str(MODEL), "--dtype", "int4", "x"), "int4")
 
     def answer(self, *words):
         code, out, err = run(1, "generate", *map(str, words), "--json")
