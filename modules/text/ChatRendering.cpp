@@ -141,6 +141,7 @@ TextRange ChatRendering::answer(std::size_t message) const {
     if (with && !end && !ends_.eos.empty() && with->rest->ends_with(ends_.eos)) {
       with->rest->resize(with->rest->size() - ends_.eos.size());
       end = end_of(*with);
+      if (end) end = behind_marker(*end).value_or(*end);  // an inner answer may end with another marker
     }
     if (end && *end < *begin) end.reset();
   }
@@ -183,13 +184,19 @@ std::optional<TextRange> ChatRendering::content_of(std::size_t message) const {
   return is_found ? std::optional(TextRange{begin, whole.size() - after.size()}) : std::nullopt;
 }
 
+/// Behind the marker that ends an inner turn, if it stands there, perhaps after white space.
+std::optional<std::size_t> ChatRendering::behind_marker(std::size_t position) const {
+  const std::string_view rest = std::string_view(whole_.text).substr(position),
+                         marked = python_strip(rest, PythonEnds::left);
+  if (ends_.of_turn.empty() || !marked.starts_with(ends_.of_turn)) return std::nullopt;
+  return position + (rest.size() - marked.size()) + ends_.of_turn.size();
+}
+
 std::optional<std::size_t> ChatRendering::end_of(std::size_t message, std::size_t begin,
                                                  const std::optional<TextRange>& content) const {
   const std::string_view whole = whole_.text;
-  if (content && !ends_.of_turn.empty()) {
-    const std::string_view rest = whole.substr(content->end), marked = python_strip(rest, PythonEnds::left);
-    if (marked.starts_with(ends_.of_turn)) return content->end + (rest.size() - marked.size()) + ends_.of_turn.size();
-  }
+  if (content)
+    if (const std::optional<std::size_t> end = behind_marker(content->end)) return end;
   const bool has_next = message + 1 < messages_.size();
   const std::optional<TextRange> next = has_next ? content_of(message + 1) : std::nullopt;
   if (!ends_.of_turn.empty() && (next || !has_next)) {

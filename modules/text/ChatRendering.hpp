@@ -33,6 +33,7 @@ class ChatRendering {
   std::optional<std::size_t> end_of(const JinjaBeginning& text) const;
   TextRange answer(std::size_t message) const;
   std::optional<TextRange> content_of(std::size_t message) const;
+  std::optional<std::size_t> behind_marker(std::size_t position) const;
   std::optional<std::size_t> end_of(std::size_t message, std::size_t begin,
                                     const std::optional<TextRange>& content) const;
 

@@ -70,6 +70,21 @@ TEST(ChatTargets, EndBeforeAnEosThatOnlyTheWholeTextHas) {
             "U:a|\nA:[b|]\nU:c|\nA:[d|\n</s>]");
 }
 
+TEST(ChatTargets, EndWithTheirOwnMarkerWhereTheLastAnswerEndsWithTheEos) {  // as gpt-oss writes them
+  const std::string source =
+      "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}"
+      "{% if m.role == 'assistant' and loop.last and not add_generation_prompt %}<|return|>{% else %}<|end|>{% endif %}"
+      "{% endfor %}{% if add_generation_prompt %}<|start|>assistant<|message|>{% endif %}";
+
+  for (const char* eos : {"<|return|>", "<|endoftext|>"}) {
+    const Folder folder(source, eos);
+    EXPECT_EQ(marked(*PromptTemplate::of_folder(folder.path()), {kTwoTurns, ""}),
+              "<|start|>user<|message|>a<|end|><|start|>assistant<|message|>[b<|end|>]<|start|>user<|message|>c<|end|>"
+              "<|start|>assistant<|message|>[d<|return|>]")
+        << eos;
+  }
+}
+
 TEST(ChatTargets, AreFoundWhereEarlierAnswersAreWrittenInAnotherWay) {
   const std::string source =
       "{% for m in messages %}{{ m.role[0] | upper }}:{% if m.role == 'assistant' and loop.last %}"
