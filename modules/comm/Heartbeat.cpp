@@ -127,7 +127,7 @@ void Heartbeat::exchange(Peers& peers) {
     lock.unlock();
     on_expiry_(
         fmt::format("rank {} did not answer for {} s (its process was stopped, or its node hangs) Check that "
-                    "node; run.timeout_s is the limit.",
+                    "node; run.timeout_s, without a deck MULTICARD_TIMEOUT_S, is the limit.",
                     silent, limit_s));
     return;
   }

@@ -131,11 +131,16 @@ Mpi::~Mpi() {
   const int rank = world_.rank();
   meet(world_);
   heartbeat_.reset();
-  Watchdog limit(timeout_s, [rank, timeout_s](const std::string&) {
-    end_process(fmt::format("rank {} could not end: MPI_Finalize did not return within {} s (a rank does not answer)",
-                            rank, timeout_s));
-  });
-  const Watchdog::Guard guard(&limit, "MPI_Finalize");
+  std::optional<Watchdog> limit;
+  try {
+    limit.emplace(timeout_s, [rank, timeout_s](const std::string&) {
+      end_process(fmt::format("rank {} could not end: MPI_Finalize did not return within {} s (a rank does not answer)",
+                              rank, timeout_s));
+    });
+  } catch (const std::exception&) {
+    // No thread can be started any more: the end has no limit.
+  }
+  const Watchdog::Guard guard(limit ? &*limit : nullptr, "MPI_Finalize");
   world_ = Communicator::null();
   MPI_Finalize();
 }

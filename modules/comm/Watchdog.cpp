@@ -81,7 +81,7 @@ void Watchdog::Thread::watch() {
       const std::int64_t step = operation.watchdog->step_;
       const std::string message = fmt::format(
           "{} {} did not finish within {} s (another rank has stopped answering) See the other ranks' last lines; "
-          "raise run.timeout_s if they were only slow.",
+          "raise run.timeout_s (without a deck MULTICARD_TIMEOUT_S) if they were only slow.",
           operation.name, step < 0 ? "before the first step" : fmt::format("at step {}", step), limit_s);
       lock.unlock();
       on_expiry_(message);
