@@ -112,6 +112,11 @@ bool is_given(const json* value) {
   return !value->is_string() || !value->get_ref<const std::string&>().empty();
 }
 
+bool have_same_text(const Conversation& a, const Conversation& b) {
+  return std::equal(a.messages.begin(), a.messages.end(), b.messages.begin(), b.messages.end(),
+                    [](const Message& x, const Message& y) { return x.role == y.role && x.content == y.content; });
+}
+
 void Conversation::append(const Conversation& other) {
   messages.insert(messages.end(), other.messages.begin(), other.messages.end());
   if (tools.empty()) tools = other.tools;
@@ -152,10 +157,14 @@ Conversation read_messages(const json& list, const std::string& what) {
 
 Conversation read_conversation(const json& record, const std::string& what) {
   refuse_functions(record, what);
-  const json* list = optional_member(record, "messages");
-  if (!list) list = optional_member(record, "conversations");
+  const json *list = optional_member(record, "messages"), *other = optional_member(record, "conversations");
+  if (!is_given(list) && other) std::swap(list, other);
   if (!list) throw DataError(fmt::format("{} has neither \"messages\" nor \"conversations\"", what));
-  return joined(read_setting(record, what), read_messages(*list, what), what);
+  const Conversation conversation = read_messages(*list, what);
+  if (is_given(other) && !have_same_text(conversation, read_messages(*other, what)))
+    throw DataError(fmt::format("{} has two conversations, \"messages\" and \"conversations\"", what), "",
+                    "Leave out the one that is not meant: --map unused=conversations.");
+  return joined(read_setting(record, what), conversation, what);
 }
 
 Conversation read_setting(const json& record, const std::string& what) {

@@ -21,6 +21,9 @@ struct Conversation {
   void mask_prompt();
 };
 
+/// Whether roles and contents are the same.
+bool have_same_text(const Conversation& a, const Conversation& b);
+
 /// A list of messages: {role, content} (content may be a list of text parts) or {from, value}; `weight`, `loss_weight`
 /// 0 or `train` false keep an answer from being learnt. `what` names the list in errors. \throws DataError for anything
 /// that no template can render.

@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "data/Conversation.hpp"
+#include "data/PreferencePrompt.hpp"
 #include "data/RecordPieces.hpp"
 #include "io/JsonReader.hpp"
 
@@ -46,13 +47,21 @@ std::size_t common_length(const Conversation& a, const Conversation& b) {
   return length;
 }
 
+/// Two answers to a lost question may begin with the same words ("The answer is"); a question before them ends with a
+/// line, a mark or the name of who speaks next.
+bool holds_question(std::string_view text) {
+  return text.find_first_of("\n:?>]") != std::string_view::npos;
+}
+
 /// Texts that carry their prompt are taken as they are, without a template.
 PiecePair whole_texts(const json& record, const std::string& what) {
   refuse_context(record, what);
   const auto chosen = record["chosen"].get<std::string>(), rejected = record["rejected"].get<std::string>();
   const std::size_t prompt = common_length(chosen, rejected);
-  if (prompt == 0)
-    throw DataError(fmt::format("{} has no prompt", what), "and its two answers do not begin with the same text",
+  if (!holds_question(chosen.substr(0, prompt)))
+    throw DataError(fmt::format("{} has no prompt", what),
+                    prompt == 0 ? "and its two answers do not begin with the same text"
+                                : "and what its two answers begin with does not look like one",
                     "Give it \"prompt\", or name the field that holds it: --map prompt=THEIRS.");
   if (is_given(optional_member(record, "system")))
     throw DataError(fmt::format("{} has \"system\"", what),
@@ -85,63 +94,10 @@ Conversation prompt_within(const Conversation& answer) {
   return prompt;
 }
 
-/// The text of a prompt that is one: of `instruction` with `input`, or of the only other member that may hold one.
-std::optional<std::string> prompt_text(const json& record, const std::string& what) {
-  if (optional_member(record, "instruction")) {
-    const std::string instruction = text_member(record, "instruction", what);
-    const bool has_input = is_given(optional_member(record, "input"));
-    return has_input ? instruction + "\n" + text_member(record, "input", what) : instruction;
-  }
-  for (const char* name : {"prompt", "question", "query", "input"})
-    if (is_given(optional_member(record, name))) return text_member(record, name, what);
-  return std::nullopt;
-}
-
-/// \throws DataError where two members hold different prompts: which of them others train on is not to be guessed
-void require_one_prompt(const json& record, const std::string& what) {
-  const char* first = nullptr;
-  for (const char* name : {"prompt", "instruction", "question", "query"}) {
-    const json* value = optional_member(record, name);
-    if (!is_given(value) || !value->is_string()) continue;
-    if (first && record[first] != *value)
-      throw DataError(fmt::format("{} has two prompts, \"{}\" and \"{}\"", what, first, name), "",
-                      fmt::format("Rename the one that is not meant: --map unused={}.", name));
-    first = name;
-  }
-}
-
-/// The prompt of a record with a member of its own for it, without what read_setting() finds.
-std::optional<Conversation> read_prompt(const json& record, const std::string& what) {
-  Conversation prompt;
-  const json* value = optional_member(record, "prompt");
-  if (value && value->is_array()) {
-    prompt = read_messages(*value, what);
-  } else if (const std::optional<std::string> text = prompt_text(record, what)) {
-    prompt.add({"user", *text});
-  } else if (optional_member(record, "conversations") || optional_member(record, "messages")) {
-    prompt = read_conversation(record, what);
-  } else {
-    return std::nullopt;
-  }
-  prompt.mask_prompt();
-  return prompt;
-}
-
-bool is_same_prompt(const Conversation& a, const Conversation& b) {
-  const auto is_same = [](const Message& x, const Message& y) { return x.role == y.role && x.content == y.content; };
-  const auto begin = [](const Conversation& one) {
-    return one.messages.begin() + (one.messages.front().role == "system" ? 1 : 0);
-  };
-  return !a.messages.empty() && !b.messages.empty() &&
-         std::equal(begin(a), a.messages.end(), begin(b), b.messages.end(), is_same);
-}
-
 /// A pair of which one half carries the prompt: it is the other's too.
-Conversation carried_prompt(const Conversation& half, const json& record, const std::string& what) {
+Conversation carried_prompt(const Conversation& half, const PreferencePrompt& own) {
   Conversation carried = prompt_within(half);
-  const std::optional<Conversation> own = read_prompt(record, what);
-  if (own && !is_same_prompt(*own, carried))
-    throw DataError(fmt::format("{} has two prompts", what), "one of its answers begins with another one than its own");
+  own.require_same_as(carried);
   carried.mask_prompt();
   return carried;
 }
@@ -154,31 +110,44 @@ Pieces answered(const Conversation& before, const Conversation& answer, const Pr
 }
 
 /// Lists of messages of which at least one carries its prompt.
-PiecePair pair_with_prompt_inside(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
+PiecePair pair_with_prompt_inside(const json& record, const PreferencePrompt& own,
+                                  const PromptTemplate& prompt_template, const std::string& what) {
   const Conversation setting = read_setting(record, what);
   Conversation chosen = read_answer(record["chosen"], what), rejected = read_answer(record["rejected"], what);
   const bool in_chosen = carries_prompt(record["chosen"], what), in_rejected = carries_prompt(record["rejected"], what);
   if (in_chosen && in_rejected) {
-    if (common_length(chosen, rejected) == 0)
-      throw DataError(fmt::format("the answers of {} begin with different prompts", what));
+    Conversation common = chosen;
+    common.messages.resize(common_length(chosen, rejected));
+    if (common.messages.empty()) throw DataError(fmt::format("the answers of {} begin with different prompts", what));
+    own.require_same_as(common);
     return whole_conversations(joined(setting, chosen, what), joined(setting, rejected, what), prompt_template);
   }
-  const Conversation prompt = carried_prompt(in_chosen ? chosen : rejected, record, what);
+  const Conversation prompt = carried_prompt(in_chosen ? chosen : rejected, own);
   std::vector<Message>& carrier = (in_chosen ? chosen : rejected).messages;
   carrier.erase(carrier.begin(), carrier.begin() + static_cast<std::ptrdiff_t>(prompt.messages.size()));
   const Conversation before = joined(setting, prompt, what);
   return {answered(before, chosen, prompt_template), answered(before, rejected, prompt_template)};
 }
 
+/// The outputs of a history belong to the prompt: only the pieces of the last answer stay targets.
+void keep_last_target(Pieces& pieces) {
+  const auto is_target = [](const TextPiece& piece) { return piece.is_target; };
+  const auto answer_end = std::find_if(pieces.rbegin(), pieces.rend(), is_target);
+  for (auto piece = std::find_if_not(answer_end, pieces.rend(), is_target); piece != pieces.rend(); ++piece)
+    piece->is_target = false;
+}
+
 /// Two texts after a prompt that is a text, as records of another type.
-PiecePair pair_of_texts(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
-  const bool is_instruction = optional_member(record, "instruction") != nullptr;
+PiecePair pair_of_texts(const json& record, const PreferencePrompt& prompt, const PromptTemplate& prompt_template,
+                        const std::string& what) {
   const auto pieces = [&](const char* half) {
     json turn = record;
-    turn[is_instruction ? "output" : "completion"] = record[half];
-    if (is_instruction) return alpaca_pieces(turn, prompt_template, what);
-    turn["prompt"] = *prompt_text(record, what);
-    return completion_pieces(turn, prompt_template, what);
+    turn[prompt.is_instruction() ? "output" : "completion"] = record[half];
+    turn["prompt"] = prompt.text();
+    Pieces all = prompt.is_instruction() ? alpaca_pieces(turn, prompt_template, what)
+                                         : completion_pieces(turn, prompt_template, what);
+    keep_last_target(all);
+    return all;
   };
   return {pieces("chosen"), pieces("rejected")};
 }
@@ -188,19 +157,17 @@ PiecePair pair_of_texts(const json& record, const PromptTemplate& prompt_templat
 PiecePair preference_pieces(const json& record, const PromptTemplate& prompt_template, const std::string& what) {
   const json& chosen = member(record, "chosen", what);
   const json& rejected = member(record, "rejected", what);
-  require_one_prompt(record, what);
+  const PreferencePrompt prompt(record, what);
   const bool are_texts = chosen.is_string() && rejected.is_string();
-  const json* own = optional_member(record, "prompt");
-  if (are_texts && !(own && own->is_array()) && prompt_text(record, what))
-    return pair_of_texts(record, prompt_template, what);
+  if (are_texts && prompt.is_text()) return pair_of_texts(record, prompt, prompt_template, what);
   if (carries_prompt(chosen, what) || carries_prompt(rejected, what))
-    return pair_with_prompt_inside(record, prompt_template, what);
-  const std::optional<Conversation> prompt = read_prompt(record, what);
-  if (!prompt && are_texts) return whole_texts(record, what);
-  if (!prompt)
+    return pair_with_prompt_inside(record, prompt, prompt_template, what);
+  const std::optional<Conversation> asked = prompt.messages();
+  if (!asked && are_texts) return whole_texts(record, what);
+  if (!asked)
     throw DataError(fmt::format("{} has no prompt", what), "and its answers do not begin with one",
                     "Give it \"prompt\", \"conversations\" or \"instruction\".");
-  const Conversation before = joined(read_setting(record, what), *prompt, what);
+  const Conversation before = joined(read_setting(record, what), *asked, what);
   return {answered(before, read_answer(chosen, what), prompt_template),
           answered(before, read_answer(rejected, what), prompt_template)};
 }

@@ -28,9 +28,20 @@ constexpr std::uint64_t kLargestId = (std::uint64_t{1} << 31) - 1;
 void require_no_padding(const json& record, const std::string& key, const std::string& what) {
   if (!optional_member(record, key.c_str())) return;
   const json& mask = list_member(record, key.c_str(), what);
-  if (std::any_of(mask.begin(), mask.end(), [](const json& one) { return one != 1; }))
+  if (std::any_of(mask.begin(), mask.end(), [](const json& one) { return one != 1 && one != true; }))
     throw DataError(fmt::format("\"{}\" of {} leaves out tokens", key, what),
                     "rows are not padded, and every token sees all before it", "Take such tokens out.");
+}
+
+/// \throws DataError unless positions are those in the text: 0, 1, 2 and so on
+void require_own_positions(const json& record, const std::string& key, const std::string& what) {
+  if (!optional_member(record, key.c_str())) return;
+  const json& positions = list_member(record, key.c_str(), what);
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    if (positions[i] != i)
+      throw DataError(fmt::format("\"{}\"[{}] of {} is {}", key, i, what, positions[i].dump()),
+                      "a token's position is its place in the record, from 0",
+                      "Write several texts in one record as several records.");
 }
 
 /// Tokens from a list of ids and one of labels, each its own id or -100.
@@ -42,6 +53,7 @@ EncodedText read_ids(const json& record, const std::string& prefix, const std::s
     throw DataError(
         fmt::format("{} has {} \"{}\" and {} \"{}\"", what, ids.size(), ids_key, labels.size(), labels_key));
   require_no_padding(record, prefix + "attention_mask", what);
+  require_own_positions(record, prefix + "position_ids", what);
   EncodedText row;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::uint64_t id = count_of(ids[i], kLargestId, fmt::format("\"{}\"[{}] of {}", ids_key, i, what));
@@ -77,14 +89,14 @@ auto with_name(const std::string& name, Body&& body) {
 
 }  // namespace
 
-std::optional<DatasetType> likely_type(const std::string& text) {
+std::optional<DatasetType> likely_other_type(const std::string& text, DatasetType type) {
   struct Mark {
     DatasetType type;
     const char *one, *other;  ///< members that its records have
   };
   constexpr std::array kMarks{
-      Mark{DatasetType::chat, "messages", "messages"},
       Mark{DatasetType::preference, "chosen", "rejected"},
+      Mark{DatasetType::chat, "messages", "messages"},
       Mark{DatasetType::chat, "conversations", "conversations"},
       Mark{DatasetType::alpaca, "instruction", "output"},
       Mark{DatasetType::prompt_completion, "prompt", "completion"},
@@ -100,9 +112,13 @@ std::optional<DatasetType> likely_type(const std::string& text) {
     }
   }();
   if (!record) return std::nullopt;
-  for (const Mark& mark : kMarks)
-    if (optional_member(*record, mark.one) && optional_member(*record, mark.other)) return mark.type;
-  return std::nullopt;
+  const auto has = [&](const Mark& mark) {
+    return optional_member(*record, mark.one) && optional_member(*record, mark.other);
+  };
+  if (std::any_of(kMarks.begin(), kMarks.end(), [&](const Mark& mark) { return mark.type == type && has(mark); }))
+    return std::nullopt;
+  const auto other = std::find_if(kMarks.begin(), kMarks.end(), has);
+  return other == kMarks.end() ? std::nullopt : std::optional(other->type);
 }
 
 RecordEncoder::RecordEncoder(DatasetType type, std::shared_ptr<const Tokenizer> tokenizer,

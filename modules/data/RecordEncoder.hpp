@@ -21,8 +21,8 @@ struct EncodedRecord {
   std::vector<std::string> unknown_fields = {};  ///< its fields that nothing is known of (RecordFields.hpp)
 };
 
-/// The type whose members a record has, if it is JSON that has any type's.
-std::optional<DatasetType> likely_type(const std::string& json);
+/// The type whose members a record has, if it is JSON that has any type's and not those of `type`.
+std::optional<DatasetType> likely_other_type(const std::string& json, DatasetType type);
 
 /// Encodes records of one type, see docs/data.md for their layouts. Any thread.
 class RecordEncoder {

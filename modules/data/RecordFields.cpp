@@ -7,6 +7,8 @@
 
 #include "base/Error.hpp"
 #include "data/Conversation.hpp"
+#include "io/JsonReader.hpp"
+#include "text/PythonText.hpp"
 
 namespace multicard {
 
@@ -16,6 +18,7 @@ using json = nlohmann::ordered_json;
 using enum KeyUse;
 
 constexpr const char* kMoreQuestion = "more of the question";
+constexpr const char* kOnlyMessages = "only templates of messages have a place for it";
 constexpr const char* kOnlyText = "only text is trained on";
 
 constexpr ForeignKey kCommon[] = {
@@ -32,7 +35,6 @@ constexpr ForeignKey kCommon[] = {
     {"url", harmless, "where the record comes from"},
     {"license", harmless, "licence of the record"},
     {"category", harmless, "kind of the record"},
-    {"task", harmless, "kind of the record"},
     {"type", harmless, "kind of the record"},
     {"topic", harmless, "kind of the record"},
     {"lang", harmless, "language"},
@@ -65,7 +67,9 @@ constexpr ForeignKey kAlpaca[] = {
     {"system", used, "the system message"},
     {"history", used, "a list of [instruction, output] before"},
     {"text", harmless, "the record with a template, as Stanford's file has it"},
-    {"tools", unsupported, "the tools that may be called"},
+    {"context", unsupported, "more of the instruction, beside input"},
+    {"tools", unsupported, kOnlyMessages},
+    {"documents", unsupported, kOnlyMessages},
 };
 
 constexpr ForeignKey kChat[] = {
@@ -74,9 +78,9 @@ constexpr ForeignKey kChat[] = {
     {"system", used, "a system message in front of it"},
     {"tools", used, "the tools that may be called, for the template"},
     {"documents", used, "documents, for the template"},
-    {"prompt", harmless, "the first question again"},
-    {"functions", unsupported, "the functions that may be called"},
-    {"function_call", unsupported, "a call of a function"},
+    {"prompt", harmless, "one of the questions again; any other text is named in a warning"},
+    {"functions", unsupported, "the functions that may be called; \"tools\" are read"},
+    {"function_call", unsupported, "a call of a function; \"tool_calls\" of a message are read"},
     {"chat_template_kwargs", unsupported, "variables of the template"},
 };
 
@@ -101,6 +105,8 @@ constexpr ForeignKey kAnswer[] = {
     {"choices", unsupported, "answers to choose from"},
     {"options", unsupported, "answers to choose from"},
     {"history", unsupported, "the conversation before"},
+    {"tools", unsupported, kOnlyMessages},
+    {"documents", unsupported, kOnlyMessages},
 };
 
 constexpr ForeignKey kText[] = {
@@ -134,10 +140,26 @@ constexpr ForeignKey kTokens[] = {
     {"attention_mask", used, "ones; zeros are padding, which has no place here"},
     {"chosen_attention_mask", used, "ones; zeros are padding, which has no place here"},
     {"rejected_attention_mask", used, "ones; zeros are padding, which has no place here"},
-    {"position_ids", unsupported, "positions other than those in the text"},
+    {"position_ids", used, "0, 1, 2 and so on; no others are possible here"},
+    {"chosen_position_ids", used, "0, 1, 2 and so on; no others are possible here"},
+    {"rejected_position_ids", used, "0, 1, 2 and so on; no others are possible here"},
     {"token_type_ids", harmless, "Llama models have none"},
     {"length", harmless, "number of tokens"},
 };
+
+/// Whether `prompt`, beside the messages of a conversation, is one of its questions.
+bool is_question(const json& prompt, const json& record) {
+  if (!prompt.is_string()) return false;
+  const std::string_view text = python_strip(prompt.get_ref<const std::string&>());
+  const auto is_same = [&](const json& message) {
+    const json* content = optional_member(message, optional_member(message, "role") ? "content" : "value");
+    return content && content->is_string() && python_strip(content->get_ref<const std::string&>()) == text;
+  };
+  for (const char* name : {"messages", "conversations"})
+    if (const json* list = optional_member(record, name); list && list->is_array())
+      return std::any_of(list->begin(), list->end(), is_same);
+  return false;
+}
 
 }  // namespace
 
@@ -177,7 +199,8 @@ std::vector<std::string> unknown_fields(const json& record, DatasetType type, co
     if (!is_given(&value)) continue;
     const ForeignKey* field = find_key(fields_of(type), name);
     if (!field) field = find_key(kCommon, name);
-    if (!field) {
+    const bool is_lost = type == DatasetType::chat && name == "prompt" && !is_question(value, record);
+    if (!field || is_lost) {
       unknown.push_back(name);
     } else if (field->use == unsupported) {
       throw DataError(

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "data/Conversation.hpp"
+#include "data/RecordFields.hpp"
+#include "io/JsonReader.hpp"
 
 namespace multicard {
 
@@ -19,7 +23,7 @@ constexpr std::array kMessageLists{"messages", "conversations", "prompt", "compl
 
 /// A field, and other names that it may have where it is missing. None makes a record of one type one of another.
 struct Synonyms {
-  DatasetType type;
+  std::optional<DatasetType> type;  ///< nothing: all types that have the field
   const char* name;
   std::vector<const char*> others;
 };
@@ -34,7 +38,8 @@ const std::vector<Synonyms>& synonyms() {
       {DatasetType::question_answer, "question", {"query", "prompt", "instruction"}},
       {DatasetType::question_answer, "answer", {"response"}},
       {DatasetType::chat, "messages", {"conversation", "dialogue", "dialog", "chat", "turns"}},
-      {DatasetType::text, "text", {"content", "document"}}};
+      {DatasetType::text, "text", {"content", "document"}},
+      {std::nullopt, "system", {"system_prompt", "system_message"}}};
   return all;
 }
 
@@ -50,8 +55,8 @@ void move_member(json& object, const std::string& from, const std::string& to) {
 
 /// Renames the only other name that is there, if the field has a list of messages or is not a list.
 void find_synonym(json& record, const Synonyms& one) {
-  if (record.contains(one.name) || (one.type == DatasetType::chat && record.contains("conversations"))) return;
-  const auto is_there = [&](const char* name) { return record.contains(name); };
+  const auto is_there = [&](const char* name) { return is_given(optional_member(record, name)); };
+  if (is_there(one.name) || (one.type == DatasetType::chat && is_there("conversations"))) return;
   if (std::count_if(one.others.begin(), one.others.end(), is_there) != 1) return;
   const char* const other = *std::find_if(one.others.begin(), one.others.end(), is_there);
   if (record[other].is_array() == (one.type == DatasetType::chat)) move_member(record, other, one.name);
@@ -107,7 +112,7 @@ void RecordMap::apply(json& record) {
   for (auto& [field, value] : found)
     record[field->to] = std::move(value);
   for (const Synonyms& one : synonyms())
-    if (one.type == type_) find_synonym(record, one);
+    if (one.type ? *one.type == type_ : find_key(fields_of(type_), one.name) != nullptr) find_synonym(record, one);
   for (const char* list : kMessageLists)
     if (const auto messages = record.find(list); messages != record.end() && messages->is_array())
       rename_roles(*messages);

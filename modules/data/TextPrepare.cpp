@@ -70,8 +70,12 @@ ChosenTemplate choose_template(const TextPrepareOptions& options, DatasetType ty
 
 /// A chat template is of little use to a tokenizer that does not know its special tokens.
 void warn_of_missing_tokens(const PromptTemplate& prompt_template, const Tokenizer& tokenizer) {
+  const auto is_known = [&](const std::string& end) {  // it may be two markers, each a token
+    const std::vector<TokenId> ids = tokenizer.encode(end, SpecialTokens::leave_out);
+    return ids.size() == 1 || std::all_of(ids.begin(), ids.end(), [&](TokenId id) { return tokenizer.is_special(id); });
+  };
   for (const std::string& end : prompt_template.ends_of_turn())
-    if (tokenizer.encode(end, SpecialTokens::leave_out).size() != 1)
+    if (!is_known(end))
       log_warning(
           fmt::format("tokenizer {} does not have {}, which ends a turn in template {}: it becomes several "
                       "tokens",
@@ -109,12 +113,15 @@ std::string without_first_line(const std::string& why) {
   return why.starts_with(in_first_line) ? "at " + why.substr(in_first_line.size()) : why;
 }
 
-/// Errors of a record say which, whether it looks like another type's, and that it can be left out.
-DataError with_advice(const Error& error, const std::optional<DatasetType>& likely, DatasetType type) {
+/// Errors of a record say how to correct it, whether it looks like another type's, and that it can be left out.
+DataError with_advice(const Error& error, const std::optional<DatasetType>& likely) {
+  const std::string& own = error.suggestion();
+  const std::string advice = likely        ? fmt::format("It looks like --type {}.", name_of(*likely))
+                             : own.empty() ? "Fix it."
+                                           : own;
+  const bool says_all = advice.find("--skip-bad") != std::string::npos;
   return DataError(error.problem(), without_first_line(error.why()),
-                   likely && *likely != type
-                       ? fmt::format("It looks like --type {}; --skip-bad leaves bad records out.", name_of(*likely))
-                       : "Fix it, or leave bad records out with --skip-bad.");
+                   says_all ? advice : advice + " --skip-bad leaves bad records out.");
 }
 
 /// Encodes this rank's records. Returns those that cannot be.
@@ -129,8 +136,9 @@ std::vector<BadInput> encode(EncodedSet& encoded, RecordFiles& records, Block mi
           records.is_plain(record) ? setup.encoder->encode_text(bytes, name) : setup.encoder->encode_json(bytes, name),
           long_text, options.max_length);
     } catch (const DataError& error) {
-      const std::optional<DatasetType> likely = records.is_plain(record) ? std::nullopt : likely_type(bytes);
-      const DataError full = with_advice(error, likely, setup.type);
+      const std::optional<DatasetType> likely =
+          records.is_plain(record) ? std::nullopt : likely_other_type(bytes, setup.type);
+      const DataError full = with_advice(error, likely);
       if (!options.skip_bad) throw full;
       bad.push_back({record, fmt::format("{}{}", full.problem(), full.why().empty() ? "" : " (" + full.why() + ")")});
     }

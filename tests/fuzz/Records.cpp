@@ -48,7 +48,7 @@ void read(std::string_view input) {
       check(encoder.encode_text(text, name).sequence);
       continue;
     }
-    likely_type(text);
+    likely_other_type(text, type);
     const EncodedRecord record = encoder.encode_json(text, name);
     check(record.sequence);
     if (record.rejected) check(*record.rejected);

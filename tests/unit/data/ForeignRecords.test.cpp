@@ -69,6 +69,48 @@ TEST_F(ForeignRecords, OfPreferencesAreRefusedWhereTheirPromptIsOpen) {
   expect_error(type, R"({"prompt": "Hi", "context": "c", "chosen": "a", "rejected": "b"})", "context");
 }
 
+TEST_F(ForeignRecords, OfPreferencesLoseNoPartOfTheirPrompt) {
+  const DatasetType type = DatasetType::preference;
+  const std::string answers = R"("chosen": "a", "rejected": "b"})";
+  for (const char* name : {"prompt", "question", "query"})
+    expect_error(type, std::string(R"({")") + name + R"(": "Translate.", "input": "Hi", )" + answers,
+                 std::string("--map instruction=") + name);
+  expect_error(type, R"({"prompt": "Hi", "history": [["x", "y"]], )" + answers, "history");
+  expect_error(type, R"({"history": [["x", "y"]], "chosen": "Q: a", "rejected": "Q: b"})", "history");
+  expect_error(type, R"({"instruction": "Hi", "history": [["x", "y"]], "chosen": {"role": "assistant", "content": "a"},
+                         "rejected": "b"})",
+               "history");
+  expect_error(type, R"({"prompt": "Hi", "conversations": [{"from": "human", "value": "Ho"}], )" + answers,
+               "two prompts");
+  expect_error(type, R"({"prompt": "", "chosen": "Q: a", "rejected": "Q: b"})", "is empty");
+  expect_error(type, R"({"chosen": "The answer is 4.", "rejected": "The answer is 5."})", "does not look like one");
+  EXPECT_EQ(pair("chatml", R"({"instruction": "", "prompt": "Hi", )" + answers),
+            pair("chatml", R"({"prompt": "Hi", )" + answers));
+  EXPECT_EQ(pair("chatml", R"({"instruction": "Hi", "history": [["x", "y"]], )" + answers).first,
+            "<s>" + masked_turn("x", "y") + turn("Hi", "a"));
+}
+
+TEST_F(ForeignRecords, OfPreferencesMayRepeatWhatTheirAnswersBeginWith) {
+  const auto half = [](const std::string& answer) {
+    return R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ")" + answer + R"("}])";
+  };
+  const std::string answers = R"("chosen": )" + half("a") + R"(, "rejected": )" + half("b") + "}";
+  const Pair wanted = {"<s>" + turn("Hi", "a"), "<s>" + turn("Hi", "b")};
+  EXPECT_EQ(pair("chatml", "{" + answers), wanted);
+  EXPECT_EQ(pair("chatml", R"({"prompt": "Hi ", )" + answers), wanted);
+  EXPECT_EQ(pair("chatml", R"({"prompt": "Hi", "messages": )" + half("a") + ", " + answers), wanted);
+  expect_error(DatasetType::preference, R"({"prompt": "Ho", )" + answers, "two prompts");
+  expect_error(DatasetType::preference, R"({"messages": )" + half("c") + ", " + answers, "two prompts");
+}
+
+TEST_F(ForeignRecords, OfChatWithTwoConversationsAreRefused) {
+  const std::string messages =
+      R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "a"}],
+                                   "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": ")";
+  EXPECT_EQ(sequence(DatasetType::chat, "chatml", messages + R"(a"}]})"), "<s>" + turn("Hi", "a"));
+  expect_error(DatasetType::chat, messages + R"(b"}]})", "two conversations");
+}
+
 TEST_F(ForeignRecords, OfOtherTypesKeepTheSystemMessage) {
   EXPECT_EQ(
       sequence(DatasetType::question_answer, "chatml", R"({"system": "Be brief.", "question": "Hi", "answer": "Ho"})"),
@@ -103,6 +145,11 @@ TEST_F(ForeignRecords, WithFieldsThatOthersTrainOnAreRefused) {
   expect_error(DatasetType::alpaca, R"({"instruction": "a", "output": "b", "tools": [{"name": "f"}]})", "tools");
   expect_error(DatasetType::tokens, R"({"input_ids": [1, 2], "labels": [1, 2], "attention_mask": [1, 0]})",
                "attention_mask");
+  expect_error(DatasetType::tokens, R"({"input_ids": [1, 2], "labels": [1, 2], "position_ids": [0, 0]})",
+               "position_ids");
+  EXPECT_NO_THROW(encode(DatasetType::tokens, "", R"({"input_ids": [1, 2], "labels": [1, 2],
+                         "attention_mask": [true, true], "position_ids": [0, 1]})"));
+  expect_error(DatasetType::alpaca, R"({"instruction": "a", "input": "b", "context": "c", "output": "d"})", "context");
   EXPECT_NO_THROW(sequence(DatasetType::alpaca, "chatml", R"({"instruction": "a", "output": "b", "images": []})"));
 }
 
@@ -115,6 +162,21 @@ TEST_F(ForeignRecords, NameTheFieldsThatNothingIsKnownOf) {
   EXPECT_TRUE(unknown(DatasetType::preference, R"({"prompt": "a", "prompt_id": "x", "chosen": "b", "rejected": "c",
                                                    "score_chosen": 1.5})")
                   .empty());
+  const std::string messages =
+      R"("messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "a"}]})";
+  EXPECT_TRUE(unknown(DatasetType::chat, R"({"prompt": "Hi", )" + messages).empty());
+  EXPECT_EQ(unknown(DatasetType::chat, R"({"prompt": "Ho", )" + messages), (std::vector<std::string>{"prompt"}));
+}
+
+TEST_F(ForeignRecords, NameTheirSystemMessageInOtherWords) {
+  const std::string wanted = "<s>" + kSystem + turn("Hi", "Ho");
+  for (const char* name : {"system", "system_prompt", "system_message"}) {
+    RecordMap map(DatasetType::question_answer, {});
+    auto record = nlohmann::ordered_json::parse(R"({"question": "Hi", "response": "Ho"})");
+    record[name] = "Be brief.";
+    map.apply(record);
+    EXPECT_EQ(sequence(DatasetType::question_answer, "chatml", record.dump()), wanted) << name;
+  }
 }
 
 TEST(RecordFormats, NameEachFieldOnceAndAreTheTablesOfTheDocument) {

@@ -105,8 +105,8 @@ TEST_F(RecordEncoderTest, Preferences) {
   // Texts that carry their prompt; a space and a broken character go to the answer.
   EXPECT_EQ(pair("chatml", R"({"chosen": "A: hi B: yes", "rejected": "A: hi B: no"})"),
             (Pair{"<s>A: hi B:[[ yes</s>]]", "<s>A: hi B:[[ no</s>]]"}));
-  EXPECT_EQ(pair("chatml", R"({"chosen": "caf\u00e9", "rejected": "caf\u00e8"})"),
-            (Pair{"<s>caf[[\xc3\xa9</s>]]", "<s>caf[[\xc3\xa8</s>]]"}));
+  EXPECT_EQ(pair("chatml", R"({"chosen": "A: caf\u00e9", "rejected": "A: caf\u00e8"})"),
+            (Pair{"<s>A: caf[[\xc3\xa9</s>]]", "<s>A: caf[[\xc3\xa8</s>]]"}));
   EXPECT_EQ(pair("chatml", R"({"prompt": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
     {"role": "user", "content": "c"}], "chosen": "d", "rejected": "e"})"),
             (Pair{"<s>" + masked_turn("a", "b") + turn("c", "d"), "<s>" + masked_turn("a", "b") + turn("c", "e")}));
@@ -166,13 +166,17 @@ TEST_F(RecordEncoderTest, NamesWhatIsWrongWithARecord) {
 }
 
 TEST(LikelyType, IsKnownByItsMembers) {
-  EXPECT_EQ(likely_type(R"({"messages": [], "prompt": "a"})"), DatasetType::chat);
-  EXPECT_EQ(likely_type(R"({"conversations": []})"), DatasetType::chat);
-  EXPECT_EQ(likely_type(R"({"conversations": [], "chosen": {}, "rejected": {}})"), DatasetType::preference);
-  EXPECT_EQ(likely_type(R"({"instruction": "a", "output": "b"})"), DatasetType::alpaca);
-  EXPECT_EQ(likely_type(R"({"instruction": "a"})"), std::nullopt);
-  EXPECT_EQ(likely_type("[1]"), std::nullopt);
-  EXPECT_EQ(likely_type("{"), std::nullopt);
+  EXPECT_EQ(likely_other_type(R"({"messages": [], "prompt": "a"})", DatasetType::text), DatasetType::chat);
+  EXPECT_EQ(likely_other_type(R"({"conversations": []})", DatasetType::text), DatasetType::chat);
+  EXPECT_EQ(likely_other_type(R"({"conversations": [], "chosen": {}, "rejected": {}})", DatasetType::text),
+            DatasetType::preference);
+  EXPECT_EQ(likely_other_type(R"({"instruction": "a", "output": "b"})", DatasetType::text), DatasetType::alpaca);
+  EXPECT_EQ(likely_other_type(R"({"instruction": "a"})", DatasetType::text), std::nullopt);
+  EXPECT_EQ(likely_other_type("[1]", DatasetType::text), std::nullopt);
+  EXPECT_EQ(likely_other_type("{", DatasetType::text), std::nullopt);
+  const std::string both = R"({"messages": [], "chosen": "a", "rejected": "b"})";
+  EXPECT_EQ(likely_other_type(both, DatasetType::text), DatasetType::preference);
+  EXPECT_EQ(likely_other_type(both, DatasetType::chat), std::nullopt) << "it has what is asked for";
 }
 
 /// A record with some bytes changed, left out or doubled.
