@@ -59,16 +59,18 @@ void add_prepare(CLI::App& app, Command& command) {
   CLI::App* prepare = app.add_subcommand("prepare", "Write input shards, all ranks together");
   prepare->require_subcommand(1);
   auto options = std::make_shared<PrepareOptions>();
-  CLI::App* images =
-      prepare->add_subcommand("images", "Image shards from IDX, class folders, CIFAR binaries or synthetic images");
+  CLI::App* images = prepare->add_subcommand(
+      "images", "Image shards from IDX, class folders, CIFAR binaries, Parquet or synthetic images");
   const auto format = std::make_shared<std::string>();
   images->add_option("--format", *format, "Format of the images")
       ->type_name(one_of(texts_of<ImageFormat>(kImageFormatWords)))
       ->required();
   images->add_option("--images", options->images,
-                     "idx: image file (.gz or plain); cifar: a *.bin file or a glob of them");
+                     "idx: image file (.gz or plain); cifar, parquet: a file or a glob of them");
   images->add_option("--labels", options->labels, "idx: label file (.gz or plain)");
   images->add_option("--dir", options->dir, "folder: one sub-folder per class; cifar: the folder of *.bin");
+  images->add_option("--columns", options->columns, "parquet: the columns of images and of labels, IMAGE,LABEL")
+      ->delimiter(',');
   images->add_option("-o,--output", options->output, "Prefix of the shards: PREFIX-00000-of-0000K.h5")->required();
   images->add_option("--shards", options->num_shards, "Number of shards")->capture_default_str();
   images->add_option("--size", options->size, "Resize to SIZE x SIZE (antialiased); synthetic: which size to generate");

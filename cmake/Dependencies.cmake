@@ -38,4 +38,5 @@ if(NOT HDF5_IS_PARALLEL)
 endif()
 
 include(TorchWheel)
+include(Arrow)
 include(CudaKernels)

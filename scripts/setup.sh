@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs what multicard needs and is not there yet: system packages and LibTorch.
 #
-# usage: scripts/setup.sh [--libtorch VERSION] [--demo] [--test] [--gpu | --no-gpu] [--help]
+# usage: scripts/setup.sh [--libtorch VERSION] [--parquet] [--demo] [--test] [--gpu | --no-gpu] [--help]
 #   --libtorch  this version, 2.11.0 to 2.15.0 (the default; scripts/libtorch/ holds a file for each; 2.14 is the newest
 #            2.14.x). This source tree keeps to it: scripts/build.sh builds with it until another is named. With
 #            MULTICARD_LIBTORCH=VERSION in the environment a script uses that one, for once
+#   --parquet   also Arrow's libparquet (55 MB to fetch, 70 MB in $MULTICARD_CACHE/arrow-VERSION), with which the next
+#            build can read data sets in Parquet
 #   --demo   also the Fashion-MNIST package that scripts/demo.sh trains on
-#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST
+#   --test   also what scripts/test.sh can use: Slurm, clang-format, clang-tidy, shellcheck, Fashion-MNIST, libparquet
 #   --gpu    also the CUDA libraries of the wheel (cuDNN, NCCL, cuBLAS, ... 2.4 GB). Where `nvidia-smi -L` lists a GPU
 #            they are installed automatically; --no-gpu leaves them out, for a CUDA toolkit that has them all (NCCL
 #            comes along where that of the toolkit is older than LibTorch's)
@@ -21,10 +23,11 @@ set -euo pipefail
 # shellcheck source=scripts/packages.sh
 . "$root/scripts/packages.sh"
 
-with_demo=no with_test=no with_gpu=auto chosen=''
+with_demo=no with_test=no with_parquet=no with_gpu=auto chosen=''
 while [ $# -gt 0 ]; do
   case $1 in
     --libtorch) needs_value "$1" $#; chosen=$2; shift ;;
+    --parquet) with_parquet=yes ;;
     --demo) with_demo=yes ;;
     --test) with_test=yes ;;
     --gpu) with_gpu=yes ;;
@@ -275,9 +278,53 @@ libtorch() {
   install_libtorch
 }
 
+# ---- libparquet ------------------------------------------------------------------------------------------------------
+# The C++ libraries and headers out of the wheel of pyarrow, which brings them all.
+fetch_arrow() {  # FOLDER
+  local staging part=$1.part
+  staging=$(mktemp -d "$cache/.arrow.XXXXXX")
+  find_pip "$staging"
+  awk '/^#/ {next} /^[a-z]/ {keep = /^pyarrow==/} keep' "$arrow_pin" >"$staging/requirements.txt"
+  if ! PIP_ROOT_USER_ACTION=ignore PIP_BREAK_SYSTEM_PACKAGES=1 "${pip[@]}" --quiet --disable-pip-version-check \
+    install --no-cache-dir --no-deps --require-hashes --no-compile --only-binary=:all: --implementation cp \
+    --python-version 3.11 --platform manylinux_2_28_x86_64 --target "$staging/part" \
+    -r "$staging/requirements.txt" >&2; then
+    rm -rf "$staging"
+    return 1
+  fi
+  rm -rf "$part"
+  mkdir "$part"
+  mv "$staging"/part/pyarrow/{include,libarrow.so.*,libparquet.so.*} "$part"
+  cp "$staging"/part/pyarrow-*.dist-info/licenses/*.txt "$part"
+  rm -rf "$staging" "$1"
+  mv "$part" "$1"
+}
+
+libparquet() {
+  local folder version
+  arrow_pin=$root/scripts/llm-method-peers-requirements.txt
+  version=$(sed -n 's/^pyarrow==\([0-9.]*\).*/\1/p' "$arrow_pin")
+  folder=$cache/arrow-$version
+  mkdir -p "$cache"
+  exec 8>"$cache/.arrow.lock"
+  flock 8
+  find "$cache" -maxdepth 1 -type d -name '.arrow.*' -exec rm -rf {} +  # of an interrupted setup
+  if [ -d "$folder" ]; then
+    say "      libparquet: already installed ($folder)"
+  elif fetch_arrow "$folder"; then
+    say "      libparquet: Arrow $version installed into $folder"
+  elif [ "$with_parquet" = yes ]; then
+    die "pip could not fetch libparquet (its message is above). Check the network and pip's settings and start again."
+  else
+    say "      WARNING: libparquet could not be fetched: tests that read Parquet will be skipped"
+  fi
+  exec 8>&-
+}
+
 system_packages
 check_tool_versions
 libtorch
+if [ "$with_parquet" = yes ] || [ "$with_test" = yes ]; then libparquet; fi
 torch=${TORCH_ROOT:-$folder/torch}
 check_torch_root "$torch"
 if [ -n "$chosen" ]; then remember_libtorch "$torch_version"; fi

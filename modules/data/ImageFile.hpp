@@ -2,6 +2,7 @@
 /// \file Pictures in JPEG and PNG files.
 
 #include <string>
+#include <string_view>
 
 #include "data/Image.hpp"
 
@@ -15,5 +16,11 @@ ImageShape shape_of_image_file(const std::string& path);
 /// channel become 8, palettes are resolved and transparency is dropped. A JPEG that ends early is an error.
 /// \throws DataError as shape_of_image_file.
 Image read_image_file(const std::string& path);
+
+/// \name The same of a file's bytes; `name` says in errors where they come from.
+/// @{
+ImageShape shape_of_image(std::string_view bytes, const std::string& name);
+Image decode_image(std::string_view bytes, const std::string& name);
+/// @}
 
 }  // namespace multicard

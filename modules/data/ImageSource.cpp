@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "data/CifarSource.hpp"
 #include "data/FolderSource.hpp"
 #include "data/IdxSource.hpp"
+#include "data/ParquetSource.hpp"
 #include "data/SyntheticSource.hpp"
+#include "io/Glob.hpp"
 
 namespace multicard {
 
@@ -22,6 +25,7 @@ void check_inputs(const PrepareOptions& options) {
   const auto refuse = [&](bool is_there, const char* what) {
     if (is_there) throw UsageError(fmt::format("--format {} has no {}", format, what));
   };
+  refuse(!options.columns.empty() && options.format != ImageFormat::parquet, "--columns");
   switch (options.format) {
     case ImageFormat::idx:
       need(!options.images.empty() && !options.labels.empty(), "--images FILE and --labels FILE");
@@ -32,6 +36,11 @@ void check_inputs(const PrepareOptions& options) {
     case ImageFormat::cifar:
       need(options.dir.empty() != options.images.empty(), "either --dir FOLDER or --images FILES");
       return refuse(!options.labels.empty(), "--labels");
+    case ImageFormat::parquet:
+      need(!options.images.empty(), "--images FILES");
+      if (!options.columns.empty() && options.columns.size() != 2)
+        throw UsageError("--columns names two columns, that of images and that of labels");
+      return refuse(!options.labels.empty() || !options.dir.empty(), "--labels or --dir");
     case ImageFormat::synthetic:
       refuse(!options.images.empty() || !options.labels.empty() || !options.dir.empty(), "input files");
   }
@@ -41,7 +50,8 @@ void check_inputs(const PrepareOptions& options) {
 
 ImageFormat image_format(const std::string& word) {
   if (const auto format = value_of<ImageFormat>(word, kImageFormatWords)) return *format;
-  throw UsageError(fmt::format("there is no image format {}", word), "", "Use idx, folder, cifar or synthetic.");
+  throw UsageError(fmt::format("there is no image format {}", word), "",
+                   fmt::format("Use one of {}.", join(texts_of<ImageFormat>(kImageFormatWords), ", ")));
 }
 
 std::unique_ptr<ImageSource> open_image_source(const PrepareOptions& options, const Communicator& communicator) {
@@ -52,6 +62,8 @@ std::unique_ptr<ImageSource> open_image_source(const PrepareOptions& options, co
     if (options.format == ImageFormat::idx) return std::make_unique<IdxSource>(options.images, options.labels);
     if (options.format == ImageFormat::cifar)
       return std::make_unique<CifarSource>(cifar_files(options.dir, options.images));
+    if (options.format == ImageFormat::parquet)
+      return std::make_unique<ParquetSource>(expand_glob(options.images), options.columns);
     return std::make_unique<SyntheticSource>(options.limit.value_or(kSyntheticImages),
                                              options.classes.value_or(kSyntheticClasses),
                                              options.size.value_or(kSyntheticSize));

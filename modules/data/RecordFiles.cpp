@@ -38,8 +38,12 @@ std::vector<std::string> find_files(const std::vector<std::string>& names) {
   return paths;
 }
 
+bool is_parquet(const std::string& path) {
+  return fs::path(path).extension() == ".parquet";
+}
+
 bool is_plain_file(const std::string& path) {
-  if (csv_separator(path)) return false;
+  if (csv_separator(path) || is_parquet(path)) return false;
   fs::path name(path);
   if (name.extension() == ".gz") name = name.stem();
   return name.extension() != ".json" && name.extension() != ".jsonl";
@@ -63,28 +67,31 @@ void refuse_utf16(const std::string& path, std::string_view begin) {
   const bool has_zeros =
       begin.size() >= 4 && is_zero(0) != is_zero(1) && is_zero(0) == is_zero(2) && is_zero(1) == is_zero(3);
   if (!has_mark && !has_zeros) return;
-  throw DataError(fmt::format("{} is UTF-16 text", path), "UTF-8 is read",
-                  fmt::format("Convert it: iconv -f UTF-16 -t UTF-8 {} > NEW", shell_word(path)));
+  const std::string from = has_mark ? "UTF-16" : is_zero(0) ? "UTF-16BE" : "UTF-16LE";  // the mark says which it is
+  const std::string word = shell_word(path);
+  const std::string command = fs::path(path).extension() == ".gz"
+                                  ? fmt::format("zcat {} | iconv -f {} -t UTF-8 > NEW", word, from)
+                                  : fmt::format("iconv -f {} -t UTF-8 {} > NEW", from, word);
+  throw DataError(fmt::format("{} is UTF-16 text", path), "UTF-8 is read", "Convert it: " + command);
 }
 
-/// Columnar formats, which are known by their first bytes, are others' work to read.
-void refuse_other_formats(const std::string& path, SeekableInput& input) {
+/// Columnar formats are known by their first bytes.
+void refuse_columnar(const std::string& path, SeekableInput& input) {
   std::array<std::uint8_t, 6> bytes{};
   const std::size_t size = input.read_some(0, bytes);
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
   refuse_utf16(path, begin);
-  const bool is_parquet = begin.starts_with("PAR1"), is_arrow = begin == "ARROW1" || begin.starts_with("FEA1");
-  const std::string extension = fs::path(path).extension();
-  const bool is_stream = extension == ".arrow" && begin.starts_with("\xff\xff\xff\xff");
-  if (!is_parquet && !is_arrow && !is_stream) return;
-  const std::string reader = is_parquet  ? "import pandas; pandas.read_parquet"
-                             : is_stream ? "import pyarrow; pyarrow.ipc.open_stream"
-                                         : "import pandas; pandas.read_feather";
+  if (begin.starts_with("PAR1"))
+    throw DataError(fmt::format("{} is a file of Parquet", path), "its name does not end with .parquet", "Rename it.");
+  const bool is_arrow = begin == "ARROW1" || begin.starts_with("FEA1");
+  const bool is_stream = fs::path(path).extension() == ".arrow" && begin.starts_with("\xff\xff\xff\xff");
+  if (!is_arrow && !is_stream) return;
   throw DataError(
-      fmt::format("{} is a file of {}", path, is_parquet ? "Parquet" : "Arrow"), "JSON, CSV and plain texts are read",
+      fmt::format("{} is a file of Arrow", path), "JSON, CSV, Parquet and plain texts are read",
       fmt::format("Convert it to JSON lines:\n  python3 -c '{}(\"{}\"){}.to_json(\"{}.jsonl\", "
                   "orient=\"records\", lines=True)'",
-                  reader, path, is_stream ? ".read_pandas()" : "", fs::path(path).replace_extension().string()));
+                  is_stream ? "import pyarrow; pyarrow.ipc.open_stream" : "import pandas; pandas.read_feather", path,
+                  is_stream ? ".read_pandas()" : "", fs::path(path).replace_extension().string()));
 }
 
 template <class Scanner>
@@ -102,9 +109,19 @@ std::vector<RecordPlace> rows_in(SeekableInput& input, char separator) {
   return rows;
 }
 
+/// The rows of a table of Parquet: their place is their number, their size that of an average row.
+std::vector<RecordPlace> rows_of(const ParquetFile& file) {
+  std::vector<RecordPlace> rows;
+  for (const ParquetGroup& group : file.groups())
+    for (std::int64_t row = group.first; row < group.first + group.count; ++row)
+      rows.push_back({row, group.num_bytes / group.count, row + 1, 0});
+  return rows;
+}
+
 std::vector<RecordPlace> places_in(const std::string& path, bool is_plain) {
+  if (is_parquet(path)) return rows_of(ParquetFile(path));
   SeekableInput input(path);
-  refuse_other_formats(path, input);
+  refuse_columnar(path, input);
   if (is_plain) {
     const std::int64_t num_bytes = for_all_bytes(input, [](std::string_view) {});
     return num_bytes == 0 ? std::vector<RecordPlace>{} : std::vector<RecordPlace>{{0, num_bytes, 1, 0}};
@@ -180,7 +197,7 @@ std::string RecordFiles::name_of(std::int64_t record) const {
   const auto& [file, place] = records_[static_cast<std::size_t>(record)];
   const std::string& path = paths_[static_cast<std::size_t>(file)];
   if (is_plain(record)) return path;
-  if (place.element == 0) return fmt::format("line {} of {}", place.line, path);
+  if (place.element == 0) return fmt::format("{} {} of {}", is_parquet(path) ? "row" : "line", place.line, path);
   return fmt::format("element {} of {} (line {})", place.element, path, place.line);
 }
 
@@ -198,6 +215,10 @@ std::string RecordFiles::read(std::int64_t record) {
                                 human_bytes(static_cast<double>(largest))),
                     "Split it.");
   const std::string& path = paths_[static_cast<std::size_t>(file)];
+  if (is_parquet(path)) {
+    if (!parquet_ || parquet_->path() != path) parquet_ = std::make_unique<ParquetFile>(path);
+    return parquet_->row(place.offset);
+  }
   open(path);
   std::string bytes(static_cast<std::size_t>(place.num_bytes), '\0');
   open_->read(static_cast<std::uint64_t>(place.offset), {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});

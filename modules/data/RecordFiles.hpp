@@ -11,13 +11,14 @@
 #include "data/RecordScanner.hpp"
 #include "data/SeekableInput.hpp"
 #include "data/SourceFiles.hpp"
+#include "io/ParquetFile.hpp"
 
 namespace multicard {
 
 /// What is one record.
 enum class RecordKind {
-  json,  ///< an element of a JSON array, a line, or a row of a table called *.csv or *.tsv (also .gz)
-  text   ///< as json in files called *.json, *.jsonl, *.csv or *.tsv (also .gz); any other file as a whole
+  json,  ///< an element of a JSON array, a line, or a row of a table called *.csv or *.tsv (also .gz) or *.parquet
+  text   ///< as json in files called *.json, *.jsonl, *.csv or *.tsv (also .gz) or *.parquet; any other file as a whole
 };
 
 /// All records of the files, in the order of the files; all ranks know where each stands. Files may be gzipped.
@@ -55,8 +56,9 @@ class RecordFiles {
   std::vector<Record> records_;
   std::vector<std::int64_t> begins_;  ///< bytes of all records before each
   std::int64_t num_bytes_ = 0;
-  std::unique_ptr<SeekableInput> open_;  ///< the file read last
-  std::vector<std::string> header_;      ///< its columns, if it is a table
+  std::unique_ptr<SeekableInput> open_;   ///< the file read last
+  std::vector<std::string> header_;       ///< its columns, if it is a table
+  std::unique_ptr<ParquetFile> parquet_;  ///< the one read last
 };
 
 }  // namespace multicard
