@@ -50,10 +50,13 @@ std::vector<std::string> read_names(const fs::path& path) {
 
 std::vector<std::string> names_beside(const std::string& file, std::int64_t label_bytes) {
   const std::size_t num_classes = label_bytes == 1 ? 10 : 100;
-  std::vector<std::string> names =
-      read_names(fs::path(file).parent_path() / (label_bytes == 1 ? "batches.meta.txt" : "fine_label_names.txt"));
+  const fs::path path = fs::path(file).parent_path() / (label_bytes == 1 ? "batches.meta.txt" : "fine_label_names.txt");
+  std::vector<std::string> names = read_names(path);
   if (names.size() == num_classes) return names;
-  names.clear();
+  if (!names.empty())
+    throw DataError(fmt::format("{} has {} names", path.string(), names.size()),
+                    fmt::format("there are {} classes", num_classes),
+                    "Correct the file, or remove it to call them 0, 1, ...");
   for (std::size_t label = 0; label < num_classes; ++label)
     names.push_back(std::to_string(label));
   return names;
@@ -124,6 +127,10 @@ std::vector<SourceFile> CifarSource::files(const std::vector<std::int64_t>&) con
 
 std::vector<std::string> cifar_files(const std::string& folder, const std::string& pattern) {
   if (!pattern.empty()) return expand_glob(pattern);
+  for (const char* name : {"data_batch_1", "train"})
+    if (const std::string path = folder + "/" + name; fs::is_regular_file(path))
+      throw DataError(fmt::format("{} is of CIFAR's version for Python", path), "pickles are not read",
+                      "Use the binary version, whose files are called *.bin.");
   std::vector<std::string> files = expand_glob(folder + "/*.bin");
   const auto is_test = [](const std::string& path) { return fs::path(path).filename().string().starts_with("test"); };
   const auto num_test = std::count_if(files.begin(), files.end(), is_test);

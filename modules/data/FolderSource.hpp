@@ -6,7 +6,7 @@
 namespace multicard {
 
 /// The pictures of DIR/<class>/*.{jpg,jpeg,png} (endings in any case), class by class and by file name. Classes are
-/// sorted by name, as numbers if all are numbers. Names that start with a dot and other files are left alone.
+/// sorted by name, as numbers if all are numbers. A warning counts what is left out (see FolderListing.hpp).
 class FolderSource final : public ImageSource {
  public:
   /// Collective. Rank 0 lists the folders. \throws DataError on all ranks, also for a class without pictures.

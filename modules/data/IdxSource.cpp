@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "data/ImageCodec.hpp"
+#include "data/ImageFormats.hpp"
 
 namespace multicard {
 
@@ -30,8 +31,12 @@ std::array<std::uint32_t, Count> read_numbers(SeekableInput& input) {
 void check_magic(const std::string& path, std::uint32_t found, std::uint32_t wanted, const char* content) {
   if (found == wanted) return;
   const bool exchanged = found == kImageMagic || found == kLabelMagic;
+  const ForeignKey* type = find_idx_type(found);
   throw DataError(fmt::format("{} is not an IDX file of {}", path, content),
-                  fmt::format("it starts with 0x{:08x} instead of 0x{:08x}", found, wanted),
+                  fmt::format("it starts with 0x{:08x} instead of 0x{:08x}{}", found, wanted,
+                              !type || exchanged ? ""
+                                                 : fmt::format(": {} dimensions of {}", found & 0xff,
+                                                               type->use == KeyUse::used ? "bytes" : type->note)),
                   exchanged ? "Swap --images and --labels." : "");
 }
 

@@ -1,6 +1,9 @@
 #include "data/Prepare.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "comm/Agreement.hpp"
 #include "data/DatasetScan.hpp"
 #include "data/ImageSource.hpp"
@@ -35,6 +39,19 @@ void check_options(const PrepareOptions& options) {
                     options.class_names.size()));
 }
 
+/// Classes are known by their names, and HDF5 attributes hold UTF-8.
+void check_class_names(const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (!is_valid_utf8(name))
+      throw DataError(fmt::format("the class name {} is not UTF-8", name), "shards hold names as UTF-8",
+                      "Rename it, or give all names with --class-names A,B,...");
+    if (!seen.insert(name).second)
+      throw DataError(fmt::format("two classes are called {}", name), "classes are known by their names",
+                      "Give all names with --class-names A,B,...");
+  }
+}
+
 std::vector<std::string> class_names(const PrepareOptions& options, const ImageSource& source) {
   if (!options.class_names.empty()) return options.class_names;
   std::vector<std::string> names = source.class_names();
@@ -56,6 +73,23 @@ std::vector<ShardSet> make_sets(const PrepareOptions& options, const DatasetScan
   for (std::size_t i = 0; i < kept.size(); ++i)
     (is_test[i] ? test : train).images.push_back(kept[i]);
   return {train, test};
+}
+
+/// A class without pictures is learned or measured by nobody; a split, a limit or damaged pictures may take its last.
+void report_empty_classes(const ShardSet& set, const ImageSource& source) {
+  constexpr std::size_t kMostNames = 5;
+  std::vector<bool> is_there(set.class_names.size());
+  for (const std::int64_t index : set.images)
+    is_there[static_cast<std::size_t>(source.label(index))] = true;
+  std::vector<std::string> names;
+  for (std::size_t label = 0; label < is_there.size(); ++label)
+    if (!is_there[label]) names.push_back(set.class_names[label]);
+  if (names.empty()) return;
+  const std::size_t num_empty = names.size();
+  names.resize(std::min(num_empty, kMostNames));
+  log_warning(fmt::format("{}-*.h5 have no image of {} of {} classes: {}{}", set.prefix, num_empty,
+                          set.class_names.size(), join(names, ", "),
+                          num_empty > kMostNames ? fmt::format(" and {} more", num_empty - kMostNames) : ""));
 }
 
 void report(const ShardSet& set, double seconds) {
@@ -104,13 +138,19 @@ PrepareResult prepare_images(const PrepareOptions& options, const Communicator& 
     if (communicator.is_root() && !options.split) require_no_shards(options.output);
   });
   const std::unique_ptr<ImageSource> source = open_image_source(options, communicator);
-  const std::vector<std::string> names = class_names(options, *source);
+  const std::vector<std::string> names = agreed(communicator, [&] {
+    std::vector<std::string> found = class_names(options, *source);
+    check_class_names(found);
+    return found;
+  });
   const DatasetScan scan = scan_images(*source, options, static_cast<std::int64_t>(names.size()), communicator);
   const std::vector<ShardSet> sets = make_sets(options, scan, names);
   agreed(communicator, [&] {
     if (!communicator.is_root()) return;
     for (const ShardSet& set : sets)
       check_shard_set(set.prefix, static_cast<std::int64_t>(set.images.size()), set.num_shards, "images");
+    for (const ShardSet& set : sets)
+      report_empty_classes(set, *source);
   });
   return write_sets(options, *source, scan, sets, start, communicator);
 }

@@ -8,6 +8,19 @@ namespace multicard {
 
 namespace {
 
+/// What becomes of a key.
+const char* words_of(KeyUse use, const ForeignFormat& format) {
+  switch (use) {
+    case KeyUse::used:
+      return "used";
+    case KeyUse::harmless:
+      return "left out";
+    case KeyUse::unsupported:
+      break;
+  }
+  return format.unsupported;
+}
+
 /// Calls `line` for each key, by use.
 template <class Line>
 void for_each_key(const ForeignFormat& format, Line&& line) {
@@ -24,22 +37,10 @@ const ForeignKey* find_key(std::span<const ForeignKey> keys, std::string_view na
   return found == keys.end() ? nullptr : &*found;
 }
 
-std::string_view words_of(KeyUse use) {
-  switch (use) {
-    case KeyUse::used:
-      return "used";
-    case KeyUse::harmless:
-      return "left out";
-    case KeyUse::unsupported:
-      break;
-  }
-  return "refused";
-}
-
 std::string markdown_table(const ForeignFormat& format) {
   std::string table = "| key | | what it is |\n|---|---|---|\n";
   for_each_key(format, [&](const ForeignKey& key) {
-    table += fmt::format("| `{}` | {} | {} |\n", key.name, words_of(key.use), key.note);
+    table += fmt::format("| `{}` | {} | {} |\n", key.name, words_of(key.use, format), key.note);
   });
   return table;
 }
@@ -47,7 +48,7 @@ std::string markdown_table(const ForeignFormat& format) {
 std::string text_table(const ForeignFormat& format) {
   std::string table = fmt::format("{} ({})\n", format.title, format.name);
   for_each_key(format, [&](const ForeignKey& key) {
-    table += fmt::format("    {} ({}): {}\n", key.name, words_of(key.use), key.note);
+    table += fmt::format("    {} ({}): {}\n", key.name, words_of(key.use, format), key.note);
   });
   return table;
 }

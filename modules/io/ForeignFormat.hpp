@@ -25,13 +25,11 @@ struct ForeignFormat {
   std::string name;   ///< a word, for `multicard help formats NAME`
   std::string title;  ///< what a file or record of it is
   std::vector<std::span<const ForeignKey>> keys;
+  const char* unsupported = "refused";  ///< what becomes of keys that are not supported
 };
 
 /// nullptr where none has that name.
 const ForeignKey* find_key(std::span<const ForeignKey> keys, std::string_view name);
-
-/// "used", "left out" or "refused"
-std::string_view words_of(KeyUse use);
 
 /// The keys as a table in Markdown, those of one use after those of another, in the order of the table.
 std::string markdown_table(const ForeignFormat& format);

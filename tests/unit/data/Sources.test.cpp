@@ -62,6 +62,9 @@ TEST(IdxSource, SaysWhatIsWrongWithAFile) {
   };
 
   expect_data_error(open(files.scratch / "magic", files.labels), "starts with 0x00000804 instead of 0x00000803");
+  write_bytes(files.scratch / "float", idx(0xd03, {5, 2, 3}, pattern(120)));
+  expect_data_error(open(files.scratch / "magic", files.labels), "4 dimensions of bytes");
+  expect_data_error(open(files.scratch / "float", files.labels), "3 dimensions of float32");
   expect_data_error(open(files.labels, files.images), "Swap --images and --labels");
   expect_data_error(open(files.images, files.scratch / "four"), "5 images and 4 labels");
   expect_data_error(open(files.images, files.scratch / "short"), "truncated");
@@ -134,12 +137,18 @@ TEST(CifarSource, TakesClassNamesFromBesideTheFiles) {
       << "airplane\r\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
 
   EXPECT_EQ(CifarSource({scratch / "test_batch.bin"}).class_names()[1], "automobile");
+
+  std::ofstream(scratch / "batches.meta.txt") << "airplane\nautomobile\n";
+  expect_data_error([&] { CifarSource({scratch / "test_batch.bin"}); }, "batches.meta.txt has 2 names (there are 10");
 }
 
 TEST(CifarSource, SaysWhatIsWrong) {
   const ScratchFolder scratch;
   write_bytes(scratch / "data_batch_1.bin", cifar_records(2, 0, false));
   expect_data_error([&] { cifar_files(scratch / "nothing", ""); }, "nothing");
+  std::filesystem::create_directories(scratch / "python");
+  write_bytes(scratch / "python/data_batch_1", {0x80, 2});
+  expect_data_error([&] { cifar_files(scratch / "python", ""); }, "is of CIFAR's version for Python");
   cut_file(scratch / "data_batch_1.bin", 2 * 3073 - 1);
   expect_data_error([&] { CifarSource({scratch / "data_batch_1.bin"}); }, "truncated");
   write_bytes(scratch / "test_batch.bin", cifar_records(1, 0, false));
