@@ -83,6 +83,8 @@ class DataSource {
   virtual PartShape largest_part(std::int64_t rows, const ReadPlan& plan) const = 0;
   /// Numbers that tell this data from other data, by name, for checkpoints.
   virtual std::map<std::string, double> identity() const = 0;
+  /// The same in texts.
+  virtual std::map<std::string, std::string> identity_texts() const { return {}; }
 
  protected:
   /// Where finish() computes. On the device all rows that were read go there first.

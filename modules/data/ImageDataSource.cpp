@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include "comm/Agreement.hpp"
+#include "data/ClassNames.hpp"
 #include "data/PixelStatistics.hpp"
 
 namespace multicard {
@@ -40,6 +41,7 @@ std::unique_ptr<ImageDataSource> ImageDataSource::open(const ImageSourceOptions&
                                                        const std::shared_ptr<const ImageSetScan>& scan) {
   ImageShards shards = scan ? ImageShards(scan, communicator, options.reading)
                             : ImageShards(options.shards, communicator, options.limit, options.reading);
+  if (!options.class_names.empty()) shards.take_classes(options.class_names);
   // Shards are closed by all ranks together: what can fail on one rank alone is made before anything owns them.
   Parts parts = agreed(communicator, [&] { return Parts(options, shards.info(), device); });
   return std::unique_ptr<ImageDataSource>(new ImageDataSource(std::move(shards), std::move(parts), device));
@@ -54,6 +56,8 @@ ImageDataSource::ImageDataSource(ImageShards shards, Parts parts, at::Device dev
     : DataSource(std::move(parts.sampler), device, parts.on_device ? Finishing::on_device : Finishing::on_host),
       shards_(std::move(shards)),
       loader_options_(std::move(parts.loader)),
+      identity_texts_({{kClassesText, text_of_classes(shards_.info().class_names)},
+                       {kLabelsText, digest_of_labels(shards_.labels())}}),
       on_device_(std::move(parts.on_device)) {}
 
 void ImageDataSource::open_loader(int rank, int num_ranks, std::int64_t first_step, std::int64_t last_step) {

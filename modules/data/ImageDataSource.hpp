@@ -21,13 +21,15 @@ struct ImageSourceOptions {
   /// Height, width and channels are the shards' own; so are mean and std where they are empty.
   LoaderOptions loader;
   SamplerOptions order;  ///< num_rows is the shards' own
+  /// What labels stand for, in this order: those of a set with other classes are mapped by name. Empty: the set's own.
+  std::vector<std::string> class_names;
 };
 
 /// Batches of images [num_rows, 3, size, size] with labels int64 [num_rows].
 class ImageDataSource final : public DataSource {
  public:
   /// Collective: opens the shards, of which everything is known with a `scan`, that of a source with the same options.
-  /// \throws as ImageShards, Sampler and Preprocessor
+  /// \throws as ImageShards, its take_classes(), Sampler and Preprocessor
   static std::unique_ptr<ImageDataSource> open(const ImageSourceOptions& options, const Communicator& communicator,
                                                at::Device device,
                                                const std::shared_ptr<const ImageSetScan>& scan = nullptr);
@@ -46,6 +48,8 @@ class ImageDataSource final : public DataSource {
   }
   /// Mean and deviation of the pixels, see PixelStatistics.hpp.
   std::map<std::string, double> identity() const override;
+  /// Classes and a digest of the labels, see ClassNames.hpp.
+  std::map<std::string, std::string> identity_texts() const override { return identity_texts_; }
 
  private:
   /// What can fail on one rank alone.
@@ -66,6 +70,7 @@ class ImageDataSource final : public DataSource {
 
   ImageShards shards_;
   LoaderOptions loader_options_;
+  std::map<std::string, std::string> identity_texts_;
   std::optional<DevicePreprocessor> on_device_;  ///< InputPipeline::device
   std::unique_ptr<ImageLoader> loader_;          ///< last, so that it ends before the shards are closed
 };

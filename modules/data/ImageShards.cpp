@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/Log.hpp"
 #include "comm/Agreement.hpp"
+#include "data/ClassNames.hpp"
 #include "data/ScanBroadcast.hpp"
 #include "data/ShardNames.hpp"
 
@@ -72,9 +74,11 @@ ImageShards::ImageShards(const std::string& pattern, const Communicator& communi
   const auto found = std::make_shared<ImageSetScan>();
   scan_ = found;
   found->files = find_shards(pattern, communicator);
+  ShardSetCheck check(pattern, "images");
   for (const std::string& path : found->files)
-    scan_shard(path, communicator, *found);
+    scan_shard(path, communicator, *found, check);
   if (info().num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();
+  check.finish();
   if (limit) apply_limit(*found, *limit);
   make_cache(communicator);
 }
@@ -96,12 +100,14 @@ void ImageShards::make_cache(const Communicator& communicator) {
     cache_ = std::make_unique<RowCache>(info().num_rows, bytes_per_row(), communicator);
 }
 
-void ImageShards::scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set) {
+void ImageShards::scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set,
+                             ShardSetCheck& check) {
   ShardFile file(path, communicator, reading_.method);
   const ImageSetInfo& found = file.info();
   std::vector<std::int32_t> mine(static_cast<std::size_t>(found.num_rows));
   agreed(communicator, [&] {
     check_fits_first(path, found);
+    check.add(path, file.membership(), found.num_rows);
     if (communicator.is_root()) mine = file.read_labels();
     check_labels(path, mine, found.class_names.size());
   });
@@ -129,6 +135,16 @@ void ImageShards::check_fits_first(const std::string& path, const ImageSetInfo& 
   if (found.class_names != info().class_names)
     throw DataError(fmt::format("{} and {} do not match", files().front(), path), "their class names differ",
                     "Prepare them together.");
+}
+
+void ImageShards::take_classes(const std::vector<std::string>& names) {
+  if (names == info().class_names) return;
+  const auto mapped = std::make_shared<ImageSetScan>(*scan_);
+  map_labels(mapped->labels, info().class_names, names, files().front());
+  log_warning(fmt::format("{} has other classes than the training, or in another order: labels are mapped by name",
+                          files().front()));
+  mapped->info.class_names = names;
+  scan_ = mapped;
 }
 
 std::size_t ImageShards::shard_of(std::int64_t row) const {

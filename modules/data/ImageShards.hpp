@@ -52,6 +52,10 @@ class ImageShards {
   std::int64_t bytes_per_row() const { return info().height * info().width * info().channels; }
   std::span<const std::int32_t> labels() const { return scan_->labels; }
 
+  /// Gives classes these names and this order: labels are mapped by name, which a warning says. The same on all ranks.
+  /// \throws DataError on all ranks where an image is of another class
+  void take_classes(const std::vector<std::string>& names);
+
   /// Whether several threads read faster than one.
   bool reads_in_parallel() const { return reading_.method == ReadMethod::pread; }
   /// This rank's part of the memory that kept rows take once all have been read; 0 when they are not kept.
@@ -69,7 +73,7 @@ class ImageShards {
   };
   using Positions = std::span<const std::size_t>;  ///< places in a list of rows
 
-  void scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set);
+  void scan_shard(const std::string& path, const Communicator& communicator, ImageSetScan& set, ShardSetCheck& check);
   void make_cache(const Communicator& communicator);
   void check_fits_first(const std::string& path, const ImageSetInfo& found) const;
   std::size_t shard_of(std::int64_t row) const;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/Shown.hpp"
+#include "base/Utf8.hpp"
 #include "comm/Agreement.hpp"
 #include "data/ShardFormat.hpp"
 
@@ -38,6 +40,8 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
   info.num_shards = 1;
   info.num_bytes = static_cast<std::int64_t>(images.num_elements());
   info.class_names = file.attribute<std::vector<std::string>>("/", "class_names");
+  for (std::string& name : info.class_names)
+    if (!is_valid_utf8(name)) name = shown(name);
   info.mean = file.attribute<std::vector<double>>("/", "mean");
   info.std = file.attribute<std::vector<double>>("/", "std");
   if (info.mean.size() != dims[3] || info.std.size() != dims[3])
@@ -57,6 +61,7 @@ ShardFile::ShardFile(const std::string& path, const Communicator& communicator, 
     const Hdf5Dataset images = file_.open_dataset(shard_format::kImages);
     labels_ = file_.open_dataset(shard_format::kLabels);
     info_ = read_info(file_, images, *labels_);
+    membership_ = membership_of(file_, ShardKind::image);
     labels_->require_memory();
     images_.emplace(path, images, method);
   });

@@ -9,6 +9,7 @@
 
 #include "comm/Communicator.hpp"
 #include "data/ReadableDataset.hpp"
+#include "data/ShardMembership.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
@@ -16,7 +17,7 @@ namespace multicard {
 struct ImageSetInfo {
   std::int64_t num_rows = 0;
   std::int64_t height = 0, width = 0, channels = 0;
-  std::vector<std::string> class_names;  ///< in label order
+  std::vector<std::string> class_names;  ///< in label order; bytes that are not UTF-8 as \xHH
   std::vector<double> mean, std;         ///< per channel, of pixel / 255; over all shards, weighted by their rows
   std::int64_t num_shards = 0;
   std::int64_t num_bytes = 0;  ///< of the pixels of all rows
@@ -36,6 +37,7 @@ class ShardFile {
   const std::string& path() const { return file_.path(); }
   /// Of this shard alone.
   const ImageSetInfo& info() const { return info_; }
+  const ShardMembership& membership() const { return membership_; }
   std::vector<std::int32_t> read_labels() const;
   /// Reads the pixels of the rows [first, first + count). Not collective; any thread.
   /// \throws DataError also when the file has been cut short since it was opened.
@@ -46,6 +48,7 @@ class ShardFile {
   std::optional<ReadableDataset> images_;
   std::optional<Hdf5Dataset> labels_;
   ImageSetInfo info_;
+  ShardMembership membership_;
 };
 
 }  // namespace multicard

@@ -8,8 +8,10 @@
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
+#include "data/ClassNames.hpp"
 #include "data/Resize.hpp"
 #include "data/ShardFormat.hpp"
+#include "data/ShardMembership.hpp"
 
 namespace multicard {
 
@@ -101,6 +103,9 @@ Image ShardWriter::stored_image(std::int64_t index) const {
 void ShardWriter::write_attributes(const std::string& source_sha256) {
   agreed(communicator_, [&] {
     if (!communicator_.is_root()) return;
+    std::vector<std::int32_t> labels;
+    for (const std::int64_t index : set_.images)
+      labels.push_back(static_cast<std::int32_t>(source_.label(index)));
     for (std::int64_t shard = 0; shard < files_.size(); ++shard) {
       Hdf5File file = Hdf5File::open_update(files_.path(shard));
       file.write_attribute("/", "format", std::string(shard_format::kFormat));
@@ -109,6 +114,8 @@ void ShardWriter::write_attributes(const std::string& source_sha256) {
       file.write_attribute("/", "source", source_.description());
       file.write_attribute("/", "source_sha256", source_sha256);
       file.write_attribute("/", "count", static_cast<std::int64_t>(set_.images.size()));
+      write_place(file, shard, files_.size());
+      file.write_attribute("/", "labels_sha256", digest_of_labels(labels));
       file.write_attribute("/", "mean", sums_.mean());
       file.write_attribute("/", "std", sums_.std());
       file.close();

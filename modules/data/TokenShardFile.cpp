@@ -77,6 +77,7 @@ TokenShardFile::TokenShardFile(const std::string& path, const Communicator& comm
     check_arrays(file_, tokens, mask, *offsets_);
     offsets_->require_memory();
     info_ = read_info(file_);
+    membership_ = membership_of(file_, ShardKind::token);
     info_.num_sequences = static_cast<std::int64_t>(offsets_->num_elements()) - 1;
     info_.num_tokens = static_cast<std::int64_t>(tokens.num_elements());
     info_.num_bytes = info_.num_tokens * static_cast<std::int64_t>(sizeof(std::uint32_t) + sizeof(std::uint8_t));

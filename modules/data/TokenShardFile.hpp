@@ -10,6 +10,7 @@
 
 #include "comm/Communicator.hpp"
 #include "data/ReadableDataset.hpp"
+#include "data/ShardMembership.hpp"
 #include "io/Hdf5.hpp"
 
 namespace multicard {
@@ -52,6 +53,7 @@ class TokenShardFile {
   const std::string& path() const { return file_.path(); }
   /// Of this shard alone; num_trained and longest are left 0.
   const TokenSetInfo& info() const { return info_; }
+  const ShardMembership& membership() const { return membership_; }
   /// Where each sequence begins, and the end of the last. \throws DataError unless they rise from 0 to the end.
   std::vector<std::uint64_t> read_offsets() const;
   /// Read tokens or mask from place `first` of the shard. Not collective; any thread.
@@ -63,6 +65,7 @@ class TokenShardFile {
   std::optional<Hdf5Dataset> offsets_;
   std::optional<ReadableDataset> tokens_, mask_;
   TokenSetInfo info_;
+  ShardMembership membership_;
 };
 
 }  // namespace multicard

@@ -74,13 +74,17 @@ TokenShards::TokenShards(const std::vector<std::string>& patterns, const Communi
     const std::vector<std::string> paths = find_shards(pattern, communicator);
     const std::size_t before = found->ends.size();
     references.set_begin.reset();
+    ShardSetCheck check(pattern, part == TokenPart::sequences ? "sequences" : "pairs");
     for (const std::string& path : paths) {
       if (std::any_of(files().begin(), files().end(), [&](const std::string& file) { return is_same(file, path); }))
         throw DataError(fmt::format("{} is in two of the sets that are mixed", path)).on_all_ranks();
       found->files.push_back(path);
       scan_shard(path, communicator, reading.method, references, *found);
+      const TokenShardFile& file = shards_.back().file;
+      agreed(communicator, [&] { check.add(path, file.membership(), file.info().num_sequences); });
     }
     if (found->ends.size() == before) throw DataError(fmt::format("{} holds no sequences", pattern)).on_all_ranks();
+    if (part != TokenPart::rejected) check.finish();  // the other half has said it
     found->files_of_sets.push_back(static_cast<std::int64_t>(paths.size()));
     found->templates_of_sets.push_back(references.set_begin->info.template_name);
   }

@@ -7,6 +7,7 @@
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
 #include "data/ShardFormat.hpp"
+#include "data/ShardMembership.hpp"
 
 namespace multicard {
 
@@ -163,6 +164,7 @@ void TokenWriter::write_attributes(const std::map<std::string, Hdf5Value>& attri
       file.write_attribute("/", "num_tokens", totals_.num_tokens);
       file.write_attribute("/", "num_trained", totals_.num_trained);
       file.write_attribute("/", "largest_id", totals_.largest_id);
+      write_place(file, shard, files_.size());
       for (const auto& [name, value] : attributes)
         file.write_attribute("/", name, value);
       file.close();

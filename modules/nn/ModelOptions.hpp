@@ -27,6 +27,8 @@ struct ModelOptions {
   std::optional<std::string> weights;  ///< safetensors file or checkpoint folder to start from
   std::vector<std::string> freeze;     ///< patterns of parameter names that are not trained
   bool freeze_batch_norm = false;      ///< running statistics normalise and stay as they are
+  /// What the outputs stand for, where it is known without the training shards. No key of decks.
+  std::vector<std::string> class_names;
   // Language models have these instead.
   std::string path;                                 ///< Hugging Face folder
   WeightDtype dtype = WeightDtype::bf16;            ///< of frozen weights

@@ -1,6 +1,11 @@
 #include "tasks/ImageNetwork.hpp"
 
+#include <filesystem>
+
+#include "comm/Agreement.hpp"
+#include "data/ClassNames.hpp"
 #include "device/Precision.hpp"
+#include "state/CheckpointStore.hpp"
 
 namespace multicard {
 
@@ -16,6 +21,20 @@ NetworkOptions network_options(const RunOptions& options, std::int64_t num_class
 }
 
 }  // namespace
+
+std::vector<std::string> classes_of_weights(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
+  std::vector<std::string> names;
+  // A trainer.json of another program says nothing of classes.
+  const std::optional<Error> unknown = error_of([&] {
+    const TrainerState state = CheckpointStore::read_state(folder.string());
+    if (const auto text = state.text.find(kClassesText); text != state.text.end())
+      names = classes_of_text(text->second);
+  });
+  if (unknown) names.clear();
+  return names;
+}
 
 at::MemoryFormat memory_format(const RunOptions& options) {
   return options.data.layout == ImageLayout::nhwc ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;

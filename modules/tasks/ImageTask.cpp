@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "base/Log.hpp"
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "device/Device.hpp"
 #include "device/DeviceError.hpp"
+#include "tasks/ImageNetwork.hpp"
 
 namespace multicard {
 
@@ -52,13 +54,15 @@ ImageSourceOptions training_options(const RunOptions& options, ImageSourceOption
   return source;
 }
 
-/// Pixels are normalised as those that the model is trained on.
+/// Pixels are normalised as those that the model is trained on, and labels mean what they mean to it.
 ImageSourceOptions test_options(const RunOptions& options, ImageSourceOptions source, const ImageDataSource& training) {
   source.shards = *options.data.test;
   source.limit = options.evaluate.limit;
   source.loader.preprocess.mean = training.mean();
   source.loader.preprocess.std = training.std();
   source.order.shuffle = false;
+  source.class_names =
+      options.model.class_names.empty() ? training.shards().info().class_names : options.model.class_names;
   return source;
 }
 
@@ -86,14 +90,18 @@ TaskScan ImageTask::scan() const {
 }
 
 std::shared_ptr<ImageClassifier> ImageTask::make_model(at::Device device) const {
-  const std::vector<std::string>& names = train_->shards().info().class_names;
+  const std::vector<std::string>& known = options_.model.class_names;
+  const std::vector<std::string>& names = known.empty() ? train_->shards().info().class_names : known;
   const auto in_shards = static_cast<std::int64_t>(names.size());
   const std::int64_t num_classes = options_.model.classes.value_or(static_cast<int>(in_shards));
   if (num_classes < in_shards)
     throw UsageError(
         fmt::format("model.classes is {}, but the training shards have {} classes", num_classes, in_shards));
-  if (test_ && test_->shards().info().class_names != names)
-    throw DataError(fmt::format("{} and {} have different classes", options_.data.train, *options_.data.test));
+  const std::optional<std::string>& weights = options_.model.weights;
+  const std::vector<std::string> before = weights ? classes_of_weights(*weights) : names;
+  if (before.size() == names.size() && before != names)
+    log_warning(fmt::format("{} was trained on other classes, or on these in another order: its classifier knows those",
+                            *weights));
   return std::make_shared<ImageClassifier>(options_, num_classes, device);
 }
 

@@ -7,8 +7,10 @@
 
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
+#include "base/Shown.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
+#include "data/ClassNames.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {
@@ -84,6 +86,28 @@ void read_records(TrainingState& state, const std::string& folder, const Communi
   });
 }
 
+constexpr std::size_t kLongestList = 200;  // of class names, in bytes
+
+/// The training data is what it was when `state` was made. \throws UsageError
+void check_data(const TrainerState& state, const TrainingSetup& setup, const std::string& source) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("data.train has changed: {} does not hold the data that {} was made with",
+                                 setup.options.data.training_text(), source),
+                     why, "Put them back, set another run.output, or run.resume=never to start over.");
+  };
+  for (const auto& [name, now] : setup.data().identity_texts())
+    if (const auto before = state.text.find(name); before != state.text.end() && before->second != now)
+      refuse(name == kClassesText ? fmt::format("the classes were {} and are {}", shown(before->second, kLongestList),
+                                                shown(now, kLongestList))
+                                  : "images have other labels, or are other images");
+  const auto numbers = setup.data().identity();
+  const bool same_numbers = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
+    const auto before = state.extra.find(number.first);
+    return before == state.extra.end() || before->second == number.second;
+  });
+  if (state.samples_seen != setup.rows_before(state.step) || !same_numbers) refuse("");
+}
+
 }  // namespace
 
 void check_resumable(const TrainerState& state, const TrainingSetup& setup, const std::string& source) {
@@ -97,15 +121,7 @@ void check_resumable(const TrainerState& state, const TrainingSetup& setup, cons
       throw UsageError(fmt::format("{} of the model has changed from {} to {}", name, before->second, now),
                        fmt::format("{} was made with the former", source),
                        "Put it back, set another run.output, or run.resume=never to start over.");
-  const auto numbers = setup.data().identity();
-  const bool same_data = std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
-    const auto before = state.extra.find(number.first);
-    return before == state.extra.end() || before->second == number.second;
-  });
-  if (state.samples_seen != setup.rows_before(state.step) || !same_data)
-    throw UsageError(fmt::format("data.train has changed: {} does not hold the data that {} was made with",
-                                 setup.options.data.training_text(), source),
-                     "", "Put them back, set another run.output, or run.resume=never to start over.");
+  check_data(state, setup, source);
   if (state.step > setup.num_steps)
     throw UsageError(
         fmt::format("run.steps or run.epochs ask for {} steps, but {} are done", setup.num_steps, state.step),

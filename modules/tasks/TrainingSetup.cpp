@@ -148,6 +148,7 @@ TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& 
   TrainerState state{step, rows_before(step), global_batch, deck};
   state.extra = data().identity();
   state.text = task->model_identity();
+  state.text.merge(data().identity_texts());
   if (scaler) {
     state.extra[kLossScale] = scaler->value();
     state.extra[kScaleUpdates] = static_cast<double>(scaler->updates_since_change());
