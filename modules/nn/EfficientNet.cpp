@@ -27,6 +27,7 @@ constexpr std::array<Stage, 7> kStages{{{1, 3, 1, 16, 1},
                                         {6, 5, 2, 192, 4},
                                         {6, 3, 1, 320, 1}}};
 constexpr std::int64_t kStem = 32, kFeatures = 1280;
+constexpr std::int64_t kStemStride = 2;
 constexpr double kDropout = 0.2, kStochasticDepth = 0.2;
 
 Initial of_fan_out(std::int64_t fan_out) {
@@ -54,7 +55,7 @@ at::Tensor MobileBlock::forward(const at::Tensor& x, const NormContext& context,
 }
 
 EfficientNet::EfficientNet(const NetworkOptions& options) : Network(options.seed) {
-  stem_ = add_conv_norm("features.0.0", "features.0.1", {.in = 3, .out = kStem, .kernel = 3, .stride = 2});
+  stem_ = add_conv_norm("features.0.0", "features.0.1", {.in = 3, .out = kStem, .kernel = 3, .stride = kStemStride});
   std::int64_t num_channels = kStem, num_blocks = 0, number = 0;
   for (const Stage& stage : kStages)
     num_blocks += stage.repeats;
@@ -101,6 +102,13 @@ SqueezeExcitation EfficientNet::add_squeeze_excitation(const std::string& name, 
   result.excite.weight = add_parameter(name + ".fc2.weight", {num_channels, squeezed, 1, 1}, of_fan_out(num_channels));
   result.excite.bias = add_parameter(name + ".fc2.bias", {num_channels}, {});
   return result;
+}
+
+std::int64_t EfficientNet::total_stride() {
+  std::int64_t stride = kStemStride;
+  for (const Stage& stage : kStages)
+    stride *= stage.stride;
+  return stride;
 }
 
 at::Tensor EfficientNet::forward(const at::Tensor& images_NCHW) {

@@ -36,6 +36,8 @@ class EfficientNet final : public Network {
  public:
   explicit EfficientNet(const NetworkOptions& options);
   at::Tensor forward(const at::Tensor& images_NCHW) override;
+  /// See total_stride() of NetworkFactory.hpp.
+  static std::int64_t total_stride();
 
  private:
   MobileBlock add_block(const std::string& name, std::int64_t expansion, const Convolution& shape);

@@ -13,6 +13,7 @@ struct Stage {
 // Table 2 of the paper.
 constexpr std::array<Stage, 7> kStages{
     {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
+constexpr std::int64_t kStemStride = 2;
 constexpr double kDropout = 0.2;
 
 // The nearest multiple of 8, at least 8, that is not more than 10 % below `channels`.
@@ -25,7 +26,7 @@ std::int64_t rounded_channels(double channels) {
 
 MobileNetV2::MobileNetV2(const NetworkOptions& options) : Network(options.seed) {
   const std::int64_t stem = rounded_channels(32 * options.width);
-  stem_ = add_conv_norm("features.0.0", "features.0.1", {.in = 3, .out = stem, .kernel = 3, .stride = 2});
+  stem_ = add_conv_norm("features.0.0", "features.0.1", {.in = 3, .out = stem, .kernel = 3, .stride = kStemStride});
   add_blocks(options, stem);
   const std::int64_t last = rounded_channels(1280 * std::max(1.0, options.width));
   head_ = add_conv_norm("features.18.0", "features.18.1", {.in = blocks_.back().project.convolution.out, .out = last});
@@ -57,6 +58,13 @@ InvertedResidual MobileNetV2::add_block(const std::string& name, std::int64_t in
   block.project =
       add_conv_norm(name + std::to_string(index), name + std::to_string(index + 1), {.in = hidden, .out = out});
   return block;
+}
+
+std::int64_t MobileNetV2::total_stride() {
+  std::int64_t stride = kStemStride;
+  for (const Stage& stage : kStages)
+    stride *= stage.stride;
+  return stride;
 }
 
 at::Tensor MobileNetV2::forward(const at::Tensor& images_NCHW) {

@@ -14,6 +14,8 @@ class MobileNetV2 final : public Network {
  public:
   explicit MobileNetV2(const NetworkOptions& options);
   at::Tensor forward(const at::Tensor& images_NCHW) override;
+  /// See total_stride() of NetworkFactory.hpp.
+  static std::int64_t total_stride();
 
  private:
   void add_blocks(const NetworkOptions& options, std::int64_t num_channels);

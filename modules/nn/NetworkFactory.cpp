@@ -31,6 +31,7 @@ struct Definition {
   std::string_view name;
   Features features;
   std::unique_ptr<Network> (*make)(const NetworkOptions&);
+  std::int64_t (*total_stride)();
 };
 
 template <typename T>
@@ -44,10 +45,19 @@ std::unique_ptr<Network> make_resnet(const NetworkOptions& options) {
 }
 
 constexpr std::array<Definition, 4> kDefinitions{
-    {{"mobilenet_v2", {.width = true, .dropout = true}, make<MobileNetV2>},
-     {"resnet18", {}, make_resnet<ResNet::Depth::layers18>},
-     {"resnet50", {}, make_resnet<ResNet::Depth::layers50>},
-     {"efficientnet_b0", {.dropout = true, .stochastic_depth = true}, make<EfficientNet>}}};
+    {{"mobilenet_v2", {.width = true, .dropout = true}, make<MobileNetV2>, MobileNetV2::total_stride},
+     {"resnet18", {}, make_resnet<ResNet::Depth::layers18>, ResNet::total_stride},
+     {"resnet50", {}, make_resnet<ResNet::Depth::layers50>, ResNet::total_stride},
+     {"efficientnet_b0", {.dropout = true, .stochastic_depth = true}, make<EfficientNet>, EfficientNet::total_stride}}};
+
+const Definition& definition_of(const std::string& name) {
+  const auto* const definition = std::find_if(kDefinitions.begin(), kDefinitions.end(),
+                                              [&](const Definition& known) { return known.name == name; });
+  if (definition != kDefinitions.end()) return *definition;
+  const auto near = nearest(name, network_names());
+  throw UsageError("unknown network \"" + name + "\"", "known: " + join(network_names(), ", "),
+                   near ? "Did you mean " + *near + "?" : "");
+}
 
 void require(bool holds, const std::string& what, const std::string& got) {
   if (!holds) throw UsageError(what, "it is " + got);
@@ -107,17 +117,15 @@ std::vector<std::string> network_names() {
   return names;
 }
 
+std::int64_t total_stride(const std::string& name) {
+  return definition_of(name).total_stride();
+}
+
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options) {
-  const auto* const definition = std::find_if(kDefinitions.begin(), kDefinitions.end(),
-                                              [&](const Definition& known) { return known.name == name; });
-  if (definition == kDefinitions.end()) {
-    const auto near = nearest(name, network_names());
-    throw UsageError("unknown network \"" + name + "\"", "known: " + join(network_names(), ", "),
-                     near ? "Did you mean " + *near + "?" : "");
-  }
+  const Definition& definition = definition_of(name);
   check_ranges(options);
-  check_features(*definition, options);
-  return definition->make(options);
+  check_features(definition, options);
+  return definition.make(options);
 }
 
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options,

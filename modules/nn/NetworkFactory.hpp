@@ -31,6 +31,10 @@ struct NetworkOptions {
 /// The names make_network() knows.
 std::vector<std::string> network_names();
 
+/// Pixels along a side of the image for each place of the last, smallest map of a network: an image of n x n pixels
+/// becomes ceil(n / stride) x ceil(n / stride). \throws as make_network for an unknown name
+std::int64_t total_stride(const std::string& name);
+
 /// A network on the CPU in float32, contiguous, in training mode. UsageError for an unknown name (names the nearest),
 /// for options out of range and for options that the network has not.
 std::unique_ptr<Network> make_network(const std::string& name, const NetworkOptions& options);

@@ -8,11 +8,18 @@
 namespace multicard {
 namespace {
 
+constexpr std::int64_t kNumStages = 4, kStemStride = 2, kPoolStride = 2;
+
+/// Of the first block of a stage.
+constexpr std::int64_t stride_of_stage(std::size_t stage) {
+  return stage > 0 ? 2 : 1;
+}
+
 enum class BlockKind { basic, bottleneck };
 
 struct Layout {
   BlockKind kind;
-  std::array<std::int64_t, 4> repeats;
+  std::array<std::int64_t, kNumStages> repeats;
 };
 
 Layout layout_of(ResNet::Depth depth) {
@@ -42,11 +49,11 @@ at::Tensor ResidualBlock::forward(const at::Tensor& x, const NormContext& contex
 ResNet::ResNet(Depth depth, const NetworkOptions& options) : Network(options.seed) {
   const Layout layout = layout_of(depth);
   std::int64_t num_channels = 64;
-  stem_ = add_conv_norm("conv1", "bn1", {.in = 3, .out = num_channels, .kernel = 7, .stride = 2});
+  stem_ = add_conv_norm("conv1", "bn1", {.in = 3, .out = num_channels, .kernel = 7, .stride = kStemStride});
   for (std::size_t stage = 0; stage < layout.repeats.size(); ++stage) {
     const std::string name = "layer" + std::to_string(stage + 1) + ".";
     for (std::int64_t i = 0; i < layout.repeats[stage]; ++i) {
-      const std::int64_t stride = i == 0 && stage > 0 ? 2 : 1;
+      const std::int64_t stride = i == 0 ? stride_of_stage(stage) : 1;
       const auto shapes = shapes_of(layout.kind, num_channels, std::int64_t{64} << stage, stride);
       blocks_.push_back(add_block(name + std::to_string(i) + ".", shapes));
       num_channels = shapes.back().out;
@@ -72,9 +79,16 @@ ResidualBlock ResNet::add_block(const std::string& name, const std::vector<Convo
   return block;
 }
 
+std::int64_t ResNet::total_stride() {
+  std::int64_t stride = kStemStride * kPoolStride;
+  for (std::size_t stage = 0; stage < kNumStages; ++stage)
+    stride *= stride_of_stage(stage);
+  return stride;
+}
+
 at::Tensor ResNet::forward(const at::Tensor& images_NCHW) {
   at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::relu);
-  x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+  x = at::max_pool2d(x, {3, 3}, {kPoolStride, kPoolStride}, {1, 1});
   for (const ResidualBlock& block : blocks_)
     x = block.forward(x, norm_context());
   return classify(x);

@@ -25,6 +25,8 @@ class ResNet final : public Network {
 
   ResNet(Depth depth, const NetworkOptions& options);
   at::Tensor forward(const at::Tensor& images_NCHW) override;
+  /// See total_stride() of NetworkFactory.hpp.
+  static std::int64_t total_stride();
 
  private:
   ResidualBlock add_block(const std::string& name, const std::vector<Convolution>& shapes);

@@ -8,6 +8,7 @@
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
 #include "scaling/model/StepTimeModel.hpp"
+#include "tasks/NormValues.hpp"
 
 namespace multicard {
 
@@ -196,7 +197,10 @@ void SharedTask::add_rates(TaskView& view, int num_ranks) const {
 
 int SharedTask::max_ranks(int num_ranks) const {
   const int most = std::min({shared_.max_ranks.value_or(num_ranks), most_ranks_.value_or(num_ranks), num_ranks});
-  return static_cast<int>(std::min<std::int64_t>(options_.run.global_batch, most));
+  int fitting = static_cast<int>(std::min<std::int64_t>(options_.run.global_batch, most));
+  while (fitting > least_ranks() && least_norm_values(options_, options_.run.global_batch, fitting) == 1)
+    --fitting;
+  return fitting;
 }
 
 TaskView SharedTask::view(int num_ranks) const {

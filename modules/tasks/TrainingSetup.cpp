@@ -14,6 +14,7 @@
 #include "device/HostTensors.hpp"
 #include "device/Memory.hpp"
 #include "device/Precision.hpp"
+#include "tasks/NormValues.hpp"
 
 namespace multicard {
 
@@ -93,6 +94,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   // What data and weights give rise to say has been said where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
   task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
+  check_norm_values(options, data().rows_in(0), communicator.size());
   num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
   schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
   with_agreed_memory([&] {
@@ -129,6 +131,7 @@ ReadPlan TrainingSetup::read_plan() const {
 
 void TrainingSetup::set_micro_batch(std::int64_t rows) {
   options.run.micro_batch = rows;
+  check_norm_values(options, data().rows_in(0), communicator.size());
   model().set_micro_batch(rows);
 }
 

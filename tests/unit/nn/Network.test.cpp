@@ -289,5 +289,29 @@ TEST(NetworkFactory, RefusesOptionsThatANetworkHasNot) {
   EXPECT_THROW(make_network("efficientnet_b0", {.classes = 0}), UsageError);
 }
 
+// Statistics over one value leave the running statistics alone.
+TEST(TotalStride, IsTheLargestImageOfWhichOneValuePerChannelIsLeft) {
+  for (const std::string& name : network_names()) {
+    const auto network = make_network(name, {.classes = test::kFormulaClasses});
+    const auto num_moved = [&](std::int64_t size) {
+      network->forward(at::randn({1, 3, size, size}));
+      std::int64_t moved = 0, norms = 0;
+      for (const NamedTensor& buffer : network->buffers())
+        if (buffer.name.ends_with("num_batches_tracked")) {
+          moved += buffer.tensor.item<std::int64_t>();
+          ++norms;
+          buffer.tensor.zero_();
+        }
+      return std::pair(moved, norms);
+    };
+
+    const auto [moved, norms] = num_moved(total_stride(name));
+    EXPECT_LT(moved, norms) << name;
+    const auto [all_moved, all_norms] = num_moved(total_stride(name) + 1);
+    EXPECT_EQ(all_moved, all_norms) << name;
+  }
+  EXPECT_THROW(total_stride("mobilenet_v3"), UsageError);
+}
+
 }  // namespace
 }  // namespace multicard
