@@ -5,7 +5,10 @@
 #include "base/Error.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
+#include "data/ImageFormats.hpp"
 #include "data/RecordFields.hpp"
+#include "data/ShardContents.hpp"
+#include "nn/ImageWeightNames.hpp"
 
 namespace multicard {
 
@@ -15,6 +18,13 @@ constexpr std::size_t kIndent = 8;
 constexpr const char* kUsage =
     "multicard help formats shows which keys of others' files are read, multicard help formats chat those of records "
     "of that type, --markdown all as tables.\n";
+
+std::vector<ForeignFormat> all_formats() {
+  std::vector<ForeignFormat> formats = image_formats();
+  for (const auto& more : {shard_formats(), image_weight_formats(), record_formats()})
+    formats.insert(formats.end(), more.begin(), more.end());
+  return formats;
+}
 
 }  // namespace
 
@@ -29,7 +39,7 @@ std::string help_on_formats(const std::vector<std::string>& words) {
   if (name.starts_with("-") && !as_markdown)
     throw UsageError(fmt::format("unknown option '{}' of multicard help formats", name), "", kUsage);
   std::string help;
-  for (const ForeignFormat& format : record_formats())
+  for (const ForeignFormat& format : all_formats())
     if (as_markdown)
       help += fmt::format("<!-- keys of format {} -->\n{}<!-- end of keys -->\n", format.name, markdown_table(format));
     else if (format.name.starts_with(name))

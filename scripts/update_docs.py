@@ -13,7 +13,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- keys of ((?:format )?[\w-]+) -->\n.*?<!-- end of keys -->\n", re.DOTALL)
-DOCUMENTS = {"keys": ["docs/decks.md"], "formats": ["docs/data.md"]}  # by the word behind `multicard help`
+# By the word behind `multicard help`.
+DOCUMENTS = {"keys": ["docs/decks.md"], "formats": ["docs/data.md", "docs/models.md"]}
 
 
 def update(path, tables):

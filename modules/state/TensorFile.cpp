@@ -44,14 +44,19 @@ std::string dtype_name(const NamedTensor& entry, const std::string& path) {
                   std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
 }
 
+constexpr ForeignKey kBesideModel[] = {
+    {"n_averaged", KeyUse::harmless, "how many models torch.optim.swa_utils.AveragedModel has averaged"},
+};
+
 /// What DataParallel, DDP and torch.compile put before every name of the model that they wrap; empty where it is not
 /// before all of the file's names.
 std::string wrapper_prefix(const std::vector<SafetensorsEntry>& entries) {
   std::string prefix;
   while (!entries.empty()) {
     const auto all_begin = [&](const char* wrapper) {
-      return std::all_of(entries.begin(), entries.end(),
-                         [&](const SafetensorsEntry& entry) { return entry.name.starts_with(prefix + wrapper); });
+      return std::all_of(entries.begin(), entries.end(), [&](const SafetensorsEntry& entry) {
+        return find_key(kBesideModel, entry.name) || entry.name.starts_with(prefix + wrapper);
+      });
     };
     if (all_begin("module."))
       prefix += "module.";
@@ -72,7 +77,7 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file, con
       missing.push_back(target.name);
   }
   for (const SafetensorsEntry& entry : file.file().entries())
-    if (!names.contains(entry.name)) unknown.push_back(entry.name);
+    if (!names.contains(entry.name) && !find_key(kBesideModel, entry.name)) unknown.push_back(entry.name);
   refuse_missing(file.path(), missing);
   refuse_unknown(file.path(), unknown);
 }
@@ -88,6 +93,10 @@ std::string matching_prefix(const NamedTensors& targets, const TensorFile& file,
 }
 
 }  // namespace
+
+std::span<const ForeignKey> tensors_beside_model() {
+  return kBesideModel;
+}
 
 std::optional<at::ScalarType> scalar_type_of(const std::string& safetensors_dtype) {
   for (const DtypePair& pair : kDtypes)
