@@ -12,8 +12,8 @@ namespace multicard {
 /// \throws DataError naming the file: unreadable, damaged, neither JPEG nor PNG, more than 2^28 pixels.
 ImageShape shape_of_image_file(const std::string& path);
 
-/// A decoded picture, grey or RGB, turned upright as its EXIF orientation says. CMYK is converted to RGB, 16 bits a
-/// channel become 8, palettes are resolved and transparency is dropped. A JPEG that ends early is an error.
+/// A decoded picture, grey or RGB, turned upright as its EXIF or XMP says. CMYK is converted to RGB, of 16 bits a
+/// channel the upper 8 are read, palettes are resolved and transparency is dropped. A JPEG that ends early is an error.
 /// \throws DataError as shape_of_image_file.
 Image read_image_file(const std::string& path);
 

@@ -1,5 +1,5 @@
-#include <cstring>
-#include <span>
+#include <optional>
+#include <string_view>
 
 // jpeglib.h uses FILE and size_t without including what declares them.
 #include <cstddef>
@@ -80,11 +80,16 @@ JpegDecoder::JpegDecoder(const std::string& path, PictureFile file) : path_(path
 }
 
 int JpegDecoder::find_orientation() const {
-  constexpr char kExif[] = "Exif\0";  // with the closing NUL six bytes
-  for (jpeg_saved_marker_ptr marker = info_.marker_list; marker; marker = marker->next)
-    if (marker->data_length >= sizeof kExif && std::memcmp(marker->data, kExif, sizeof kExif) == 0)
-      return orientation_of_exif({marker->data + sizeof kExif, marker->data_length - sizeof kExif});
-  return 1;
+  constexpr std::string_view kExif("Exif\0\0", 6), kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
+  std::optional<int> of_xmp;
+  for (jpeg_saved_marker_ptr marker = info_.marker_list; marker; marker = marker->next) {
+    const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
+    if (data.starts_with(kExif))
+      if (const auto named = orientation_of_exif({marker->data + kExif.size(), data.size() - kExif.size()}))
+        return *named;
+    if (data.starts_with(kXmp)) of_xmp = orientation_of_xmp(data.substr(kXmp.size()));
+  }
+  return of_xmp.value_or(1);
 }
 
 /// Programs of Adobe store inks inverted, and so does everybody else.

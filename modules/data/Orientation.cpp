@@ -40,11 +40,12 @@ bool turns_sideways(int orientation) {
 
 }  // namespace
 
-int orientation_of_exif(std::span<const std::uint8_t> exif) {
+std::optional<int> orientation_of_exif(std::span<const std::uint8_t> exif) {
   constexpr std::uint32_t kTiff = 42, kOrientationTag = 0x0112;
   constexpr std::size_t kEntryBytes = 12;
   const TiffReader tiff(exif);
-  if (tiff.number(2, 2) != kTiff) return 1;
+  const bool names_order = exif.size() > 1 && exif[0] == exif[1] && (exif[0] == 'I' || exif[0] == 'M');
+  if (!names_order || tiff.number(2, 2) != kTiff) return std::nullopt;
   const std::size_t directory = tiff.number(4, 4);
   const std::uint32_t num_entries = tiff.number(directory, 2);
   for (std::size_t i = 0; i < num_entries; ++i) {
@@ -55,7 +56,18 @@ int orientation_of_exif(std::span<const std::uint8_t> exif) {
     const std::uint32_t value = tiff.number(entry + 8, whole_number_bytes(tiff.number(entry + 2, 2)));
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
-  return 1;
+  return std::nullopt;
+}
+
+std::optional<int> orientation_of_xmp(std::string_view xmp) {
+  constexpr std::string_view kProperty = "tiff:Orientation";
+  for (std::size_t at = xmp.find(kProperty); at != xmp.npos; at = xmp.find(kProperty, at + 1)) {
+    std::string_view rest = xmp.substr(at + kProperty.size());
+    const std::size_t sign = rest.starts_with("=\"") ? 2 : rest.starts_with('>') ? 1 : 0;
+    if (sign == 0 || sign >= rest.size() || rest[sign] < '0' || rest[sign] > '9') continue;
+    return rest[sign] >= '1' && rest[sign] <= '8' ? rest[sign] - '0' : 1;
+  }
+  return std::nullopt;
 }
 
 ImageShape upright_shape(const ImageShape& stored, int orientation) {

@@ -1,7 +1,5 @@
-#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,6 +7,7 @@
 
 #include "data/ImageCodec.hpp"
 #include "data/Orientation.hpp"
+#include "data/PngOrientation.hpp"
 
 namespace multicard {
 
@@ -21,27 +20,6 @@ void leave(png_structp png, png_const_charp text) {
 }
 
 void say_nothing(png_structp, png_const_charp) {}
-
-/// The orientation that the first eXIf chunk names, before or after the pixels; 1 without one. Leaves the file at its
-/// beginning. The library would find a chunk after the pixels only once they are read, which is too late for the shape.
-int find_orientation(std::FILE* file) {
-  constexpr long kSignatureBytes = 8, kChecksumBytes = 4;
-  constexpr std::size_t kMostExifBytes = 1 << 16;  // as much as a JPEG's marker holds
-  int orientation = 1;
-  std::array<std::uint8_t, 8> head{};
-  bool is_left = std::fseek(file, kSignatureBytes, SEEK_SET) == 0;
-  while (is_left && std::fread(head.data(), 1, head.size(), file) == head.size()) {
-    const std::uint32_t length = std::uint32_t{head[0]} << 24 | head[1] << 16 | head[2] << 8 | head[3];
-    if (std::string_view(reinterpret_cast<const char*>(head.data()) + 4, 4) == "eXIf" && length <= kMostExifBytes) {
-      std::vector<std::uint8_t> exif(length);
-      if (std::fread(exif.data(), 1, length, file) == length) orientation = orientation_of_exif(exif);
-      break;
-    }
-    is_left = std::fseek(file, static_cast<long>(length) + kChecksumBytes, SEEK_CUR) == 0;
-  }
-  std::rewind(file);
-  return orientation;
-}
 
 class PngDecoder final : public ImageDecoder {
  public:
@@ -68,7 +46,7 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
       info_(png_ ? png_create_info_struct(png_) : nullptr) {
   try {
     if (!info_) throw_damaged(path_, "out of memory");
-    orientation_ = find_orientation(file_.get());
+    orientation_ = orientation_of_png(file_.get());
     guarded(path_, error_, [&] {
       png_init_io(png_, file_.get());
       // Texts, profiles and the like would be given the memory that they claim.
@@ -77,7 +55,7 @@ PngDecoder::PngDecoder(const std::string& path, PictureFile file)
       // Everything becomes grey or RGB of 8 bits.
       png_set_palette_to_rgb(png_);
       png_set_expand_gray_1_2_4_to_8(png_);
-      png_set_scale_16(png_);
+      png_set_strip_16(png_);  // the upper byte, as Pillow and OpenCV have it
       png_set_strip_alpha(png_);
       png_set_interlace_handling(png_);
     });

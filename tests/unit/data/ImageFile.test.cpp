@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <span>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
@@ -102,6 +103,42 @@ TEST(ImageFile, TurnsPngsWithExifBeforeOrAfterThePixels) {
   }
 }
 
+const std::string kXmp = R"(<rdf:Description tiff:OrientationX="3" tiff:Orientation="6" />)";
+
+TEST(ImageFile, ReadsOrientationsOfXmp) {
+  EXPECT_EQ(orientation_of_xmp(kXmp), 6);
+  EXPECT_EQ(orientation_of_xmp("<tiff:Orientation>8</tiff:Orientation>"), 8);
+  EXPECT_EQ(orientation_of_xmp("tiff:Orientation=\"9\""), 1);
+  EXPECT_EQ(orientation_of_xmp("tiff:Orientation='6' tiff:Orientation"), std::nullopt);
+}
+
+TEST(ImageFile, TurnsJpegsByXmpUnlessExifNamesAnOrientation) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "turned.jpg", packet = std::string("http://ns.adobe.com/xap/1.0/\0", 29) + kXmp;
+  write_jpeg(path, corner_picture(24, 48, 3), JCS_RGB, Bytes(packet.begin(), packet.end()));
+
+  EXPECT_EQ(shape_of_image_file(path), (ImageShape{48, 24, 3}));
+}
+
+TEST(ImageFile, TurnsPngsByTheirTexts) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "turned.png";
+  const Bytes exif = exif_block(6, false);
+  std::string profile = std::string("Raw profile type exif\0", 22) + "\nexif\n      44\n";
+  for (const std::uint8_t byte : exif)
+    profile += fmt::format("{:02x}", byte);
+  const std::string xmp = std::string("XML:com.adobe.xmp\0\0\0\0\0", 22) + kXmp;
+  const PngContent plain{2, 3, PNG_COLOR_TYPE_GRAY, 8, {{0, 1, 2}, {3, 4, 5}}};
+  for (const auto& [name, text] : {std::pair{"tEXt", profile}, {"iTXt", xmp}, {"tEXt", profile.substr(0, 40)}}) {
+    PngContent content = plain;
+    content.text_chunk = name;
+    content.text = text;
+    write_png(path, content);
+
+    EXPECT_EQ(shape_of_image_file(path), (text.size() == 40 ? ImageShape{2, 3, 1} : ImageShape{3, 2, 1})) << name;
+  }
+}
+
 TEST(ImageFile, TurnsEveryPixelToItsPlace) {
   // 2 x 3: 0 1 2 / 3 4 5, with every orientation as Pillow's ImageOps.exif_transpose gives it.
   const Image stored{{2, 3, 1}, {0, 1, 2, 3, 4, 5}};
@@ -116,13 +153,16 @@ TEST(ImageFile, TakesDamagedExifForNone) {
   const Bytes whole = exif_block(6, true);
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     Bytes part(whole.begin() + 6, whole.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(6, length)));
-    const int found = orientation_of_exif(part);
+    const int found = orientation_of_exif(part).value_or(1);
     EXPECT_TRUE(found == 1 || found == 6) << length;
   }
   Bytes far = exif_block(6, true);
   far[10] = far[11] = far[12] = far[13] = 0xff;  // a directory beyond the end
 
-  EXPECT_EQ(orientation_of_exif(std::span(far).subspan(6)), 1);
+  EXPECT_EQ(orientation_of_exif(std::span(far).subspan(6)), std::nullopt);
+  Bytes mixed = exif_block(6, true);
+  mixed[7] = 'M';  // neither byte order
+  EXPECT_EQ(orientation_of_exif(std::span(mixed).subspan(6)), std::nullopt);
   const Bytes unknown = exif_block(9, true);
   EXPECT_EQ(orientation_of_exif(std::span(unknown).subspan(6)), 1);
 }
@@ -156,7 +196,7 @@ TEST(ImageFile, ReadsEveryKindOfPng) {
             {3, 2, PNG_COLOR_TYPE_GRAY, 8, {{1, 2}, {3, 4}, {5, 6}}, {}, PNG_INTERLACE_ADAM7});
 
   EXPECT_EQ(read_image_file(scratch / "grey1.png").pixels, (Bytes{255, 0, 255}));
-  EXPECT_EQ(read_image_file(scratch / "grey16.png").pixels, (Bytes{11, 200, 30}));
+  EXPECT_EQ(read_image_file(scratch / "grey16.png").pixels, (Bytes{10, 200, 30}));
   EXPECT_EQ(read_image_file(scratch / "rgb.png").pixels, (Bytes{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(read_image_file(scratch / "rgba.png").pixels, (Bytes{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(read_image_file(scratch / "greyalpha.png").pixels, (Bytes{7, 8}));

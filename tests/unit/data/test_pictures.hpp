@@ -86,6 +86,7 @@ struct PngContent {
   std::vector<png_color> palette = {};
   int interlace = PNG_INTERLACE_NONE;
   Bytes exif_before = {}, exif_after = {};  // the pixels
+  std::string text_chunk = {}, text = {};   // before the pixels
 };
 
 inline void write_png(const std::string& path, PngContent content) {
@@ -104,6 +105,9 @@ inline void write_png(const std::string& path, PngContent content) {
     if (!exif.empty()) png_write_chunk(png, reinterpret_cast<png_const_bytep>("eXIf"), exif.data(), exif.size());
   };
   png_write_info(png, info);
+  if (!content.text.empty())
+    png_write_chunk(png, reinterpret_cast<png_const_bytep>(content.text_chunk.data()),
+                    reinterpret_cast<png_const_bytep>(content.text.data()), content.text.size());
   write_exif(content.exif_before);
   png_write_image(png, rows.data());
   write_exif(content.exif_after);
