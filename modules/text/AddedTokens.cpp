@@ -92,8 +92,9 @@ std::vector<TextSegment> split_at_tokens(std::string_view text, const TokenFinde
     if (token.is_single_word &&
         (ends_with_word(text.substr(0, found->begin)) || starts_with_word(text.substr(found->end))))
       continue;
-    if (token.strips_left) found->begin = begin_of_space(text, found->begin, done);
+    if (token.strips_left) found->begin = std::max(done, begin_of_space(text, found->begin, done));
     if (token.strips_right) found->end = end_of_space(text, found->end);
+    if (found->begin >= found->end) continue;  // another token has taken it as white space
     if (done < found->begin) segments.push_back({text.substr(done, found->begin - done), nullptr});
     segments.push_back({text.substr(found->begin, found->end - found->begin), &token});
     done = found->end;

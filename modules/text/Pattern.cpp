@@ -25,11 +25,25 @@ std::string replaced(std::string_view text, std::string_view wanted, std::string
   return result;
 }
 
+namespace {
+
+/// The tokenizers library loses its place in the text where a pattern matches between two characters, as ^ and a* do.
+void require_characters(const Regex& regex, const std::string& what) {
+  for (const char* text : {"", "a", "A 1", ".\n", "\u4e2d"})
+    regex.for_each(text, [&](const Regex::Match& match) {
+      if (match.begin == match.end)
+        throw DataError(fmt::format("the pattern of {} matches where there is no character", what));
+    });
+}
+
+}  // namespace
+
 Replacement::Replacement(const nlohmann::json& step, const std::string& what)
     : content_(text_member(step, "content", what)) {
   const nlohmann::json& pattern = member(step, "pattern", what);
   if (optional_member(pattern, "Regex")) {
     regex_ = std::make_shared<Regex>(text_member(pattern, "Regex", what));
+    require_characters(*regex_, what);
   } else {
     literal_ = text_member(pattern, "String", what);
     if (literal_.empty()) throw DataError(fmt::format("{} replaces an empty text", what));

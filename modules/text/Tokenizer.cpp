@@ -113,7 +113,8 @@ std::optional<std::string_view> text_of(const TokenizerParts& parts, TokenId id)
 /// Adds what a byte-level decoder makes of the token.
 void append_bytes(const TokenizerParts& parts, TokenId id, std::string& bytes) {
   const Vocabulary& words = parts.bpe.vocabulary();
-  if (parts.pre_tokenizer.unit() == WordUnit::bytes && words.has(id)) {
+  // An added token that is in the vocabulary too may be spelt otherwise there.
+  if (parts.pre_tokenizer.unit() == WordUnit::bytes && words.has(id) && !parts.added_by_id.contains(id)) {
     bytes += words.text(id);
   } else if (const std::optional<std::string_view> text = text_of(parts, id)) {
     bytes += bytes_of_token(*text);

@@ -137,6 +137,7 @@ std::vector<AddedToken> read_added_tokens(const json& file, const Vocabulary& te
     token.strips_left = flag_member(entry, "lstrip", false, what);
     token.strips_right = flag_member(entry, "rstrip", false, what);
     token.is_normalized = flag_member(entry, "normalized", !token.is_special, what);
+    if (token.content.empty()) continue;  // as the library
     if (token.content.size() > kLongest) throw DataError(fmt::format("{} is longer than {} bytes", what, kLongest));
     const std::optional<TokenId> id = texts.find(token.content);
     if ((id && *id != token.id) || (!id && texts.has(token.id)))
@@ -184,6 +185,13 @@ AroundText read_bert(const json& processor, const std::string& what) {
   return {{id("cls")}, {id("sep")}};
 }
 
+bool has_template(const json& processor) {
+  const std::string type = type_of(processor, "the post-processor");
+  if (type != "Sequence") return type == "TemplateProcessing";
+  const json& steps = list_member(processor, "processors", "the post-processor");
+  return std::any_of(steps.begin(), steps.end(), has_template);
+}
+
 AroundText read_post_processor(const json& processor) {
   if (processor.is_null()) return {};
   const std::string type = type_of(processor, "the post-processor"), what = "the post-processor " + type;
@@ -192,13 +200,57 @@ AroundText read_post_processor(const json& processor) {
   if (type == "BertProcessing" || type == "RobertaProcessing") return read_bert(processor, what);
   if (type != "Sequence") throw DataError(fmt::format("{} is not supported", what));
   AroundText around;
+  bool follows_template = false;
   for (const json& step : list_member(processor, "processors", what)) {
     const AroundText outer = read_post_processor(step);
+    if (follows_template && type_of(step, what) != "ByteLevel")
+      throw DataError(
+          fmt::format("the post-processor {} after TemplateProcessing is not supported", type_of(step, what)),
+          "the tokenizers library applies it to every token of the template as to a text");
+    follows_template = follows_template || has_template(step);
     around.before.insert(around.before.begin(), outer.before.begin(), outer.before.end());
     around.after.insert(around.after.end(), outer.after.begin(), outer.after.end());
     require_few(around);
   }
   return around;
+}
+
+/// A step of a normalizer or pre-tokenizer, or one inside it, that `is_wanted`; null where there is none.
+template <class Wanted>
+const json* find_step(const json* step, Wanted&& is_wanted) {
+  if (!step) return nullptr;
+  if (is_wanted(*step)) return step;
+  for (const char* key : {"normalizers", "pretokenizers"})
+    if (const json* steps = optional_member(*step, key); steps && steps->is_array())
+      for (const json& inner : *steps)
+        if (const json* found = find_step(&inner, is_wanted)) return found;
+  return nullptr;
+}
+
+/// The library gives a space to what stems from the first character of a text: not to what is left where a normalizer
+/// took that away, and to each part where one made several characters of it that are split. Nobody can mean that.
+void require_plain_begin(const json& file) {
+  const auto is = [](const json& step, const char* key, const json& value, const json& by_default) {
+    const json* own = optional_member(step, key);
+    return (own ? *own : by_default) == value;
+  };
+  const auto prepends_first = [&](const json& step) { return is(step, "prepend_scheme", "first", nullptr); };
+  const auto may_take_begin = [&](const json& step) {
+    return is(step, "type", "StripAccents", nullptr) ||
+           (is(step, "type", "Strip", nullptr) && is(step, "strip_left", true, true)) ||
+           (is(step, "type", "Replace", nullptr) && is(step, "content", "", nullptr));
+  };
+  const json* normalizer = optional_member(file, "normalizer");
+  const json* pre_tokenizer = optional_member(file, "pre_tokenizer");
+  if (!normalizer || !find_step(pre_tokenizer, prepends_first)) return;
+  const json* cause = find_step(normalizer, may_take_begin);
+  const json* first =
+      find_step(pre_tokenizer, [](const json& step) { return !optional_member(step, "pretokenizers"); });
+  if (!cause && !prepends_first(*first)) cause = first;
+  if (cause)
+    throw DataError(fmt::format("the pre-tokenizer Metaspace with the prepend_scheme first is not supported after {}",
+                                type_of(*cause, "a step")),
+                    "the normalizer and that step decide which parts of a text count as its beginning");
 }
 
 }  // namespace
@@ -207,6 +259,7 @@ std::unique_ptr<TokenizerParts> parts_of_json(std::string_view bytes, const std:
   const json file = parse_json(bytes, "the file");
   const json& model = member(file, "model", "the file");
   require_supported(model);
+  require_plain_begin(file);
   PreTokenizer pre_tokenizer(or_null(optional_member(file, "pre_tokenizer")));
   Vocabulary texts = read_vocabulary(model);
   std::vector<AddedToken> added = read_added_tokens(file, texts);

@@ -1,5 +1,6 @@
 #pragma once
-/// \file Unicode's normal forms and the properties that tokenizers ask for.
+/// \file Unicode's normal forms and the properties that tokenizers ask for, of the characters that the tokenizers
+/// library knows in each case (UnicodeTables.hpp).
 
 #include <string>
 #include <string_view>

@@ -1,11 +1,14 @@
 #pragma once
-/// \file Tables that scripts/make_regex_tables.py writes: the Unicode that the tokenizers library's regexes know. They
-/// do not depend on the Unicode version of the libraries that are installed.
+/// \file Tables that scripts/make_regex_tables.py and make_step_tables.py write: the Unicode that the tokenizers
+/// library's regexes and its other steps know. They do not depend on the Unicode version of the libraries that are
+/// installed.
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "text/CodePointSet.hpp"
 
 namespace multicard {
 
@@ -31,5 +34,22 @@ struct LongFold {
   std::array<char32_t, 3> fold;
 };
 extern const std::span<const LongFold> kLongFolds;
+
+/// Characters that normal forms may change, or whose place in a row of marks matters; with others between, that no form
+/// changes.
+extern const std::span<const CodePointSet::Range> kNormalizedCharacters;
+/// What StripAccents takes away.
+extern const std::span<const CodePointSet::Range> kMarks;
+/// What the step Digits splits off.
+extern const std::span<const CodePointSet::Range> kNumbers;
+/// What the step Punctuation splits off.
+extern const std::span<const CodePointSet::Range> kPunctuation;
+
+/// The characters begin ... end have small letters `distance` further, which Unicode 14 does not know.
+struct SmallLetter {
+  char32_t begin, end;
+  std::int32_t distance;
+};
+extern const std::span<const SmallLetter> kSmallLetters;
 
 }  // namespace multicard

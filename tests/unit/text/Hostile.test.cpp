@@ -182,7 +182,7 @@ TEST(HostileFile, TextsDoNotGrowWithoutBound) {
   const json prepend{{"type", "Prepend"}, {"prepend", std::string(200'000, 'a')}};
   const json metaspace{{"type", "Metaspace"}, {"replacement", "a"}, {"prepend_scheme", "always"}, {"split", true}};
   json file = small_file();
-  for (const json& step : {replace("String", "a", 10), replace("Regex", "a", 10), replace("Regex", "", 10), prepend}) {
+  for (const json& step : {replace("String", "a", 10), replace("Regex", "a", 10), prepend}) {
     file["normalizer"] = repeated_step("Sequence", "normalizers", step, 12);
     expect(file, "the normalizer makes more than");
   }

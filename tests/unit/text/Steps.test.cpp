@@ -62,6 +62,76 @@ TEST(Steps, UnknownOnesAreNamed) {
   EXPECT_NE(refusal(file).find("dropout"), std::string::npos);
 }
 
+TEST(Steps, ThatTheLibraryAppliesInItsOwnWayAreNamed) {
+  json file = small_file();
+  const json special = {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}};
+  const json single = {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                       {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}};
+  const json around = {{"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", {{"<s>", special}}}};
+  const json bytes = {{"type", "ByteLevel"}},
+             bert = {{"type", "BertProcessing"}, {"cls", {"<s>", 0}}, {"sep", {"<s>", 0}}};
+  const auto with = [&](const json& steps) {
+    file["post_processor"] = {{"type", "Sequence"}, {"processors", steps}};
+    return refusal(file);
+  };
+  EXPECT_EQ(with({around, bytes}), "none");
+  EXPECT_EQ(with({bert, around}), "none");
+  EXPECT_NE(with({around, bytes, bert}).find("BertProcessing after TemplateProcessing"), std::string::npos);
+  EXPECT_NE(with({{{"type", "Sequence"}, {"processors", {around}}}, around}).find("after"), std::string::npos);
+}
+
+TEST(Steps, NoReplacementMatchesBetweenCharacters) {
+  for (const char* pattern : {"^", "$", "a*", "(?<=a)", ""}) {
+    json file = small_file();
+    file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", pattern}}}, {"content", "x"}};
+    EXPECT_NE(refusal(file).find("Replace matches where there is no character"), std::string::npos) << pattern;
+  }
+}
+
+TEST(Steps, AFirstSpaceNeedsABeginningThatStays) {
+  json file = small_file();
+  const json first = {{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "first"}, {"split", true}};
+  const json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const auto with = [&](const json& normalizer, const json& pre_tokenizer) {
+    file["normalizer"] = normalizer;
+    file["pre_tokenizer"] = pre_tokenizer;
+    return refusal(file);
+  };
+  const json strip = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}}, nfkd = {{"type", "NFKD"}};
+  const json sequence = {{"type", "Sequence"}, {"pretokenizers", {digits, first}}};
+  EXPECT_EQ(with(nfkd, first), "none");
+  EXPECT_EQ(with(nullptr, sequence), "none");
+  EXPECT_NE(with(strip, first).find("Metaspace with the prepend_scheme first"), std::string::npos);
+  EXPECT_NE(with({{"type", "Sequence"}, {"normalizers", {nfkd, strip}}}, first).find("Strip"), std::string::npos);
+  EXPECT_NE(with(nfkd, sequence).find("Digits"), std::string::npos);
+}
+
+json with_added(const json& tokens, const json& normalizer = nullptr) {
+  json file = small_file();
+  file["added_tokens"] = tokens;
+  file["normalizer"] = normalizer;
+  return file;
+}
+
+TEST(Steps, AWhiteSpaceTokenTakesTheSpaceAroundItOnce) {
+  const TokenId next = small_file()["model"]["vocab"].size();
+  const auto tokenizer = load_json(with_added({{{"content", "\n"}, {"id", next}, {"lstrip", true}, {"rstrip", true}}}));
+  EXPECT_EQ(tokenizer->encode("\n\n \n", SpecialTokens::leave_out), (Ids{next}));
+}
+
+TEST(Steps, AnAddedTokenOfTheVocabularyIsDecodedAsItsText) {
+  const TokenId byte = small_file()["model"]["vocab"]["\u0120"];  // a space among the bytes
+  const auto tokenizer =
+      load_json(with_added({{{"content", "\u0120"}, {"id", byte}, {"normalized", true}}}, {{"type", "NFD"}}));
+  EXPECT_EQ(tokenizer->decode(Ids{byte}, DecodeSpecial::keep), "G\u0307");
+}
+
+TEST(Steps, AnAddedTokenWithoutTextIsLeftOut) {
+  const TokenId next = small_file()["model"]["vocab"].size();
+  const auto tokenizer = load_json(with_added({{{"content", ""}, {"id", next}}}));
+  EXPECT_EQ(tokenizer->vocabulary_size(), static_cast<std::int64_t>(next));
+}
+
 std::string warning_of(const json& file) {
   testing::internal::CaptureStderr();
   load_json(file);

@@ -58,6 +58,25 @@ TEST(NormalForms, OrderMarksInTimeInProportion) {
   EXPECT_TRUE(normalized(marks, NormalForm::nfc).starts_with("\u00e1\u0316\u0316"));
 }
 
+TEST(NormalForms, AreThoseOfTheLibrarysUnicode) {
+  // U+07FD is a mark of Unicode 11, U+11938 has parts since 13: the library knows neither.
+  EXPECT_EQ(normalized("\u01c5\u07fd", NormalForm::nfkd), "Dz\u030c\u07fd");
+  EXPECT_EQ(normalized("a\u07fd\u0301", NormalForm::nfc), "a\u07fd\u0301");
+  EXPECT_EQ(normalized("a\u0323\u0301\u07fd", NormalForm::nfc), "\u1ea1\u0301\u07fd");
+  EXPECT_EQ(normalized("\U00011935\U00011930", NormalForm::nfc), "\U00011935\U00011930");
+  EXPECT_EQ(normalized("\U00011938e\u0301", NormalForm::nfd), "\U00011938e\u0301");
+  EXPECT_EQ(normalized("\U00011938e\u0301", NormalForm::nfc), "\U00011938\u00e9");
+  EXPECT_EQ(without_marks("a\u0301\u07fd"), "a\u07fd");
+}
+
+TEST(Classes, AreThoseOfTheLibrarysUnicode) {
+  EXPECT_EQ(lower_case("\U00010d50\u1c89A"), "\U00010d70\u1c8aa");  // of Unicode 16
+  EXPECT_TRUE(is_numeric(0x1ccf0));                                 // likewise
+  EXPECT_TRUE(is_punctuation(U'$'));
+  EXPECT_TRUE(is_punctuation(0x2e42));
+  EXPECT_FALSE(is_punctuation(0x2e43));  // of Unicode 9
+}
+
 TEST(Marks, OfAllThreeCategoriesAreLeftOut) {
   EXPECT_EQ(without_marks("e\u0301x\u0903y\u20ddz"), "exyz");
 }
