@@ -30,10 +30,11 @@ std::size_t common_length(std::string_view a, std::string_view b) {
   std::size_t length = 0;
   while (length + 1 < std::min(a.size(), b.size()) && a[length] == b[length])
     ++length;
-  // Not within a character, and a space belongs to the answer.
+  const bool differ = length < std::min(a.size(), b.size()) && a[length] != b[length];
+  // Not within a character, and a space before the first difference belongs to the answer, as in TRL.
   while (length > 0 && (a[length] & 0xc0) == 0x80)
     --length;
-  if (length > 0 && a[length - 1] == ' ') --length;
+  if (differ && length > 0 && a[length - 1] == ' ') --length;
   return length;
 }
 
@@ -68,7 +69,7 @@ PiecePair whole_texts(const json& record, const std::string& what) {
                     "its answers carry their prompt as text, in which it has no place",
                     "Write it into the texts, or give the prompt in \"prompt\".");
   const auto pieces = [&](const std::string& text) {
-    return Pieces{{text.substr(0, prompt), false, false}, {text.substr(prompt), true, true}};
+    return Pieces{{text.substr(0, prompt), false, false}, {text.substr(prompt), true, true, true}};
   };
   return {pieces(chosen), pieces(rejected)};
 }

@@ -19,7 +19,7 @@ std::string text_or_nothing(const json& record, const char* key, const std::stri
 }
 
 Pieces joined_texts(std::string prompt, std::string completion) {
-  return {{std::move(prompt), false, false}, {std::move(completion), true, true}};
+  return {{std::move(prompt), false, false}, {std::move(completion), true, true, true}};
 }
 
 /// Two texts, as an instruction and its output or, with template plain, just one after the other.

@@ -28,6 +28,33 @@ TEST_F(RecordEncoderTest, Alpaca) {
             "<s><|im_start|>system\nSquare.<|im_end|>\n" + turn("2?", "4") + turn("And 3?", "9"));
 }
 
+TEST_F(RecordEncoderTest, TwoTextsAreTokenisedTogether) {
+  const std::shared_ptr<const Tokenizer> tokenizer = Tokenizer::load(source_path("tests/data/tokenizers/smollm2"));
+  std::vector<TokenId> ids = tokenizer->encode("Say: Hello", SpecialTokens::leave_out);
+  ids.push_back(tokenizer->eos().value());
+  const auto encoded = [&](DatasetType type, const char* record) {
+    return RecordEncoder(type, tokenizer, PromptTemplate::named("plain"), LossOn::completion).encode_json(record, "x");
+  };
+  const EncodedText joined =
+      encoded(DatasetType::prompt_completion, R"({"prompt": "Say: Hel", "completion": "lo"})").sequence;
+  const EncodedText chosen =
+      encoded(DatasetType::preference, R"({"chosen": "Say: Hello", "rejected": "Say: Help"})").sequence;
+
+  EXPECT_EQ(joined.ids, ids);
+  EXPECT_EQ(joined.loss_mask, (std::vector<std::uint8_t>{0, 0, 1, 1}));  // the answer's first letters are in " Hello"
+  EXPECT_EQ(chosen.ids, ids);
+  EXPECT_EQ(chosen.loss_mask, joined.loss_mask);
+}
+
+TEST_F(RecordEncoderTest, EqualTextsAreTheirLastCharacter) {
+  const EncodedRecord pair =
+      RecordEncoder(DatasetType::preference, Tokenizer::load(source_path("tests/data/tokenizers/smollm2")),
+                    PromptTemplate::named("plain"), LossOn::completion)
+          .encode_json(R"({"chosen": "Say: A", "rejected": "Say: A"})", "x");
+
+  EXPECT_EQ(pair.sequence.loss_mask, (std::vector<std::uint8_t>{0, 0, 1, 1}));  // Say, :, A, EOS
+}
+
 TEST_F(RecordEncoderTest, TrainsOnEverythingWhenAsked) {
   EXPECT_EQ(sequence(DatasetType::question_answer, "plain", R"({"question": "2+2", "answer": "4"})", LossOn::all),
             "<s>[[2+2\n4</s>]]");
