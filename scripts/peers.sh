@@ -8,10 +8,14 @@ torch_folder=$(dirname "$(libtorch_folder)")
 # shellcheck disable=SC2154  # lib.sh sets it
 peers_folder=$cache/llm-peers
 method_peers_folder=$cache/llm-method-peers
+image_peers_folder=$cache/image-peers
 peers_path=$torch_folder:$peers_folder
 
 # Lets with_peers find TRL, bitsandbytes and torchao too (setup_peers.sh --methods).
-use_method_peers() { peers_path=$torch_folder:$peers_folder:$method_peers_folder; }
+use_method_peers() { peers_path+=:$method_peers_folder; }
+
+# Likewise torchvision and Pillow (setup_peers.sh --images).
+use_image_peers() { peers_path+=:$image_peers_folder; }
 
 # Sets `python` to the one that the torch wheel is for: it fits one minor version only, which its tag names.
 find_torch_python() {

@@ -2,20 +2,19 @@
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
 # they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), beside the LibTorch wheel of scripts/setup.sh.
 #
-# usage: scripts/setup_peers.sh [--methods]
+# usage: scripts/setup_peers.sh [--methods] [--images]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in
 #               $MULTICARD_CACHE/llm-method-peers)
+#   --images    also what reading images is compared with: torchvision and Pillow (15 MB to fetch, 50 MB in
+#               $MULTICARD_CACHE/image-peers)
 # Ends with 77, after saying why, where they cannot be had. May be run any number of times, also by two at once.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=scripts/peers.sh
 . "$root/scripts/peers.sh"
-methods=no
-case ${1:-} in
-  -h | --help) usage "$0"; exit 0 ;;
-  --methods) methods=yes ;;
-esac
+methods='' images=''
+read_options methods? images? -- "$@"
 
 unavailable() { say "$program: $*"; exit 77; }
 
@@ -57,7 +56,11 @@ if ! flock -n 9; then
   flock 9
 fi
 set_up llm-peers "transformers, peft" "transformers and PEFT"
-if [ "$methods" = yes ]; then
+if [ -n "$methods" ]; then
   use_method_peers
   set_up llm-method-peers "trl, bitsandbytes, torchao" "TRL, bitsandbytes and torchao"
+fi
+if [ -n "$images" ]; then
+  use_image_peers
+  set_up image-peers "torchvision, PIL" "torchvision and Pillow"
 fi
