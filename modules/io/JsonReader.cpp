@@ -172,9 +172,12 @@ MULTICARD_JSON_MEMBERS(nlohmann::ordered_json)
 JsonReader::JsonReader(const json& object, std::string origin, std::string prefix, std::string suggestion)
     : object_(object), origin_(std::move(origin)), prefix_(std::move(prefix)), suggestion_(std::move(suggestion)) {}
 
+std::string JsonReader::place_of(const std::string& key) const {
+  return origin_ + ": " + prefix_ + key;
+}
+
 void JsonReader::refuse(const std::string& key, const std::string& why, const std::string& suggestion) const {
-  throw DataError(origin_ + ": " + prefix_ + key + " cannot be used", why,
-                  suggestion.empty() ? suggestion_ : suggestion);
+  throw DataError(place_of(key) + " cannot be used", why, suggestion.empty() ? suggestion_ : suggestion);
 }
 
 const json* JsonReader::find(const std::string& key) const {

@@ -56,6 +56,8 @@ class JsonReader {
   /// \param suggestion of errors that have no better one
   JsonReader(const nlohmann::json& object, std::string origin, std::string prefix = {}, std::string suggestion = {});
 
+  /// A key as errors name it, with the file.
+  std::string place_of(const std::string& key) const;
   /// Throws a DataError that the key cannot be used.
   [[noreturn]] void refuse(const std::string& key, const std::string& why, const std::string& suggestion = {}) const;
   /// The value, or nullptr when there is none or it is null.
