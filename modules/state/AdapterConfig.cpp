@@ -10,6 +10,7 @@
 
 #include "base/JsonText.hpp"
 #include "io/JsonReader.hpp"
+#include "state/AdapterKeys.hpp"
 
 namespace multicard {
 
@@ -21,26 +22,13 @@ using nlohmann::ordered_json;
 constexpr const char* kPeftVersion = "0.21.2";  // whose layout this is
 constexpr const char* kAllLinear = "all-linear";
 
-/// Settings that change what an adapter computes; each has to be absent, null, false or empty.
-constexpr const char* kUnsupported[] = {"alora_invocation_tokens",
-                                        "arrow_config",
-                                        "fan_in_fan_out",
-                                        "kasa_config",
-                                        "layer_replication",
-                                        "lora_bias",
-                                        "monteclora_config",
-                                        "target_parameters",
-                                        "trainable_token_indices",
-                                        "use_bdlora",
-                                        "use_dora",
-                                        "use_qalora",
-                                        "velora_config"};
-
 /// Settings that leave out some of the targets; which, the tensors tell.
 constexpr const char* kSelections[] = {"exclude_modules", "layers_pattern", "layers_to_transform"};
 
-/// Initialisations that subtract the adapter's start from the base model, which is then another than the one named.
+/// Initialisations that subtract the adapter's start from the base model, which is then another than the one named, and
+/// those that do not.
 const std::set<std::string> kChangesBase{"pissa", "olora", "corda", "loftq", "lora_ga"};
+const std::set<std::string> kKeepsBase{"gaussian", "eva", "orthogonal", "mica"};
 
 constexpr int kMostRank = 1 << 20;
 constexpr double kMostAlpha = 1e12;
@@ -55,14 +43,15 @@ class ConfigReader : JsonReader {
   AdapterConfig read() const {
     require_supported();
     AdapterConfig config;
+    config.remarks = left_out(*this, adapter_format());
     config.settings.rank = static_cast<int>(number("r", 8, 1, kMostRank));
     config.settings.alpha = number("lora_alpha", 8, -kMostAlpha, kMostAlpha);
     config.settings.dropout = number("lora_dropout", 0, 0, 1);
-    config.settings.rslora = is_set("use_rslora");
+    config.settings.rslora = truth("use_rslora", false);
     config.base_model = text("base_model_name_or_path");
     read_targets(config);
     config.settings.modules_to_save = names("modules_to_save");
-    if (!config.settings.modules_to_save.empty() && is_set("ensure_weight_tying"))
+    if (!config.settings.modules_to_save.empty() && truth("ensure_weight_tying", false))
       refuse("ensure_weight_tying", "modules_to_save that stay tied are not supported",
              "Train it without, or merge it with PEFT.");
     read_patterns("rank_pattern", 1, kMostRank, config.settings.patterns.rank);
@@ -134,8 +123,6 @@ class ConfigReader : JsonReader {
 
   void require_supported() const {
     if (text("peft_type") != "LORA") refuse("peft_type", "only LORA is supported");
-    for (const char* key : kUnsupported)
-      if (is_set(key)) refuse(key, "adapters with this setting are not supported");
     if (const std::string bias = text("bias"); !bias.empty() && bias != "none")
       refuse("bias", "only \"none\" is supported");
     const json* start = find("init_lora_weights");
@@ -144,6 +131,7 @@ class ConfigReader : JsonReader {
     name = name.substr(0, name.find("_niter"));
     if (kChangesBase.contains(name))
       refuse("init_lora_weights", fmt::format("\"{}\" belongs to a changed base model", name));
+    if (!kKeepsBase.contains(name)) refuse("init_lora_weights", fmt::format("\"{}\" is not known", name));
   }
 
   void read_targets(AdapterConfig& config) const {

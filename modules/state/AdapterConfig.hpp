@@ -18,8 +18,9 @@ enum class TargetKind {
 struct AdapterConfig {
   AdapterSettings settings = {};
   TargetKind target_kind = TargetKind::names;
-  std::string base_model;       ///< name or folder; empty: not said
-  bool selects_layers = false;  ///< other settings leave out some of the targets: those with tensors are meant
+  std::string base_model;            ///< name or folder; empty: not said
+  bool selects_layers = false;       ///< other settings leave out some of the targets: those with tensors are meant
+  std::vector<std::string> remarks;  ///< what of the file is left out, for people
 };
 
 /// The configuration with `targets` as a file is to say them, given the names of the adapted layers: instead of
@@ -27,7 +28,7 @@ struct AdapterConfig {
 /// a pattern.
 AdapterConfig with_resolved_targets(AdapterConfig config, const std::vector<std::string>& layers);
 
-/// Reads the text of adapter_config.json; keys that are unknown are ignored, missing ones have PEFT's defaults.
+/// Reads the text of adapter_config.json; missing keys have PEFT's defaults.
 /// \throws DataError naming `origin` and the key for a value that is impossible, and for settings that change the
 /// arithmetic in a way that is not supported: DoRA, biases, modules_to_save that stay tied and the like.
 AdapterConfig parse_adapter_config(const std::string& text, const std::string& origin);

@@ -9,11 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/HubCache.hpp"
 #include "device/StagedCopies.hpp"
 #include "io/Bytes.hpp"
 #include "io/JsonReader.hpp"
 #include "io/Sha256.hpp"
 #include "state/TensorProblems.hpp"
+#include "state/WeightKeys.hpp"
 
 namespace multicard {
 
@@ -58,7 +60,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
     throw DataError(fmt::format("the model folder {} cannot be read", folder),
-                    error ? error.message() : "it is not a folder", "Check model.path.");
+                    error ? error.message() : "it is not a folder", suggest_fetching(folder, "Check model.path."));
   const bool has_pickle = fs::exists(fs::path(folder) / "pytorch_model.bin") ||
                           fs::exists(fs::path(folder) / "pytorch_model.bin.index.json");
   const bool has_config = fs::exists(fs::path(folder) / "config.json");
@@ -107,10 +109,11 @@ ModelFolder ModelFolder::open(const std::string& folder) {
   model.folder_ = folder;
   if (fs::exists(fs::path(folder) / kSingleFile)) {
     model.add_file(kSingleFile);
+    model.add_base_prefix();
     return model;
   }
   const std::string index_path = (fs::path(folder) / kIndexFile).string();
-  const std::map<std::string, std::string> index = read_index(index_path);
+  std::map<std::string, std::string> index = read_index(index_path);
   std::set<std::string> names;
   for (const auto& [tensor, file] : index)
     names.insert(file);
@@ -119,6 +122,12 @@ ModelFolder ModelFolder::open(const std::string& folder) {
       throw DataError(fmt::format("{} names {}, which is not in the folder", index_path, name), "",
                       "Fetch the model's files again.");
     model.add_file(name);
+  }
+  if (model.add_base_prefix()) {
+    std::map<std::string, std::string> renamed;
+    for (const auto& [tensor, file] : index)
+      renamed[with_base_prefix(tensor)] = file;
+    index = std::move(renamed);
   }
   for (const auto& [tensor, place] : model.places_) {
     const auto named = index.find(tensor);
@@ -142,7 +151,7 @@ ModelFolder ModelFolder::of_file(const std::string& path) {
 }
 
 void ModelFolder::add_file(const std::string& name) {
-  const auto file = std::make_shared<const TensorFile>((fs::path(folder_) / name).string());
+  const auto file = std::make_shared<TensorFile>((fs::path(folder_) / name).string());
   for (const SafetensorsEntry& entry : file->file().entries()) {
     const auto [known, is_new] = places_.try_emplace(entry.name, Place{files_.size(), &entry});
     if (!is_new)
@@ -215,10 +224,11 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
     add(target.name, &target.tensor, nullptr);
   for (const WeightSink& sink : sinks)
     add(sink.name, nullptr, &sink);
-  refuse_missing(folder_, missing);
   for (const auto& [name, place] : places_)
     if (!used.contains(name) && !is_computable(name) && !(output == OutputLayer::tied && name == kHead))
       unknown.push_back(name);
+  refuse_unsupported(folder_, unknown);
+  refuse_missing(folder_, missing);
   refuse_unknown(folder_, unknown);
   for (const Copy& copy : copies) {
     if (copy.sink && is_packed(copy.from->entry->name)) continue;  // whoever takes it checks it

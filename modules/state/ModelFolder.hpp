@@ -50,6 +50,9 @@ class ModelFolder {
   /// Takes the pages of a tensor that was read out of this process.
   void give_back(const std::string& name) const;
 
+  /// Whether a weight is stored in NF4 or in int4.
+  bool is_packed(const std::string& name) const;
+
   /// Whether load_into() could fill the targets, which may be on the meta device: the files are compared with a model
   /// before it takes any memory. \throws DataError as load_into()
   void check(const NamedTensors& targets, OutputLayer output) const { check(targets, {}, output); }
@@ -84,6 +87,9 @@ class ModelFolder {
 
   ModelFolder() = default;
   void add_file(const std::string& name);
+  /// Gives the tensors of a class without an output layer the names that they have in one with it. \return whether
+  /// they had others
+  bool add_base_prefix();
   const Place& place(const std::string& name) const;
   /// What goes where. \throws DataError as load_into()
   std::vector<Copy> match(const NamedTensors& targets, const WeightSinks& sinks, OutputLayer output) const;
@@ -91,15 +97,13 @@ class ModelFolder {
   void require_one_matrix() const;
   bool is_stored_in_nf4(const std::string& name) const;
   bool is_stored_in_int4(const std::string& name) const;
-  /// Either of them.
-  bool is_packed(const std::string& name) const;
   /// The names of what belongs to it, with its own.
   std::vector<std::string> parts_of_packed(const std::string& name) const;
   StoredNf4 stored_nf4(const std::string& name) const;
   StoredWeight stored_weight(const std::string& name) const;
 
   std::string folder_;
-  std::vector<std::pair<std::string, std::shared_ptr<const TensorFile>>> files_;
+  std::vector<std::pair<std::string, std::shared_ptr<TensorFile>>> files_;
   std::map<std::string, Place> places_;
 };
 

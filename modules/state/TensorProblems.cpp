@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "state/WeightKeys.hpp"
 
 namespace multicard {
 
@@ -26,6 +27,13 @@ void refuse_missing(const std::string& origin, const std::vector<std::string>& m
   if (missing.empty()) return;
   throw DataError(fmt::format("{} lacks tensors of the model", origin), example_text(missing),
                   "Check that it was made for this model.");
+}
+
+void refuse_unsupported(const std::string& origin, const std::vector<std::string>& unknown) {
+  for (const std::string& name : unknown)
+    if (const ForeignKey* known = known_tensor(name); known && known->use == KeyUse::unsupported)
+      throw DataError(fmt::format("{} holds {}", origin, known->note), fmt::format("its tensors include {}", name),
+                      "Use the folder of the whole model.");
 }
 
 void refuse_unknown(const std::string& origin, const std::vector<std::string>& unknown) {

@@ -1,4 +1,5 @@
-// The embeddings and the output layer, which may be one matrix under one of two names.
+// Other names for a model's tensors: of the embeddings and the output layer, which may be one matrix, and those of
+// files without an output layer.
 
 #include <algorithm>
 
@@ -6,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "state/ModelFolder.hpp"
+#include "state/WeightKeys.hpp"
 
 namespace multicard {
 
@@ -21,6 +23,20 @@ std::optional<std::string> ModelFolder::stored_name(const std::string& name, Out
   }
   if (output == OutputLayer::tied && name == kEmbeddings && places_.contains(kHead)) return kHead;
   return std::nullopt;
+}
+
+bool ModelFolder::add_base_prefix() {
+  const auto has_prefix = [](const auto& place) { return place.first.starts_with("model."); };
+  const auto lacks_it = [](const auto& place) { return with_base_prefix(place.first) != place.first; };
+  if (std::none_of(places_.begin(), places_.end(), lacks_it) || std::any_of(places_.begin(), places_.end(), has_prefix))
+    return false;
+  std::map<std::string, Place> places;
+  for (auto& [name, file] : files_)
+    file->rename(with_base_prefix);
+  for (const auto& [name, place] : places_)
+    places[with_base_prefix(name)] = place;
+  places_ = std::move(places);
+  return true;
 }
 
 void ModelFolder::require_one_matrix() const {

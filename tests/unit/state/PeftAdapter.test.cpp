@@ -69,9 +69,9 @@ TEST(AdapterConfig, ReadsWhatItSays) {
 TEST(AdapterConfig, RefusesWhatChangesTheArithmetic) {
   for (const char* setting :
        {R"("use_dora": true)", R"("bias": "all")", R"("ensure_weight_tying": true, "modules_to_save": ["lm_head"])",
-        R"("fan_in_fan_out": true)", R"("lora_bias": true)", R"("target_parameters": ["x"])",
-        R"("trainable_token_indices": [1])", R"("init_lora_weights": "pissa_niter_16")",
-        R"("init_lora_weights": "loftq")"}) {
+        R"("lora_bias": true)", R"("target_parameters": ["x"])", R"("trainable_token_indices": [1])",
+        R"("init_lora_weights": "pissa_niter_16")", R"("init_lora_weights": "loftq")",
+        R"("init_lora_weights": "of tomorrow")", R"("kasa_config": {"r": 1})"}) {
     const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
     EXPECT_CONTAINS(refusal(config_text(setting)), "adapter_config.json: " + key + " cannot be used");
   }
@@ -81,9 +81,9 @@ TEST(AdapterConfig, RefusesImpossibleValues) {
   for (const char* setting :
        {R"("r": 0)", R"("r": -8)", R"("r": 1e30)", R"("r": 8.5)", R"("r": "8")", R"("lora_alpha": [8])",
         R"("lora_dropout": 1.0)", R"("lora_dropout": -0.1)", R"("base_model_name_or_path": 7)",
-        R"("rank_pattern": ["q_proj"])", R"("rank_pattern": {"q_proj": 0})", R"("rank_pattern": {"q_proj": 1.5})",
-        R"("alpha_pattern": {"q_proj": "8"})", R"("modules_to_save": "lm_head")", R"("modules_to_save": [""])",
-        R"("modules_to_save": [1])"}) {
+        R"("use_rslora": "false")", R"("rank_pattern": ["q_proj"])", R"("rank_pattern": {"q_proj": 0})",
+        R"("rank_pattern": {"q_proj": 1.5})", R"("alpha_pattern": {"q_proj": "8"})", R"("modules_to_save": "lm_head")",
+        R"("modules_to_save": [""])", R"("modules_to_save": [1])"}) {
     const std::string key = std::string(setting).substr(1, std::string(setting).find('"', 1) - 1);
     EXPECT_CONTAINS(refusal(config_text(setting)), ": " + key + " cannot be used");
   }
