@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/HubCache.hpp"
 #include "base/Utf8.hpp"
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
@@ -170,6 +171,8 @@ Tokenizer::~Tokenizer() = default;
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
   std::error_code unused;
   const bool in_folder = fs::is_directory(path, unused);
+  if (!fs::exists(path, unused) && is_hub_name(path))
+    throw DataError(fmt::format("{} holds no tokenizer", path), "it does not exist", suggest_fetching(path, ""));
   const std::optional<std::string> file = in_folder ? file_in(path) : path;
   if (!file)
     throw DataError(fmt::format("{} holds no tokenizer", path),

@@ -10,6 +10,7 @@
 #include "base/Log.hpp"
 #include "io/JsonReader.hpp"
 #include "text/ByteAlphabet.hpp"
+#include "text/TokenizerKeys.hpp"
 #include "text/TokenizerParts.hpp"
 
 namespace multicard {
@@ -257,6 +258,7 @@ void require_plain_begin(const json& file) {
 
 std::unique_ptr<TokenizerParts> parts_of_json(std::string_view bytes, const std::string& path) {
   const json file = parse_json(bytes, "the file");
+  warn_of(left_out_of_tokenizer(file, path));
   const json& model = member(file, "model", "the file");
   require_supported(model);
   require_plain_begin(file);
