@@ -7,6 +7,7 @@
 
 #include "Commands.hpp"
 #include "Runs.hpp"
+#include "base/HubCache.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "base/Thread.hpp"
@@ -54,7 +55,7 @@ Tuned read_checkpoint(const std::string& folder) {
                      "The model.safetensors of an image model has torchvision's names and can be used as it is.");
   CheckpointStore::verify(folder);
   Tuned tuned{folder,
-              deck.get_text("model.path"),
+              model_folder(deck.get_text("model.path")),
               read_provenance(folder),
               fs::exists(fs::path(folder) / kAdapterConfigFile),
               random_weights_seed(deck).has_value(),

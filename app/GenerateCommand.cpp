@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "base/HubCache.hpp"
 #include "base/JsonText.hpp"
 #include "base/Log.hpp"
 #include "base/NearPath.hpp"
@@ -18,6 +19,7 @@
 #include "config/Deck.hpp"
 #include "data/RecordFiles.hpp"
 #include "device/Device.hpp"
+#include "io/ForeignFormat.hpp"
 #include "io/JsonReader.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
@@ -51,7 +53,7 @@ void take_base(ModelSource& source, const std::string& checkpoint) {
   source.format = weight_format(deck);
   if (!fs::exists(fs::path(checkpoint) / kAdapterConfigFile)) return;
   source.adapter = checkpoint;
-  source.model = deck.get_text("model.path");
+  source.model = model_folder(deck.get_text("model.path"));
   source.random_seed = random_weights_seed(deck);
   if (!fs::exists(source.model))
     throw DataError(fmt::format("the base model of {} does not exist", checkpoint),
@@ -60,22 +62,25 @@ void take_base(ModelSource& source, const std::string& checkpoint) {
 }
 
 ModelSource find_model(const GenerateArguments& arguments) {
-  ModelSource source{arguments.model};
-  if (fs::exists(fs::path(arguments.model) / kStateFile)) {
-    CheckpointStore::verify(arguments.model);
-    take_base(source, arguments.model);
-  } else if (!fs::exists(fs::path(arguments.model) / "config.json")) {
-    if (fs::exists(fs::path(arguments.model) / kAdapterConfigFile))
-      throw DataError(fmt::format("{} is an adapter", arguments.model), "it holds no model that it could change",
-                      fmt::format("multicard generate MODEL --adapter {}", arguments.model));
-    throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", arguments.model),
-                    fs::exists(arguments.model) ? "it holds neither config.json nor trainer.json" : "it does not exist",
-                    did_you_mean(arguments.model, "Name a model folder, or OUTPUT/checkpoints/step_... of a run."));
+  ModelSource source{model_folder(arguments.model)};
+  const std::string given = source.model;
+  if (fs::exists(fs::path(given) / kStateFile)) {
+    CheckpointStore::verify(given);
+    take_base(source, given);
+  } else if (!fs::exists(fs::path(given) / "config.json")) {
+    if (fs::exists(fs::path(given) / kAdapterConfigFile))
+      throw DataError(fmt::format("{} is an adapter", given), "it holds no model that it could change",
+                      fmt::format("multicard generate MODEL --adapter {}", given));
+    throw DataError(fmt::format("{} is neither a model folder nor a checkpoint", given),
+                    fs::exists(given) ? "it holds neither config.json nor trainer.json" : "it does not exist",
+                    suggest_fetching(given, did_you_mean(given,
+                                                         "Name a model folder, or OUTPUT/checkpoints/step_... "
+                                                         "of a run.")));
   }
   if (!arguments.adapter.empty() && source.adapter)
     throw UsageError("--adapter is given for a checkpoint that has an adapter itself", "a model has one at a time",
                      "Name the base model, or leave --adapter out.");
-  if (!arguments.adapter.empty()) source.adapter = arguments.adapter;
+  if (!arguments.adapter.empty()) source.adapter = model_folder(arguments.adapter);
   source.provenance = read_provenance(source.adapter.value_or(source.model));
   return source;
 }
@@ -164,11 +169,13 @@ AnswerOptions answer_options(const GenerateArguments& arguments) {
 
 std::unique_ptr<Llama> load_model(const ModelSource& source, at::ScalarType dtype, at::Device device) {
   std::unique_ptr<Llama> network = load_network(source.model, dtype, device, source.random_seed, source.format);
-  if (source.adapter)
-    attach_adapters(*network, PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter)),
-                    dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
-  else if (tuned_file_of(source.model) == kAverageFile)
+  if (source.adapter) {
+    const PeftAdapter adapter = PeftAdapter::open(*source.adapter, tuned_file_of(*source.adapter));
+    warn_of(adapter.config().remarks);
+    attach_adapters(*network, adapter, dtype == at::kDouble ? at::kDouble : at::kFloat, whole_matches);
+  } else if (tuned_file_of(source.model) == kAverageFile) {
     load_average(*network, source.model);
+  }
   network->set_training(Mode::evaluate);
   return network;
 }
@@ -195,6 +202,8 @@ void print_json(const std::vector<TokenId>& prompt, const Answer& answer) {
 void answer_prompts(const GenerateArguments& arguments, at::Device device) {
   const ModelSource source = find_model(arguments);
   const LlamaConfig config = LlamaConfig::read(source.model);
+  warn_of(config.remarks);
+  warn_of(config.generation_remarks);
   std::future<std::string> base_hash = hash_base(source);
   const Prompter prompter = make_prompter(arguments, source);
   const at::ScalarType dtype =

@@ -8,7 +8,11 @@
 #include "data/ImageFormats.hpp"
 #include "data/RecordFields.hpp"
 #include "data/ShardContents.hpp"
+#include "nn/ConfigKeys.hpp"
 #include "nn/ImageWeightNames.hpp"
+#include "state/AdapterKeys.hpp"
+#include "state/WeightKeys.hpp"
+#include "text/TokenizerKeys.hpp"
 
 namespace multicard {
 
@@ -21,7 +25,8 @@ constexpr const char* kUsage =
 
 std::vector<ForeignFormat> all_formats() {
   std::vector<ForeignFormat> formats = image_formats();
-  for (const auto& more : {shard_formats(), image_weight_formats(), record_formats()})
+  for (const auto& more : {shard_formats(), image_weight_formats(), record_formats(), config_formats(),
+                           weight_formats(), tokenizer_formats(), adapter_formats()})
     formats.insert(formats.end(), more.begin(), more.end());
   return formats;
 }

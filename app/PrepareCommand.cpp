@@ -1,4 +1,5 @@
 #include "Commands.hpp"
+#include "base/HubCache.hpp"
 
 namespace multicard {
 
@@ -8,7 +9,9 @@ ExitCode prepare_images_command(const PrepareOptions& options, const Communicato
 }
 
 ExitCode prepare_text_command(const TextPrepareOptions& options, const Communicator& world) {
-  prepare_text(options, world);
+  TextPrepareOptions local = options;
+  local.tokenizer = model_folder(options.tokenizer);
+  prepare_text(local, world);
   return ExitCode::complete;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "Commands.hpp"
+#include "base/HubCache.hpp"
 #include "base/JsonText.hpp"
 #include "base/StandardOutput.hpp"
 #include "comm/Agreement.hpp"
@@ -42,7 +43,7 @@ json answer(const Tokenizer& tokenizer, const std::string& line, const TokenizeA
 }
 
 void tokenize(const TokenizeArguments& arguments) {
-  const auto tokenizer = Tokenizer::load(arguments.tokenizer);
+  const auto tokenizer = Tokenizer::load(model_folder(arguments.tokenizer));
   std::string line;
   for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
     json result;

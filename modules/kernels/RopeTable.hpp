@@ -5,7 +5,7 @@
 
 namespace multicard {
 
-/// cos and sin of position times frequency.
+/// cos and sin of position times frequency, times a factor that some models have.
 struct RopeTable {
   at::Tensor cos, sin;  ///< [positions, head_dim / 2], float32, or float64 holding float32 values
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/HubCache.hpp"
 #include "kernels/Nf4Values.hpp"
 
 namespace multicard {
@@ -38,7 +39,8 @@ DeckKeys language_model_keys() {
   using enum KeyTasks;
   using enum KeyEffect;
   return {
-      {"model.path", llm, identity, "model", "Hugging Face folder of the model"},
+      {"model.path", llm, identity, "model",
+       "Hugging Face folder of the model, or its name on the hub where it is in the local cache"},
       {"model.dtype",
        llm,
        speed,
@@ -163,12 +165,13 @@ ModelOptions read_image_model_options(Section& section) {
 
 ModelOptions read_language_model_options(Section& section) {
   ModelOptions model;
-  model.path = section.has("path") ? section.path("path", "") : section.require<std::string>("path");
+  model.path = model_folder(section.has("path") ? section.path("path", "") : section.require<std::string>("path"));
   model.name = "llama";
   model.dtype = section.choice("dtype", model.dtype, kWeightDtypeWords);
   model.trainable_dtype = section.choice("trainable_dtype", model.trainable_dtype, kTrainableWords);
   model.random_weights = section.get("random_weights", model.random_weights);
   model.adapter = section.optional_path("adapter");
+  if (model.adapter) model.adapter = model_folder(*model.adapter);
   model.activation_checkpointing = section.get("activation_checkpointing", model.activation_checkpointing);
   return model;
 }

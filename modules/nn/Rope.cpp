@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -17,10 +18,8 @@ namespace multicard {
 namespace {
 
 // In float32 and in this order of operations, as transformers computes them.
-float stretched(float frequency, const RopeScaling& scaling) {
+float stretched_as_llama3(float frequency, const RopeScaling& scaling) {
   const auto factor = static_cast<float>(scaling.factor);
-  if (scaling.kind == RopeScaling::Kind::linear) return frequency / factor;
-  if (scaling.kind == RopeScaling::Kind::none) return frequency;
   const auto positions = static_cast<double>(scaling.original_max_positions);
   const auto longest = static_cast<float>(positions / scaling.low_frequency_factor);
   const auto shortest = static_cast<float>(positions / scaling.high_frequency_factor);
@@ -30,6 +29,57 @@ float stretched(float frequency, const RopeScaling& scaling) {
   const float smooth = (static_cast<float>(positions) / wavelength - static_cast<float>(scaling.low_frequency_factor)) /
                        static_cast<float>(scaling.high_frequency_factor - scaling.low_frequency_factor);
   return (1 - smooth) * frequency / factor + smooth * frequency;
+}
+
+/// The ramp of YaRN (Peng et al. 2023, arXiv 2309.00071) over the pairs of a head: at `first` and before frequencies
+/// stay, at `last` and behind they are divided by the factor.
+struct Ramp {
+  double first = 0, last = 0;
+
+  Ramp(const LlamaConfig& config, const RopeScaling& scaling) {
+    const auto size = static_cast<double>(config.head_dim);
+    const auto place_of = [&](double turns) {
+      const double length = static_cast<double>(scaling.original_max_positions) / (turns * 2 * std::numbers::pi);
+      return size * std::log(length) / (2 * std::log(config.rope_theta));
+    };
+    first = place_of(scaling.beta_fast);
+    last = place_of(scaling.beta_slow);
+    if (scaling.truncates) {
+      first = std::floor(first);
+      last = std::ceil(last);
+    }
+    first = std::max(first, 0.0);
+    last = std::min(last, size - 1);
+    if (first == last) last += 0.001;
+  }
+  float operator()(std::int64_t pair) const {
+    const auto at = (static_cast<float>(pair) - static_cast<float>(first)) / static_cast<float>(last - first);
+    return std::clamp(at, 0.0F, 1.0F);
+  }
+};
+
+void stretch(std::span<float> frequencies, const LlamaConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const auto factor = static_cast<float>(scaling.factor);
+  switch (scaling.kind) {
+    case RopeScaling::Kind::none:
+      return;
+    case RopeScaling::Kind::linear:
+      for (float& frequency : frequencies)
+        frequency /= factor;
+      return;
+    case RopeScaling::Kind::llama3:
+      for (float& frequency : frequencies)
+        frequency = stretched_as_llama3(frequency, scaling);
+      return;
+    case RopeScaling::Kind::yarn:
+      break;
+  }
+  const Ramp ramp(config, scaling);
+  for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
+    const float kept = 1 - ramp(static_cast<std::int64_t>(pair));
+    frequencies[pair] = frequencies[pair] / factor * (1 - kept) + frequencies[pair] * kept;
+  }
 }
 
 void rotate_by_aten(const at::Tensor& x, const RopeTable& table, Rotation rotation) {
@@ -62,16 +112,15 @@ at::Tensor rope_frequencies(const LlamaConfig& config) {
   const at::Tensor exponents =
       at::arange(0, config.head_dim, 2, at::TensorOptions().dtype(at::kFloat)) / static_cast<double>(config.head_dim);
   at::Tensor frequencies = 1.0 / at::pow(config.rope_theta, exponents);
-  auto* values = frequencies.mutable_data_ptr<float>();
-  for (std::int64_t i = 0; i < frequencies.numel(); ++i)
-    values[i] = stretched(values[i], config.rope_scaling);
+  stretch({frequencies.mutable_data_ptr<float>(), static_cast<std::size_t>(frequencies.numel())}, config);
   return frequencies;
 }
 
 RopeTable rope_table(const LlamaConfig& config, std::int64_t count, at::ScalarType dtype, at::Device device) {
   const at::Tensor positions = at::arange(count, at::TensorOptions().dtype(at::kFloat));
   const at::Tensor angles = positions.unsqueeze(1) * rope_frequencies(config).unsqueeze(0);
-  return {angles.cos().to(device, dtype), angles.sin().to(device, dtype)};
+  const double factor = config.rope_scaling.attention_factor;
+  return {(angles.cos() * factor).to(device, dtype), (angles.sin() * factor).to(device, dtype)};
 }
 
 void GrowingRopeTable::reach(std::int64_t end, at::ScalarType compute) {

@@ -7,6 +7,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
+#include "io/ForeignFormat.hpp"
 
 namespace multicard {
 
@@ -34,6 +35,7 @@ GenerationEvaluation::GenerationEvaluation(const EvaluateOptions& options, const
       prompter_(agreed(communicator, [&] { return Prompter(folder, template_name, date); })),
       prompts_(options.prompts),
       max_new_(options.max_new) {
+  warn_of(network.config().generation_remarks);
   if (options.questions) questions_.emplace(*options.questions, prompter_, network.config(), communicator);
   agreed(communicator, [&] {
     for (const std::string& prompt : prompts_) {

@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
+#include "base/HubCache.hpp"
 #include "base/Text.hpp"
 #include "base/Thread.hpp"
 #include "device/Precision.hpp"
 #include "io/Bytes.hpp"
+#include "io/ForeignFormat.hpp"
 #include "io/Sha256.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
@@ -155,6 +157,8 @@ LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
   check_storage();
   network_ = base_network();
   if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
+  if (options.model.adapter && !options.model.layers_alone)
+    warn_of(PeftAdapter::open(*options.model.adapter).config().remarks);
   network_->set_checkpointing(checkpointing());
   make_objective();
 }
@@ -197,6 +201,8 @@ void LanguageModel::check_storage() {
   if (config.is_stored_in_nf4 && !method.weight_format().is_quantised())
     refuse("its weights are stored in 4 bits", fmt::format("Set method.name={}, or use the folder of the whole model.",
                                                            method.prefers() ? "qlora-dpo" : "qlora"));
+  if (!options_.model.layers_alone) warn_of(config.remarks);
+  attention_dropout_ = config.attention_dropout;
   is_converted_ = config.int4_group_size > 0;
   if (is_converted_ && method.has_adapters())
     refuse("its weights are converted to int4", "Use the folder of the whole model; eval takes method={name: full}.");
@@ -206,6 +212,10 @@ std::vector<NamedTensor> LanguageModel::parameters() const {
   if (is_converted_)
     throw UsageError(fmt::format("{} cannot be tuned", folder_), "its weights are converted to int4",
                      "Use the folder of the whole model.");
+  if (attention_dropout_ > 0)
+    throw DataError(fmt::format("{} cannot be tuned", folder_),
+                    fmt::format("its config.json has attention_dropout {}, which is not supported", attention_dropout_),
+                    "Set it to 0.0 there to train without.");
   return network_->parameters();
 }
 
@@ -231,7 +241,7 @@ AdapterOptions LanguageModel::add_adapters(Llama& network) const {
 AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
   AdapterConfig config;
   config.settings = adapters.settings;
-  config.base_model = folder_;
+  config.base_model = hub_name_of(folder_).value_or(folder_);
   const std::vector<std::string> layers =
       adapted_layers_of(network_->adapters(), config.settings.modules_to_save, folder_);
   return with_resolved_targets(std::move(config), layers);

@@ -109,6 +109,7 @@ class LanguageModel final : public Model {
   at::Device device_;
   std::optional<std::uint64_t> random_seed_;
   bool is_converted_ = false;  ///< to int4
+  double attention_dropout_ = 0;
   at::ScalarType base_type_ = at::kFloat;
   StepSeeds seeds_;  ///< of dropout
   std::unique_ptr<Llama> network_;

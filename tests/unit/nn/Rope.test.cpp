@@ -10,21 +10,24 @@
 namespace multicard {
 namespace {
 
+/// Read as a model folder's.
 LlamaConfig config_of(const nlohmann::json& entry) {
-  LlamaConfig config;
-  config.head_dim = entry.at("head_dim").get<std::int64_t>();
-  config.rope_theta = entry.at("rope_theta").get<double>();
-  const nlohmann::json& scaling = entry.at("rope_scaling");
-  if (scaling.is_null()) return config;
-  config.rope_scaling = {RopeScaling::Kind::llama3, scaling.at("factor").get<double>(),
-                         scaling.at("low_freq_factor").get<double>(), scaling.at("high_freq_factor").get<double>(),
-                         scaling.at("original_max_position_embeddings").get<std::int64_t>()};
-  return config;
+  const nlohmann::json file = {{"model_type", "llama"},
+                               {"vocab_size", 32},
+                               {"hidden_size", 64},
+                               {"intermediate_size", 64},
+                               {"num_hidden_layers", 1},
+                               {"num_attention_heads", 2},
+                               {"head_dim", entry.at("head_dim")},
+                               {"max_position_embeddings", entry.value("max_position_embeddings", 131072)},
+                               {"rope_theta", entry.at("rope_theta")},
+                               {"rope_parameters", entry.at("rope_scaling")}};
+  return LlamaConfig::parse(file.dump(), "config.json");
 }
 
 TEST(Rope, HasTheFrequenciesAndAnglesOfTransformers) {
   const nlohmann::json oracle = test::json_of("oracles/rope/rope.json");
-  ASSERT_EQ(oracle.at("cases").size(), 4U);
+  ASSERT_EQ(oracle.at("cases").size(), 8U);
   for (const nlohmann::json& entry : oracle.at("cases")) {
     const LlamaConfig config = config_of(entry);
     const at::Tensor frequencies = rope_frequencies(config);
