@@ -62,13 +62,14 @@ Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t col
   const auto is_like = [](const at::Tensor& given, const at::Tensor& wanted) {
     return given.scalar_type() == wanted.scalar_type() && given.numel() == wanted.numel();
   };
+  // The bytes may pass for numbers of any type (bnb_4bit_quant_storage).
+  const at::Tensor packed = stored.packed.contiguous().view(-1).view(at::kByte);
   if (state.block != kNf4Block || state.nested_block != kNf4NestedBlock)
     refuse("its blocks are not of 64 weights and 256 scales");
   if (state.shape != std::vector{rows, columns}) refuse("config.json gives it another shape");
-  if (!is_like(stored.packed, matrix.packed) || !is_like(stored.absmax, matrix.absmax))
-    refuse("a tensor has another size");
+  if (!is_like(packed, matrix.packed) || !is_like(stored.absmax, matrix.absmax)) refuse("a tensor has another size");
   if (!has_values(stored.quant_map, kNf4Values, 16)) refuse("its quantisation table is not that of NF4");
-  matrix.packed = stored.packed.view(-1);
+  matrix.packed = packed;
   matrix.absmax = stored.absmax.view(-1);
   if (!matrix.is_nested()) return matrix;
   if (!is_like(*stored.nested_absmax, matrix.nested_absmax)) refuse("nested_absmax has another size");
@@ -77,6 +78,14 @@ Nf4Matrix matrix_of(const StoredNf4& stored, std::int64_t rows, std::int64_t col
   matrix.nested_absmax = stored.nested_absmax->view(-1);
   matrix.nested_offset = state.nested_offset;
   return matrix;
+}
+
+std::vector<std::int64_t> rows_of(const std::vector<Nf4Weight::Layer>& layers) {
+  std::vector<std::int64_t> rows;
+  rows.reserve(layers.size());
+  for (const Nf4Weight::Layer& layer : layers)
+    rows.push_back(layer.out);
+  return rows;
 }
 
 }  // namespace
@@ -150,14 +159,20 @@ at::Tensor PackedWeight::transposed_matmul(const at::Tensor& dy) const {
   return dx;
 }
 
-Nf4Weight::Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested,
-                     at::Device device)
-    : PackedWeight(in, outs, kNf4Block / std::gcd(in, kNf4Block)) {
-  for (const std::int64_t out : outs)
-    layers_.push_back(empty_nf4(out, in, nested, device));
+Nf4Weight::Nf4Weight(std::int64_t in, const std::vector<Layer>& layers, DoubleQuantisation nested,
+                     const at::TensorOptions& options)
+    : PackedWeight(in, rows_of(layers), kNf4Block / std::gcd(in, kNf4Block)) {
+  for (const Layer& layer : layers) {
+    layers_.push_back(layer.is_whole ? Nf4Matrix() : empty_nf4(layer.out, in, nested, options.device()));
+    whole_.push_back(layer.is_whole ? at::empty({layer.out, in}, options) : at::Tensor());
+  }
 }
 
 void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
+  if (at::Tensor& whole = whole_.at(layer); whole.defined()) {
+    whole.copy_(weight);
+    return;
+  }
   Nf4Matrix& to = layers_.at(layer);
   const Nf4Matrix from = quantise_nf4(weight.cpu(), to.is_nested() ? DoubleQuantisation::on : DoubleQuantisation::off);
   to.packed.copy_(from.packed);
@@ -169,6 +184,7 @@ void Nf4Weight::fill(std::size_t layer, const at::Tensor& weight) {
 void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
   const auto* nf4 = std::get_if<StoredNf4>(&stored);
   if (!nf4) throw DataError(std::get<StoredInt4>(stored).origin + " cannot be used", "it is not in NF4");
+  if (whole_.at(layer).defined()) throw DataError(nf4->origin + " cannot be used", "it is expected to be whole");
   Nf4Matrix& to = layers_.at(layer);
   const at::Device device = to.packed.device();
   const Nf4Matrix from = matrix_of(*nf4, to.rows, to.columns);
@@ -179,16 +195,19 @@ void Nf4Weight::take(std::size_t layer, const StoredWeight& stored) {
 
 std::int64_t Nf4Weight::bytes() const {
   std::int64_t bytes = 0;
-  for (const Nf4Matrix& layer : layers_)
-    bytes += layer.bytes();
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    bytes += whole_[i].defined() ? static_cast<std::int64_t>(whole_[i].nbytes()) : layers_[i].bytes();
   return bytes;
 }
 
 void Nf4Weight::dequantise(std::span<const LayerRows> rows) const {
   std::vector<Nf4Rows> all;
   for (const LayerRows& part : rows)
-    all.push_back({&layers_[part.layer], part.first, part.values});
-  dequantise_nf4(all);
+    if (const at::Tensor& whole = whole_[part.layer]; whole.defined())
+      part.values.copy_(whole.narrow(0, part.first, part.values.size(0)));
+    else
+      all.push_back({&layers_[part.layer], part.first, part.values});
+  if (!all.empty()) dequantise_nf4(all);
 }
 
 }  // namespace multicard

@@ -85,14 +85,21 @@ class PackedWeight : public BaseWeight {
   std::vector<std::int64_t> outs_;
 };
 
-/// W is in NF4.
+/// W is in NF4, but for layers that are kept whole.
 class Nf4Weight final : public PackedWeight {
  public:
-  /// Not filled.
-  Nf4Weight(std::int64_t in, const std::vector<std::int64_t>& outs, DoubleQuantisation nested, at::Device device);
+  /// Rows of a layer, and whether it is kept as it is.
+  struct Layer {
+    std::int64_t out = 0;
+    bool is_whole = false;
+  };
+  /// Not filled. \param options of what is kept whole; their device is that of the rest, too
+  Nf4Weight(std::int64_t in, const std::vector<Layer>& layers, DoubleQuantisation nested,
+            const at::TensorOptions& options);
   void fill(std::size_t layer, const at::Tensor& weight) override;
   void take(std::size_t layer, const StoredWeight& stored) override;
   std::int64_t bytes() const override;
+  /// Those kept whole have no elements here.
   const std::vector<Nf4Matrix>& layers() const { return layers_; }
 
  protected:
@@ -100,6 +107,7 @@ class Nf4Weight final : public PackedWeight {
 
  private:
   std::vector<Nf4Matrix> layers_;
+  std::vector<at::Tensor> whole_;  ///< by layer [out, in]; undefined where it is in NF4
 };
 
 }  // namespace multicard

@@ -138,7 +138,8 @@ LinearGroup::LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::T
     : in_(in), layers_(std::move(layers)), options_(options) {
   for (const Layer& layer : layers_)
     out_ += layer.out;
-  if (format.is_quantised())
+  const bool is_whole = std::all_of(layers_.begin(), layers_.end(), [](const Layer& layer) { return layer.is_whole; });
+  if (format.is_quantised() && !is_whole)
     make_packed(format);
   else if (format.kind == WeightFormat::Kind::fake_int4)
     make_tensor([&] { return std::make_shared<FakeInt4Weight>(weight_, format.group_size); });
@@ -155,10 +156,13 @@ void LinearGroup::make_tensor(const MakeBase& base) {
 
 void LinearGroup::make_packed(WeightFormat format) {
   std::vector<std::int64_t> outs;
-  for (const Layer& layer : layers_)
+  std::vector<Nf4Weight::Layer> parts;
+  for (const Layer& layer : layers_) {
     outs.push_back(layer.out);
+    parts.push_back({layer.out, layer.is_whole});
+  }
   if (format.kind == WeightFormat::Kind::nf4)
-    packed_ = std::make_shared<Nf4Weight>(in_, outs, format.nested, options_.device());
+    packed_ = std::make_shared<Nf4Weight>(in_, parts, format.nested, options_);
   else
     packed_ = std::make_shared<Int4Weight>(in_, outs, format.group_size, options_.device());
   base_ = packed_;

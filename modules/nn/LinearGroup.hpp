@@ -25,19 +25,21 @@ struct LinearPass {
 };
 
 /// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
-/// adapted. Weights that are not packed are views of one tensor, A matrices too. Packed ones are frozen.
+/// adapted. Weights that are not packed are views of one tensor, A matrices too. Packed ones are frozen, and so are
+/// those of whole layers beside them.
 class LinearGroup {
  public:
   struct Layer {
     std::string name;  ///< model.layers.0.self_attn.q_proj
     std::int64_t out = 0;
     bool has_bias = false;
+    bool is_whole = false;  ///< its weight is not packed, whatever the format
   };
   LinearGroup(std::int64_t in, std::vector<Layer> layers, const at::TensorOptions& options, WeightFormat format = {});
 
   /// NAME.weight [out, in], where it is not packed, and NAME.bias [out] of each layer: leaves.
   const NamedTensors& weights() const { return weights_; }
-  /// NAME.weight of each layer whose weight is packed. Used as long as the group.
+  /// NAME.weight of each layer whose weight is packed, or lies beside one. Used as long as the group.
   WeightSinks sinks();
   /// Bytes of those.
   std::int64_t quantised_bytes() const;
@@ -76,6 +78,7 @@ class LinearGroup {
   /// \param base of the weights' tensor
   template <typename MakeBase>
   void make_tensor(const MakeBase& base);
+  /// \param format nf4 or int4; where it is int4 no layer is whole
   void make_packed(WeightFormat format);
   void add_leaves();
 

@@ -28,6 +28,12 @@ at::Tensor norm_weight(std::int64_t size, const at::TensorOptions& options) {
   return at::empty({size}, options).requires_grad_(true);
 }
 
+/// The layer `name`, as the model's files store it.
+LinearGroup::Layer layer_of(const LlamaConfig& config, std::string name, std::int64_t out, bool has_bias) {
+  const bool is_whole = config.whole_layers.contains(name);
+  return {std::move(name), out, has_bias, is_whole};
+}
+
 /// A pass that backward still needs.
 struct PassHolder : torch::CustomClassHolder {
   LlamaPass pass;
@@ -47,18 +53,19 @@ LlamaBlock::LlamaBlock(const LlamaConfig& config, std::int64_t number, const at:
               {name_ + "self_attn.k_norm", {}},
               {name_ + "post_attention_layernorm", norm_weight(config.hidden_size, options)}}},
       qkv_(config.hidden_size,
-           {{name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias},
-            {name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias},
-            {name_ + "self_attn.v_proj", config.kv_size(), config.has_qkv_bias}},
+           {layer_of(config, name_ + "self_attn.q_proj", config.query_size(), config.has_qkv_bias),
+            layer_of(config, name_ + "self_attn.k_proj", config.kv_size(), config.has_qkv_bias),
+            layer_of(config, name_ + "self_attn.v_proj", config.kv_size(), config.has_qkv_bias)},
            options, format),
-      output_(config.query_size(), {{name_ + "self_attn.o_proj", config.hidden_size, config.has_output_bias}}, options,
+      output_(config.query_size(),
+              {layer_of(config, name_ + "self_attn.o_proj", config.hidden_size, config.has_output_bias)}, options,
               format),
       gate_up_(config.hidden_size,
-               {{name_ + "mlp.gate_proj", config.intermediate_size, config.has_mlp_bias},
-                {name_ + "mlp.up_proj", config.intermediate_size, config.has_mlp_bias}},
+               {layer_of(config, name_ + "mlp.gate_proj", config.intermediate_size, config.has_mlp_bias),
+                layer_of(config, name_ + "mlp.up_proj", config.intermediate_size, config.has_mlp_bias)},
                options, format),
-      down_(config.intermediate_size, {{name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias}}, options,
-            format) {
+      down_(config.intermediate_size,
+            {layer_of(config, name_ + "mlp.down_proj", config.hidden_size, config.has_mlp_bias)}, options, format) {
   if (!config.has_head_norms) return;
   for (const NormPlace place : {kQueries, kKeys})
     norms_[place].weight = norm_weight(config.head_dim, options);

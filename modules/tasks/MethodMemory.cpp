@@ -10,6 +10,7 @@
 
 #include "data/TextDataSource.hpp"
 #include "nn/LlamaConfig.hpp"
+#include "nn/NetworkFactory.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/RankMemory.hpp"
 #include "train/Optimizer.hpp"
@@ -141,11 +142,21 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
   }
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
   if (options.method.has_adapters()) add_trained(lasting_, trained_beside(options, equal) * bytes_of_weight);
+  add_unequal_blocks();
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket
   if (options.run.ema_decay > 0) lasting_.average = lasting_.parameters;
   if (device.is_cpu() && options.run.keep_checkpoints > 0)
     lasting_.copies = lasting_.parameters + lasting_.optimizer + lasting_.average;
+}
+
+/// Each network of frozen weights has them.
+void MethodMemory::add_unequal_blocks() {
+  if (!options_.method.has_quantised_base()) return;
+  const std::int64_t bytes = bytes_beyond_equal_blocks(options_.model.path, weights_type(options_.model.dtype),
+                                                       options_.method.weight_format());
+  for (const auto part : {&MemoryEstimate::frozen, &MemoryEstimate::reference})
+    if (lasting_.*part > 0) lasting_.*part += bytes;
 }
 
 /// Under ddp every rank reads the global batch, under dp rank 0, which needs most.

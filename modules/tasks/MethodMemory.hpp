@@ -24,6 +24,7 @@ class MethodMemory {
   MemoryEstimate with(std::int64_t rows, std::int64_t length) const;
 
  private:
+  void add_unequal_blocks();
   void add_batches(MemoryEstimate& estimate, std::int64_t rows, std::int64_t width) const;
 
   RunOptions options_;

@@ -138,7 +138,7 @@ TEST(Int4Weight, TakesWhatTorchaoStored) {
   EXPECT_TRUE(at::equal(weight.layers()[0].packed, filled.layers()[0].packed));
   EXPECT_TRUE(at::equal(weight.layers()[0].scales, filled.layers()[0].scales));
   Int4Weight other_size(128, {128}, 64, at::kCPU), other_shape(64, {256}, kGroup, at::kCPU);
-  Nf4Weight other_kind(128, {128}, DoubleQuantisation::off, at::kCPU);
+  Nf4Weight other_kind(128, {{128}}, DoubleQuantisation::off, at::kCPU);
   EXPECT_THROW(other_size.take(0, stored), DataError);
   EXPECT_THROW(other_shape.take(0, stored), DataError);
   EXPECT_THROW(other_kind.take(0, stored), DataError);
