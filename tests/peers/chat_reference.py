@@ -4,6 +4,7 @@
 import copy
 import json
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -81,6 +82,17 @@ class NotFound(Exception):
     """An answer cannot be found in the text."""
 
 
+def whole_tokens(common, *texts):
+    """The common beginning of texts without the beginning of a marker or word in which they differ."""
+    followers = [text[len(common):len(common) + 1] for text in texts]
+    if not common or not followers[0]:
+        return common
+    is_word = re.compile(r"[0-9A-Za-z_]").match
+    if is_word(common[-1]) and not any(map(is_word, followers)) and not re.search(r"[<\[]", common):
+        return common
+    return common[:max(common.rfind(">"), common.rfind("]")) + 1]
+
+
 class Reference:
     """What apply_chat_template makes of a conversation, and where its answers are by the rule of docs/tokenizers.md."""
 
@@ -98,7 +110,7 @@ class Reference:
             last, middle = (self.text(messages[:n]).partition("Qx7Answer")[2] for n in (2, 3))
         except Exception:
             return ""
-        common = os.path.commonprefix([last, middle])
+        common = whole_tokens(os.path.commonprefix([last, middle]), last, middle)
         without = last.removesuffix(self.tokenizer.eos_token)
         return (without if common != last and len(without) <= len(common) else common).strip()
 

@@ -79,11 +79,16 @@ class Peers:
         are_texts = isinstance(parts[0][0], str)
         prompts = [self.tokenizer(before)["input_ids"] if are_texts else self.tokenizer.apply_chat_template(
             before, add_generation_prompt=True, return_dict=True)["input_ids"] for before, _ in parts]
-        has_blocks = not are_texts and "{%- generation" in self.source
-        if not has_blocks and all(ids[:len(prompt)] == prompt for (ids, _) in rows for prompt in prompts):
+        has_own_rule = any(self.is_shared(*one) for one in parts) if are_texts else "{%- generation" in self.source
+        if not has_own_rule and all(ids[:len(prompt)] == prompt for (ids, _) in rows for prompt in prompts):
             return rows, True
         mask_of = self.mask_of_texts if are_texts else self.mask_of_messages
         return [(ids, mask_of(*one, ids)) for (ids, _), one in zip(rows, parts)], are_texts
+
+    def is_shared(self, prompt, answer):
+        """Whether a token has characters of both, as unknown ones that are fused: it is in the prompt's tokens too."""
+        offsets = self.tokenizer(prompt + answer, return_offsets_mapping=True)["offset_mapping"]
+        return any(begin < len(prompt) < end for begin, end in offsets)
 
     def mask_of_messages(self, prompt, answer, _):
         prompt = [{**message, "weight": 0} if message["role"] == "assistant" else message for message in prompt]

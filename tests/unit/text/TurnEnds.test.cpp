@@ -42,6 +42,9 @@ TEST(TurnEnds, AreNotTheHeaderOfTheNextQuestion) {
   EXPECT_EQ(ends.inner, "");
   const TurnEnds hashes = find_turn_ends({"###USER: ", "###BOT: ", "###END", "###USER: "}, "");
   EXPECT_EQ(hashes.inner, "");
+  for (const char* beginning : {"<|start|>system\n\n<|start|>user\n", "<s><|start|>system\n\n<|start|>user\n"})
+    EXPECT_EQ(find_turn_ends({beginning, "\n<|start|>bot\n", "\n\n", "\n\n<|start|>user\n"}, "").inner, "")
+        << beginning;
 }
 
 }  // namespace
