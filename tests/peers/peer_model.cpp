@@ -4,17 +4,22 @@
 //   peer_model adapter MODEL FOLDER RANK ALPHA plain|rslora TARGET...       an adapter with random values
 //   peer_model configured MODEL FOLDER                                      the same, as FOLDER/adapter_config.json
 //   peer_model shards MODEL FOLDER BYTES                                    the same model in shards
+//   peer_model serve       answers each line of standard input, a JSON object whose "words" are those of `logits`, by
+//   {} or {"error"}
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
+#include <nlohmann/json.hpp>
 
+#include "base/Error.hpp"
 #include "io/Bytes.hpp"
 #include "nn/LanguageNetwork.hpp"
 #include "nn/NetworkFactory.hpp"
@@ -70,6 +75,18 @@ void write_shards(const Arguments& words) {
   copy_model_files(words[0], words[1], {at::kFloat});
 }
 
+void serve() {
+  for (std::string line; std::getline(std::cin, line);) {
+    nlohmann::json reply = nlohmann::json::object();
+    try {
+      write_logits(nlohmann::json::parse(line)["words"].get<Arguments>());
+    } catch (const Error& error) {
+      reply["error"] = error.what();
+    }
+    std::cout << reply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,6 +96,7 @@ int main(int argc, char** argv) {
     if (mode == "logits") return write_logits(words), 0;
     if (mode == "adapter") return write_random_adapter(words), 0;
     if (mode == "configured") return write_configured_adapter(words), 0;
+    if (mode == "serve") return serve(), 0;
     if (mode == "shards") return write_shards(words), 0;
     std::fprintf(stderr, "unknown mode %s\n", mode.c_str());
   } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # what the tests beside this fo
 import cases  # pylint: disable=wrong-import-position
 
 MODULES = {"images": "image_cases", "folders": "folder_cases", "tokenizers": "tokenizer_cases",
-           "records": "record_cases"}
+           "records": "record_cases", "models": "model_cases"}
 SMALLEST_SHARE = 0.4  # of equal cases
 
 

@@ -2,7 +2,7 @@
 # Compares what multicard makes of random cases with what its peers make of them.
 #
 # usage: tests/peers/random/run.sh [--cases N] [--seed S] [--case I] [KIND ...]
-#   KIND        images, folders, tokenizers or records; without any, all
+#   KIND        images, folders, tokenizers, records or models; without any, all
 #   --cases N   so many cases of each kind (100)
 #   --seed S    the cases of this seed (1)
 #   --case I    this case alone, and shows it
@@ -25,7 +25,7 @@ for folder in "$peers_folder" "$method_peers_folder" "$image_peers_folder"; do
     exit 77
   fi
 done
-for name in images tokens records; do
+for name in images tokens records model; do
   variable=MULTICARD_PEER_${name^^}
   export "$variable=${!variable:-$root/build/release/tests/peer_$name}"
 done
