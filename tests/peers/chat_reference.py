@@ -177,8 +177,7 @@ class Reference:
             _, blocks = chat_template_utils.render_jinja_template(
                 [messages], tools=tools, chat_template=self.source, return_assistant_tokens_mask=True,
                 add_generation_prompt=False, **self.tokenizer.special_tokens_map)
-            # transformers marks the token in which an empty block stands, too.
-            if all(is_trained[i] for i in answers) and all(begin < end for begin, end in blocks[0]):
+            if all(is_trained[i] for i in answers) and all(self.is_marked_whole(text, *block) for block in blocks[0]):
                 out = self.tokenizer.apply_chat_template(messages, tools=tools, return_dict=True,
                                                          return_assistant_tokens_mask=True)
                 return out["input_ids"], out["assistant_masks"]
@@ -192,6 +191,12 @@ class Reference:
         ranges = [one for one in ranges if one[0] < one[1]]
         mask = [int(any(begin < r[1] and r[0] < end for r in ranges)) for begin, end in out["offset_mapping"]]
         return out["input_ids"], mask
+
+    def is_marked_whole(self, text, begin, end):
+        """Whether transformers marks a block's tokens alone, and all: of a last character of several tokens it leaves
+        out some, and of an empty block it marks the token in which that stands."""
+        offsets = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        return begin < end and sum(first < end <= last for first, last in offsets) == 1
 
     def check_ids(self, messages, tools, ids):
         assert ids == self.tokenizer.apply_chat_template(messages, tools=tools, return_dict=True)["input_ids"]

@@ -109,13 +109,15 @@ def whole_pair(record):
 
 
 def without_space_behind(mask, ids, tokenizer):
-    """The mask without white space at its end."""
+    """The mask without white space at its end, of which a character may have up to four tokens."""
     mask = list(mask)
     while 1 in mask:
-        last = len(mask) - 1 - mask[::-1].index(1)
-        if tokenizer.decode([ids[last]]).strip() or not ids:
+        end = len(mask) - mask[::-1].index(1)
+        begin = next((at for at in range(end - 1, max(-1, end - 5), -1)
+                      if not tokenizer.decode(ids[at:end]).strip()), None)
+        if begin is None:
             break
-        mask[last] = 0
+        mask[begin:end] = [0] * (end - begin)
     return mask
 
 
