@@ -50,7 +50,7 @@ void compare_with_copy(at::ScalarType dtype, int repeats) {
 void compare_products(std::int64_t tokens, std::int64_t in, std::int64_t out, int repeats) {
   const at::Tensor weight = at::randn({out, in}), x = at::randn({tokens, in}), dy = at::randn({tokens, out});
   const DenseWeight dense(weight);
-  Nf4Weight quantised(in, {out}, DoubleQuantisation::on, at::kCPU);
+  Nf4Weight quantised(in, {{out}}, DoubleQuantisation::on, at::kCPU);
   quantised.fill(0, weight);
   const auto [forward, dense_forward] = paired(
       repeats, [&] { quantised.matmul(x); }, [&] { dense.matmul(x); });
