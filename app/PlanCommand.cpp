@@ -10,9 +10,9 @@
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
 #include "io/Bytes.hpp"
-#include "planning/Plan.hpp"
-#include "planning/PlanPicture.hpp"
-#include "replay/Replay.hpp"
+#include "scheduling/plan/Plan.hpp"
+#include "scheduling/plan/PlanPicture.hpp"
+#include "scheduling/replay/Replay.hpp"
 
 namespace multicard {
 

@@ -22,7 +22,6 @@
 #include "comm/Watchdog.hpp"
 #include "device/Device.hpp"
 #include "io/OwnFiles.hpp"
-#include "planning/PlanOptions.hpp"
 #include "results/ResultsWriter.hpp"
 #include "share/Share.hpp"
 
@@ -178,12 +177,12 @@ at::Device check_devices(const ShareOptions& options, const Communicator& world,
   return choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology).device;
 }
 
-void log_decision(const Share& share, const ShareDecision& decision) {
+void log_decision(const Share& share, const Decision& decision) {
   log_info(fmt::format("{:<10}{}", "first", decision.reason));
   std::size_t k = 0;
   for (const auto& task : share.tasks())
     if (task->is_active())
-      log_info(fmt::format("{:<10}{}: {}", "", task->name(), counted(decision.ranks[k++], "rank")));
+      log_info(fmt::format("{:<10}{}: {}", "", task->name(), counted(gpus_of(decision.placements[k++]), "rank")));
   log_info("dry run: the decks, the data, the predicted memory and the number of ranks fit together");
 }
 
@@ -230,7 +229,7 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
                            write_results(results_of(options, task.name()), ranks, provenance, summary, result.rows);
                          }};
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
-  Share share(world, options, hooks, stop, before);
+  Share share(world, machine.ranks_per_node, options, hooks, stop, before);
   share.add_tasks();
   if (arguments.dry_run) {
     log_decision(share, share.rehearse());

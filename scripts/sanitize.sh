@@ -4,7 +4,7 @@
 # usage: scripts/sanitize.sh asan|tsan [--quick] [CTEST ARGUMENT ...]      e.g. scripts/sanitize.sh asan -R '^io/'
 #   asan      addresses and undefined behaviour: unit tests, commands and the fake GPU
 #   tsan      threads: the tests of what has threads (the filter of the test preset)
-#   --quick   only modules that link no LibTorch, which compile fast (asan: base, config, replay, comm, io, results;
+#   --quick   only modules that link no LibTorch, which compile fast (asan: base, config, comm, io, results, scheduling;
 #             tsan: base, comm)
 #
 # LibTorch, MPI and HDF5 are not instrumented. What the last two never free would be reported as leaks: those are not
@@ -23,8 +23,8 @@ if [ "${1:-}" = --quick ]; then
   shift
   case $preset in
     asan)
-      targets=(--target test_base test_config test_replay test_comm test_io test_slow_disk test_results)
-      choice=(-R '^(base|config|replay|comm|io|results)/')
+      targets=(--target test_base test_config test_comm test_io test_slow_disk test_results test_scheduling)
+      choice=(-R '^(base|config|comm|io|results|scheduling)/' -E '^scheduling/CbcComparison:')  # minutes there
       ;;
     tsan)
       targets=(--target test_base test_comm)

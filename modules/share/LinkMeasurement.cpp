@@ -12,7 +12,7 @@
 #include "base/Text.hpp"
 #include "device/Memory.hpp"
 #include "dist/TensorCollectives.hpp"
-#include "scaling/model/LinkCalibration.hpp"
+#include "scheduling/model/LinkCalibration.hpp"
 
 namespace multicard {
 
@@ -70,6 +70,7 @@ ShareMachine measure_machine(const Communicator& world, const Topology& topology
     std::vector<StepObservation> local;
     add_observations(topology.node, 1, topology.local_size, device, local);
     std::vector<double> seconds;
+    seconds.reserve(local.size());
     for (const StepObservation& one : local)
       seconds.push_back(one.seconds);
     world.broadcast(std::span<double>(seconds));  // all ranks fit the same: those of rank 0's node

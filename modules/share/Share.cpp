@@ -9,6 +9,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/LongWork.hpp"
+#include "scheduling/policy/SimplePolicies.hpp"
 
 namespace multicard {
 
@@ -21,16 +22,32 @@ constexpr double kIdleS = 0.2;
 /// Seconds between two states of the live line.
 constexpr double kShownS = 0.5;
 
+std::unique_ptr<SchedulingPolicy> make_policy(SharePolicyName name, const AdaptiveOptions& adaptive,
+                                              const Layout& layout) {
+  switch (name) {
+    case SharePolicyName::adaptive:
+      return std::make_unique<AdaptivePolicy>(adaptive, layout);
+    case SharePolicyName::sequential:
+      return std::make_unique<SequentialPolicy>(layout);
+    default:
+      return std::make_unique<RequestedPolicy>(layout);
+  }
+}
+
 }  // namespace
 
-Share::Share(const Communicator& world, ShareOptions options, ShareHooks hooks, StopMonitor& stop, ShareRecord record)
+Share::Share(const Communicator& world, int ranks_per_node, ShareOptions options, ShareHooks hooks, StopMonitor& stop,
+             ShareRecord record)
     : world_(world),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       stop_(stop),
       record_(std::move(record)),
       arrivals_(options_.arrivals.folder),
-      barrier_(world) {}
+      barrier_(world),
+      layout_(Layout::of_ranks(world.size(), ranks_per_node)),
+      adaptive_{options_.objective, options_.policy.min_gain},
+      policy_(make_policy(options_.policy.name, adaptive_, layout_)) {}
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();

@@ -13,11 +13,11 @@
 #include "base/LiveLine.hpp"
 #include "comm/AsyncBarrier.hpp"
 #include "comm/StopMonitor.hpp"
+#include "scheduling/policy/AdaptivePolicy.hpp"
 #include "share/ArrivalFolder.hpp"
 #include "share/ShareBaselines.hpp"
 #include "share/ShareRecord.hpp"
 #include "share/SharedTask.hpp"
-#include "share/SplitHistory.hpp"
 
 namespace multicard {
 
@@ -42,7 +42,8 @@ class Share {
  public:
   /// \param world,stop must outlive it
   /// \param record of the launches before
-  Share(const Communicator& world, ShareOptions options, ShareHooks hooks, StopMonitor& stop, ShareRecord record);
+  Share(const Communicator& world, int ranks_per_node, ShareOptions options, ShareHooks hooks, StopMonitor& stop,
+        ShareRecord record);
 
   /// Collective over the world. Makes the tasks: those of the deck, and those that arrived in earlier launches.
   /// \throws UsageError for one that needs more ranks than there are, and what make_task throws
@@ -50,7 +51,7 @@ class Share {
   /// Collective over the world. What would happen first; nothing is trained. Each task is built on the ranks that it
   /// would get (on those that it needs where it would wait), which opens its data and predicts its memory. \throws what
   /// building it throws
-  ShareDecision rehearse();
+  Decision rehearse();
   /// Collective over the world. How the share ended: stopped, the code of the first task that failed, or complete.
   /// Tasks are asked for a checkpoint every `checkpoint_every_s`, and before they wait. \throws DataError when the
   /// record cannot be written at the end
@@ -97,11 +98,13 @@ class Share {
   void add_arrival(const ShareArrival& arrival);
   std::unique_ptr<SharedTask> make(const ShareTaskOptions& task) const;
   std::vector<TaskView> views() const;
-  int fixed_ranks(std::size_t task) const;
+  int requested_ranks(std::size_t task) const;
   int equal_ranks(std::size_t task, int num_ranks) const;
   void decide_and_move();
   void decide_once();
-  void note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks);
+  /// Collective over the world. \return the ranks of each task; those that have ended have none
+  std::vector<RankRange> decide(const std::vector<TaskView>& tasks, Decision& decision);
+  void note_decision(const Decision& decision, const std::vector<TaskView>& tasks);
   void log_expectation(const std::vector<TaskView>& tasks);
   void move(const std::vector<RankRange>& ranges);
   bool is_free(const RankRange& range, std::size_t task) const;
@@ -137,11 +140,13 @@ class Share {
   std::string expected_for_;                            ///< tasks of the last log_expectation()
   std::map<std::string, std::string> failed_arrivals_;  ///< on all ranks
   bool is_stopped_ = false;
-  bool is_unwritten_ = false;                ///< the record, at the last round
-  bool decides_again_ = false;               ///< a task could not be moved as the last decision says
-  std::optional<ExitCode> failure_;          ///< of the first task that failed
-  SplitHistory history_;                     ///< on rank 0
-  std::map<std::string, double> predicted_;  ///< on rank 0: seconds of a step of each task on its ranks
+  bool is_unwritten_ = false;        ///< the record, at the last round
+  bool decides_again_ = false;       ///< a task could not be moved as the last decision says
+  std::optional<ExitCode> failure_;  ///< of the first task that failed
+  Layout layout_;
+  AdaptiveOptions adaptive_;
+  std::unique_ptr<SchedulingPolicy> policy_;  ///< asked on rank 0
+  std::map<std::string, double> predicted_;   ///< on rank 0: seconds of a step of each task on its ranks
 };
 
 }  // namespace multicard

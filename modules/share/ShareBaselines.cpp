@@ -12,8 +12,8 @@
 
 #include "base/Quantiles.hpp"
 #include "base/Text.hpp"
-#include "scaling/model/FittedModel.hpp"
-#include "scaling/model/StepTimeModel.hpp"
+#include "scheduling/model/FittedModel.hpp"
+#include "scheduling/model/StepTimeModel.hpp"
 
 namespace multicard {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scaling/model/StepPoint.hpp"
+#include "scheduling/model/StepPoint.hpp"
 #include "share/ShareRecord.hpp"
 
 namespace multicard {

@@ -9,7 +9,6 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
-#include "planning/PlanOptions.hpp"
 #include "share/Share.hpp"
 
 namespace multicard {
@@ -47,13 +46,13 @@ std::vector<TaskView> Share::views() const {
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (!tasks_[i]->is_active()) continue;
     views.push_back(tasks_[i]->view(world_.size()));
-    views.back().fixed_ranks = fixed_ranks(i);
+    views.back().requested = requested_ranks(i);
   }
   return views;
 }
 
 /// Tasks that arrive have no entry in the policy.
-int Share::fixed_ranks(std::size_t task) const {
+int Share::requested_ranks(std::size_t task) const {
   if (options_.policy.name != SharePolicyName::fixed) return equal_ranks(task, world_.size());
   const auto entry = options_.policy.ranks.find(tasks_[task]->name());
   return entry == options_.policy.ranks.end() ? tasks_[task]->least_ranks() : entry->second;
@@ -80,18 +79,37 @@ void Share::rehearse_one(SharedTask& task, RankRange range) {
   }
 }
 
-ShareDecision Share::rehearse() {
-  const std::vector<TaskView> views = this->views();
-  ShareDecision decision;
-  agreed(world_, [&] { decision = decide(options_.policy, options_.objective, views, world_.size()); });
-  const std::vector<RankRange> ranges =
-      lay_out(decision.ranks, std::vector<RankRange>(decision.ranks.size()), world_.size());
-  std::size_t k = 0;
-  for (const auto& task : tasks_) {
-    if (!task->is_active()) continue;
-    const RankRange range = ranges[k++];
-    rehearse_one(*task, range.count > 0 ? range : RankRange{0, task->least_ranks()});
+std::vector<RankRange> Share::decide(const std::vector<TaskView>& tasks, Decision& decision) {
+  agreed(world_, [&] {
+    if (!world_.is_root()) return;
+    ActiveTasks active;
+    for (const TaskView& task : tasks)
+      active.push_back(&task);
+    decision = policy_->decide(now(), active);
+  });
+  decision.placements.resize(tasks.size());
+  std::vector<int> bounds;
+  for (const Placement& placement : decision.placements) {
+    const RankRange range = range_of(placement, layout_.machine.gpus_per_node);
+    bounds.insert(bounds.end(), {range.first, range.count});
   }
+  world_.broadcast(std::span(bounds));
+  std::vector<RankRange> ranges(tasks_.size());
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (!tasks_[i]->is_active()) continue;
+    ranges[i] = {bounds[k], bounds[k + 1]};
+    k += 2;
+  }
+  return ranges;
+}
+
+Decision Share::rehearse() {
+  Decision decision;
+  const std::vector<RankRange> ranges = decide(views(), decision);
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i]->is_active())
+      rehearse_one(*tasks_[i], ranges[i].count > 0 ? ranges[i] : RankRange{0, tasks_[i]->least_ranks()});
   return decision;
 }
 
@@ -112,41 +130,28 @@ void Share::decide_and_move() {
 void Share::decide_once() {
   const std::vector<TaskView> views = this->views();
   if (views.empty()) return;
-  ShareDecision decision;
-  agreed(world_, [&] {
-    if (!world_.is_root()) return;
-    history_.note(views);
-    SharePolicyOptions policy = options_.policy;
-    policy.min_gain = history_.required_gain(policy.min_gain);
-    decision = decide(policy, options_.objective, views, world_.size());
-  });
-  decision.ranks.resize(views.size());
-  world_.broadcast(std::span(decision.ranks));
+  Decision decision;
+  const std::vector<RankRange> ranges = decide(views, decision);
   if (world_.is_root()) {
     note_decision(decision, views);
     log_expectation(views);
   }
-  std::vector<int> counts(tasks_.size());
-  std::vector<RankRange> before(tasks_.size());
-  for (std::size_t i = 0, k = 0; i < tasks_.size(); ++i) {
-    if (!tasks_[i]->is_active()) continue;
-    before[i] = tasks_[i]->range();
-    counts[i] = decision.ranks[k++];
-  }
-  move(lay_out(counts, before, world_.size()));
+  move(ranges);
 }
 
-void Share::note_decision(const ShareDecision& decision, const std::vector<TaskView>& tasks) {
-  record_.keep(decision.is_change(tasks), {now(), decision.gain, decision.cost_s, decision.reason});
+void Share::note_decision(const Decision& decision, const std::vector<TaskView>& tasks) {
+  bool is_change = false;
   for (std::size_t k = 0; k < tasks.size(); ++k) {
-    const double rate = rate_on(tasks[k], decision.ranks[k]);
+    const int before = tasks[k].ranks(), after = gpus_of(decision.placements[k]);
+    const double rate = rate_on(tasks[k], after);
     predicted_[tasks[k].name] = rate > 0 ? 1 / rate : 0;
-    if (decision.ranks[k] == tasks[k].ranks) continue;
-    record_.changes.push_back(
-        {now(), tasks[k].name, tasks[k].ranks, decision.ranks[k], decision.gain, decision.cost_s, decision.reason});
-    log_info(fmt::format("{:>8.1f} s  {}: {} -> {} ({})", now(), tasks[k].name, tasks[k].ranks,
-                         counted(decision.ranks[k], "rank"), decision.reason));
+    if (after == before) continue;
+    is_change = true;
+    record_.changes.push_back({now(), tasks[k].name, before, after, decision.gain, decision.cost_s, decision.reason});
+    log_info(fmt::format("{:>8.1f} s  {}: {} -> {} ({})", now(), tasks[k].name, before, counted(after, "rank"),
+                         decision.reason));
   }
+  record_.keep(is_change, {now(), decision.gain, decision.cost_s, decision.reason});
 }
 
 /// Once for each set of tasks, when steps of all of them have been measured. Moves are free in these values.
@@ -157,7 +162,7 @@ void Share::log_expectation(const std::vector<TaskView>& tasks) {
   if (options_.policy.name != SharePolicyName::adaptive || !is_about_time(options_.objective) || tasks.size() < 2 ||
       names == expected_for_)
     return;
-  const std::optional<Allocation> best = expected_values(options_.objective, tasks, world_.size());
+  const std::optional<Allocation> best = expected_values(adaptive_, tasks, world_.size());
   if (!best) return;
   expected_for_ = names;
   const auto seconds = [](const std::optional<double>& value) {

@@ -10,7 +10,6 @@
 #include "config/DeckLimits.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
-#include "planning/PlanOptions.hpp"
 #include "tasks/RunOptions.hpp"
 
 namespace multicard {

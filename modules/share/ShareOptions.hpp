@@ -10,7 +10,7 @@
 #include "config/Smoke.hpp"
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
-#include "scaling/SplitProblem.hpp"
+#include "scheduling/solve/SplitProblem.hpp"
 #include "tasks/RunSettings.hpp"
 
 namespace multicard {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "results/ResultsWriter.hpp"
-#include "share/RankLayout.hpp"
+#include "scheduling/policy/Layout.hpp"
 
 namespace multicard {
 

@@ -1,13 +1,14 @@
 #include "share/SharedTask.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
-#include "scaling/model/StepTimeModel.hpp"
 #include "tasks/NormValues.hpp"
 
 namespace multicard {
@@ -16,15 +17,7 @@ namespace {
 
 constexpr std::size_t kWarmUp = 2;  ///< first steps on new ranks, which do not count
 constexpr std::size_t kNewest = 50;
-constexpr int kFarthest = 2;        ///< factor between a measured number of ranks and one to explore
 constexpr std::size_t kEnough = 5;  ///< steps after the warm-up that are worth a decision
-
-OnlineOptions with_links(const ShareMachine& machine) {
-  OnlineOptions options;
-  options.prediction.fit.known = machine.links;
-  options.steps_per_point = 2 * kMostReported;
-  return options;
-}
 
 std::vector<double> in_parts(std::span<const StepTimes> steps) {
   const std::size_t num_parts = std::min(steps.size(), kMostReported);
@@ -53,7 +46,7 @@ SharedTask::SharedTask(ShareTaskOptions shared, const RunOptions& options, const
       run_(options, deck, world, quiet_run(checkpoint)),
       is_resumed_(checkpoint.has_value()),
       ranks_per_node_(machine.ranks_per_node),
-      model_(std::make_shared<StepTimeModel>(), with_links(machine)) {}
+      rates_(static_cast<double>(options.run.global_batch), machine.ranks_per_node, machine.links) {}
 
 void SharedTask::guard_lone_rank(const std::function<void()>& body) {
   try {
@@ -104,7 +97,7 @@ void SharedTask::move_to(const RankRange& range, const std::optional<Communicato
   num_reported_ = 0;
   if (range.count == 0) return;
   move_s_ = seconds_since(start);
-  has_run_on_.insert(range.count);
+  rates_.run_on(range.count);
 }
 
 bool SharedTask::has_left_ranks() {
@@ -114,7 +107,8 @@ bool SharedTask::has_left_ranks() {
 }
 
 bool SharedTask::refuse_ranks(int count, int num_ranks) {
-  if (!has_run_on_.empty() && *has_run_on_.begin() < count)
+  const std::set<int>& has_run = rates_.has_run_on();
+  if (!has_run.empty() && *has_run.begin() < count)
     most_ranks_ = count - 1;
   else
     least_ranks_ = count + 1;
@@ -146,53 +140,15 @@ TaskReport SharedTask::report() const {
 }
 
 bool SharedTask::has_news() const {
-  if (outcome_ || model_.measured(point(range_.count))) return false;
+  if (outcome_ || rates_.measured(range_.count)) return false;
   return run_.run()->steps().size() >= kWarmUp + kEnough;
 }
 
 void SharedTask::note(const TaskReport& report) {
   last_ = report;
   if (run_.run()) num_reported_ = run_.run()->steps().size();
-  if (report.gradient_bytes > 0) volume_ = report.gradient_bytes;
-  if (report.new_step_s.empty()) return;
-  const StepPoint here = point(range_.count);
-  const bool is_new = !model_.measured(here);
-  for (const double seconds : report.new_step_s)
-    model_.add({here, seconds});
-  if (is_new || model_.is_due()) model_.refit();
-}
-
-StepPoint SharedTask::point(int num_ranks) const {
-  StepPoint at;
-  at.gpus = num_ranks;
-  at.nodes = (num_ranks + ranks_per_node_ - 1) / ranks_per_node_;
-  at.max_per_node = std::min(num_ranks, ranks_per_node_);
-  at.volume = volume_;
-  at.rows_per_gpu = static_cast<double>(options_.run.global_batch) / num_ranks;
-  return at;
-}
-
-/// Predictions that the model refuses are unproven, and left out far from what was measured: a task grows step by step.
-/// Measurements on one number of ranks do not tell which part of a step becomes shorter with fewer rows.
-void SharedTask::add_rates(TaskView& view, int num_ranks) const {
-  if (!model_.model()) return;
-  std::vector<int> measured;
-  for (const int ranks : has_run_on_)
-    if (model_.measured(point(ranks))) measured.push_back(ranks);
-  if (measured.empty()) return;
-  std::vector<RateRow> rows;
-  for (int ranks = least_ranks(); ranks <= max_ranks(num_ranks); ++ranks) {
-    if (const std::optional<double> known = model_.measured(point(ranks))) {
-      rows.push_back({ranks, 0, 1 / *known, 0});
-      continue;
-    }
-    const Prediction predicted = model_.model()->predict(point(ranks));
-    const bool is_far = ranks > kFarthest * measured.back() || ranks * kFarthest < measured.front();
-    if (predicted.trust == Trust::refused && is_far) continue;
-    if (predicted.trust == Trust::refused || measured.size() == 1) view.unproven.insert(ranks);
-    rows.push_back({ranks, 0, 1 / predicted.seconds, 0});
-  }
-  view.rates = RateTable(rows);
+  if (report.gradient_bytes > 0) rates_.set_volume(report.gradient_bytes);
+  rates_.add(range_.count, report.new_step_s);
 }
 
 int SharedTask::max_ranks(int num_ranks) const {
@@ -210,17 +166,20 @@ TaskView SharedTask::view(int num_ranks) const {
   view.weight = shared_.weight;
   view.min_ranks = least_ranks();
   view.max_ranks = max_ranks(num_ranks);
-  view.ranks = range_.count;
-  view.first_rank = range_.first;
-  add_rates(view, num_ranks);
-  view.proven_on = has_run_on_;
+  view.placement = placement_of(range_, ranks_per_node_);
+  std::vector<int> candidates(static_cast<std::size_t>(std::max(0, view.max_ranks - view.min_ranks + 1)));
+  std::iota(candidates.begin(), candidates.end(), view.min_ranks);
+  LearntRates learnt = rates_.on(candidates);
+  view.rates = std::move(learnt.rates);
+  view.unproven = std::move(learnt.unproven);
+  view.proven_on = rates_.has_run_on();
   view.move_s = move_s_;
   view.save_s = save_s_.value_or(move_s_);
   return view;
 }
 
 std::optional<double> SharedTask::time_left() const {
-  const std::optional<double> step_s = model_.measured(point(range_.count));
+  const std::optional<double> step_s = rates_.measured(range_.count);
   if (!step_s) return std::nullopt;
   return static_cast<double>(last_.num_steps - last_.num_completed) * *step_s;
 }

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "scaling/model/OnlineModel.hpp"
+#include "scheduling/model/TaskRates.hpp"
+#include "scheduling/policy/Layout.hpp"
+#include "scheduling/policy/TaskView.hpp"
 #include "share/LinkMeasurement.hpp"
-#include "share/RankLayout.hpp"
 #include "share/ShareOptions.hpp"
-#include "share/SharePolicy.hpp"
 #include "tasks/MovableRun.hpp"
 
 namespace multicard {
@@ -89,7 +89,7 @@ class SharedTask {
   /// move.
   bool has_left_ranks();
   /// Whether it has trained on so many ranks.
-  bool has_run_on(int num_ranks) const { return has_run_on_.contains(num_ranks); }
+  bool has_run_on(int num_ranks) const { return rates_.has_run_on().contains(num_ranks); }
   /// Collective over the world: nothing is left of its run.
   void abandon() { run_.abandon(); }
   /// Rank 0 learns how long writing its checkpoint has taken.
@@ -104,7 +104,7 @@ class SharedTask {
   void note(const TaskReport& report);
   const TaskReport& last_report() const { return last_; }
 
-  /// What a decision is based on, but for the ranks that a policy fixes. \param num_ranks of the job
+  /// What a decision is based on, but for the ranks that the deck's policy gives it. \param num_ranks of the job
   TaskView view(int num_ranks) const;
   /// Ranks that it can use. \param num_ranks of the job
   int max_ranks(int num_ranks) const;
@@ -115,14 +115,13 @@ class SharedTask {
   bool is_resumed() const { return is_resumed_; }
   int least_ranks() const { return std::max(least_ranks_, shared_.min_ranks); }
   /// A step on so many ranks, as models of its time take it.
-  StepPoint point(int num_ranks) const;
+  StepPoint point(int num_ranks) const { return rates_.point(num_ranks); }
   /// Seconds until it ends on its present ranks; nothing where that is not known.
   std::optional<double> time_left() const;
 
  private:
   TaskOutcome finish(StopMonitor& stop, const std::function<void(const RunResult&)>& store);
   void guard_lone_rank(const std::function<void()>& body);
-  void add_rates(TaskView& view, int num_ranks) const;
 
   ShareTaskOptions shared_;
   RunOptions options_;
@@ -132,15 +131,13 @@ class SharedTask {
   bool is_resumed_;
   int least_ranks_ = 1;            ///< on which it can run, as far as is known
   std::optional<int> most_ranks_;  ///< the same
-  std::set<int> has_run_on_;
   int ranks_per_node_;
-  double volume_ = 1;             ///< bytes of gradients that a step all-reduces, once they are known
   std::size_t num_reported_ = 0;  ///< of the steps on its present ranks, on those
   double move_s_ = 1;             ///< of its last move; before the first one that of its start, which builds the same
   std::optional<double> save_s_;  ///< of its last checkpoint; before the first as long as a move
   std::optional<Error> lone_error_;  ///< of a task on one rank
   std::optional<TaskOutcome> outcome_;
-  OnlineModel model_;
+  TaskRates rates_;
 };
 
 }  // namespace multicard

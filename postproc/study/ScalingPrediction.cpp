@@ -11,8 +11,8 @@
 #include "postproc/reduce/DeckText.hpp"
 #include "postproc/study/Axes.hpp"
 #include "postproc/study/Study.hpp"
-#include "scaling/model/FittedModel.hpp"
-#include "scaling/model/StepTimeModel.hpp"
+#include "scheduling/model/FittedModel.hpp"
+#include "scheduling/model/StepTimeModel.hpp"
 
 namespace multicard::post {
 

@@ -19,7 +19,7 @@ struct PredictedRate {
   bool is_measured = true;  ///< within the measured numbers of ranks
 };
 
-/// The model of scaling/model/StepTimeModel.hpp, fitted to the median step times of a configuration's runs.
+/// The model of scheduling/model/StepTimeModel.hpp, fitted to the median step times of a configuration's runs.
 struct ScalingPrediction {
   std::size_t configuration = 0;
   bool is_on_one_node = true;           ///< so that all predicted ranks are taken to be on it

@@ -143,10 +143,10 @@ class Plan(PlanTest):
     def test_a_replay_prints_a_line_for_each_policy(self):
         files = DATA / "multicard"
         deck = self.write("replay.yaml", "replay: {layout: multicard, workload: %s, traces: %s, nodes: 1, "
-                          "gpus_per_node: 4, policy: [fifo, multicard]}\n" % (files / "workload.csv", files))
+                          "gpus_per_node: 4, policy: [fifo, multicard, adaptive]}\n" % (files / "workload.csv", files))
         _, out, _ = self.expect(0, run(1, "plan", deck))
         lines = [json.loads(line) for line in out.splitlines()]
-        self.assertEqual([line["policy"] for line in lines], ["fifo", "multicard"])
+        self.assertEqual([line["policy"] for line in lines], ["fifo", "multicard", "adaptive"])
         for line in lines:
             self.assertEqual(list(line), ["policy", "jobs", "average_jct_s", "p99_jct_s", "makespan_s"])
             self.assertGreater(line["jobs"], 1)

@@ -30,25 +30,34 @@ THIRD_PARTY = {
     r"spdlog/": {"base"},
     r"openssl/|zlib\.h$": {"base", "io", "data"},
     r"(pcre2|utf8proc)\.h$": {"text"},
-    r"libqhull_r/": {"replay"},
-    r"Eigen/": {"scaling"},
+    r"libqhull_r/": {"scheduling"},
+    r"Eigen/": {"scheduling"},
     r"(png|jpeglib|turbojpeg)\.h$": {"data"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
 FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
-POSTPROC_MODULES = {"base", "io", "results", "scaling"}
+POSTPROC_MODULES = {"base", "io", "results", "scheduling"}
 # The keys that the program was built with, torch-free; ending on signals without half-written files.
 POSTPROC_MAIN_HEADERS = {"tasks/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
-POSTPROC_FOLDERS = {  # folder of postproc -> the others that its files may include
-    "reduce": set(),
-    "draw": set(),
-    "study": {"reduce"},
-    "figures": {"reduce", "draw", "study"},
-    "page": {"reduce", "draw", "study", "figures"},
+FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> the others that its files may include
+    ("postproc", "postproc"): {
+        "reduce": set(),
+        "draw": set(),
+        "study": {"reduce"},
+        "figures": {"reduce", "draw", "study"},
+        "page": {"reduce", "draw", "study", "figures"},
+    },
+    ("modules/scheduling", "scheduling"): {
+        "rates": set(),
+        "model": {"rates"},
+        "solve": {"rates", "model"},
+        "policy": {"rates", "model", "solve"},
+        "replay": {"rates", "model", "solve", "policy"},
+        "plan": {"rates", "model", "solve", "policy", "replay"},
+    },
 }
-
 
 
 class Modules:
@@ -113,23 +122,25 @@ def check_modules(tree):
                 yield f"{where}: postproc may use only {', '.join(sorted(POSTPROC_MODULES))}"
             elif path.parts[0] == "modules":
                 yield from check_module_include(modules, where, own, other, path.suffix == ".hpp")
-    yield from check_postproc_folders(tree)
+    yield from check_folders(tree)
 
 
-def check_postproc_folders(tree):
-    """The files at the top wire the folders and may include all of them."""
-    for path in tree.cpp("postproc"):
-        if len(path.parts) == 2:
-            continue
-        own = path.parts[1]
-        if own not in POSTPROC_FOLDERS:
-            yield f"{path}:1: folder postproc/{own} is not one of {', '.join(POSTPROC_FOLDERS)}"
-            continue
-        for number, _, name in tree.includes(path):
-            parts = name.split("/")
-            if parts[0] == "postproc" and parts[1] not in POSTPROC_FOLDERS[own] | {own}:
-                allowed = ", ".join(sorted(POSTPROC_FOLDERS[own])) or "none of the others"
-                yield f"{path}:{number}: {name}: postproc/{own} may include {allowed}"
+def check_folders(tree):
+    """The files at the top of postproc wire the folders and may include all of them."""
+    for (root, include), allowed_of in FOLDERS.items():
+        depth = len(pathlib.Path(root).parts)
+        for path in tree.cpp(root):
+            if len(path.parts) == depth + 1:
+                continue
+            own = path.parts[depth]
+            if own not in allowed_of:
+                yield f"{path}:1: folder {root}/{own} is not one of {', '.join(allowed_of)}"
+                continue
+            for number, _, name in tree.includes(path):
+                parts = name.split("/")
+                if parts[0] == include and parts[1] not in allowed_of[own] | {own}:
+                    allowed = ", ".join(sorted(allowed_of[own])) or "none of the others"
+                    yield f"{path}:{number}: {name}: {root}/{own} may include {allowed}"
 
 
 def check_module_include(modules, where, own, other, in_header):

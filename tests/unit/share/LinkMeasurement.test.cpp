@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scaling/model/StepTimeModel.hpp"
+#include "scheduling/model/StepTimeModel.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

@@ -1,0 +1,35 @@
+#include "scheduling/policy/SplitHistory.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace multicard {
+
+namespace {
+constexpr double kLeastGain = 0.025;  ///< that is doubled
+constexpr double kMostGain = 0.5;
+}  // namespace
+
+void SplitHistory::note(const std::vector<TaskView>& tasks) {
+  std::vector<std::string> names;
+  names.reserve(tasks.size());
+  for (const TaskView& task : tasks)
+    names.push_back(task.name);
+  const std::vector<int> ranks = present_ranks(tasks);
+  if (names != names_) {
+    *this = SplitHistory();
+    names_ = std::move(names);
+    last_ = ranks;
+  }
+  if (ranks == last_) return;
+  if (!changes_.emplace(last_, ranks).second) ++num_repeats_;
+  last_ = ranks;
+}
+
+double SplitHistory::required_gain(double min_gain) const {
+  if (num_repeats_ == 0) return min_gain;
+  const double most = std::max(min_gain, kMostGain);
+  return std::min(most, std::ldexp(std::max(min_gain, kLeastGain), num_repeats_));
+}
+
+}  // namespace multicard

@@ -1,0 +1,48 @@
+#include "scheduling/solve/FreeGpus.hpp"
+
+#include <algorithm>
+
+namespace multicard {
+
+FreeGpus::FreeGpus(const Machine& machine)
+    : free_(static_cast<std::size_t>(machine.nodes), machine.gpus_per_node), count_(machine.gpus()) {}
+
+void FreeGpus::take(const NodeShare& share) {
+  free_[static_cast<std::size_t>(share.node)] -= share.gpus;
+  count_ -= share.gpus;
+}
+
+void FreeGpus::take(const Placement& placement) {
+  for (const NodeShare& share : placement)
+    take(share);
+}
+
+void FreeGpus::give_back(const NodeShare& share) {
+  take({share.node, -share.gpus});
+}
+
+Placement FreeGpus::take_widest(int gpus) {
+  Placement taken;
+  while (gpus > 0) {
+    const auto widest = std::max_element(free_.begin(), free_.end());
+    taken.push_back({static_cast<int>(widest - free_.begin()), std::min(*widest, gpus)});
+    take(taken.back());
+    gpus -= taken.back().gpus;
+  }
+  return taken;
+}
+
+Placement FreeGpus::take_tightest(int gpus) {
+  Placement taken;
+  while (gpus > 0) {
+    auto best = std::max_element(free_.begin(), free_.end());
+    for (auto node = free_.begin(); node != free_.end(); ++node)
+      if (*node >= gpus && *node < *best) best = node;
+    taken.push_back({static_cast<int>(best - free_.begin()), std::min(*best, gpus)});
+    take(taken.back());
+    gpus -= taken.back().gpus;
+  }
+  return taken;
+}
+
+}  // namespace multicard
