@@ -8,9 +8,9 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "data/FileSets.hpp"
 #include "io/Bytes.hpp"
 #include "io/Glob.hpp"
-
 namespace multicard {
 
 namespace {
@@ -62,18 +62,34 @@ std::vector<std::string> names_beside(const std::string& file, std::int64_t labe
   return names;
 }
 
+/// Files of CIFAR's version for Python.
+constexpr const char* kPickles[] = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5",
+                                    "test_batch",   "train",        "test",         "batches.meta", "meta"};
+
+[[noreturn]] void refuse_pickle(const std::string& path) {
+  throw DataError(fmt::format("{} is of CIFAR's version for Python", path), "pickles are not read",
+                  "Use the binary version, whose files are called *.bin.");
+}
+
 }  // namespace
 
 CifarSource::CifarSource(const std::vector<std::string>& files) {
   label_bytes_ = find_label_bytes(files.front());
   const std::int64_t record = label_bytes_ + kPixelBytes;
+  RowCopies copies;
   for (const std::string& path : files) {
     const std::int64_t bytes = size_of(path);
+    if (bytes == 0) throw DataError(path + " is empty", "", "Fetch it again, or remove it.");
     if (bytes % record != 0)
       throw DataError(fmt::format("{} does not fit {}, or it is truncated", path, files.front()),
                       fmt::format("its {} bytes are not a multiple of the {} bytes of a record", bytes, record));
     files_.push_back({std::make_unique<SeekableInput>(path), size(), bytes / record});
     read_labels(files_.back());
+    const std::span<const std::uint8_t> labels(labels_);
+    std::vector<std::uint8_t> first(static_cast<std::size_t>(record));
+    files_.back().input->read(0, first);
+    copies.add(path, labels.subspan(static_cast<std::size_t>(files_.back().first)),
+               {reinterpret_cast<const char*>(first.data()), first.size()});
   }
   class_names_ = names_beside(files.front(), label_bytes_);
 }
@@ -126,17 +142,19 @@ std::vector<SourceFile> CifarSource::files(const std::vector<std::int64_t>&) con
 }
 
 std::vector<std::string> cifar_files(const std::string& folder, const std::string& pattern) {
-  if (!pattern.empty()) return expand_glob(pattern);
-  for (const char* name : {"data_batch_1", "train"})
-    if (const std::string path = folder + "/" + name; fs::is_regular_file(path))
-      throw DataError(fmt::format("{} is of CIFAR's version for Python", path), "pickles are not read",
-                      "Use the binary version, whose files are called *.bin.");
-  std::vector<std::string> files = expand_glob(folder + "/*.bin");
+  if (pattern.empty())
+    for (const char* name : kPickles)
+      if (const std::string path = folder + "/" + name; fs::is_regular_file(path)) refuse_pickle(path);
+  const std::string meant = pattern.empty() ? folder + "/*.bin" : pattern;
+  std::vector<std::string> files = expand_glob(meant);
+  for (const std::string& path : files)
+    if (std::ranges::find(kPickles, fs::path(path).filename().string()) != std::end(kPickles)) refuse_pickle(path);
   const auto is_test = [](const std::string& path) { return fs::path(path).filename().string().starts_with("test"); };
-  const auto num_test = std::count_if(files.begin(), files.end(), is_test);
-  if (num_test > 0 && static_cast<std::size_t>(num_test) < files.size())
-    throw DataError(fmt::format("{} holds training and test files", folder), "they belong in different shards",
-                    fmt::format("Name some of them, e.g. --images '{}/data_batch_*.bin'.", folder));
+  const auto first_test =
+      std::stable_partition(files.begin(), files.end(), [&](const auto& path) { return !is_test(path); });
+  if (first_test != files.begin() && first_test != files.end())
+    throw DataError(fmt::format("{} names training and test files", meant), "they belong in different shards",
+                    fmt::format("Name some of them, e.g. --images '{}'.", files.front()));
   return files;
 }
 

@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 constexpr const char* kNested = "in folders inside the folders of classes";
 constexpr const char* kBeside = "beside the folders of classes";
 constexpr const char* kHidden = "with names that start with a dot, or in such folders";
+constexpr const char* kMetadata = "of the datasets library";
+constexpr const char* kMetadataNote = "labels in them are not read: the folders are the classes";
 
 bool is_number(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -42,6 +44,16 @@ bool is_picture(const std::string& name) {
 bool may_be_picture(const std::string& name) {
   const ForeignKey* ending = find_ending(name);
   return ending && ending->use != KeyUse::harmless;
+}
+
+/// A picture could have it; README and LICENSE have none.
+bool has_unknown_ending(const std::string& name) {
+  return fs::path(name).has_extension() && !find_ending(name);
+}
+
+/// Files whose labels the datasets library uses in the place of the folders' names.
+bool is_metadata(const std::string& name) {
+  return name == "metadata.csv" || name == "metadata.jsonl" || name == "metadata.parquet";
 }
 
 [[noreturn]] void throw_unreadable(const fs::path& folder, const std::error_code& error) {
@@ -84,7 +96,10 @@ void FolderListing::list_classes() {
         note_pictures_in(entry.name, kHidden);
       else
         classes_.push_back(entry.name);
-    } else if (may_be_picture(entry.name)) {
+    } else if (is_metadata(entry.name)) {
+      note(kMetadata, entry.name, kMetadataNote);
+    } else if (may_be_picture(entry.name) ||
+               (!entry.is_hidden() && !entry.is_gone() && has_unknown_ending(entry.name))) {
       note(entry.is_hidden() ? kHidden : kBeside, entry.name);
     } else if (entry.is_gone() && !entry.is_hidden()) {
       throw DataError(fmt::format("{}/{} is a link to nothing", folder_, entry.name), "it may have been a class",
@@ -115,6 +130,7 @@ void FolderListing::list_pictures(const std::string& class_name) {
 }
 
 void FolderListing::note_file(const std::string& name) {
+  if (is_metadata(fs::path(name).filename().string())) return note(kMetadata, name, kMetadataNote);
   const ForeignKey* ending = find_ending(name);
   if (!ending)
     note("with names that do not end in .jpg, .jpeg or .png", name);
@@ -131,7 +147,8 @@ void FolderListing::note_pictures_in(const std::string& name, const std::string&
   for (fs::recursive_directory_iterator entry(root, of_unreadable, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code broken;
-    if (!entry->is_directory(broken) && may_be_picture(entry->path().filename().string()))
+    const std::string file = entry->path().filename().string();
+    if (!entry->is_directory(broken) && (may_be_picture(file) || (kind != kHidden && has_unknown_ending(file))))
       found.push_back(name + "/" + entry->path().lexically_relative(root).string());
   }
   if (error) throw_unreadable(root, error);

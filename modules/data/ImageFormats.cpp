@@ -51,6 +51,7 @@ constexpr ForeignKey kEndings[] = {
     {".zip", unsupported, "unpack them"},
     {".tar", unsupported, "unpack them"},
     {".gz", unsupported, "unpack them"},
+    {"metadata.csv, .jsonl, .parquet", unsupported, "of the datasets library: labels in them are not read"},
     {".txt", harmless, kNoPicture},
     {".md", harmless, kNoPicture},
     {".csv", harmless, kNoPicture},
@@ -78,7 +79,8 @@ constexpr ForeignKey kPictures[] = {
     {"PNG RGB", used, "8 or 16 bits; of 16 the upper 8"},
     {"PNG palette", used, "becomes RGB"},
     {"PNG interlaced", used, "as any other"},
-    {"orientation", used, "of EXIF and XMP: the picture is turned upright, as by Pillow's exif_transpose"},
+    {"orientation", used,
+     "of EXIF and XMP: the picture is turned upright, as by Pillow's exif_transpose, and where its type is BYTE"},
     {"transparency", harmless, "dropped, as by Pillow's convert(\"RGB\"): colours stay as they are stored"},
     {"colour profiles and gamma", harmless, "pixels stay as they are stored, as in Pillow"},
     {"further pictures", harmless, "of an APNG or MPO file; the first is taken, as by Pillow"},
@@ -99,7 +101,8 @@ constexpr ForeignKey kCifar[] = {
     {"fine_label_names.txt", used, "names of the 100 classes, beside the files"},
     {"coarse_label_names.txt", harmless, "the fine labels are used"},
     {"readme.html", harmless, "no picture"},
-    {"data_batch_1", unsupported, "of the version for Python, as batches.meta, meta, train and test without an ending"},
+    {"data_batch_1", unsupported,
+     "of the version for Python, as test_batch, batches.meta, meta, train and test without an ending"},
 };
 
 }  // namespace

@@ -112,6 +112,11 @@ void ImageShards::scan_shard(const std::string& path, const Communicator& commun
     check_labels(path, mine, found.class_names.size());
   });
   communicator.broadcast(std::span(mine));
+  if (!file.membership().shard && found.num_rows > 0) {  // of other programs: nothing in it says which part it is
+    std::vector<std::uint8_t> first(static_cast<std::size_t>(found.height * found.width * found.channels));
+    file.read(0, 1, first);
+    agreed(communicator, [&] { check.add_rows(path, mine, first); });
+  }
   const std::int64_t first_row = info().num_rows;
   if (shards_.empty()) {
     set.info = found;

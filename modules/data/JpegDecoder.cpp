@@ -82,14 +82,14 @@ JpegDecoder::JpegDecoder(const std::string& path, PictureFile file) : path_(path
 int JpegDecoder::find_orientation() const {
   constexpr std::string_view kExif("Exif\0\0", 6), kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
   std::optional<int> of_xmp;
+  std::string exif;  // one block may stand in several segments, each with the name
   for (jpeg_saved_marker_ptr marker = info_.marker_list; marker; marker = marker->next) {
     const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
-    if (data.starts_with(kExif))
-      if (const auto named = orientation_of_exif({marker->data + kExif.size(), data.size() - kExif.size()}))
-        return *named;
+    if (data.starts_with(kExif)) exif += data.substr(kExif.size());
     if (data.starts_with(kXmp)) of_xmp = orientation_of_xmp(data.substr(kXmp.size()));
   }
-  return of_xmp.value_or(1);
+  const auto named = orientation_of_exif({reinterpret_cast<const std::uint8_t*>(exif.data()), exif.size()});
+  return named ? *named : of_xmp.value_or(1);
 }
 
 /// Programs of Adobe store inks inverted, and so does everybody else.

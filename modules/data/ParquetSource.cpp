@@ -4,91 +4,60 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "data/FileSets.hpp"
 #include "data/ImageFile.hpp"
-#include "io/JsonReader.hpp"
 
 namespace multicard {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
 constexpr std::int64_t kMostClasses = 1'000'000;
 
-/// What is meant by a column that nobody has named: the only one of its kinds, the first kind that there is.
-std::string find_column(const ParquetFile& file, const std::vector<ParquetKind>& kinds, const char* what) {
-  for (const ParquetKind kind : kinds) {
-    std::vector<std::string> names;
-    for (const ParquetColumn& column : file.columns())
-      if (column.kind == kind) names.push_back(column.name);
-    if (names.size() == 1) return names.front();
-    for (const char* usual : {"image", "label"})
-      if (std::find(names.begin(), names.end(), usual) != names.end()) return usual;
-    if (!names.empty())
-      throw DataError(fmt::format("{} has several columns that may hold {}", file.path(), what), join(names, ", "),
-                      "Name those that are meant: --columns IMAGE,LABEL.");
-  }
-  std::vector<std::string> all;
-  for (const ParquetColumn& column : file.columns())
-    all.push_back(column.name);
-  throw DataError(fmt::format("{} has no column of {}", file.path(), what),
-                  fmt::format("its columns are {}", all.empty() ? "none" : join(all, ", ")));
-}
-
-void require_column(const ParquetFile& file, const std::string& name, const std::vector<ParquetKind>& kinds) {
-  for (const ParquetColumn& column : file.columns())
-    if (column.name == name && std::find(kinds.begin(), kinds.end(), column.kind) != kinds.end()) return;
-  throw DataError(fmt::format("{} has no column {} of {}", file.path(), name,
-                              kinds.front() == ParquetKind::integer ? "labels" : "images"));
-}
-
-/// What the datasets library writes: the names of a ClassLabel in the key "huggingface".
-std::vector<std::string> names_in(const ParquetFile& file, const std::string& column) {
-  const std::string text = file.metadata("huggingface");
-  if (text.empty()) return {};
-  const json facts = parse_ordered_json(text, fmt::format("the metadata of {}", file.path()));
-  const json* part = &facts;
-  for (const char* key : {"info", "features", column.c_str(), "names"})
-    if (part) part = optional_member(*part, key);
+/// \throws DataError
+std::vector<std::string> numbered_classes(const std::vector<std::int64_t>& labels, const std::string& path) {
+  const std::int64_t largest = *std::max_element(labels.begin(), labels.end());
+  if (largest >= kMostClasses)
+    throw DataError(fmt::format("{} has the label {}", path, largest), "no data set has so many classes",
+                    "Name the columns: --columns IMAGE,LABEL.");
   std::vector<std::string> names;
-  if (part && part->is_array())
-    for (const json& name : *part)
-      if (name.is_string()) names.push_back(name.get<std::string>());
+  for (std::int64_t label = 0; label <= largest; ++label)
+    names.push_back(std::to_string(label));
   return names;
 }
-
-const std::vector<ParquetKind> kImages{ParquetKind::image, ParquetKind::bytes}, kLabels{ParquetKind::integer};
 
 }  // namespace
 
 ParquetSource::ParquetSource(std::vector<std::string> files, const std::vector<std::string>& columns)
     : paths_(std::move(files)) {
+  check_split_files(paths_);
+  RowCopies copies;
   for (const std::string& path : paths_) {
     ParquetFile file(path);
+    std::vector<std::string> named = columns;
     if (first_.empty()) {
-      image_column_ = columns.empty() ? find_column(file, kImages, "images") : columns.at(0);
-      label_column_ = columns.empty() ? find_column(file, kLabels, "labels") : columns.at(1);
-      class_names_ = names_in(file, label_column_);
+      columns_ = find_image_columns(file, columns);
+      class_names_ = stored_class_names(file, columns_.label);
+      log_info(fmt::format("{:<10}images of {}, labels of {}", "columns", columns_.image, columns_.label));
+      if (!columns_.unused.empty())
+        log_warning(fmt::format("{} has columns that are not read: {}", path, join(columns_.unused, ", ")));
+    } else {
+      named = {columns_.image, columns_.label};
     }
-    require_column(file, image_column_, kImages);
-    require_column(file, label_column_, kLabels);
-    if (names_in(file, label_column_) != class_names_)
-      throw DataError(fmt::format("{} and {} have different classes", path, paths_.front()));
+    find_image_columns(file, named);
+    if (stored_class_names(file, columns_.label) != class_names_)
+      throw DataError(fmt::format("{} and {} have different classes", path, paths_.front()),
+                      "their metadata name others, or one has none",
+                      "Name the files of one set, or write them again with the same ClassLabel.");
     first_.push_back(size());
-    const std::vector<std::int64_t> labels = file.integers(label_column_);
+    const std::vector<std::int64_t> labels = file.integers(columns_.label);
+    if (!labels.empty()) copies.add(path, labels, file.bytes(0, columns_.image));
     labels_.insert(labels_.end(), labels.begin(), labels.end());
   }
-  if (!class_names_.empty() || labels_.empty()) return;
-  const std::int64_t largest = *std::max_element(labels_.begin(), labels_.end());
-  if (largest >= kMostClasses)
-    throw DataError(fmt::format("{} has the label {}", paths_.front(), largest), "no data set has so many classes",
-                    "Name the columns: --columns IMAGE,LABEL.");
-  for (std::int64_t label = 0; label <= largest; ++label)
-    class_names_.push_back(std::to_string(label));
+  if (class_names_.empty() && !labels_.empty()) class_names_ = numbered_classes(labels_, paths_.front());
 }
 
 std::size_t ParquetSource::file_of(std::int64_t index) const {
@@ -103,7 +72,7 @@ std::string ParquetSource::name_of(std::int64_t index) const {
 std::string ParquetSource::bytes_of(std::int64_t index) const {
   const std::size_t file = file_of(index);
   if (!open_ || open_->path() != paths_[file]) open_ = std::make_unique<ParquetFile>(paths_[file]);
-  return open_->bytes(index - first_[file], image_column_);
+  return open_->bytes(index - first_[file], columns_.image);
 }
 
 ImageShape ParquetSource::shape_of(std::int64_t index) const {
@@ -115,7 +84,8 @@ Image ParquetSource::read(std::int64_t index) const {
 }
 
 std::string ParquetSource::description() const {
-  return fmt::format("parquet ({})", counted(static_cast<std::int64_t>(paths_.size()), "file"));
+  return fmt::format("parquet ({}, columns {} and {})", counted(static_cast<std::int64_t>(paths_.size()), "file"),
+                     columns_.image, columns_.label);
 }
 
 std::vector<SourceFile> ParquetSource::files(const std::vector<std::int64_t>&) const {

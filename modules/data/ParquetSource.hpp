@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/ImageSource.hpp"
-#include "io/ParquetFile.hpp"
+#include "data/ParquetColumns.hpp"
 
 namespace multicard {
 
@@ -12,8 +12,9 @@ namespace multicard {
 /// datasets library stores in the file's metadata, else the numbers from 0 to the largest label.
 class ParquetSource final : public ImageSource {
  public:
-  /// \param columns the names of the columns of images and of labels; empty: the only ones that can be meant
-  /// \throws DataError where several could be meant, files differ in columns or classes, or a label is missing
+  /// \param columns the names of the columns of images and of labels; empty: find_image_columns()
+  /// \throws DataError where several could be meant, files differ in columns or classes, are of two sets or copies, or
+  /// a label is missing
   ParquetSource(std::vector<std::string> files, const std::vector<std::string>& columns);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
@@ -32,7 +33,7 @@ class ParquetSource final : public ImageSource {
 
   std::vector<std::string> paths_;
   std::vector<std::int64_t> first_;  ///< the index of each file's first image
-  std::string image_column_, label_column_;
+  ImageColumns columns_;
   std::vector<std::int64_t> labels_;
   std::vector<std::string> class_names_;
   mutable std::unique_ptr<ParquetFile> open_;  ///< the file read last

@@ -16,8 +16,8 @@ namespace multicard {
 
 namespace {
 
-/// More than any of these chunks needs, packed or not.
-constexpr std::size_t kMostBytes = 1 << 20;
+/// More than any of these chunks needs, packed or not: thumbnails and edits can stand in them.
+constexpr std::size_t kMostBytes = 64 << 20;
 
 /// The part of `text` before the next NUL, which is taken from it.
 std::string_view take_field(std::string_view& text) {
@@ -61,9 +61,7 @@ std::optional<int> orientation_of_profile(std::string_view text) {
     if (std::from_chars(&digits[at], &digits[at] + 2, byte, 16).ptr != &digits[at] + 2) return std::nullopt;
     block += static_cast<char>(byte);
   }
-  std::string_view exif = block;
-  if (constexpr std::string_view kName("Exif\0\0", 6); exif.starts_with(kName)) exif.remove_prefix(kName.size());
-  return orientation_of_exif({reinterpret_cast<const std::uint8_t*>(exif.data()), exif.size()});
+  return orientation_of_exif({reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
 }
 
 /// What the chunks say, the first of each kind.
@@ -71,7 +69,7 @@ class Clues {
  public:
   void take(std::string_view chunk, const std::string& content) {
     if (chunk == "eXIf") {
-      if (!exif_) exif_ = orientation_of_exif({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
+      exif_ = orientation_of_exif({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
       return;
     }
     std::string_view rest = content;

@@ -1,8 +1,6 @@
 #include "data/ShardFile.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,12 +13,15 @@ namespace multicard {
 
 namespace {
 
-/// Pixels become (value - mean) / std.
-void check_statistics(const std::string& path, const char* name, const std::vector<double>& values, double least) {
-  for (std::size_t channel = 0; channel < values.size(); ++channel)
-    if (!std::isfinite(values[channel]) || values[channel] < least)
-      throw DataError(fmt::format("{}: its attribute {} is {} for channel {}", path, name, values[channel], channel),
-                      "images cannot be normalised with it", "Prepare it again.");
+/// Pixels become (value / 255 - mean) / std.
+void check_statistics(const std::string& path, const char* name, const std::vector<double>& values) {
+  for (std::size_t channel = 0; channel < values.size(); ++channel) {
+    const double value = values[channel];
+    if (value >= 0 && value <= 1) continue;
+    throw DataError(fmt::format("{}: its attribute {} is {} for channel {}", path, name, value, channel),
+                    "images cannot be normalised with it: it is of pixel/255, from 0 to 1",
+                    value > 1 ? "Divide those of 0..255 by 255." : "Prepare it again.");
+  }
 }
 
 ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hdf5Dataset& labels) {
@@ -46,8 +47,8 @@ ImageSetInfo read_info(const Hdf5File& file, const Hdf5Dataset& images, const Hd
   info.std = file.attribute<std::vector<double>>("/", "std");
   if (info.mean.size() != dims[3] || info.std.size() != dims[3])
     throw DataError(fmt::format("{}: mean and std do not have {} values each", file.path(), dims[3]));
-  check_statistics(file.path(), "mean", info.mean, -std::numeric_limits<double>::infinity());
-  check_statistics(file.path(), "std", info.std, 0);
+  check_statistics(file.path(), "mean", info.mean);
+  check_statistics(file.path(), "std", info.std);
   return info;
 }
 

@@ -1,5 +1,7 @@
 #include "data/ShardMembership.hpp"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
@@ -17,18 +19,23 @@ constexpr const char* kNumShards = "num_shards";
 /// Of a whole set. Mean and deviation are not among them: other writers may know those of a shard alone.
 constexpr const char* kMarks[] = {kCount, kNumShards, "labels_sha256", "num_tokens", "num_trained", "source_sha256"};
 
-std::optional<std::int64_t> whole_number(const std::map<std::string, Hdf5Value>& attributes, const char* name) {
+std::optional<std::int64_t> whole_number(const std::map<std::string, Hdf5Value>& attributes, const char* name,
+                                         std::vector<std::string>& not_read) {
   const auto found = attributes.find(name);
-  const auto* value = found == attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-  return value ? std::optional(*value) : std::nullopt;
+  if (found == attributes.end()) return std::nullopt;
+  if (const auto* value = std::get_if<std::int64_t>(&found->second)) return *value;
+  not_read.push_back(fmt::format("{} (it is no whole number)", name));
+  return std::nullopt;
 }
 
 }  // namespace
 
 ShardMembership membership_of(const Hdf5File& file, ShardKind kind) {
   const std::map<std::string, Hdf5Value> attributes = file.attributes("/");
-  ShardMembership found{
-      whole_number(attributes, kCount), whole_number(attributes, kShard), {}, unknown_contents(file, kind)};
+  ShardMembership found;
+  found.unknown = unknown_contents(file, kind);
+  found.count = whole_number(attributes, kCount, found.unknown);
+  found.shard = whole_number(attributes, kShard, found.unknown);
   for (const char* name : kMarks) {
     const auto attribute = attributes.find(name);
     if (attribute == attributes.end()) continue;
@@ -62,9 +69,24 @@ void ShardSetCheck::add(const std::string& path, const ShardMembership& shard, s
   }
   unknown_.insert(shard.unknown.begin(), shard.unknown.end());
   num_rows_ += num_rows;
+  ++num_files_;
+}
+
+void ShardSetCheck::add_rows(const std::string& path, std::span<const std::int32_t> labels,
+                             std::span<const std::uint8_t> first_image) {
+  copies_.add(path, labels, {reinterpret_cast<const char*>(first_image.data()), first_image.size()});
+}
+
+void ShardSetCheck::warn_of_missing_files() const {
+  const auto whole = first_.marks.find(kNumShards);
+  if (first_.count || whole == first_.marks.end()) return;
+  const std::int64_t num_shards = std::strtoll(whole->second.c_str(), nullptr, 10);
+  if (num_files_ < num_shards)
+    log_warning(fmt::format("{} names a part of a set: {} of {} files", pattern_, num_files_, num_shards));
 }
 
 void ShardSetCheck::finish() const {
+  warn_of_missing_files();
   if (!unknown_.empty())
     log_warning(
         fmt::format("{} holds what is not read: {}", first_path_, join({unknown_.begin(), unknown_.end()}, ", ")));

@@ -5,10 +5,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/FileSets.hpp"
 #include "data/ShardFormat.hpp"
 #include "io/Hdf5.hpp"
 
@@ -35,17 +37,24 @@ class ShardSetCheck {
 
   /// \throws DataError for a shard of another set than the first, or one that is there already
   void add(const std::string& path, const ShardMembership& shard, std::int64_t num_rows);
+  /// For shards that do not say which part of a set they are. \throws DataError where an earlier one has the same
+  /// labels and the same first image
+  void add_rows(const std::string& path, std::span<const std::int32_t> labels,
+                std::span<const std::uint8_t> first_image);
   /// When all are added. A part of a set and what the shards hold that nobody reads are named in warnings. \throws
   /// DataError on all ranks when there is more than a set has
   void finish() const;
 
  private:
+  void warn_of_missing_files() const;
+
   std::string pattern_, unit_;
   std::string first_path_;
   ShardMembership first_;
   std::map<std::int64_t, std::string> path_of_shard_;
   std::set<std::string> unknown_;
-  std::int64_t num_rows_ = 0;
+  std::int64_t num_rows_ = 0, num_files_ = 0;
+  RowCopies copies_;
 };
 
 }  // namespace multicard

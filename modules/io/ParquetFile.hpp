@@ -21,6 +21,7 @@ enum class ParquetKind {
 struct ParquetColumn {
   std::string name;
   ParquetKind kind;
+  std::string type;  ///< in Arrow's words, for messages
 };
 
 /// Rows that a file stores together.

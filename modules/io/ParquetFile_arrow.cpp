@@ -127,7 +127,7 @@ std::vector<ParquetGroup> ParquetFile::groups() const {
 std::vector<ParquetColumn> ParquetFile::columns() const {
   std::vector<ParquetColumn> columns;
   for (const std::shared_ptr<arrow::Field>& field : open_->schema->fields())
-    columns.push_back({field->name(), kind_of(*field->type())});
+    columns.push_back({field->name(), kind_of(*field->type()), field->type()->ToString()});
   return columns;
 }
 

@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
 
 #include "base/Error.hpp"
 #include "device/StagedCopies.hpp"
@@ -82,13 +83,23 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file, con
   refuse_unknown(file.path(), unknown);
 }
 
+/// Integers in the place of numbers with fractions are codes of a quantised model.
+void refuse_integers(const std::string& path, const SafetensorsEntry& entry, at::ScalarType target) {
+  if (!at::isFloatingType(target) || at::isFloatingType(scalar_type(entry, path))) return;
+  throw DataError(fmt::format("{}: tensor {} is of type {}", path, entry.name, entry.dtype),
+                  "weights are numbers with fractions; those of quantised models are not read",
+                  "Store it as F32, F16 or BF16.");
+}
+
 /// What stands before the targets' names in the file. \throws as check_matches()
 std::string matching_prefix(const NamedTensors& targets, const TensorFile& file, const std::string& suggestion) {
   std::string prefix = wrapper_prefix(file.file().entries());
   require_same_names(targets, file, prefix);
   for (const NamedTensor& target : targets)
-    if (const SafetensorsEntry* entry = file.file().find(prefix + target.name))
+    if (const SafetensorsEntry* entry = file.file().find(prefix + target.name)) {
       refuse_shape(file.path(), target.name, entry->shape, target.tensor.sizes(), suggestion);
+      refuse_integers(file.path(), *entry, target.tensor.scalar_type());
+    }
   return prefix;
 }
 

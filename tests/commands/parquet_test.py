@@ -73,6 +73,30 @@ class Parquet(CommandTest):
         self.expect(2, self.prepare_images("set", "--columns", "img"), "--columns names two columns")
         self.expect(4, self.prepare_images("set"), "the images have different sizes", "row 2 of ")
 
+    def columns_of(self, name, code, *words):
+        path = str(SOURCE / "tests/data/parquet" / (name + ".parquet"))
+        return self.expect(code, self.prepare_images(name, path=path), *words)
+
+    def test_a_column_is_not_taken_in_the_place_of_another(self):
+        self.columns_of("text_labels", 4, r"column label holds no labels \(it is of type string; labels are integers")
+        self.columns_of("path_images", 4, r"its column image holds no images \(it is of type string")
+        self.columns_of("rows_only", 4, r"has no column of labels \(its columns are image \(struct<.*"
+                        r"__index_level_0__ \(int64\)")
+
+    def test_what_is_read_and_what_not_is_said(self):
+        self.columns_of("more_columns", 0, r"columns +images of photo, labels of label",
+                        r"has columns that are not read: weight, __index_level_0__")
+        self.assertIn('"a", "b", "c"', self.attribute(self.path("more_columns-00000-of-00001.h5"), "/class_names"))
+
+    def test_files_are_one_set_and_each_is_there_once(self):
+        for name in ("train-00000-of-00002", "test-00000-of-00001", "copy"):
+            Path(self.path(name + ".parquet")).write_bytes(Path(IMAGES).read_bytes())
+        part = ("--size", "8", "--columns", "img,label")
+        self.expect(0, self.prepare_images("part", *part, path=self.path("train-*.parquet")),
+                    r"one of 2 files, of which 1 is")
+        self.expect(4, self.prepare_images("two", *part, path=self.path("t*.parquet")), "are of two sets")
+        self.expect(4, self.prepare_images("twice", *part, path=self.path("*[ny]*.parquet")), "hold the same rows")
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

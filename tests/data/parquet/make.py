@@ -45,6 +45,23 @@ def images():
     pq.write_table(table, HERE / "images.parquet", row_group_size=2)
 
 
+def columns():
+    """Images with labels under names and of types that other columns could be taken for."""
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    cells = pa.array([{"bytes": png(200, 40 * i, 0, 6), "path": None} for i in range(3)], kind)
+    numbers = pa.array([2, 0, 1])
+    names = {"info": {"features": {"label": {"names": {"0": "a", "1": "b", "2": "c"}, "_type": "ClassLabel"}}}}
+    tables = {
+        "text_labels": pa.table({"image": cells, "id": numbers, "label": ["a", "b", "c"]}),
+        "path_images": pa.table({"image": ["0.png", "1.png", "2.png"], "mask": cells, "label": numbers}),
+        "more_columns": pa.table([cells, numbers, pa.array([1.0, 2.0, 3.0]), numbers], pa.schema(
+            [("photo", kind), ("label", pa.int64()), ("weight", pa.float64()), ("__index_level_0__", pa.int64())],
+            {"huggingface": json.dumps(names)})),
+        "rows_only": pa.table({"image": cells, "__index_level_0__": numbers})}
+    for name, table in tables.items():
+        pq.write_table(table, HERE / ("%s.parquet" % name))
+
+
 def kinds():
     """A value of each kind that a row may hold, and a text that is not UTF-8."""
     table = pa.table({"bool": [True], "list": pa.array([[1, 2]], pa.list_(pa.int8(), 2)), "float": [0.5],
@@ -58,4 +75,5 @@ def kinds():
 if __name__ == "__main__":
     chat()
     images()
+    columns()
     kinds()

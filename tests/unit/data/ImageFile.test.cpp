@@ -50,8 +50,7 @@ TEST(ImageFile, ReadsGreyAndColourJpegs) {
 /// Where the bright block of a 24 x 48 picture, stored in its upper left corner, belongs (EXIF's table: what the stored
 /// first row and first column are), as row and column of the upright picture's quarter.
 struct Turned {
-  int orientation;
-  std::int64_t height, width;
+  std::int64_t orientation, height, width;
   bool at_bottom, at_right;
 };
 
@@ -63,7 +62,7 @@ TEST(ImageFile, TurnsPicturesUpright) {
   for (const Turned& turned : cases)
     for (const bool is_little : {true, false}) {
       const std::string path = scratch / ("turned" + std::to_string(turned.orientation) + ".jpg");
-      write_jpeg(path, corner_picture(24, 48, 3), JCS_RGB, exif_block(turned.orientation, is_little));
+      write_jpeg(path, corner_picture(24, 48, 3), JCS_RGB, exif_block(static_cast<int>(turned.orientation), is_little));
 
       const Image image = read_image_file(path);
 
@@ -83,6 +82,40 @@ TEST(ImageFile, ReadsOrientationsOfEveryTypeAndByteOrder) {
       const Bytes block = exif_block(6, is_little, type);
       EXPECT_EQ(orientation_of_exif(std::span(block).subspan(6)), 6) << static_cast<int>(type) << is_little;
     }
+}
+
+/// A block with one entry, whose value stands in the entry or at byte 26.
+Bytes big_endian_exif(std::uint8_t type, const Bytes& in_entry, const Bytes& elsewhere = {}) {
+  Bytes block{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, type, 0, 0, 0, 1};
+  block.insert(block.end(), in_entry.begin(), in_entry.end());
+  block.insert(block.end(), {0, 0, 0, 0});
+  block.insert(block.end(), elsewhere.begin(), elsewhere.end());
+  return block;
+}
+
+TEST(ImageFile, ReadsOrientationsThatAreNumbersOfAnyType) {
+  const Bytes elsewhere{0, 0, 0, 26};
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(13, {0, 0, 0, 6})), 6) << "IFD";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(11, {0x40, 0xc0, 0, 0})), 6) << "FLOAT";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(12, elsewhere, {0x40, 0x18, 0, 0, 0, 0, 0, 0})), 6) << "DOUBLE";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(5, elsewhere, {0, 0, 0, 12, 0, 0, 0, 2})), 6) << "RATIONAL";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(16, elsewhere, {0, 0, 0, 0, 0, 0, 0, 6})), 6) << "LONG8";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(5, elsewhere, {0, 0, 0, 13, 0, 0, 0, 2})), 1) << "6.5";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(5, elsewhere, {0, 0, 0, 6, 0, 0, 0, 0})), 1) << "6 / 0";
+  EXPECT_EQ(orientation_of_exif(big_endian_exif(2, {'6', 0, 0, 0})), 1) << "a text";
+}
+
+TEST(ImageFile, ReadsExifOfCamerasThatMixItsMarks) {
+  Bytes swapped = big_endian_exif(3, {0, 6, 0, 0});
+  std::swap(swapped[2], swapped[3]);
+  EXPECT_EQ(orientation_of_exif(swapped), 6);
+  Bytes twice{'E', 'x', 'i', 'f', 0, 0};
+  const Bytes block = big_endian_exif(3, {0, 6, 0, 0});
+  twice.insert(twice.end(), block.begin(), block.end());
+  EXPECT_EQ(orientation_of_exif(twice), 6);
+  Bytes none = block;
+  none[17] = 0;  // count
+  EXPECT_EQ(orientation_of_exif(none), std::nullopt);
 }
 
 TEST(ImageFile, TurnsPngsWithExifBeforeOrAfterThePixels) {

@@ -88,6 +88,22 @@ TEST(ShardMembership, KeepsImageSetsApart) {
   expect_data_error([&] { ImageShards(scratch / "set-0*.h5", world()); }, "are the same shard");
 }
 
+TEST(ShardMembership, FindsCopiesOfShardsThatDoNotSayWhichTheyAre) {
+  const ScratchFolder scratch;
+  const PrepareResult set = prepare(scratch / "set", 8, 2);
+  if (world().is_root()) {
+    for (const std::string& path : set.files) {
+      Hdf5File file = Hdf5File::open_update(path);
+      for (const char* name : {"count", "num_shards", "shard", "labels_sha256", "source_sha256"})
+        file.write_attribute("/", name, std::string());
+    }
+    std::filesystem::copy_file(set.files[1], scratch / "set-copy.h5");
+  }
+  world().barrier();
+  EXPECT_EQ(ImageShards(scratch / "set-0*.h5", world()).info().num_rows, 8);
+  expect_data_error([&] { ImageShards(scratch / "set*.h5", world()); }, "hold the same rows");
+}
+
 TEST(ShardMembership, CountsTokenSets) {
   const ScratchFolder scratch;
   if (world().is_root())

@@ -142,6 +142,21 @@ TEST(CifarSource, TakesClassNamesFromBesideTheFiles) {
   expect_data_error([&] { CifarSource({scratch / "test_batch.bin"}); }, "batches.meta.txt has 2 names (there are 10");
 }
 
+TEST(CifarSource, RefusesEmptyFilesAndCopies) {
+  const ScratchFolder scratch;
+  for (const char* name : {"data_batch_1.bin", "data_batch_1 (1).bin"})
+    write_bytes(scratch / name, cifar_records(3, 0, false));
+  write_bytes(scratch / "data_batch_2.bin", {});
+  expect_data_error([&] { CifarSource(cifar_files("", scratch / "data_batch_1*.bin")); }, "hold the same rows");
+  expect_data_error(
+      [&] {
+        CifarSource({scratch / "data_batch_1.bin", scratch / "data_batch_2.bin"});
+      },
+      "2.bin is empty");
+  write_bytes(scratch / "test_batch", {});
+  expect_data_error([&] { cifar_files("", scratch / "*batch*"); }, "is of CIFAR's version for Python");
+}
+
 TEST(CifarSource, SaysWhatIsWrong) {
   const ScratchFolder scratch;
   write_bytes(scratch / "data_batch_1.bin", cifar_records(2, 0, false));

@@ -89,6 +89,12 @@ TEST_F(TensorFiles, RefuseToFillWhatDoesNotFit) {
   EXPECT_EQ(weight.sum().item<double>(), 0.0) << "a refused file must not change anything";
 }
 
+TEST_F(TensorFiles, RefuseIntegersForWeights) {
+  save_tensors(path_, {{"weight", at::ones({2}, at::kChar)}});
+  EXPECT_NE(message_of({{"weight", at::zeros({2})}}).find("weight is of type I8"), std::string::npos);
+  copy_into({{"weight", at::zeros({2}, at::kLong)}}, TensorFile(path_));  // a counter
+}
+
 TEST_F(TensorFiles, RefuseDtypesWithoutCounterpart) {
   EXPECT_THROW(save_tensors(path_, {{"complex", at::ones({2}, at::kComplexFloat)}}), DataError);
 }
