@@ -86,10 +86,12 @@ CifarSource::CifarSource(const std::vector<std::string>& files) {
     files_.push_back({std::make_unique<SeekableInput>(path), size(), bytes / record});
     read_labels(files_.back());
     const std::span<const std::uint8_t> labels(labels_);
-    std::vector<std::uint8_t> first(static_cast<std::size_t>(record));
-    files_.back().input->read(0, first);
+    const auto size = static_cast<std::size_t>(record);
+    std::vector<std::uint8_t> ends(2 * size);
+    files_.back().input->read(0, std::span(ends).first(size));
+    files_.back().input->read(static_cast<std::uint64_t>(bytes - record), std::span(ends).last(size));
     copies.add(path, labels.subspan(static_cast<std::size_t>(files_.back().first)),
-               {reinterpret_cast<const char*>(first.data()), first.size()});
+               {reinterpret_cast<const char*>(ends.data()), ends.size()});
   }
   class_names_ = names_beside(files.front(), label_bytes_);
 }

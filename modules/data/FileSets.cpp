@@ -30,12 +30,12 @@ std::optional<PlaceInSet> place_in_set(const std::string& path) {
 
 }  // namespace
 
-void RowCopies::add_bytes(const std::string& path, std::string_view labels, std::string_view first_image) {
+void RowCopies::add_bytes(const std::string& path, std::string_view labels, std::string_view ends) {
   const std::hash<std::string_view> hash;
-  const auto [known, is_new] = path_of_.emplace(std::pair(hash(labels), hash(first_image)), path);
+  const auto [known, is_new] = path_of_.emplace(std::pair(hash(labels), hash(ends)), path);
   if (is_new) return;
   throw DataError(fmt::format("{} and {} hold the same rows", known->second, path),
-                  "their labels and their first images are equal",
+                  "their labels, first and last images are equal",
                   "Remove the copy, or name the files to use so that it is not among them.");
 }
 

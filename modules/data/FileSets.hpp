@@ -10,21 +10,21 @@
 
 namespace multicard {
 
-/// Finds copies among files of images: equal labels in equal order, and the same first image.
+/// Finds copies among files of images: equal labels in equal order, and the same first and last image (`ends`).
 class RowCopies {
  public:
   /// \param labels of the file's rows, at least one \throws DataError where an earlier file has the same
   template <class Label>
-  void add(const std::string& path, std::span<const Label> labels, std::string_view first_image) {
-    add_bytes(path, {reinterpret_cast<const char*>(labels.data()), labels.size_bytes()}, first_image);
+  void add(const std::string& path, std::span<const Label> labels, std::string_view ends) {
+    add_bytes(path, {reinterpret_cast<const char*>(labels.data()), labels.size_bytes()}, ends);
   }
   template <class Label>
-  void add(const std::string& path, const std::vector<Label>& labels, std::string_view first_image) {
-    add(path, std::span<const Label>(labels), first_image);
+  void add(const std::string& path, const std::vector<Label>& labels, std::string_view ends) {
+    add(path, std::span<const Label>(labels), ends);
   }
 
  private:
-  void add_bytes(const std::string& path, std::string_view labels, std::string_view first_image);
+  void add_bytes(const std::string& path, std::string_view labels, std::string_view ends);
 
   std::map<std::pair<std::size_t, std::size_t>, std::string> path_of_;  ///< by hashes
 };

@@ -113,9 +113,11 @@ void ImageShards::scan_shard(const std::string& path, const Communicator& commun
   });
   communicator.broadcast(std::span(mine));
   if (!file.membership().shard && found.num_rows > 0) {  // of other programs: nothing in it says which part it is
-    std::vector<std::uint8_t> first(static_cast<std::size_t>(found.height * found.width * found.channels));
-    file.read(0, 1, first);
-    agreed(communicator, [&] { check.add_rows(path, mine, first); });
+    const auto size = static_cast<std::size_t>(found.height * found.width * found.channels);
+    std::vector<std::uint8_t> ends(2 * size);
+    file.read(0, 1, std::span(ends).first(size));
+    file.read(found.num_rows - 1, 1, std::span(ends).last(size));
+    agreed(communicator, [&] { check.add_rows(path, mine, ends); });
   }
   const std::int64_t first_row = info().num_rows;
   if (shards_.empty()) {

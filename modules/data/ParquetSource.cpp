@@ -54,7 +54,10 @@ ParquetSource::ParquetSource(std::vector<std::string> files, const std::vector<s
                       "Name the files of one set, or write them again with the same ClassLabel.");
     first_.push_back(size());
     const std::vector<std::int64_t> labels = file.integers(columns_.label);
-    if (!labels.empty()) copies.add(path, labels, file.bytes(0, columns_.image));
+    if (!labels.empty()) {
+      const std::string first = file.bytes(0, columns_.image);
+      copies.add(path, labels, first + file.bytes(file.num_rows() - 1, columns_.image));
+    }
     labels_.insert(labels_.end(), labels.begin(), labels.end());
   }
   if (class_names_.empty() && !labels_.empty()) class_names_ = numbered_classes(labels_, paths_.front());

@@ -73,8 +73,8 @@ void ShardSetCheck::add(const std::string& path, const ShardMembership& shard, s
 }
 
 void ShardSetCheck::add_rows(const std::string& path, std::span<const std::int32_t> labels,
-                             std::span<const std::uint8_t> first_image) {
-  copies_.add(path, labels, {reinterpret_cast<const char*>(first_image.data()), first_image.size()});
+                             std::span<const std::uint8_t> ends) {
+  copies_.add(path, labels, {reinterpret_cast<const char*>(ends.data()), ends.size()});
 }
 
 void ShardSetCheck::warn_of_missing_files() const {

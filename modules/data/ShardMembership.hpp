@@ -39,8 +39,7 @@ class ShardSetCheck {
   void add(const std::string& path, const ShardMembership& shard, std::int64_t num_rows);
   /// For shards that do not say which part of a set they are. \throws DataError where an earlier one has the same
   /// labels and the same first image
-  void add_rows(const std::string& path, std::span<const std::int32_t> labels,
-                std::span<const std::uint8_t> first_image);
+  void add_rows(const std::string& path, std::span<const std::int32_t> labels, std::span<const std::uint8_t> ends);
   /// When all are added. A part of a set and what the shards hold that nobody reads are named in warnings. \throws
   /// DataError on all ranks when there is more than a set has
   void finish() const;
