@@ -19,7 +19,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::array kWeights{"weight", "loss_weight", "train"};
+constexpr std::array kWeights{"weight", "loss_weight", "train", "loss", "training"};
 
 /// ShareGPT's names, and those that mean the same.
 std::string role_of(const std::string& name) {

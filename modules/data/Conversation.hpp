@@ -24,9 +24,9 @@ struct Conversation {
 /// Whether roles and contents are the same.
 bool have_same_text(const Conversation& a, const Conversation& b);
 
-/// A list of messages: {role, content} (content may be a list of text parts) or {from, value}; `weight`, `loss_weight`
-/// 0 or `train` false keep an answer from being learnt. `what` names the list in errors. \throws DataError for anything
-/// that no template can render.
+/// A list of messages: {role, content} (content may be a list of text parts) or {from, value}; `weight`, `loss_weight`,
+/// `train`, `loss` or `training` of 0 or false keep an answer from being learnt. `what` names the list in errors.
+/// \throws DataError for anything that no template can render.
 Conversation read_messages(const nlohmann::ordered_json& list, const std::string& what);
 /// One message of such a list.
 Conversation read_message(const nlohmann::ordered_json& message, const std::string& what);

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
 #include "data/Conversation.hpp"
+#include "data/MessageFields.hpp"
 #include "data/RecordFields.hpp"
 #include "data/RecordPieces.hpp"
 #include "io/JsonReader.hpp"
@@ -142,6 +143,8 @@ EncodedRecord RecordEncoder::encode_record(const std::string& text, const std::s
   if (map_) map_->apply(record);
   EncodedRecord encoded = {};
   encoded.unknown_fields = unknown_fields(record, type_, name);
+  for (const std::string& field : unknown_message_fields(record, name))
+    if (!template_ || !template_->uses(field)) encoded.unknown_fields.push_back("messages." + field);
   switch (type_) {
     case DatasetType::alpaca:
       encoded.sequence = encode(alpaca_pieces(record, *template_, name));

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "data/Conversation.hpp"
+#include "data/MessageFields.hpp"
 #include "io/JsonReader.hpp"
 #include "text/PythonText.hpp"
 
@@ -189,6 +190,7 @@ std::vector<ForeignFormat> record_formats() {
     formats.push_back(
         {std::string(word.text), fmt::format("Records of --type {}", word.text), {fields_of(word.value)}});
   formats.push_back({"record", "Records of any type", {kCommon}});
+  formats.push_back({"message", "Members of messages in records", {message_fields()}});
   return formats;
 }
 

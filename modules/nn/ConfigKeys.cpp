@@ -19,7 +19,7 @@ constexpr const char* kOtherAttention = "another attention";
 
 constexpr ForeignKey kAll[] = {
     {"architectures", used, "the class"},
-    {"model_type", used, "the class, where architectures is missing"},
+    {"model_type", used, "the network, which is that of architectures"},
     {"vocab_size", used, "rows of the embeddings"},
     {"hidden_size", used, "width of the residual stream"},
     {"intermediate_size", used, "width of the MLPs"},

@@ -47,8 +47,8 @@ void read_architecture(const ConfigReader& keys, LlamaConfig& config) {
   if (!listed && type.empty()) keys.refuse("architectures", "it is missing");
   const std::optional<LlamaArchitecture> known =
       listed ? architecture_of(listed->front().get<std::string>()) : value_of<LlamaArchitecture>(type, kModelTypes);
-  // transformers goes by model_type, others by the class.
-  if (known && listed && value_of<LlamaArchitecture>(type, kModelTypes).value_or(*known) != *known)
+  // transformers goes by model_type, others by the class: gemma with the class of Llama is not a Llama.
+  if (known && listed && !type.empty() && value_of<LlamaArchitecture>(type, kModelTypes) != known)
     keys.refuse("model_type", ConfigReader::shown(type) + " is not the network that architectures names");
   if (known) {
     config.architecture = *known;

@@ -168,6 +168,21 @@ TEST_F(ForeignRecords, NameTheFieldsThatNothingIsKnownOf) {
   EXPECT_EQ(unknown(DatasetType::chat, R"({"prompt": "Ho", )" + messages), (std::vector<std::string>{"prompt"}));
 }
 
+TEST_F(ForeignRecords, HaveMessagesWhoseMembersAreKnown) {
+  const auto record = [](const std::string& members) {
+    return R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho", )" + members +
+           "}]}";
+  };
+  EXPECT_EQ(
+      encode(DatasetType::chat, "chatml", record(R"("foo": 1, "name": "bob", "id": 3, "bar": "")")).unknown_fields,
+      std::vector<std::string>{"messages.foo"});
+  for (const char* weight : {R"("loss": false)", R"("training": 0)", R"("weight": 0)"})
+    EXPECT_EQ(sequence(DatasetType::chat, "chatml", record(weight)), "<s>" + masked_turn("Hi", "Ho")) << weight;
+  expect_error(DatasetType::chat, record(R"("loss_scale": 0.5)"), "how much an answer counts");
+  expect_error(DatasetType::chat, record(R"("train_detail": [{}])"), "train_detail");
+  expect_error(DatasetType::chat, record(R"("images": ["a"])"), "only text is trained on");
+}
+
 TEST_F(ForeignRecords, NameTheirSystemMessageInOtherWords) {
   const std::string wanted = "<s>" + kSystem + turn("Hi", "Ho");
   for (const char* name : {"system", "system_prompt", "system_message"}) {

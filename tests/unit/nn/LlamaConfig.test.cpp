@@ -165,6 +165,9 @@ TEST(LlamaConfig, NamesTheNetworkThatIsNotSupported) {
     EXPECT_NE(by_type.find(type), std::string::npos) << by_type;
     EXPECT_NE(by_type.find("Qwen3ForCausalLM are supported"), std::string::npos) << by_type;
   }
+  for (const char* type : {"gemma", "phi3", "mistral"})
+    EXPECT_NE(refusal({{"model_type", type}}).find("is not the network that architectures names"), std::string::npos)
+        << type << " with the class of Llama";
 }
 
 TEST(LlamaConfig, NamesFileAndKeyOfWhatItRefuses) {
