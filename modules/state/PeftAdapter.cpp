@@ -3,19 +3,23 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <regex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/Bytes.hpp"
+#include "io/JsonReader.hpp"
 #include "state/TensorProblems.hpp"
 
 namespace multicard {
 
 namespace fs = std::filesystem;
+using json = nlohmann::json;
 
 namespace {
 
@@ -133,6 +137,43 @@ void take_out_adapter_name(TensorFile& file) {
   });
 }
 
+/// The number of the block that a layer stands in: 0 of model.layers.0.self_attn.q_proj.
+std::optional<int> block_of(const std::string& layer) {
+  std::smatch number;
+  static const std::regex pattern(R"(\.(\d+)\.)");
+  return std::regex_search(layer, number, pattern) ? std::optional(std::stoi(number[1])) : std::nullopt;
+}
+
+/// Whether `exclude_modules`, a list of names or a pattern, means the layer.
+bool is_excluded(const json& excluded, const std::string& layer, const std::string& path) {
+  if (excluded.is_string()) try {
+      return std::regex_match(layer, std::regex(excluded.get<std::string>()));
+    } catch (const std::regex_error& error) {
+      throw DataError(fmt::format("{}: exclude_modules cannot be used", path), error.what(),
+                      "List the layers instead.");
+    }
+  return std::any_of(excluded.begin(), excluded.end(), [&](const json& name) {
+    return name.is_string() && (layer == name || layer.ends_with("." + name.get<std::string>()));
+  });
+}
+
+/// Tensors of layers that the settings leave out are not read by PEFT, without a word: the folder contradicts itself.
+void require_selected(const std::vector<std::string>& layers, const json& config, const std::string& path) {
+  const json excluded = config.value("exclude_modules", json()), blocks = config.value("layers_to_transform", json());
+  const json listed = blocks.is_number_integer() ? json::array({blocks}) : blocks;
+  const auto refuse = [&](const std::string& layer, const char* key) {
+    throw DataError(fmt::format("{}: {} leaves out {}", path, key, layer), "the folder has an adapter of it",
+                    "Correct the setting, or take its tensors out.");
+  };
+  for (const std::string& layer : layers) {
+    if (is_excluded(excluded, layer, path)) refuse(layer, "exclude_modules");
+    const std::optional<int> block = block_of(layer);
+    if (listed.is_array() && !listed.empty() && block &&
+        std::find(listed.begin(), listed.end(), *block) == listed.end())
+      refuse(layer, "layers_to_transform");
+  }
+}
+
 }  // namespace
 
 PeftAdapter::PeftAdapter(std::string folder, AdapterConfig config, const std::string& file)
@@ -152,6 +193,7 @@ PeftAdapter PeftAdapter::open(const std::string& folder, const std::string& file
       throw DataError(fmt::format("{}: {} cannot be used", adapter.file_.path(), saved_name(weight)),
                       "its numbers are not floating-point");
   if (adapter.config_.selects_layers) {
+    require_selected(layers, parse_json(read_file(path), path), path);
     adapter.config_.settings.targets = layers;
     adapter.config_.target_kind = TargetKind::names;
   }

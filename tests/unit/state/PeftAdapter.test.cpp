@@ -264,6 +264,18 @@ TEST(PeftAdapter, TakesTheLayersThatHaveTensorsWhereSettingsSelectThem) {
   }
 }
 
+TEST(PeftAdapter, RefusesTensorsOfLayersThatSettingsLeaveOut) {
+  for (const char* setting : {R"("exclude_modules": ["q_proj"])", R"("exclude_modules": ".*layers\\.0\\..*")",
+                              R"("layers_to_transform": [1, 2])", R"("layers_to_transform": 1)"}) {
+    const test::ScratchFolder scratch;
+    const std::string layer = "model.layers.0.self_attn.q_proj";
+    save_tensors(scratch / kAdapterFile,
+                 {{PeftAdapter::a_name(layer), at::ones({2, 5})}, {PeftAdapter::b_name(layer), at::ones({3, 2})}});
+    write_file(scratch / kAdapterConfigFile, config_text(std::string(R"("r": 2, )") + setting));
+    EXPECT_THROW(PeftAdapter::open(scratch.path().string()), DataError) << setting;
+  }
+}
+
 /// The DataError of opening a folder with these tensors.
 std::string refusal_of(const NamedTensors& tensors, const std::string& settings = R"("r": 2)") {
   const test::ScratchFolder scratch;
