@@ -79,6 +79,7 @@ ImageShards::ImageShards(const std::string& pattern, const Communicator& communi
     scan_shard(path, communicator, *found, check);
   if (info().num_rows == 0) throw DataError(fmt::format("{} holds no images", pattern)).on_all_ranks();
   check.finish();
+  check.require_labels(found->labels);
   if (limit) apply_limit(*found, *limit);
   make_cache(communicator);
 }

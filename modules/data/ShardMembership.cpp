@@ -7,6 +7,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "data/ClassNames.hpp"
 #include "data/ShardContents.hpp"
 
 namespace multicard {
@@ -17,7 +18,7 @@ constexpr const char* kCount = "count";
 constexpr const char* kShard = "shard";
 constexpr const char* kNumShards = "num_shards";
 /// Of a whole set. Mean and deviation are not among them: other writers may know those of a shard alone.
-constexpr const char* kMarks[] = {kCount, kNumShards, "labels_sha256", "num_tokens", "num_trained", "source_sha256"};
+constexpr const char* kMarks[] = {kCount, kNumShards, kLabelsText, "num_tokens", "num_trained", "source_sha256"};
 
 std::optional<std::int64_t> whole_number(const std::map<std::string, Hdf5Value>& attributes, const char* name,
                                          std::vector<std::string>& not_read) {
@@ -68,6 +69,7 @@ void ShardSetCheck::add(const std::string& path, const ShardMembership& shard, s
                       "Remove the copy, or name the files to use so that it is not among them.");
   }
   unknown_.insert(shard.unknown.begin(), shard.unknown.end());
+  is_in_order_ = is_in_order_ && shard.shard == num_files_;
   num_rows_ += num_rows;
   ++num_files_;
 }
@@ -75,6 +77,16 @@ void ShardSetCheck::add(const std::string& path, const ShardMembership& shard, s
 void ShardSetCheck::add_rows(const std::string& path, std::span<const std::int32_t> labels,
                              std::span<const std::uint8_t> ends) {
   copies_.add(path, labels, {reinterpret_cast<const char*>(ends.data()), ends.size()});
+}
+
+void ShardSetCheck::require_labels(std::span<const std::int32_t> labels) const {
+  const auto digest = first_.marks.find(kLabelsText);
+  if (digest == first_.marks.end() || !is_in_order_ || first_.count != num_rows_) return;
+  if (digest_of_labels(labels) == digest->second) return;
+  throw DataError(fmt::format("{} has other labels than it was written with", pattern_),
+                  fmt::format("their digest is not its attribute {}", kLabelsText),
+                  "Prepare it again, or take the attribute out where the labels were changed on purpose.")
+      .on_all_ranks();
 }
 
 void ShardSetCheck::warn_of_missing_files() const {

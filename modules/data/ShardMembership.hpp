@@ -40,6 +40,9 @@ class ShardSetCheck {
   /// For shards that do not say which part of a set they are. \throws DataError where an earlier one has the same
   /// labels and the same first image
   void add_rows(const std::string& path, std::span<const std::int32_t> labels, std::span<const std::uint8_t> ends);
+  /// When all are added: `labels` of all rows, in the order of the files. \throws DataError on all ranks where a whole
+  /// set, whose files are in their order, says that it has others: they were changed
+  void require_labels(std::span<const std::int32_t> labels) const;
   /// When all are added. A part of a set and what the shards hold that nobody reads are named in warnings. \throws
   /// DataError on all ranks when there is more than a set has
   void finish() const;
@@ -53,6 +56,7 @@ class ShardSetCheck {
   std::map<std::int64_t, std::string> path_of_shard_;
   std::set<std::string> unknown_;
   std::int64_t num_rows_ = 0, num_files_ = 0;
+  bool is_in_order_ = true;  ///< the files are shards 0, 1, 2 and so on
   RowCopies copies_;
 };
 

@@ -104,6 +104,21 @@ TEST(ShardMembership, FindsCopiesOfShardsThatDoNotSayWhichTheyAre) {
   expect_data_error([&] { ImageShards(scratch / "set*.h5", world()); }, "hold the same rows");
 }
 
+TEST(ShardMembership, NoticesLabelsThatWereChangedInPlace) {
+  const ScratchFolder scratch;
+  const PrepareResult set = prepare(scratch / "set", 8, 2);
+  EXPECT_NO_THROW(ImageShards(scratch / "set-*.h5", world()));
+  if (world().is_root()) {
+    Hdf5File file = Hdf5File::open_update(set.files[1]);
+    std::vector<std::int32_t> labels = file.open_dataset("/labels").read_all<std::int32_t>();
+    labels[0] = 1 - labels[0];
+    file.write_slab<std::int32_t>("/labels", {0}, {labels.size()}, labels);
+  }
+  world().barrier();
+  expect_data_error([&] { ImageShards(scratch / "set-*.h5", world()); }, "has other labels than it was written with");
+  EXPECT_NO_THROW(ImageShards(scratch / "set-00001*.h5", world())) << "a part has no digest";
+}
+
 TEST(ShardMembership, CountsTokenSets) {
   const ScratchFolder scratch;
   if (world().is_root())
