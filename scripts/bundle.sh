@@ -148,7 +148,11 @@ belongs_to_target() {
 
 copy_libraries() {
   local library
-  find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' -o -name 'test_*' \) -exec ldd {} + 2>/dev/null |
+  # The programs where they were built too: what they load from folders that only that search path names.
+  {
+    ldd "$build/bin/multicard" "$build/bin/multicard-post"
+    find "$bundle" -type f \( -path '*/bin/*' -o -name '*.so*' -o -name 'test_*' \) -exec ldd {} +
+  } 2>/dev/null |
     awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
     while IFS= read -r library; do
       if belongs_to_target "$(basename "$library")"; then continue; fi

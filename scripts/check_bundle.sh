@@ -82,7 +82,7 @@ expect multicard prepare images --format synthetic --size 32 --classes 4 --limit
 expect mpirun -n 2 multicard run "$bundle/inputs/image/tiny.yaml" run.steps=4
 expect multicard-post results/tiny/results.h5 --csv
 foreign=$(ldd "$bundle/bin/multicard" | awk '$2 == "=>" {print $3}' |
-  grep -E '/lib(mpi|open-|hdf5|yaml|spdlog|png|jpeg)' | grep -v "^$bundle/" || true)
+  grep -E '/lib(mpi|open-|hdf5|yaml|spdlog|png|jpeg|arrow|parquet)' | grep -v "^$bundle/" || true)
 [ -z "$foreign" ] || die "libraries from outside the bundle are used: $foreign"
 if [ "$extent" != --quick ]; then
   expect "$bundle/scripts/gpu_day.sh" --device cpu --parts "machine selftest image llm" -o "$work/gpu_day"
