@@ -39,10 +39,6 @@ std::string results_of(const ShareOptions& options, const std::string& task) {
   return (fs::path(folder_of(options, task)) / "results.h5").string();
 }
 
-std::string record_of(const ShareOptions& options) {
-  return (fs::path(options.run.output) / "share.json").string();
-}
-
 /// The task's own options, with what the share decides for all. A task that waits has its checkpoint.
 RunOptions options_of(const ShareOptions& options, const ShareTaskOptions& task) {
   RunOptions run = read_run_options(task.deck);
@@ -59,7 +55,7 @@ using TaskLocks = std::map<std::string, std::unique_ptr<FolderLock>>;
 
 /// \param locks gets the task's; none where nothing is to be written
 std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTaskOptions& shared,
-                                      const Communicator& world, const ShareMachine& machine, TaskLocks* locks) {
+                                      const Communicator& world, TaskLocks* locks) {
   const RunOptions run = agreed(world, [&] { return options_of(options, shared); });
   agreed(world, [&] {
     if (!world.is_root()) return;
@@ -69,11 +65,8 @@ std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTa
   });
   const Deck resolved = with_defaults(shared.deck);
   const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
-  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world, machine, start.checkpoint);
-  if (start.finished) {
-    task->state = TaskState::complete;
-    task->is_stored = true;
-  }
+  auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world,
+                                           TaskHistory{start.checkpoint, start.finished});
   log_info(fmt::format("{:<10}{}{}", "task", shared.name, start.finished ? " has finished before" : start.text()));
   if (!start.warning.empty()) log_warning(fmt::format("task {}: {}", shared.name, start.warning));
   return task;
@@ -114,51 +107,50 @@ void require_own(const ShareOptions& options) {
 ShareRecord earlier_record(const ShareOptions& options, const Communicator& world) {
   return agreed(world, [&] {
     if (!world.is_root() || options.run.resume == ResumeMode::never) return ShareRecord{};
-    return is_there(record_of(options)) ? read_share_record(record_of(options)) : ShareRecord{};
+    return is_there(record_file(options)) ? read_share_record(record_file(options)) : ShareRecord{};
   });
 }
 
-RunSummary summary_of(const SharedTask& task) {
+/// Of a task without a results file of its own.
+RunSummary summary_of(const std::string& task, TaskState state, const std::string& error) {
   RunSummary summary;
-  summary.name = task.name();
-  summary.status = task.state == TaskState::failed ? "failed" : "stopped";
-  summary.error = task.error;
+  summary.name = task;
+  summary.status = state == TaskState::failed ? "failed" : "stopped";
+  summary.error = error;
   return summary;
 }
 
 /// For rank 0: OUTPUT/results.h5 with the runs of all tasks.
-void assemble(const Share& share, const ShareOptions& options, const Provenance& provenance) {
+void assemble(const ShareScheduler& tasks, const ShareOptions& options, const Provenance& provenance) {
   std::vector<RenamedResults> stored;
   std::vector<RunSummary> unstored;
-  for (const auto& [name, error] : share.failed_arrivals()) {
-    unstored.emplace_back();
-    unstored.back().name = name;
-    unstored.back().status = "failed";
-    unstored.back().error = error;
-  }
-  for (const auto& task : share.tasks()) {
-    const std::string file = results_of(options, task->name());
-    const bool is_of_before = task->state == TaskState::stopped && is_there(file);
-    if (task->is_stored || is_of_before)
-      stored.push_back({file, task->name()});
+  for (const auto& [name, error] : tasks.failed_arrivals())
+    unstored.push_back(summary_of(name, TaskState::failed, error));
+  for (std::size_t i = 0; i < tasks.num_tasks(); ++i) {
+    const std::string& name = tasks.task(i).name();
+    const TaskEnd& end = tasks.task(i).how_it_ended();
+    const std::string file = results_of(options, name);
+    const bool is_of_before = end.state == TaskState::stopped && is_there(file);
+    if (end.is_stored || is_of_before)
+      stored.push_back({file, name});
     else
-      unstored.push_back(summary_of(*task));
+      unstored.push_back(summary_of(name, end.state, end.error));
   }
   const std::string policy(word_of(options.policy.name, kSharePolicyWords));
   const std::string objective(word_of(options.objective, kObjectiveWords));
   assemble_results((fs::path(options.run.output) / "results.h5").string(), stored, provenance, unstored,
-                   allocation_group(share.record(), share.baselines(), policy, objective));
+                   allocation_group(tasks.record(), tasks.baselines(), policy, objective));
 }
 
 /// For rank 0: what the policy has gained.
-void log_baselines(const Share& share) {
-  const std::vector<ShareBaseline> baselines = share.baselines();
+void log_baselines(const ShareScheduler& tasks) {
+  const std::vector<AllocationBaseline> baselines = tasks.baselines();
   if (baselines.empty()) return;
   double end_s = 0;
-  for (const ShareInterval& interval : share.record().intervals)
+  for (const AllocationInterval& interval : tasks.record().intervals)
     end_s = std::max(end_s, interval.end_s);
   log_info(fmt::format("{:<10}the tasks took {:.4g} s; training steps alone are predicted to take", "compared", end_s));
-  for (const ShareBaseline& baseline : baselines) {
+  for (const AllocationBaseline& baseline : baselines) {
     std::string seconds = "unknown";
     if (baseline.predicted_s > 0)
       seconds = fmt::format("{:.4g} s ({:.4g}-{:.4g} s)", baseline.predicted_s, baseline.low_s, baseline.high_s);
@@ -177,12 +169,11 @@ at::Device check_devices(const ShareOptions& options, const Communicator& world,
   return choose_device(options.run.device, may_meet ? ShareGpu::yes : ShareGpu::no, world, topology).device;
 }
 
-void log_decision(const Share& share, const Decision& decision) {
-  log_info(fmt::format("{:<10}{}", "first", decision.reason));
-  std::size_t k = 0;
-  for (const auto& task : share.tasks())
-    if (task->is_active())
-      log_info(fmt::format("{:<10}{}: {}", "", task->name(), counted(gpus_of(decision.placements[k++]), "rank")));
+void log_decision(const ShareDecision& first) {
+  log_info(fmt::format("{:<10}{}", "first", first.decision.reason));
+  for (std::size_t k = 0; k < first.decision.placements.size(); ++k)
+    log_info(
+        fmt::format("{:<10}{}: {}", "", first.active[k].name, counted(gpus_of(first.decision.placements[k]), "rank")));
   log_info("dry run: the decks, the data, the predicted memory and the number of ranks fit together");
 }
 
@@ -222,25 +213,25 @@ ExitCode share_command(const DeckArguments& arguments, const Communicator& world
   const ShareMachine machine = measure_machine(world, topology, device);
   TaskLocks locks;
   TaskLocks* const wanted = arguments.dry_run ? nullptr : &locks;
-  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, machine, wanted); },
+  const ShareHooks hooks{[&](const ShareTaskOptions& task) { return make_task(options, task, world, wanted); },
                          [&](const SharedTask& task, const RunResult& result, const Communicator& ranks) {
                            RunSummary summary = result.summary;
                            if (arguments.smoke) mark_smoke(summary);
                            write_results(results_of(options, task.name()), ranks, provenance, summary, result.rows);
                          }};
   const ShareRecord before = arguments.dry_run ? ShareRecord{} : earlier_record(options, world);
-  Share share(world, machine.ranks_per_node, options, hooks, stop, before);
+  Share share(world, machine, options, hooks, stop, before);
   share.add_tasks();
   if (arguments.dry_run) {
-    log_decision(share, share.rehearse());
+    log_decision(share.rehearse());
     return ExitCode::complete;
   }
   begin(options, locks, world);  // not before all decks have been found to be usable
   const ExitCode code = share.run();
   agreed_after_long_work(world, [&] {
-    if (world.is_root()) assemble(share, options, provenance);
+    if (world.is_root()) assemble(share.scheduler(), options, provenance);
   });
-  if (world.is_root()) log_baselines(share);
+  if (world.is_root()) log_baselines(share.scheduler());
   if (code == ExitCode::stopped) log_stop(stop);
   const std::string results = (fs::path(options.run.output) / "results.h5").string();
   log_results(results);

@@ -1,180 +1,291 @@
-// Between scheduling rounds: the ranks of each task train.
-
 #include "share/Share.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
-#include "scheduling/policy/SimplePolicies.hpp"
+#include "scheduling/policy/RankMoves.hpp"
 
 namespace multicard {
 
 namespace {
 
-/// Between two looks at the clock a task trains for about so long.
-constexpr double kTurnS = 0.1;
-/// Ranks that have nothing to do look for requests and signals so often.
-constexpr double kIdleS = 0.2;
-/// Seconds between two states of the live line.
-constexpr double kShownS = 0.5;
-
-std::unique_ptr<SchedulingPolicy> make_policy(SharePolicyName name, const AdaptiveOptions& adaptive,
-                                              const Layout& layout) {
-  switch (name) {
-    case SharePolicyName::adaptive:
-      return std::make_unique<AdaptivePolicy>(adaptive, layout);
-    case SharePolicyName::sequential:
-      return std::make_unique<SequentialPolicy>(layout);
-    default:
-      return std::make_unique<RequestedPolicy>(layout);
-  }
+std::string does_not_fit(const std::string& task, int num_ranks, const Error& error) {
+  return fmt::format("task {} does not fit on {}: {}", task, counted(num_ranks, "rank"), error.what());
 }
 
 }  // namespace
 
-Share::Share(const Communicator& world, int ranks_per_node, ShareOptions options, ShareHooks hooks, StopMonitor& stop,
+Share::Share(const Communicator& world, ShareMachine machine, ShareOptions options, ShareHooks hooks, StopMonitor& stop,
              ShareRecord record)
     : world_(world),
+      machine_(std::move(machine)),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       stop_(stop),
-      record_(std::move(record)),
-      arrivals_(options_.arrivals.folder),
-      barrier_(world),
-      layout_(Layout::of_ranks(world.size(), ranks_per_node)),
-      adaptive_{options_.objective, options_.policy.min_gain},
-      policy_(make_policy(options_.policy.name, adaptive_, layout_)) {}
+      scheduler_(options_, Layout::of_ranks(world.size(), machine_.ranks_per_node), std::move(record)),
+      arrivals_(world, options_, scheduler_,
+                {[this](const ShareTaskOptions& task) { add(task); }, [this] { return now(); }}),
+      mover_(world),
+      turns_(world, stop, [this] { show_progress(ShareProgressLine::When::between); }),
+      progress_(options_.policy.interval_s) {}
 
 ExitCode Share::run() {
   start_ = SteadyClock::now();
-  for (const auto& task : tasks_)
-    if (task->is_active() && task->is_resumed() && !record_.progress.contains(task->name()))
-      record_.num_ranks = ShareRecord::kSeveral;  // nobody knows on how many ranks its steps were done
   for (;;) {
     run_round();
     if (is_stopped_) break;
-    if (has_active())
+    if (scheduler_.has_active())
       train();
-    else if (!wait_for_arrivals())
+    else if (!arrivals_.wait(stop_))
       break;
   }
-  record_.close(now());
+  scheduler_.record().close(now());
   agreed_after_long_work(world_, [&] {
-    if (world_.is_root()) write_share_record(record_file(), record_, now());
+    if (world_.is_root()) write_share_record(record_file(options_), scheduler_.record(), now());
   });
-  const bool is_one_stopped =
-      std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->state == TaskState::stopped; });
-  if (is_stopped_ || is_one_stopped) return ExitCode::stopped;  // the next launch tries again what has failed
-  return failure_.value_or(ExitCode::complete);
-}
-
-std::vector<ShareBaseline> Share::baselines() const {
-  const int ranks = record_.num_ranks;
-  if (ranks <= 0) return {};
-  std::vector<BaselineTask> tasks;
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const SharedTask& task = *tasks_[i];
-    if (task.state != TaskState::complete || !record_.progress.contains(task.name())) return {};
-    tasks.push_back({task.name(), task.least_ranks(), task.max_ranks(ranks), equal_ranks(i, ranks),
-                     [&](int number) { return task.point(number); }});
-  }
-  return predict_baselines(record_, tasks, ranks);
-}
-
-bool Share::has_active() const {
-  return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->is_active(); });
-}
-
-SharedTask* Share::mine() {
-  for (const auto& task : tasks_)
-    if (task->is_active() && task->range().contains(world_.rank())) return task.get();
-  return nullptr;
-}
-
-void Share::wait_for_others() {
-  barrier_.arrive();
-  while (!barrier_.wait(kIdleS))
-    if (stop_.stop_requested())
-      barrier_.request();
-    else
-      show_progress(Progress::between);
-}
-
-void Share::conclude(SharedTask& task) {
-  task.conclude(stop_, [&](const RunResult& result) { hooks_.store(task, result, *group(task.range())); });
+  // The next launch tries again what has failed.
+  if (is_stopped_ || scheduler_.is_any_stopped()) return ExitCode::stopped;
+  return scheduler_.failure().value_or(ExitCode::complete);
 }
 
 void Share::train() {
-  SharedTask* task = mine();
-  if (!task) return wait_for_others();
-  const Communicator& ranks = *group(task->range());
-  for (bool waited = false;;) {
-    const std::int64_t turn = ranks.broadcast_value(ranks.is_root() ? next_turn(*task, waited) : 0);
-    if (turn > 0) {
-      task->advance(turn, stop_);
-      show_progress(Progress::between);
-      if (task->has_ended()) conclude(*task);
-    } else if (turn == static_cast<std::int64_t>(Turn::arrive)) {
-      barrier_.arrive();
-    } else if (turn == static_cast<std::int64_t>(Turn::round)) {
-      if (!ranks.is_root()) wait_for_others();
-      return;
+  const std::optional<std::size_t> mine = scheduler_.task_on(world_.rank());
+  std::optional<TrainingTask> training;
+  if (mine) {
+    const ScheduledTask& task = scheduler_.task(*mine);
+    const bool wants_news = options_.policy.name == SharePolicyName::adaptive && !task.is_measured();
+    training.emplace(
+        TrainingTask{runs_[*mine].get(), *mover_.group(task.range()), wants_news, [this, mine] { conclude(*mine); }});
+  }
+  turns_.train(training, options_.policy.interval_s);
+}
+
+void Share::conclude(std::size_t task) {
+  const Communicator& ranks = *mover_.group(scheduler_.task(task).range());
+  runs_[task]->conclude(stop_, [&](const RunResult& result) { hooks_.store(*runs_[task], result, ranks); });
+}
+
+void Share::run_round() {
+  world_.idle_barrier();
+  progress_.erase();
+  if (exchange_reports()) return stop_all();
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (scheduler_.task(i).has_ranks() && scheduler_.task(i).last_report().has_ended) finish(i);
+  arrivals_.take();
+  checkpoint_due();
+  decide_and_move();
+  write_record();
+  next_round_s_ = seconds_since(start_) + options_.policy.interval_s;
+  show_progress(ShareProgressLine::When::round);
+}
+
+/// \return whether all are to stop
+bool Share::exchange_reports() {
+  bool stop = world_.allreduce(stop_.stop_requested() ? 1 : 0, ReduceOp::max) == 1;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const RankRange range = scheduler_.task(i).range();
+    if (range.count == 0) continue;
+    ReportNumbers numbers{};
+    if (world_.rank() == range.first) numbers = numbers_of(runs_[i]->report());
+    world_.broadcast(std::span<double>(numbers), range.first);
+    const TaskReport report = report_of(numbers);
+    runs_[i]->note_reported();
+    scheduler_.note_report(i, report);
+    stop = stop || report.is_stopped;
+  }
+  return stop;
+}
+
+void Share::finish(std::size_t index) {
+  const std::string& name = runs_[index]->name();
+  const RankRange range = scheduler_.task(index).range();
+  std::array<int, 3> numbers{};  // state, exit code, whether it is stored; by the task's root
+  std::string why;
+  if (range.contains(world_.rank())) {
+    conclude(index);
+    const TaskEnd& mine = runs_[index]->outcome();
+    numbers = {static_cast<int>(mine.state), static_cast<int>(mine.code), mine.is_stored ? 1 : 0};
+    why = mine.error;
+  }
+  world_.idle_barrier();  // the last checkpoint takes its time
+  world_.broadcast(std::span<int>(numbers), range.first);
+  why = world_.broadcast(why, range.first);
+  const auto state = static_cast<TaskState>(numbers[0]);
+  scheduler_.end(index, {state, static_cast<ExitCode>(numbers[1]), numbers[2] != 0, why}, now());
+  runs_[index]->abandon();
+  if (!world_.is_root()) return;
+  if (state == TaskState::failed)
+    log_error(fmt::format("task {} failed: {}", name, why));
+  else
+    log_info(fmt::format("{:>8.1f} s  {} is {}", now(), name, state == TaskState::stopped ? "stopped" : "complete"));
+}
+
+void Share::finish_if_ended(std::size_t task) {
+  const bool has_ended = scheduler_.task(task).range().contains(world_.rank()) && runs_[task]->has_ended();
+  if (world_.allreduce(has_ended ? 1 : 0, ReduceOp::max) == 1) finish(task);
+}
+
+void Share::stop_all() {
+  is_stopped_ = true;
+  if (const auto mine = scheduler_.task_on(world_.rank())) conclude(*mine);  // all at the same time
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    if (scheduler_.task(i).has_ranks()) finish(i);
+  scheduler_.stop_waiting();
+}
+
+void Share::save(const std::vector<std::size_t>& tasks) {
+  if (tasks.empty()) return;
+  std::vector<SharedTask*> runs;
+  std::vector<RankRange> ranges;
+  for (const std::size_t task : tasks) {
+    runs.push_back(runs_[task].get());
+    ranges.push_back(scheduler_.task(task).range());
+  }
+  const double seconds = mover_.save(runs, ranges);
+  for (const std::size_t task : tasks) {
+    scheduler_.task(task).note_checkpoint(seconds);
+    finish_if_ended(task);
+  }
+}
+
+void Share::checkpoint_due() {
+  const double seconds = world_.broadcast_value(now());
+  std::vector<std::size_t> due;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    ScheduledTask& task = scheduler_.task(i);
+    if (task.has_ranks() && task.is_checkpoint_due(seconds, options_.run.checkpoint_every_s)) due.push_back(i);
+  }
+  save(due);
+}
+
+void Share::add(const ShareTaskOptions& task) {
+  std::unique_ptr<SharedTask> run = hooks_.make_task(task);
+  ScheduledTask scheduled(run->needs(), machine_.ranks_per_node, machine_.links);
+  if (run->history().is_finished) scheduled.end({TaskState::complete, ExitCode::complete, true, {}});
+  scheduler_.add(std::move(scheduled), run->history().checkpoint.has_value());
+  runs_.push_back(std::move(run));
+}
+
+void Share::add_tasks() {
+  arrivals_.warn_of_missing_folder();
+  for (const ShareTaskOptions& task : options_.tasks)
+    add(task);
+  arrivals_.add_earlier();
+}
+
+ShareDecision Share::decide() {
+  ShareDecision decided;
+  agreed(world_, [&] {
+    if (world_.is_root()) decided = scheduler_.decide(now());
+  });
+  decided.ranges.resize(runs_.size());
+  std::vector<int> bounds;
+  for (const RankRange& range : decided.ranges)
+    bounds.insert(bounds.end(), {range.first, range.count});
+  world_.broadcast(std::span(bounds));
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    decided.ranges[i] = {bounds[2 * i], bounds[2 * i + 1]};
+  return decided;
+}
+
+void Share::decide_and_move() {
+  while (scheduler_.has_active()) {
+    const ShareDecision decided = decide();
+    if (world_.is_root()) scheduler_.adopt(decided, now());
+    if (move(decided.ranges)) break;
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      if (scheduler_.task(i).has_ranks()) finish_if_ended(i);
+  }
+  const std::vector<RankRange> ranges = scheduler_.ranges();
+  mover_.release_groups(ranges);
+  if (scheduler_.has_active() && std::ranges::all_of(ranges, [](const RankRange& range) { return range.count == 0; }))
+    throw std::logic_error("tasks are left, and none of them has ranks");
+}
+
+bool Share::move(const std::vector<RankRange>& ranges) {
+  const std::vector<std::size_t> saved = scheduler_.at_risk(ranges);
+  save(saved);
+  // One that has ended leaves its ranks to the others.
+  if (!std::ranges::all_of(saved, [&](std::size_t task) { return scheduler_.task(task).is_active(); })) return false;
+  bool all_moved = true;
+  for (const RankMove& move : moves_in_turn(scheduler_.ranges(), ranges))
+    if (scheduler_.task(move.task).is_active()) all_moved = move_one(move.task, move.to) && all_moved;
+  return all_moved;
+}
+
+bool Share::move_one(std::size_t task, const RankRange& range) {
+  try {
+    const double seconds = mover_.move(*runs_[task], range);
+    scheduler_.note_move(task, range, seconds, now());
+    return true;
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks && !world_.is_null()) throw;
+    after_failed_move(task, range.count, error);
+    return false;
+  }
+}
+
+/// Other tasks may have been given its ranks: where it cannot leave them, it ends there, with a checkpoint.
+void Share::after_failed_move(std::size_t task, int num_ranks, const Error& error) {
+  const std::string& name = runs_[task]->name();
+  if (scheduler_.task(task).has_ranks() && !runs_[task]->waits_in_memory()) {
+    if (world_.is_root()) log_error(fmt::format("task {} cannot be moved: {}", name, error.what()));
+    return finish(task);
+  }
+  if (scheduler_.refuse_ranks(task, num_ranks, error, now())) {
+    if (world_.is_root()) log_warning(does_not_fit(name, num_ranks, error));
+    return;
+  }
+  runs_[task]->abandon();
+  if (world_.is_root()) log_error(fmt::format("task {} failed: {}", name, error.what()));
+}
+
+ShareDecision Share::rehearse() {
+  ShareDecision decided = decide();
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const ScheduledTask& task = scheduler_.task(i);
+    if (task.is_active())
+      rehearse_one(i, decided.ranges[i].count > 0 ? decided.ranges[i] : RankRange{0, task.least_ranks()});
+  }
+  return decided;
+}
+
+/// Builds the task as the first round would, on other ranks where its memory does not fit.
+void Share::rehearse_one(std::size_t index, RankRange range) {
+  ScheduledTask& task = scheduler_.task(index);
+  for (;;) {
+    try {
+      mover_.move(*runs_[index], range);
+      return runs_[index]->abandon();
+    } catch (const Error& error) {
+      const bool is_refused = error.code() == ExitCode::environment && error.scope() == Scope::all_ranks;
+      if (!is_refused || !task.refuse(range.count, world_.size())) throw;
+      if (world_.is_root()) log_warning(does_not_fit(task.name(), range.count, error));
+      range = {0, task.least_ranks()};
     }
   }
 }
 
-std::int64_t Share::next_turn(SharedTask& task, bool& waited) {
-  const bool has_ended = task.has_ended();
-  if (has_ended || (options_.policy.name == SharePolicyName::adaptive && task.has_news())) barrier_.request();
-  if (barrier_.has_arrived()) {
-    // Once for as long as a step takes, which lets the others come to the end of theirs; then between steps.
-    const double seconds = has_ended ? kIdleS : waited ? 0 : task.step_s();
-    waited = true;
-    if (barrier_.wait(seconds)) return static_cast<std::int64_t>(Turn::round);
-    return has_ended ? static_cast<std::int64_t>(Turn::wait) : 1;
-  }
-  if (barrier_.has_requested() || seconds_since(start_) >= deadline_s_ || barrier_.is_requested())
-    return static_cast<std::int64_t>(Turn::arrive);
-  return steps_until(task, deadline_s_);
+/// The disk may have room again at the next round.
+void Share::write_record() {
+  if (!world_.is_root()) return;
+  const std::optional<Error> failure =
+      error_of([&] { write_share_record(record_file(options_), scheduler_.record(), now()); });
+  if (failure && !is_unwritten_) log_warning(fmt::format("{} The tasks continue.", failure->what()));
+  is_unwritten_ = failure.has_value();
 }
 
-std::int64_t Share::steps_until(const SharedTask& task, double deadline_s) const {
-  const double step_s = task.step_s();
-  if (step_s <= 0) return 1;
-  const double seconds = std::min(kTurnS, deadline_s - seconds_since(start_));
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds / step_s));
-}
-
-void Share::show_progress(Progress when) {
-  if (!world_.is_root() || !live_.is_wanted() || !has_active()) return;
-  const bool is_live = live_.is_live();
-  if (!is_live && when == Progress::between) return;
-  const double pause = !is_live ? options_.policy.interval_s : when == Progress::round ? 0 : kShownS;
-  if (shown_ && seconds_since(*shown_) < pause) return;
-  shown_ = SteadyClock::now();
-  if (is_live)
-    live_.show(line());
-  else
-    log_info(fmt::format("{:>8.1f} s  {}", now(), line()));
-}
-
-std::string Share::line() const {
-  std::string text;
-  for (const auto& task : tasks_) {
-    if (!task->is_active()) continue;
-    if (!text.empty()) text += " | ";
-    text += fmt::format("{} {}", task->name(), counted(task->range().count, "rank"));
-    if (task->last_report().step_s > 0 && task->has_ranks())
-      text += fmt::format(", {:.3g} steps/s", 1 / task->last_report().step_s);
-    if (const auto left = task->time_left(); left && task->has_ranks())
-      text += fmt::format(", {} left", human_duration(*left));
-  }
-  const double left = std::max(0.0, deadline_s_ - seconds_since(start_));
-  return fmt::format("{}; next decision in {}", text, human_duration(left));
+void Share::show_progress(ShareProgressLine::When when) {
+  if (world_.is_root()) progress_.show(when, scheduler_, now(), next_round_s_ - seconds_since(start_));
 }
 
 }  // namespace multicard

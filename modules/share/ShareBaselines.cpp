@@ -30,10 +30,11 @@ class TaskSteps {
  public:
   TaskSteps(const ShareRecord& record, const BaselineTask& task) : task_(task) {
     std::vector<StepObservation> observations;
-    for (const ShareInterval& interval : record.intervals) {
+    for (const AllocationInterval& interval : record.intervals) {
       if (interval.task != task.name || interval.measured_step_s <= 0) continue;
-      measured_[interval.range.count].push_back(interval.measured_step_s);
-      observations.push_back({task.step_on(interval.range.count), interval.measured_step_s});
+      const int ranks = static_cast<int>(interval.ranks);
+      measured_[ranks].push_back(interval.measured_step_s);
+      observations.push_back({task.step_on(ranks), interval.measured_step_s});
     }
     if (!observations.empty()) model_.emplace(std::make_shared<StepTimeModel>(), observations);
   }
@@ -121,8 +122,8 @@ std::string unmeasured(const RanksUsed& used) {
   return parts.empty() ? "" : "between perfect scaling and none: " + join(parts, ", ");
 }
 
-ShareBaseline predict(const std::string& policy, const ShareRecord& record, const std::vector<TaskSteps>& steps,
-                      int num_ranks) {
+AllocationBaseline predict(const std::string& policy, const ShareRecord& record, const std::vector<TaskSteps>& steps,
+                           int num_ranks) {
   const bool alone = policy == "sequential";
   std::vector<Simulated> tasks;
   for (const TaskSteps& of_task : steps) {
@@ -133,7 +134,7 @@ ShareBaseline predict(const std::string& policy, const ShareRecord& record, cons
                      static_cast<double>(progress.num_completed), progress.arrived_s});
   }
   RanksUsed used;
-  ShareBaseline baseline{policy, simulate(tasks, num_ranks, alone, &StepOn::seconds, used), 0, 0, {}};
+  AllocationBaseline baseline{policy, simulate(tasks, num_ranks, alone, &StepOn::seconds, used), 0, 0, {}};
   baseline.low_s = simulate(tasks, num_ranks, alone, &StepOn::low, used);
   baseline.high_s = simulate(tasks, num_ranks, alone, &StepOn::high, used);
   baseline.reason = unmeasured(used);
@@ -142,8 +143,8 @@ ShareBaseline predict(const std::string& policy, const ShareRecord& record, cons
 
 }  // namespace
 
-std::vector<ShareBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
-                                             int num_ranks) {
+std::vector<AllocationBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
+                                                  int num_ranks) {
   std::vector<TaskSteps> steps;
   steps.reserve(tasks.size());
   for (const BaselineTask& task : tasks)

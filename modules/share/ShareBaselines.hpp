@@ -18,19 +18,10 @@ struct BaselineTask {
   std::function<StepPoint(int)> step_on;  ///< its step on so many ranks
 };
 
-/// Seconds until all tasks would have ended under another policy: training steps alone, without start-up, evaluations
-/// and moves. The limits hold if all step times are at theirs: of a 95 % interval, or, where too little was measured
-/// for one, of a task that scales perfectly and of one that does not scale.
-struct ShareBaseline {
-  std::string policy;  ///< a word of policy.name
-  double predicted_s = 0, low_s = 0, high_s = 0;
-  std::string reason;  ///< why limits are those of scaling, or why nothing is predicted (0 s); else empty
-};
-
 /// For the policies sequential and equal on `num_ranks` ranks: the steps that the tasks of `record` have completed,
 /// each at the time measured on as many ranks, or predicted by a model of the measured ones. Tasks start in their
 /// order, and not before they arrived. \pre all tasks have an entry in record.progress
-std::vector<ShareBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
-                                             int num_ranks);
+std::vector<AllocationBaseline> predict_baselines(const ShareRecord& record, const std::vector<BaselineTask>& tasks,
+                                                  int num_ranks);
 
 }  // namespace multicard

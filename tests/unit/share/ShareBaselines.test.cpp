@@ -36,7 +36,7 @@ TEST(ShareBaselines, AddUpTheStepsOfEachPolicy) {
   EXPECT_NEAR(baselines[0].predicted_s, 50 + 150, 1e-9);
   EXPECT_EQ(baselines[1].policy, "equal");
   EXPECT_NEAR(baselines[1].predicted_s, 200, 1e-9);
-  for (const ShareBaseline& baseline : baselines) {
+  for (const AllocationBaseline& baseline : baselines) {
     EXPECT_LT(baseline.low_s, baseline.predicted_s);
     EXPECT_GT(baseline.high_s, baseline.predicted_s);
     EXPECT_TRUE(baseline.reason.empty());
@@ -62,7 +62,7 @@ TEST(ShareBaselines, ATaskGetsNoMoreRanksThanItCanUse) {
 TEST(ShareBaselines, AreBoundedByPerfectScalingAndNoneWhereOnlyOneNumberOfRanksWasMeasured) {
   ShareRecord record = measured();
   record.intervals.erase(record.intervals.begin() + 2);  // a on two ranks
-  const ShareBaseline alone = predict_baselines(record, {task("a")}, 2)[0];
+  const AllocationBaseline alone = predict_baselines(record, {task("a")}, 2)[0];
   EXPECT_EQ(alone.reason, "between perfect scaling and none: a was not measured on 2 ranks");
   EXPECT_NEAR(alone.low_s, 50, 1e-9);
   EXPECT_NEAR(alone.high_s, 100, 1e-9);
@@ -74,7 +74,7 @@ TEST(ShareBaselines, AreBoundedFromOneNumberOfRanksHoweverNear) {
   ShareRecord record;
   record.note("a", {0, 2}, 0);
   record.measure("a", 100, 1.0);
-  const ShareBaseline alone = predict_baselines(record, {task("a", 4)}, 4)[0];
+  const AllocationBaseline alone = predict_baselines(record, {task("a", 4)}, 4)[0];
   EXPECT_EQ(alone.reason, "between perfect scaling and none: a was not measured on 4 ranks");
   EXPECT_NEAR(alone.low_s, 50, 1e-9);
   EXPECT_NEAR(alone.high_s, 100, 1e-9);
@@ -83,7 +83,7 @@ TEST(ShareBaselines, AreBoundedFromOneNumberOfRanksHoweverNear) {
 TEST(ShareBaselines, NameAllTasksThatAreBounded) {
   ShareRecord record = measured();
   record.intervals.resize(2);  // on one rank
-  const ShareBaseline alone = predict_baselines(record, {task("a"), task("b")}, 2)[0];
+  const AllocationBaseline alone = predict_baselines(record, {task("a"), task("b")}, 2)[0];
   EXPECT_EQ(alone.reason,
             "between perfect scaling and none: a was not measured on 2 ranks, b was not measured on 2 ranks");
 }
@@ -92,7 +92,7 @@ TEST(ShareBaselines, ATaskOfTheEqualSplitTakesFewerRanksRatherThanWait) {
   BaselineTask large = task("a", 2), second = task("b", 2);
   large.least_ranks = large.equal_ranks = 2;
   second.equal_ranks = 2;
-  const ShareBaseline equal = predict_baselines(measured(), {large, second}, 3)[1];
+  const AllocationBaseline equal = predict_baselines(measured(), {large, second}, 3)[1];
   EXPECT_NEAR(equal.predicted_s, 50 + (100 - 50 / 2.0) * 1.5, 1e-9) << "b has one rank until a has ended";
 }
 
@@ -108,7 +108,7 @@ TEST(ShareBaselines, EndWhateverTheTimesAre) {
       sum += seconds * (100'000 + i);
     }
     record.progress["c"].arrived_s = 17.0 * i / 3;
-    const ShareBaseline equal = predict_baselines(record, {task("a"), task("b"), task("c")}, 2)[1];
+    const AllocationBaseline equal = predict_baselines(record, {task("a"), task("b"), task("c")}, 2)[1];
     EXPECT_GE(equal.predicted_s, longest * (1 - 1e-9));
     EXPECT_LE(equal.predicted_s, (sum + 17.0 * i / 3) * (1 + 1e-9));
   }
@@ -116,7 +116,7 @@ TEST(ShareBaselines, EndWhateverTheTimesAre) {
 
 TEST(ShareBaselines, AreUnknownWhereNothingWasMeasured) {
   ShareRecord record = measured();
-  std::erase_if(record.intervals, [](const ShareInterval& interval) { return interval.task == "a"; });
+  std::erase_if(record.intervals, [](const AllocationInterval& interval) { return interval.task == "a"; });
   const auto baselines = predict_baselines(record, {task("a"), task("b")}, 2);
   EXPECT_EQ(baselines[0].reason, "no step of a was measured");
   EXPECT_EQ(baselines[1].predicted_s, 0);

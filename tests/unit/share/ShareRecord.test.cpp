@@ -26,16 +26,17 @@ ShareRecord example() {
   record.progress["b"].arrived_s = 0.5;
   record.begin(3);
   record.changes.push_back({3.5, "a", 2, 3, 0.25, 0.1, "predicted better by 25.0 %"});
-  record.keep(false, {4, 0.02, 0.5, "less than min_gain"});
-  record.keep(false, {5, 0.03, 0.5, "less than min_gain"});  // as before
+  record.decide(false, {4, 0.02, 0.5, "less than min_gain"});
+  record.decide(false, {5, 0.03, 0.5, "less than min_gain"});  // as before
   record.arrivals.push_back({"c", "in/c.yaml", "name: c\n"});
   return record;
 }
 
-void expect_interval(const ShareInterval& interval, const std::string& task, RankRange range, double start_s,
+void expect_interval(const AllocationInterval& interval, const std::string& task, RankRange range, double start_s,
                      double end_s) {
   EXPECT_EQ(interval.task, task);
-  EXPECT_EQ(interval.range, range);
+  EXPECT_EQ(interval.first_rank, range.first);
+  EXPECT_EQ(interval.ranks, range.count);
   EXPECT_EQ(interval.start_s, start_s);
   EXPECT_EQ(interval.end_s, end_s);
 }
@@ -58,10 +59,10 @@ TEST(ShareRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(again.intervals[2].predicted_step_s, 0.25);
   EXPECT_EQ(again.intervals[2].measured_step_s, 0.5);
   EXPECT_EQ(again.intervals[1].measured_step_s, 0);
-  ASSERT_EQ(again.kept.size(), 1U);
-  EXPECT_EQ(again.kept[0].time_s, 4);
-  EXPECT_EQ(again.kept[0].predicted_gain, 0.02);
-  EXPECT_EQ(again.kept[0].reason, "less than min_gain");
+  ASSERT_EQ(again.rejected.size(), 1U);
+  EXPECT_EQ(again.rejected[0].time_s, 4);
+  EXPECT_EQ(again.rejected[0].predicted_gain, 0.02);
+  EXPECT_EQ(again.rejected[0].reason, "less than min_gain");
   ASSERT_EQ(again.changes.size(), 1U);
   EXPECT_EQ(again.changes[0].to, 3);
   EXPECT_EQ(again.changes[0].predicted_gain, 0.25);
@@ -76,10 +77,10 @@ TEST(ShareRecord, IsReadAsItWasWritten) {
 TEST(ShareRecord, ReasonsForNoChangeAreKeptOnceUntilSomethingChanges) {
   ShareRecord record;
   for (const bool is_change : {false, false, true, false})
-    record.keep(is_change, {0, 0, 0, "no other split is better"});
-  EXPECT_EQ(record.kept.size(), 2U);
-  record.keep(false, {1, 0, 0, "another"});
-  EXPECT_EQ(record.kept.size(), 3U);
+    record.decide(is_change, {0, 0, 0, "no other split is better"});
+  EXPECT_EQ(record.rejected.size(), 2U);
+  record.decide(false, {1, 0, 0, "another"});
+  EXPECT_EQ(record.rejected.size(), 3U);
 }
 
 TEST(ShareRecord, KnowsWhetherAllLaunchesHadAsManyRanks) {

@@ -1,0 +1,32 @@
+#pragma once
+/// \file How far a share is, on the terminal.
+
+#include <optional>
+#include <string>
+
+#include "base/Clock.hpp"
+#include "base/LiveLine.hpp"
+#include "share/ShareScheduler.hpp"
+
+namespace multicard {
+
+/// On rank 0: a live line, often; where there is none, a line of the log at most once in `interval_s`.
+class ShareProgressLine {
+ public:
+  explicit ShareProgressLine(double interval_s) : interval_s_(interval_s) {}
+
+  enum class When { round, between };
+  /// \param now of the share \param left_s seconds until the next round
+  void show(When when, const ShareScheduler& scheduler, double now, double left_s);
+  void erase() { live_.erase(); }
+
+ private:
+  double interval_s_;
+  LiveLine live_;
+  std::optional<TimePoint> shown_;  ///< when progress was shown last
+};
+
+/// "vision 2 ranks, 5.1 steps/s, 40 s left | text 1 rank; next decision in 8 s"
+std::string progress_text(const ShareScheduler& scheduler, double left_s);
+
+}  // namespace multicard

@@ -1,0 +1,32 @@
+#include "share/TaskReport.hpp"
+
+#include <algorithm>
+
+namespace multicard {
+
+ReportNumbers numbers_of(const TaskReport& report) {
+  ReportNumbers numbers{static_cast<double>(report.num_completed),
+                        static_cast<double>(report.num_steps),
+                        report.step_s,
+                        report.has_ended ? 1.0 : 0.0,
+                        report.is_stopped ? 1.0 : 0.0,
+                        report.gradient_bytes,
+                        static_cast<double>(report.new_step_s.size())};
+  std::ranges::copy(report.new_step_s, numbers.begin() + 7);
+  return numbers;
+}
+
+TaskReport report_of(const ReportNumbers& numbers) {
+  const auto first = numbers.begin() + 7;
+  TaskReport report;
+  report.num_completed = static_cast<std::int64_t>(numbers[0]);
+  report.num_steps = static_cast<std::int64_t>(numbers[1]);
+  report.step_s = numbers[2];
+  report.has_ended = numbers[3] != 0;
+  report.is_stopped = numbers[4] != 0;
+  report.gradient_bytes = numbers[5];
+  report.new_step_s.assign(first, first + static_cast<std::ptrdiff_t>(numbers[6]));
+  return report;
+}
+
+}  // namespace multicard
