@@ -4,10 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include "base/Measures.hpp"
 
 namespace multicard {
 
@@ -17,18 +14,12 @@ struct MetricSeries {
   std::vector<std::int64_t> steps;
 };
 
-/// Everything one rank knows about one run. Per-step vectors have one element for each of `steps`.
-struct RankRecord {
-  std::string clock = "host";  ///< "host" or "device"
-  std::int64_t first_step = 0;
-  std::vector<StepTimes> steps;                             ///< absent_step() where this rank took no part
-  std::vector<std::int64_t> samples;                        ///< of this rank, per step
-  std::map<std::string, std::vector<std::int64_t>> counts;  ///< per step: tokens, trained_tokens, computed_tokens
-  std::map<std::string, std::vector<double>> extra_times;  ///< per step: seconds beside the phases, e.g. host_data_wait
-  std::map<std::string, std::vector<double>> epochs;       ///< train, evaluate, checkpoint: seconds
-  std::map<std::string, std::int64_t> memory;              ///< e.g. host_peak_bytes, "model/parameters"
-  std::map<std::string, CommunicationTotals> communication;  ///< by kind, e.g. "all_reduce"
-  std::map<std::string, std::int64_t> transfers;             ///< by direction, e.g. "host_to_device"
+/// How values that two parts of a run measured (before and after a resume or a move) become those of the whole.
+enum class Merge {
+  per_step,   ///< one after the other; steps in which a rank took no part are NaN, or 0 for counts
+  per_epoch,  ///< added epoch by epoch; epochs in which it took no part are NaN
+  total,      ///< added
+  largest     ///< the larger one
 };
 
 /// From `first_step` on, `ranks` ranks ran.
@@ -39,9 +30,10 @@ struct Segment {
 
 /// Named columns of equal length.
 struct Table {
-  std::map<std::string, std::vector<std::string>> text;
-  std::map<std::string, std::vector<std::int64_t>> integers;
-  std::map<std::string, std::vector<double>> reals;
+  std::map<std::string, std::vector<std::string>> text = {};
+  std::map<std::string, std::vector<std::int64_t>> integers = {};
+  std::map<std::string, std::vector<double>> reals = {};
+  std::map<std::string, Merge> merge = {};  ///< of columns that add up over the parts of a run (RankTable); else empty
 };
 
 /// What is equal on all ranks of a run.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "results/Columns.hpp"
+#include "results/RankRecord.hpp"
 #include "results/ResultsWriter.hpp"
 
 namespace multicard {

@@ -28,6 +28,16 @@ void add_step_times(RankColumns& columns, const RankRecord& record) {
         column([&](const StepTimes& step) { return step.phases[phase]; });
 }
 
+template <class Value>
+void add_column(RankColumns& columns, const std::string& path, const Value& value) {
+  columns[path] = value;
+}
+/// Columns of a row are datasets of a group.
+void add_column(RankColumns& columns, const std::string& path, const CommunicationTotals& totals) {
+  for_each_column<CommunicationTotals>(
+      [&](const auto& column) { columns[fmt::format("{}/{}", path, column.name)] = totals.*column.place; });
+}
+
 std::uint64_t length_of(const ColumnValue& value) {
   if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return integers->size();
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) return reals->size();
@@ -82,24 +92,12 @@ RankColumns to_columns(const RankRecord& record) {
   RankColumns columns;
   add_step_times(columns, record);
   columns["steps/samples"] = record.samples;
-  for (const auto& [name, values] : record.counts)
-    columns["steps/" + name] = values;
-  for (const auto& [name, values] : record.extra_times)
-    columns["steps/" + name] = values;
-  for (const auto& [name, values] : record.epochs)
-    columns["epochs/" + name] = values;
-  for (const auto& [name, bytes] : record.memory)
-    columns["memory/" + name] = bytes;
-  for (const auto& [direction, bytes] : record.transfers)
-    columns["transfers/" + direction] = bytes;
-  for (const auto& [kind, totals] : record.communication) {
-    const std::string group = "communication/" + kind + "/";
-    columns[group + "calls"] = totals.calls;
-    columns[group + "payload_bytes"] = totals.payload_bytes;
-    columns[group + "bus_bytes"] = totals.bus_bytes;
-    columns[group + "seconds_total"] = totals.seconds_total;
-    columns[group + "seconds_exposed"] = totals.seconds_exposed;
-  }
+  for_each_group(
+      [&](auto group, const auto& named) {
+        for (const auto& [name, value] : named)
+          add_column(columns, fmt::format("{}/{}", group.path, name), value);
+      },
+      record);
   return columns;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "results/Columns.hpp"
+#include "results/RankRecord.hpp"
 
 namespace multicard {
 

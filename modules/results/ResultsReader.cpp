@@ -1,13 +1,12 @@
 #include "results/ResultsReader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
+#include <type_traits>
 
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "base/Secrets.hpp"
 #include "base/Text.hpp"
 #include "io/OwnFiles.hpp"
 #include "io/Seal.hpp"
@@ -18,10 +17,16 @@ namespace multicard {
 
 namespace {
 
-constexpr std::array<const char*, 7> kColumnGroups{"steps",  "segments",      "epochs",   "metrics",
-                                                   "memory", "communication", "transfers"};
+constexpr const char* kSteps = "steps";  ///< its columns are of two types
 
 constexpr std::int64_t kMostRanks = 1 << 24;
+
+/// Whether a group of a run has a meaning of its own: the others are tables.
+bool is_known_group(const std::string& name) {
+  bool is_known = name == "segments" || name == "metrics";
+  for_each_group([&](auto group) { is_known = is_known || name == group.path; });
+  return is_known;
+}
 
 /// Columns of one table have equal lengths.
 bool is_even(const Table& table) {
@@ -46,15 +51,9 @@ class RunReader {
   RunData read() && {
     read_attributes();
     read_steps();
-    for (const std::string& name : below("epochs"))
-      data_.epochs[name] = matrix<double>("epochs/" + name);
     read_metrics();
     read_segments();
-    for (const std::string& name : below("memory"))
-      data_.memory[name] = per_rank<std::int64_t>("memory/" + name);
-    for (const std::string& name : below("transfers"))
-      data_.transfers[name] = per_rank<std::int64_t>("transfers/" + name);
-    read_communication();
+    for_each_group([&](auto group, auto& columns) { read_group(group.path, columns); }, data_);
     read_tables();
     return std::move(data_);
   }
@@ -115,19 +114,42 @@ class RunReader {
     data_.summary.skip_steps = file_.attribute<std::int64_t>(path("steps"), "skip_steps");
     data_.clock = file_.attribute<std::string>(path("steps/step"), "clock");
     data_.num_steps = open("steps/step", 2).dims()[1];
-    for (const std::string& name : below("steps")) {
-      const std::string inside = "steps/" + name;
-      const Hdf5Dataset dataset = open(inside, 2);
-      if (dataset.dims()[1] != data_.num_steps)
-        refuse(inside, fmt::format("it has {} steps instead of {}", dataset.dims()[1], data_.num_steps));
-      if (dataset.type() == ElementType::int64)
-        data_.counts[name] = matrix<std::int64_t>(inside);
-      else
-        data_.times[name] = matrix<double>(inside);
-    }
-    if (!data_.times.contains("step")) refuse("steps/step", "it holds no times");
+    if (file_.open_dataset(path("steps/step")).type() == ElementType::int64) refuse("steps/step", "it holds no times");
     if (data_.first_step < 0) refuse("steps", fmt::format("its first step is {}", data_.first_step));
   }
+
+  /// \name The columns of a group, those of one type where a group has several
+  /// @{
+  template <class T>
+  void read_group(const std::string& group, std::map<std::string, RankMatrix<T>>& columns) const {
+    for (const std::string& name : below(group)) {
+      const std::string inside = group + "/" + name;
+      const Hdf5Dataset dataset = open(inside, 2);
+      if (group == kSteps && dataset.dims()[1] != data_.num_steps)
+        refuse(inside, fmt::format("it has {} steps instead of {}", dataset.dims()[1], data_.num_steps));
+      const bool is_integer = dataset.type() == ElementType::int64;
+      if (group != kSteps || is_integer == std::is_integral_v<T>) columns[name] = matrix<T>(inside);
+    }
+  }
+  void read_group(const std::string& group, std::map<std::string, std::vector<std::int64_t>>& columns) const {
+    for (const std::string& name : below(group))
+      columns[name] = per_rank<std::int64_t>(group + "/" + name);
+  }
+  /// Each name is a group whose datasets are columns.
+  template <class Row>
+  void read_group(const std::string& group, std::map<std::string, std::vector<Row>>& columns) const {
+    if (!file_.exists(path(group))) return;
+    for (const std::string& name : file_.children(path(group))) {
+      std::vector<Row>& rows = columns[name];
+      rows.resize(static_cast<std::size_t>(data_.ranks));
+      for_each_column<Row>([&]<class Value>(const RowColumn<Row, Value>& column) {
+        const std::vector<Value> values = per_rank<Value>(fmt::format("{}/{}/{}", group, name, column.name));
+        for (std::size_t rank = 0; rank < rows.size(); ++rank)
+          rows[rank].*column.place = values[rank];
+      });
+    }
+  }
+  /// @}
 
   void read_metrics() {
     const std::vector<std::string> names = below("metrics");
@@ -154,21 +176,10 @@ class RunReader {
       data_.summary.segments.push_back({first_steps[i], ranks[i]});
   }
 
-  void read_communication() {
-    if (!file_.exists(path("communication"))) return;
-    for (const std::string& kind : file_.children(path("communication"))) {
-      const std::string group = "communication/" + kind + "/";
-      data_.communication[kind] = {per_rank<std::int64_t>(group + "calls"),
-                                   per_rank<std::int64_t>(group + "payload_bytes"),
-                                   per_rank<double>(group + "bus_bytes"), per_rank<double>(group + "seconds_total"),
-                                   per_rank<double>(group + "seconds_exposed")};
-    }
-  }
-
   /// Whatever else the run holds: datasets of one group are the columns of one table.
   void read_tables() {
     for (const std::string& group : file_.children(run_)) {
-      if (std::find(kColumnGroups.begin(), kColumnGroups.end(), group) != kColumnGroups.end()) continue;
+      if (is_known_group(group)) continue;
       for (const std::string& dataset : below(group)) {
         const std::size_t slash = dataset.rfind('/');
         const std::string name = slash == std::string::npos ? group : group + "/" + dataset.substr(0, slash);
@@ -191,31 +202,21 @@ class RunReader {
       default:
         table.reals[column] = file_.read_values<double>(dataset);
     }
+    if (file_.has_attribute(dataset, schema::kMerge))
+      table.merge[column] = merge_of(dataset, file_.attribute<std::string>(dataset, schema::kMerge));
+  }
+
+  Merge merge_of(const std::string& dataset, const std::string& word) const {
+    for (const auto& [known, merge] : schema::kMergeWords)
+      if (word == known) return merge;
+    throw DataError(fmt::format("{}: {} is damaged", file_.path(), dataset),
+                    fmt::format("its attribute {} is {}", schema::kMerge, word));
   }
 
   const Hdf5File& file_;
   std::string run_;
   RunData data_;
 };
-
-/// Files that know nothing of keys have none.
-std::vector<SettingKey> read_keys(const Hdf5File& file) {
-  if (!file.exists(schema::kKeys)) return {};
-  const auto column = [&](const char* name) {
-    try {
-      return file.read_texts(fmt::format("{}/{}", schema::kKeys, name));
-    } catch (const Error&) {
-      throw DataError(fmt::format("{}: {} is damaged", file.path(), schema::kKeys), fmt::format("it has no {}", name));
-    }
-  };
-  const std::vector<std::string> keys = column("key"), labels = column("label"), effects = column("effect");
-  if (labels.size() != keys.size() || effects.size() != keys.size())
-    throw DataError(fmt::format("{}: {} is damaged", file.path(), schema::kKeys), "its columns have different lengths");
-  std::vector<SettingKey> found;
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    found.push_back({keys[i], labels[i], effects[i]});
-  return found;
-}
 
 }  // namespace
 
@@ -237,34 +238,6 @@ ResultsFile ResultsFile::open(const std::string& path, Seal seal) {
                     fmt::format("its schema_version is {}, this program knows {}", version, schema::kVersion),
                     "Use the version that wrote it.");
   return ResultsFile(std::move(file));
-}
-
-Provenance ResultsFile::provenance() const {
-  const auto text = [&](const char* name) { return file_.attribute<std::string>(schema::kProvenance, name); };
-  const auto texts = [&](const char* name) {
-    return file_.attribute<std::vector<std::string>>(schema::kProvenance, name);
-  };
-  Provenance found;
-  found.command_line = file_.attribute<std::string>("/", "command_line");
-  found.hosts = texts("hosts");
-  found.cpu = text("cpu");
-  found.gpus = texts("gpus");
-  found.driver = text("driver");
-  found.cuda = text("cuda");
-  found.nccl = text("nccl");
-  found.mpi = text("mpi");
-  found.hdf5 = text("hdf5");
-  found.torch = text("torch");
-  found.kernel = text("kernel");
-  found.compiler = text("compiler");
-  found.build_flags = text("build_flags");
-  for (const std::string& variable : file_.read_texts(schema::kEnvironment)) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos || speaks_of_secrets(variable.substr(0, equals))) continue;  // of an older version
-    found.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
-  }
-  found.keys = read_keys(file_);
-  return found;
 }
 
 std::vector<std::string> ResultsFile::run_names() const {

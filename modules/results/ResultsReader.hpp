@@ -9,8 +9,8 @@
 
 #include "io/Hdf5.hpp"
 #include "results/AllocationRecord.hpp"
-#include "results/Columns.hpp"
 #include "results/Provenance.hpp"
+#include "results/RankRecord.hpp"
 
 namespace multicard {
 
@@ -24,12 +24,6 @@ struct RankMatrix {
   T at(std::size_t rank, std::size_t index) const { return values.at(rank * length + index); }
 };
 
-/// Communication of one kind, an element for each rank.
-struct CommunicationColumns {
-  std::vector<std::int64_t> calls, payload_bytes;
-  std::vector<double> bus_bytes, seconds_total, seconds_exposed;
-};
-
 /// One run as the file holds it. A failed one may have nothing but its summary.
 struct RunData {
   RunSummary summary;  ///< attributes (without status and error, which have members), metrics, segments, tables
@@ -40,10 +34,17 @@ struct RunData {
   std::map<std::string, RankMatrix<double>> times;         ///< [ranks, steps] seconds: step, the phases, host_data_wait
   std::map<std::string, RankMatrix<std::int64_t>> counts;  ///< [ranks, steps]: samples, tokens, ...
   std::map<std::string, RankMatrix<double>> epochs;        ///< [ranks, epochs] seconds: train, evaluate, checkpoint
-  std::map<std::string, std::vector<std::int64_t>> memory;     ///< [ranks] bytes, e.g. host_peak_bytes, model/gradients
-  std::map<std::string, CommunicationColumns> communication;   ///< by kind
-  std::map<std::string, std::vector<std::int64_t>> transfers;  ///< [ranks] bytes by direction
+  std::map<std::string, std::vector<std::int64_t>> memory;  ///< [ranks] bytes, e.g. host_peak_bytes, model/gradients
+  std::map<std::string, std::vector<CommunicationTotals>> communication;  ///< [ranks] by kind
+  std::map<std::string, std::vector<std::int64_t>> transfers;             ///< [ranks] bytes by direction
 };
+
+inline auto& times_of(RunData& run) {
+  return run.times;
+}
+inline const auto& times_of(const RunData& run) {
+  return run.times;
+}
 
 /// Whether a file says that it is a results file, whole or damaged. Cheap: libhdf5 does not read it.
 bool is_results_file(const std::string& path);

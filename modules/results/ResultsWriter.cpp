@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Agreement.hpp"
+#include "comm/Packing.hpp"
 #include "comm/Watchdog.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5.hpp"
@@ -54,6 +55,32 @@ void write_rows(Hdf5File& file, const std::string& run, const Communicator& comm
   agree_on(communicator, error);
 }
 
+/// Collective. The tables that ranks recorded, by path: of all ranks, each with its rank in a column.
+std::map<std::string, Table> tables_of_ranks(const Communicator& communicator, const RankRows& rows) {
+  Packer packer;
+  for (const auto& [row, record] : rows) {
+    RankRecord tables;
+    tables.tables = record.tables;
+    packer(row);
+    packer(to_bytes(tables));
+  }
+  std::map<std::string, std::map<int, RankTable>> by_path;
+  for (const std::string& bytes : communicator.allgather(packer.take())) {
+    for (Unpacker unpacker(bytes); !unpacker.finished();) {
+      int row = 0;
+      std::string record;
+      unpacker(row);
+      unpacker(record);
+      for (auto& [path, table] : record_from_bytes(record).tables)
+        by_path[path][row] = std::move(table);
+    }
+  }
+  std::map<std::string, Table> tables;
+  for (const auto& [path, of_ranks] : by_path)
+    tables[path] = table_of_ranks(of_ranks);
+  return tables;
+}
+
 /// What has the name by now may be another program's.
 void check_place(const std::string& path) {
   if (is_taken(path) && is_taken(end_of_links(path)) && !is_results_file(path))
@@ -94,7 +121,7 @@ class Assembly {
   void add_frames(const std::vector<RunSummary>& summaries) {
     for (const RunSummary& summary : summaries) {
       require_new(summary.name, "those without columns");
-      write_run_frame(file_, summary, {});
+      write_run_frame(file_, summary, {}, {});
     }
   }
 
@@ -121,6 +148,7 @@ class Assembly {
 void write_results(const std::string& path, const Communicator& communicator, const Provenance& provenance,
                    const RunSummary& summary, const RankRows& rows) {
   const RunLayout layout = agree_on_layout(communicator, rows);
+  const std::map<std::string, Table> tables = tables_of_ranks(communicator, rows);
   const std::string run = run_path(communicator.broadcast(summary.name));
   const Watchdog::LongerTimeout longer_timeout(communicator.watchdog(), kDiskTimeoutS);
   PendingFile pending(path, communicator);
@@ -129,7 +157,7 @@ void write_results(const std::string& path, const Communicator& communicator, co
     if (!communicator.is_root()) return;
     Hdf5File file = Hdf5File::create(pending.path());
     write_file_frame(file, provenance);
-    write_run_frame(file, summary, layout);
+    write_run_frame(file, summary, layout, tables);
     file.close();
   });
   Hdf5File file = Hdf5File::open_update(pending.path(), communicator);

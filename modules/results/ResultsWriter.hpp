@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "results/Columns.hpp"
 #include "results/Provenance.hpp"
+#include "results/RankRecord.hpp"
 
 namespace multicard {
 

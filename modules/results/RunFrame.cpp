@@ -49,6 +49,9 @@ void write_table(Hdf5File& file, const std::string& group, const Table& table) {
     file.write_values(group + "/" + name, values);
   for (const auto& [name, values] : table.reals)
     file.write_values(group + "/" + name, values);
+  for (const auto& [name, merge] : table.merge)
+    for (const auto& [word, of_word] : schema::kMergeWords)
+      if (merge == of_word) file.write_attribute(group + "/" + name, schema::kMerge, std::string(word));
 }
 
 Table table_of(const std::vector<SettingKey>& keys) {
@@ -105,7 +108,8 @@ void write_file_frame(Hdf5File& file, const Provenance& provenance) {
   if (!provenance.keys.empty()) write_table(file, schema::kKeys, table_of(provenance.keys));
 }
 
-void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout) {
+void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout,
+                     const std::map<std::string, Table>& tables) {
   const std::string run = run_path(summary.name);
   const auto named = summary.integers.find("ranks");
   const std::uint64_t num_ranks =
@@ -113,8 +117,9 @@ void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout&
   file.create_group(run);
   write_run_attributes(file, run, summary, static_cast<std::int64_t>(num_ranks));
   write_metrics(file, run, summary);
-  for (const auto& [path, table] : summary.tables)
-    write_table(file, run + "/" + path, table);
+  for (const auto* all : {&summary.tables, &tables})
+    for (const auto& [path, table] : *all)
+      write_table(file, run + "/" + path, table);
   if (layout.columns.empty()) return;
   create_columns(file, run, layout, num_ranks);
   file.write_attribute(run + "/steps", "first_step", layout.first_step);

@@ -1,6 +1,7 @@
 #pragma once
 /// \file What one process writes of a results file: everything but the ranks' rows; for modules/results only.
 
+#include <map>
 #include <string>
 
 #include "io/Hdf5.hpp"
@@ -16,8 +17,9 @@ std::string run_path(const std::string& run);
 void write_file_frame(Hdf5File& file, const Provenance& provenance);
 
 /// /runs/<run> with its attributes, metrics, segments and tables, and datasets of the layout's shapes for the ranks'
-/// rows. A run that has begun no step has no datasets.
-void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout);
+/// rows. A run that has begun no step has no datasets. \param tables of the ranks, by path, beside those of the summary
+void write_run_frame(Hdf5File& file, const RunSummary& summary, const RunLayout& layout,
+                     const std::map<std::string, Table>& tables);
 
 /// A group of tables with attributes of its own, beside the runs.
 void write_group(Hdf5File& file, const std::string& path, const std::map<std::string, std::string>& attributes,

@@ -2,6 +2,10 @@
 /// \file Names that the writer and the reader of the results file share.
 
 #include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "results/Columns.hpp"
 
 namespace multicard::schema {
 
@@ -14,5 +18,10 @@ inline constexpr const char* kProvenance = "/provenance";
 inline constexpr const char* kEnvironment = "/provenance/environment";
 inline constexpr const char* kKeys = "/keys";
 inline constexpr const char* kAllocation = "/allocation";
+
+/// Attribute of a column of a table: how values of a row add up over the parts of a run.
+inline constexpr const char* kMerge = "merge";
+inline constexpr std::pair<std::string_view, Merge> kMergeWords[] = {{"total", Merge::total},
+                                                                     {"largest", Merge::largest}};
 
 }  // namespace multicard::schema

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "results/Columns.hpp"
+#include "results/RankRecord.hpp"
 #include "tasks/MemoryEstimate.hpp"
 #include "tasks/TrainingSetup.hpp"
 

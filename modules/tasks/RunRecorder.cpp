@@ -17,19 +17,6 @@ const char* word_for(RunStatus status) {
   return status == RunStatus::failed ? "failed" : "complete";
 }
 
-std::map<std::string, CommunicationTotals> since(std::map<std::string, CommunicationTotals> now,
-                                                 const std::map<std::string, CommunicationTotals>& before) {
-  for (const auto& [kind, totals] : before) {
-    CommunicationTotals& left = now[kind];
-    left.calls -= totals.calls;
-    left.payload_bytes -= totals.payload_bytes;
-    left.bus_bytes -= totals.bus_bytes;
-    left.seconds_total -= totals.seconds_total;
-    left.seconds_exposed -= totals.seconds_exposed;
-  }
-  return now;
-}
-
 }  // namespace
 
 void RunRecorder::resume(std::int64_t first_step, const std::optional<History>& before) {
@@ -69,7 +56,7 @@ void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t chec
   record.memory["model/checkpoint_copies"] = checkpoint_copies;
   for (const auto& [part, bytes] : setup_.task->weight_parts())
     record.memory["model/" + part] = bytes;
-  record.communication = since(setup_.collectives->totals(), setup_.communication_before);
+  record.communication = totals_since(setup_.collectives->totals(), setup_.communication_before);
   const DataSource* test = setup_.test_data();
   record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
   record.transfers["device_to_device"] = copied_;

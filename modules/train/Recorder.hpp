@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "device/StepClock.hpp"
-#include "results/Columns.hpp"
 #include "results/MetricSink.hpp"
+#include "results/RankRecord.hpp"
 
 namespace multicard {
 

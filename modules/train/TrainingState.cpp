@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "comm/Agreement.hpp"
+#include "comm/Packing.hpp"
 #include "device/DeviceError.hpp"
 #include "device/StagedCopies.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "state/TensorFile.hpp"
-#include "train/Packing.hpp"
 #include "train/RecordGather.hpp"
 
 namespace multicard {

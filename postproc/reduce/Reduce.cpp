@@ -121,15 +121,18 @@ void reduce_phases(const RunData& run, const Steps& measured, RunReport& report)
 void reduce_totals(const RunData& run, RunReport& report) {
   for (const auto& [name, bytes] : run.memory)
     if (!bytes.empty()) report.memory[name] = *std::max_element(bytes.begin(), bytes.end());
-  for (const auto& [kind, columns] : run.communication) {
+  for (const auto& [kind, ranks] : run.communication) {
     CommunicationReport& totals = report.communication[kind];
-    if (!columns.calls.empty()) totals.calls = *std::max_element(columns.calls.begin(), columns.calls.end());
-    for (const std::int64_t bytes : columns.payload_bytes)
-      totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(bytes));
-    if (!columns.bus_bytes.empty())
-      totals.bus_bytes = *std::max_element(columns.bus_bytes.begin(), columns.bus_bytes.end());
-    totals.seconds_total = mean(columns.seconds_total);
-    totals.seconds_exposed = mean(columns.seconds_exposed);
+    std::vector<double> seconds, exposed;
+    for (const CommunicationTotals& of_rank : ranks) {
+      totals.calls = std::max(totals.calls, of_rank.calls);
+      totals.payload_bytes = std::max(totals.payload_bytes, static_cast<double>(of_rank.payload_bytes));
+      totals.bus_bytes = std::max(totals.bus_bytes, of_rank.bus_bytes);
+      seconds.push_back(of_rank.seconds_total);
+      exposed.push_back(of_rank.seconds_exposed);
+    }
+    totals.seconds_total = mean(seconds);
+    totals.seconds_exposed = mean(exposed);
   }
   for (const auto& [direction, bytes] : run.transfers)
     if (run.num_steps && !bytes.empty())

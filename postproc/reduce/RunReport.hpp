@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Measures.hpp"
 #include "postproc/reduce/Statistics.hpp"
 #include "results/Columns.hpp"
 

@@ -68,12 +68,12 @@ TEST(Results, KeepEveryRanksRows) {
     EXPECT_EQ(run.memory.at("host_peak_bytes").at(row), 5'000'000'000 + rank);
     EXPECT_EQ(run.memory.at("model/parameters").at(row), 40);
     EXPECT_EQ(run.transfers.at("host_to_device").at(row), 77 + rank);
-    const CommunicationColumns& reduce = run.communication.at("all_reduce");
-    EXPECT_EQ(reduce.calls.at(row), 3);
-    EXPECT_EQ(reduce.payload_bytes.at(row), 1 << 20);
-    EXPECT_EQ(reduce.bus_bytes.at(row), 1.5 * (1 << 20));
-    EXPECT_EQ(reduce.seconds_total.at(row), 0.5);
-    EXPECT_EQ(reduce.seconds_exposed.at(row), 0.125 * rank);
+    const CommunicationTotals& reduce = run.communication.at("all_reduce").at(row);
+    EXPECT_EQ(reduce.calls, 3);
+    EXPECT_EQ(reduce.payload_bytes, 1 << 20);
+    EXPECT_EQ(reduce.bus_bytes, 1.5 * (1 << 20));
+    EXPECT_EQ(reduce.seconds_total, 0.5);
+    EXPECT_EQ(reduce.seconds_exposed, 0.125 * rank);
   }
 }
 
@@ -239,7 +239,7 @@ TEST(Results, FillTheRowsOfAbsentRanks) {
   EXPECT_EQ(run.times.at("forward").at(carried, 3), example_record(world().size()).steps[3].phases[2]);
   EXPECT_TRUE(std::isnan(run.times.at("forward").at(carried, 4)));
   EXPECT_TRUE(std::isnan(run.times.at("step").at(absent, 0)));
-  EXPECT_TRUE(std::isnan(run.communication.at("all_reduce").bus_bytes.at(absent)));
+  EXPECT_TRUE(std::isnan(run.communication.at("all_reduce").at(absent).bus_bytes));
   EXPECT_EQ(run.counts.at("samples").at(absent, 0), 0);
   EXPECT_EQ(run.memory.at("host_peak_bytes").at(absent), 0);
   ASSERT_EQ(run.summary.segments.size(), 2U);

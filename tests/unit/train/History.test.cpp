@@ -129,5 +129,27 @@ TEST(History, GoesOnWithColumnsBesideThePhases) {
   EXPECT_EQ(known_since[2], 0.5);
 }
 
+TEST(History, TablesOfRanksGoOnWithTheRulesOfTheirColumns) {
+  RankTable calls;
+  calls.rules = {{"calls", Merge::total}, {"longest_s", Merge::largest}};
+  calls.rows["gemm"] = {{"calls", 3}, {"longest_s", 0.5}};
+  RunData run;
+  run.ranks = 2;
+  run.num_steps = 1;
+  run.times["step"] = {2, 1, {0.1, 0.1}};
+  run.summary.tables["profile/calls"] = table_of_ranks({{1, calls}});
+  run.summary.tables["evaluation/classes"].text["name"] = {"cat"};
+  const History whole = history_of(run);
+  EXPECT_TRUE(whole.rows.at(0).tables.empty());
+  EXPECT_EQ(whole.rows.at(1).tables.at("profile/calls"), calls);
+
+  RankRecord since = record_of(1, 1, 0.5);
+  calls.rows["gemm"] = {{"calls", 4}, {"longest_s", 0.25}};
+  since.tables["profile/calls"] = calls;
+  const RankRows rows = continue_rows(part_of(whole, 1, 2), since, 1);
+  EXPECT_EQ(rows.at(1).tables.at("profile/calls").rows.at("gemm"),
+            (std::map<std::string, double>{{"calls", 7}, {"longest_s", 0.5}}));
+}
+
 }  // namespace
 }  // namespace multicard

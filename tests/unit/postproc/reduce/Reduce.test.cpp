@@ -179,7 +179,7 @@ TEST(Reduce, TransfersAreBytesAStepAndRank) {
   // 600 and 200 bytes in 4 steps: mean 400, 100 a step.
   RunData run = run_with(2, 4, {{"step", std::vector<double>(8, 1)}}, std::vector<std::int64_t>(8, 1));
   run.transfers["host_to_device"] = {600, 200};
-  run.communication["all_reduce"] = {{8, 8}, {100, 120}, {150, 180}, {1, 3}, {0, 1}};
+  run.communication["all_reduce"] = {{8, 100, 150, 1, 0}, {8, 120, 180, 3, 1}};
 
   const RunReport report = reduce_run(run);
 

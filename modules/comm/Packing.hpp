@@ -1,5 +1,5 @@
 #pragma once
-/// \file Values as bytes, for the same program on another rank; for modules/train only.
+/// \file Values as bytes, for the same program on another rank; for messages between ranks.
 
 #include <cstring>
 #include <map>

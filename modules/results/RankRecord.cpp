@@ -1,0 +1,206 @@
+#include "results/RankRecord.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "base/Error.hpp"
+#include "comm/Packing.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kRank = "rank";
+constexpr const char* kName = "name";
+
+/// Steps beyond the end of `values` are those in which the rank took no part.
+template <class T>
+void resize_steps(std::vector<T>& values, std::size_t num_steps) {
+  if constexpr (std::is_same_v<T, StepTimes>)
+    values.resize(num_steps, absent_step());
+  else
+    values.resize(num_steps, std::is_integral_v<T> ? T{} : static_cast<T>(kUnknown));
+}
+
+template <class T>
+std::vector<T> tail(const std::vector<T>& values, std::size_t first) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(std::min(first, values.size())), values.end()};
+}
+
+template <class T>
+void append_values(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// \name How a value of a later part is added
+/// @{
+void add(Merge merge, std::int64_t& value, std::int64_t since) {
+  value = merge == Merge::largest ? std::max(value, since) : value + since;
+}
+void add(Merge /*merge*/, CommunicationTotals& value, const CommunicationTotals& since) {
+  for_each_column<CommunicationTotals>([&](const auto& column) { value.*column.place += since.*column.place; });
+}
+/// Epoch by epoch: both parts may have worked on the one in which the run was interrupted.
+void add(Merge /*merge*/, std::vector<double>& values, const std::vector<double>& since) {
+  values.resize(std::max(values.size(), since.size()), kUnknown);
+  for (std::size_t i = 0; i < since.size(); ++i)
+    if (!std::isnan(since[i])) values[i] = std::isnan(values[i]) ? since[i] : values[i] + since[i];
+}
+void add(RankTable& table, const RankTable& since) {
+  for (const auto& [column, merge] : since.rules)
+    table.rules[column] = merge;
+  for (const auto& [name, row] : since.rows)
+    for (const auto& [column, value] : row) {
+      const auto [known, is_new] = table.rows[name].emplace(column, value);
+      if (is_new) continue;
+      known->second = table.rules[column] == Merge::largest ? std::max(known->second, value) : known->second + value;
+    }
+}
+/// @}
+
+/// Calls `visit` with every member of a record, in one order for writing and reading.
+template <class Record, class Visit>
+void visit_members(Record& record, Visit&& visit) {
+  visit(record.clock);
+  visit(record.first_step);
+  visit(record.steps);
+  visit(record.samples);
+  for_each_group([&](auto /*group*/, auto& columns) { visit(columns); }, record);
+  visit.entries(record.tables, [&](auto& table) {
+    visit(table.rules);
+    visit.entries(table.rows, [&](auto& row) { visit(row); });
+  });
+}
+
+}  // namespace
+
+RankRecord tail_of(const RankRecord& record, std::size_t first_step) {
+  RankRecord piece;
+  piece.clock = record.clock;
+  piece.first_step = record.first_step;
+  piece.steps = tail(record.steps, first_step);
+  piece.samples = tail(record.samples, first_step);
+  const auto copy = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, const auto& from, auto& to) {
+    to = from;
+    if constexpr (kMerge == Merge::per_step)
+      for (auto& [name, values] : to)
+        values = tail(values, first_step);
+  };
+  for_each_group(copy, record, piece);
+  piece.tables = record.tables;
+  return piece;
+}
+
+void append(RankRecord& gathered, RankRecord piece) {
+  append_values(gathered.steps, piece.steps);
+  append_values(gathered.samples, piece.samples);
+  gathered.clock = std::move(piece.clock);
+  gathered.first_step = piece.first_step;
+  const auto take = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, auto& to, auto& from) {
+    if constexpr (kMerge != Merge::per_step)
+      to = std::move(from);
+    else
+      for (const auto& [name, values] : from)
+        append_values(to[name], values);
+  };
+  for_each_group(take, gathered, piece);
+  gathered.tables = std::move(piece.tables);
+}
+
+void append_absent(RankRecord& record, std::size_t num_steps) {
+  resize_steps(record.steps, num_steps);
+  resize_steps(record.samples, num_steps);
+  const auto extend = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, auto& columns) {
+    if constexpr (kMerge == Merge::per_step)
+      for (auto& [name, values] : columns)
+        resize_steps(values, num_steps);
+  };
+  for_each_group(extend, record);
+}
+
+void continue_record(RankRecord& record, const RankRecord& since, std::size_t before) {
+  append_absent(record, before);
+  append_values(record.steps, since.steps);
+  append_values(record.samples, since.samples);
+  const auto merge = [&]<Merge kMerge>(RecordGroup<kMerge> /*group*/, auto& whole, const auto& later) {
+    for (const auto& [name, values] : later) {
+      auto& column = whole[name];
+      if constexpr (kMerge == Merge::per_step) {
+        resize_steps(column, before);
+        append_values(column, values);
+      } else {
+        add(kMerge, column, values);
+      }
+    }
+  };
+  for_each_group(merge, record, since);
+  for (const auto& [path, table] : since.tables)
+    add(record.tables[path], table);
+}
+
+std::map<std::string, CommunicationTotals> totals_since(std::map<std::string, CommunicationTotals> now,
+                                                        const std::map<std::string, CommunicationTotals>& before) {
+  for (const auto& [kind, totals] : before) {
+    CommunicationTotals& left = now[kind];
+    for_each_column<CommunicationTotals>([&](const auto& column) { left.*column.place -= totals.*column.place; });
+  }
+  return now;
+}
+
+std::string to_bytes(const RankRecord& record) {
+  Packer packer;
+  visit_members(record, packer);
+  return packer.take();
+}
+
+RankRecord record_from_bytes(std::string_view bytes) {
+  RankRecord record;
+  Unpacker unpacker(bytes);
+  visit_members(record, unpacker);
+  if (!unpacker.finished()) throw CommunicationError("a record arrived with bytes left over");
+  return record;
+}
+
+Table table_of_ranks(const std::map<int, RankTable>& tables) {
+  Table all;
+  for (const auto& [rank, table] : tables)
+    for (const auto& [column, merge] : table.rules)
+      all.merge[column] = merge;
+  all.integers[kRank];
+  all.text[kName];
+  for (const auto& [column, merge] : all.merge)
+    all.reals[column];
+  for (const auto& [rank, table] : tables)
+    for (const auto& [name, row] : table.rows) {
+      all.integers[kRank].push_back(rank);
+      all.text[kName].push_back(name);
+      for (auto& [column, values] : all.reals) {
+        const auto found = row.find(column);
+        values.push_back(found == row.end() ? kUnknown : found->second);
+      }
+    }
+  return all;
+}
+
+bool is_of_ranks(const Table& table) {
+  return !table.merge.empty() && table.integers.contains(kRank) && table.text.contains(kName);
+}
+
+std::map<int, RankTable> tables_by_rank(const Table& table) {
+  std::map<int, RankTable> tables;
+  const std::vector<std::int64_t>& ranks = table.integers.at(kRank);
+  const std::vector<std::string>& names = table.text.at(kName);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    RankTable& of_rank = tables[static_cast<int>(ranks[i])];
+    of_rank.rules = table.merge;
+    auto& row = of_rank.rows[names.at(i)];
+    for (const auto& [column, values] : table.reals)
+      if (!std::isnan(values.at(i))) row[column] = values.at(i);
+  }
+  return tables;
+}
+
+}  // namespace multicard
