@@ -47,7 +47,7 @@ void StepClock::close_interval(TimeMarks::Mark now) {
 
 void StepClock::set_phase(Phase phase) {
   phase_ = phase;
-  marks_->show(kPhaseNames[static_cast<std::size_t>(phase)]);
+  tell([=](StepObserver& observer) { observer.enter(phase); });
 }
 
 void StepClock::begin_step() {
@@ -70,13 +70,14 @@ void StepClock::end_step() {
   ended_.push_back(std::move(current_));
   current_ = {};
   current_.marks.push_back(since_);  // the end of one step is the start of the next, which gives it back
+  tell([](StepObserver& observer) { observer.end_step(); });
   set_phase(Phase::other);
 }
 
 void StepClock::pause() {
   if (state_ != State::running) return;
   close_interval(mark());
-  marks_->show(nullptr);
+  tell([](StepObserver& observer) { observer.pause(); });
   state_ = State::paused;
 }
 

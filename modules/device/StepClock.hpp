@@ -11,6 +11,7 @@
 
 #include "base/Clock.hpp"
 #include "base/Measures.hpp"
+#include "device/StepObserver.hpp"
 
 namespace multicard {
 
@@ -20,12 +21,10 @@ class TimeMarks {
   using Mark = std::int64_t;
   virtual ~TimeMarks() = default;
   virtual Mark set() = 0;                             ///< now
-  virtual bool reached(Mark mark) = 0;                ///< has the device come there?
+  virtual bool reached(Mark mark) = 0;                ///< whether the device has come there
   virtual void wait_for(Mark mark) = 0;               ///< blocks until it has
   virtual double seconds(Mark from, Mark until) = 0;  ///< both reached
   virtual void release(Mark mark) = 0;                ///< will not be asked for again
-  /// Names what the device gets from now on, for profilers; null: nothing of a step.
-  virtual void show(const char*) {}
 };
 
 /// One step as the clock saw it.
@@ -39,7 +38,7 @@ struct MeasuredStep : StepTimes {
 /// end_step(); the first starts at begin_step(). The time until the next call of enter() belongs to the phase entered;
 /// what is in no phase is `other`. On a GPU the marks are events on the current stream, so that a phase is the time the
 /// GPU spent; nothing waits for the GPU inside the loop: steps come out of take_finished() once the GPU has passed
-/// them. There the phases are NVTX ranges too, which Nsight Systems shows.
+/// them.
 class StepClock {
  public:
   explicit StepClock(at::Device device);
@@ -51,6 +50,9 @@ class StepClock {
 
   /// "host" or "device"
   const char* name() const { return kind_ == Kind::device ? "device" : "host"; }
+
+  /// From now on `observer`, which must outlive the clock, is told what steps do. To be called outside steps.
+  void observe(StepObserver& observer) { observers_.push_back(&observer); }
 
   /// Opens a step in phase `other`, unless one is open because the step before has ended.
   void begin_step();
@@ -82,11 +84,17 @@ class StepClock {
   void close_interval(TimeMarks::Mark now);
   void open_interval(TimeMarks::Mark now);
   void set_phase(Phase phase);
+  template <class Call>
+  void tell(Call&& call) const {
+    for (StepObserver* observer : observers_)
+      call(*observer);
+  }
   MeasuredStep measure(const Step& step);
 
   enum class Kind { host, device };
   Kind kind_;
   std::unique_ptr<TimeMarks> marks_;
+  std::vector<StepObserver*> observers_;
   enum class State { idle, running, paused } state_ = State::idle;
   Phase phase_ = Phase::other;
   TimeMarks::Mark since_ = 0;

@@ -59,13 +59,6 @@ class EventMarks : public TimeMarks {
     set_.erase(found);
   }
 
-  /// A call of NVTX costs nanoseconds where no profiler listens.
-  void show(const char* name) override {
-    if (is_shown_) nvtxRangePop();
-    is_shown_ = name != nullptr;
-    if (is_shown_) nvtxRangePushA(name);
-  }
-
  private:
   cudaEvent_t take() {
     if (free_.empty()) {
@@ -81,12 +74,35 @@ class EventMarks : public TimeMarks {
 
   at::Device device_;
   Mark next_ = 0;
-  bool is_shown_ = false;
   std::unordered_map<Mark, cudaEvent_t> set_;
   std::vector<cudaEvent_t> free_;
 };
 
+class PhaseRanges : public StepObserver {
+ public:
+  ~PhaseRanges() override { close(); }
+
+  void enter(Phase phase) override {
+    close();
+    nvtxRangePushA(kPhaseNames[static_cast<std::size_t>(phase)]);
+    is_open_ = true;
+  }
+  void pause() override { close(); }
+
+ private:
+  void close() {
+    if (is_open_) nvtxRangePop();
+    is_open_ = false;
+  }
+
+  bool is_open_ = false;
+};
+
 }  // namespace
+
+std::unique_ptr<StepObserver> make_phase_ranges() {
+  return std::make_unique<PhaseRanges>();
+}
 
 std::unique_ptr<TimeMarks> make_device_marks(at::Device device) {
   return std::make_unique<EventMarks>(device);

@@ -3,6 +3,10 @@
 
 namespace multicard {
 
+std::unique_ptr<StepObserver> make_phase_ranges() {
+  return nullptr;
+}
+
 std::unique_ptr<TimeMarks> make_device_marks(at::Device) {
   throw EnvironmentError("a GPU's clock needs the GPU path", "this multicard was built without it",
                          "Build with a CUDA toolkit and the CMake option MULTICARD_CUDA=ON.");

@@ -29,14 +29,23 @@ void RunRecorder::resume(std::int64_t first_step, const std::optional<History>& 
 void RunRecorder::start_epoch() {
   epoch_start_ = SteadyClock::now();
   stalled_s_ = 0;
-  copies_at_ = bytes_copied_within_devices();
 }
 
-void RunRecorder::add_step(const std::vector<MeasuredStep>& finished) {
-  steps_.add_step_times(finished);
-  const std::int64_t now = bytes_copied_within_devices();
-  copied_ += now - copies_at_;
-  copies_at_ = now;
+void RunRecorder::enter(Phase /*phase*/) {
+  if (!copies_at_) copies_at_ = bytes_copied_within_devices();
+}
+
+void RunRecorder::end_step() {
+  count_copies();
+}
+
+void RunRecorder::pause() {
+  count_copies();
+}
+
+void RunRecorder::count_copies() {
+  if (copies_at_) copied_ += bytes_copied_within_devices() - *copies_at_;
+  copies_at_.reset();
 }
 
 void RunRecorder::add_train_seconds(std::int64_t epoch) {
@@ -47,7 +56,6 @@ void RunRecorder::add_train_seconds(std::int64_t epoch) {
 void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, double seconds) {
   steps_.add_epoch_seconds(column, epoch, seconds);
   stalled_s_ += seconds;
-  copies_at_ = bytes_copied_within_devices();
 }
 
 void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {

@@ -15,6 +15,7 @@ namespace multicard {
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& how, TrainingParts reused, const Unstarted&)
     : setup_(options, communicator, std::move(reused)),
+      phase_ranges_(setup_.device.device.is_cuda() ? make_phase_ranges() : nullptr),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
       reporter_(setup_, how.verbosity, how.label),
@@ -22,7 +23,10 @@ TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Commu
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
       early_stopping_(options.evaluate),
       answers_(setup_.task->data().questions, options.evaluate.at_start),
-      checkpoint_on_stop_(how.checkpoint_on_stop) {}
+      checkpoint_on_stop_(how.checkpoint_on_stop) {
+  clock_.observe(recorder_);
+  if (phase_ranges_) clock_.observe(*phase_ranges_);
+}
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
                  const TaskRunOptions& how, TrainingParts reused)
@@ -161,7 +165,7 @@ Requests TaskRun::take_requests() {
 void TaskRun::train_step(StopMonitor* stop) {
   if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
   trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
-  recorder_.add_step(clock_.take_finished());
+  recorder_.steps().add_step_times(clock_.take_finished());
   note_checkpoints();
   const std::int64_t done = trainer_->num_completed();
   if (const auto& last = trainer_->last_result()) {

@@ -139,6 +139,7 @@ class TaskRun {
   std::int64_t epoch() const { return epoch_of_last(num_completed(), setup_.steps_per_epoch()); }
 
   TrainingSetup setup_;
+  std::unique_ptr<StepObserver> phase_ranges_;  ///< null on CPUs
   StepClock clock_;
   RunRecorder recorder_;
   RunReporter reporter_;

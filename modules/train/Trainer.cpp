@@ -144,6 +144,7 @@ void Trainer::evaluate_with(const std::function<void()>& body) {
   if (with_.average) averaged.emplace(*with_.average);
   with_.strategy.share_buffers();
   body();
+  averaged.reset();  // the weights come back before the clock resumes
   with_.clock.resume();
 }
 

@@ -89,6 +89,7 @@ void visit_members(State& state, bool& has_history, PackedHistory& history, Visi
     visit(table.text);
     visit(table.integers);
     visit(table.reals);
+    visit(table.merge);
   });
   visit.optional(state.best, visit);
   visit(state.has_begun);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -159,6 +160,39 @@ TEST(StepClock, RefusesPhasesOutsideSteps) {
 
   EXPECT_THROW(clock.enter(Phase::forward), std::logic_error);
   EXPECT_THROW(clock.end_step(), std::logic_error);
+}
+
+/// Writes down what it is told.
+class Diary : public StepObserver {
+ public:
+  void enter(Phase phase) override { add(kPhaseNames[static_cast<std::size_t>(phase)]); }
+  void end_step() override { add("end"); }
+  void pause() override { add("pause"); }
+
+  std::string text;
+
+ private:
+  void add(const std::string& event) { text += (text.empty() ? "" : " ") + event; }
+};
+
+TEST(StepClock, TellsObserversWhatStepsDo) {
+  Diary first, second;
+  StepClock clock(at::kCPU);
+  clock.observe(first);
+  clock.observe(second);
+  clock.begin_step();
+  clock.enter(Phase::forward);
+  clock.enter(Phase::forward);  // the same
+  clock.enter(Phase::update);
+  clock.end_step();
+  clock.begin_step();  // it is open
+  clock.enter(Phase::data_wait);
+  clock.pause();
+  clock.pause();
+  clock.resume();
+  clock.end_step();
+  EXPECT_EQ(first.text, "other forward update end other data_wait pause data_wait end other");
+  EXPECT_EQ(second.text, first.text);
 }
 
 }  // namespace
