@@ -123,5 +123,26 @@ TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
   EXPECT_EQ(file.open_dataset("/allocation/baselines/high_s").read_all<double>(), std::vector<double>{14});
 }
 
+TEST(ShareRecord, OfAnOlderVersionIsRead) {
+  const auto folder = test::source_path("tests/data/old/share");
+  const ShareRecord record = read_share_record((folder / "share.json").string());
+  EXPECT_EQ(record.elapsed_s, 9.670755492);
+  EXPECT_EQ(record.num_ranks, 2);
+  ASSERT_EQ(record.intervals.size(), 5U);
+  expect_interval(record.intervals[4], "text", {0, 2}, 3.728676583, 9.669332665999999);
+  EXPECT_EQ(record.intervals[4].measured_step_s, 0.0305480655);
+  ASSERT_EQ(record.changes.size(), 5U);
+  EXPECT_EQ(record.changes[4].predicted_gain, 0.5363297012168262);
+  EXPECT_EQ(record.changes[4].to, 2);
+  EXPECT_EQ(record.rejected.size(), 3U);
+  EXPECT_EQ(record.progress.at("text").num_completed, 150);
+
+  const AllocationRecord allocation = ResultsFile::open((folder / "results.h5").string()).allocation();
+  ASSERT_EQ(allocation.intervals.size(), 5U);
+  EXPECT_EQ(allocation.intervals[4].measured_step_s, 0.0305480655);
+  EXPECT_EQ(allocation.changes[4].reason, record.changes[4].reason);
+  EXPECT_EQ(allocation.baselines.size(), 2U);
+}
+
 }  // namespace
 }  // namespace multicard

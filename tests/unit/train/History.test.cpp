@@ -1,6 +1,8 @@
 #include "train/History.hpp"
 
 #include <cmath>
+#include <span>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -149,6 +151,60 @@ TEST(History, TablesOfRanksGoOnWithTheRulesOfTheirColumns) {
   const RankRows rows = continue_rows(part_of(whole, 1, 2), since, 1);
   EXPECT_EQ(rows.at(1).tables.at("profile/calls").rows.at("gemm"),
             (std::map<std::string, double>{{"calls", 7}, {"longest_s", 0.5}}));
+}
+
+std::string old_file(const std::string& name) {
+  return test::source_path("tests/data/old/" + name).string();
+}
+
+// Steps 0-2 ran on two ranks, 3 and 4 on one, 5 on three.
+TEST(History, OfAnOlderVersionIsRead) {
+  const History history = history_of(ResultsFile::open(old_file("run/results.h5")).run("main"));
+  ASSERT_EQ(history.segments.size(), 3U);
+  EXPECT_EQ(history.segments[1].first_step, 3);
+  EXPECT_EQ(history.segments[2].ranks, 3);
+  EXPECT_EQ(history.num_steps, 6);
+  EXPECT_EQ(history.num_ranks, 3);
+  const RankRecord &root = history.rows.at(0), &last = history.rows.at(2);
+  for (std::size_t step = 0; step < 6; ++step) {
+    EXPECT_GT(root.steps[step].step, 0);
+    EXPECT_EQ(std::isnan(last.steps[step].step), step < 5);
+    EXPECT_EQ(last.samples[step], step < 5 ? 0 : 1);
+    EXPECT_EQ(root.samples[step], step < 3 ? 2 : step < 5 ? 4 : 2);
+  }
+  EXPECT_EQ(root.counts.at("tokens").size(), 6U);
+  EXPECT_GT(root.communication.at("all_reduce").calls, last.communication.at("all_reduce").calls);
+  EXPECT_GT(root.memory.at("model/adapters"), 0);
+}
+
+/// Of matrices and vectors, bit for bit: NaN is equal to itself.
+template <class Column>
+std::string bytes_of(const Column& column) {
+  const auto bytes = std::as_bytes(std::span(column));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+template <class T>
+std::string bytes_of(const RankMatrix<T>& matrix) {
+  return bytes_of(matrix.values);
+}
+
+TEST(History, OfAnOlderVersionIsWrittenAgainAsItWas) {
+  const ScratchFolder scratch;
+  for (const char* name : {"run/results.h5", "run/records/step_00000006.h5", "whole.h5", "image.h5"}) {
+    const RunData before = ResultsFile::open(old_file(name)).run("main");
+    write_results(scratch / "again.h5", Communicator::null(), {}, before.summary, history_of(before).rows);
+    const RunData after = ResultsFile::open(scratch / "again.h5").run("main");
+    EXPECT_EQ(after.ranks, before.ranks);
+    EXPECT_EQ(after.num_steps, before.num_steps);
+    EXPECT_EQ(after.clock, before.clock);
+    for_each_group(
+        [&](auto group, const auto& old_columns, const auto& new_columns) {
+          EXPECT_EQ(new_columns.size(), old_columns.size()) << name << ' ' << group.path;
+          for (const auto& [column, values] : old_columns)
+            EXPECT_EQ(bytes_of(new_columns.at(column)), bytes_of(values)) << name << ' ' << group.path << '/' << column;
+        },
+        before, after);
+  }
 }
 
 }  // namespace
