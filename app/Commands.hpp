@@ -9,9 +9,9 @@
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
 #include "config/Words.hpp"
-#include "data/Prepare.hpp"
-#include "data/TextPrepare.hpp"
-#include "nn/ModelOptions.hpp"
+#include "nn/options/ModelOptions.hpp"
+#include "prepare/sets/Prepare.hpp"
+#include "prepare/sets/TextPrepare.hpp"
 
 namespace multicard {
 

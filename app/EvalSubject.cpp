@@ -10,7 +10,7 @@
 #include "base/NearPath.hpp"
 #include "comm/Agreement.hpp"
 #include "config/DeckKind.hpp"
-#include "data/ClassNames.hpp"
+#include "data/shards/ClassNames.hpp"
 #include "io/Glob.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/PeftAdapter.hpp"

@@ -7,7 +7,7 @@
 
 #include "Commands.hpp"
 #include "config/Deck.hpp"
-#include "data/PixelStatistics.hpp"
+#include "data/shards/PixelStatistics.hpp"
 #include "tasks/RunOptions.hpp"
 
 namespace multicard {

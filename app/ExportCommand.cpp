@@ -15,15 +15,15 @@
 #include "config/Deck.hpp"
 #include "io/AtomicFile.hpp"
 #include "kernels/Nf4.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "nn/PackedTensors.hpp"
+#include "nn/language/LanguageNetwork.hpp"
+#include "nn/language/PackedTensors.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/DeckWeights.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 

@@ -17,18 +17,18 @@
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Deck.hpp"
-#include "data/RecordFiles.hpp"
 #include "device/Device.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/JsonReader.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LanguageNetwork.hpp"
+#include "prepare/records/RecordFiles.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/Answers.hpp"
 #include "tasks/DeckWeights.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/ProvenanceMetadata.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 

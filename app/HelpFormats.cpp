@@ -5,14 +5,14 @@
 #include "base/Error.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "data/ImageFormats.hpp"
-#include "data/RecordFields.hpp"
-#include "data/ShardContents.hpp"
-#include "nn/ConfigKeys.hpp"
-#include "nn/ImageWeightNames.hpp"
+#include "data/shards/ShardContents.hpp"
+#include "nn/language/ConfigKeys.hpp"
+#include "nn/vision/ImageWeightNames.hpp"
+#include "prepare/images/ImageFormats.hpp"
+#include "prepare/records/RecordFields.hpp"
 #include "state/AdapterKeys.hpp"
 #include "state/WeightKeys.hpp"
-#include "text/TokenizerKeys.hpp"
+#include "text/tokenizer/TokenizerKeys.hpp"
 
 namespace multicard {
 

@@ -9,11 +9,11 @@
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
-#include "data/ImageShards.hpp"
-#include "data/Prepare.hpp"
+#include "data/shards/ImageShards.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "io/AtomicFile.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/vision/NetworkFactory.hpp"
+#include "prepare/sets/Prepare.hpp"
 
 namespace multicard {
 

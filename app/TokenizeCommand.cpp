@@ -11,7 +11,7 @@
 #include "base/StandardOutput.hpp"
 #include "comm/Agreement.hpp"
 #include "io/JsonReader.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of modules/text/regex: which characters the classes of Oniguruma hold, as the tokenizers library
+"""Writes the tables of modules/text/unicode: which characters the classes of Oniguruma hold, as the tokenizers library
 has them, asked character by character.
 
     bash -c '. scripts/lib.sh; . scripts/peers.sh; find_torch_python; with_peers $python scripts/make_regex_tables.py'
@@ -14,7 +14,8 @@ import subprocess
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "modules", "text")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "modules", "text",
+                      "unicode")
 CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn".split()
 FLAGS = "Alphabetic Lowercase Uppercase".split()
 SCRIPTS = """Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Bhaiksuki
@@ -118,7 +119,7 @@ def write(name, body):
     path = os.path.join(FOLDER, name)
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"// Made by scripts/make_regex_tables.py from tokenizers {tokenizers.__version__}.\n\n"
-                   '#include "text/UnicodeTables.hpp"\n\nnamespace multicard {\n\n' + body +
+                   '#include "text/unicode/UnicodeTables.hpp"\n\nnamespace multicard {\n\n' + body +
                    "\n}  // namespace multicard\n")
     subprocess.run(["clang-format", "-i", path], check=True)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes modules/text/UnicodeStepTable.cpp: the characters that normalizers and the steps Digits and Punctuation of the
-tokenizers library know, asked character by character. They are those of several versions of Unicode, 9 to 17.
+"""Writes modules/text/unicode/UnicodeStepTable.cpp: the characters that normalizers and the steps Digits and
+Punctuation of the tokenizers library know, asked character by character. They are those of several versions of Unicode,
+9 to 17.
 
     bash -c '. scripts/lib.sh; . scripts/peers.sh; find_torch_python; with_peers $python scripts/make_step_tables.py'
 """
@@ -12,7 +13,8 @@ import unicodedata
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "modules", "text", "UnicodeStepTable.cpp")
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "modules", "text", "unicode",
+                    "UnicodeStepTable.cpp")
 CHARACTERS = [code for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 NFD, NFKD = normalizers.NFD(), normalizers.NFKD()
 
@@ -77,7 +79,7 @@ def main():
             table("SmallLetters", "SmallLetter", small_letters()))
     with open(PATH, "w", encoding="utf-8") as file:
         file.write(f"// Made by scripts/make_step_tables.py from tokenizers {tokenizers.__version__}.\n\n"
-                   '#include "text/UnicodeTables.hpp"\n\nnamespace multicard {\n\n' + body +
+                   '#include "text/unicode/UnicodeTables.hpp"\n\nnamespace multicard {\n\n' + body +
                    "}  // namespace multicard\n")
     subprocess.run(["clang-format", "-i", PATH], check=True)
 

@@ -23,8 +23,8 @@
 #include "base/System.hpp"
 #include "base/Text.hpp"
 #include "comm/Mpi.hpp"
-#include "data/DevicePreprocessor.hpp"
-#include "data/ImageLoader.hpp"
+#include "data/loading/DevicePreprocessor.hpp"
+#include "data/loading/ImageLoader.hpp"
 #include "device/BatchUploader.hpp"
 #include "page_cache.hpp"
 

@@ -14,7 +14,7 @@
 #include <ATen/ops/randint.h>
 
 #include "base/System.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/Llama.hpp"
 #include "operation_shares.hpp"
 #include "options.hpp"
 

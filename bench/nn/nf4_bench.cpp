@@ -13,7 +13,7 @@
 
 #include "base/Quantiles.hpp"
 #include "kernels/Nf4.hpp"
-#include "nn/BaseWeight.hpp"
+#include "nn/layers/BaseWeight.hpp"
 
 namespace multicard {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "base/System.hpp"
 #include "device/Precision.hpp"
-#include "nn/Losses.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/losses/Losses.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "operation_shares.hpp"
 #include "options.hpp"
 

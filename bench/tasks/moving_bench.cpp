@@ -12,10 +12,10 @@
 #include "base/Clock.hpp"
 #include "base/Quantiles.hpp"
 #include "comm/Mpi.hpp"
-#include "data/Prepare.hpp"
-#include "data/TextDataSource.hpp"
-#include "data/TextPrepare.hpp"
+#include "data/loading/TextDataSource.hpp"
 #include "options.hpp"
+#include "prepare/sets/Prepare.hpp"
+#include "prepare/sets/TextPrepare.hpp"
 #include "tasks/MovableRun.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 using namespace multicard;
 

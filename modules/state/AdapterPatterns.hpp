@@ -8,9 +8,9 @@
 
 namespace multicard {
 
-/// Gives those of `names` that a regular expression matches as a whole, in their order (text/NameMatch.hpp has one).
-/// \param shown the expression as its author wrote it, for errors
-/// \throws DataError for an expression that is not one or takes too long
+/// Gives those of `names` that a regular expression matches as a whole, in their order (text/tokenizer/NameMatch.hpp
+/// has one). \param shown the expression as its author wrote it, for errors \throws DataError for an expression that is
+/// not one or takes too long
 using NameMatcher = std::function<std::vector<std::string>(
     const std::string& expression, const std::vector<std::string>& names, const std::string& shown)>;
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "device/AllocationTrace.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/Llama.hpp"
 
 namespace multicard {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/Error.hpp"
-#include "text/StopText.hpp"
-#include "text/StreamDecoder.hpp"
+#include "text/prompts/StopText.hpp"
+#include "text/tokenizer/StreamDecoder.hpp"
 
 namespace multicard {
 

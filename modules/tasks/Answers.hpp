@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/Generate.hpp"
+#include "nn/language/Generate.hpp"
 #include "tasks/AnswerMemory.hpp"
-#include "text/PromptTemplate.hpp"
+#include "text/prompts/PromptTemplate.hpp"
 
 namespace multicard {
 

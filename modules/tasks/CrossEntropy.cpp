@@ -5,8 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
-#include "data/TextLoader.hpp"
-#include "nn/Random.hpp"
+#include "data/loading/TextLoader.hpp"
+#include "nn/layers/Random.hpp"
 
 namespace multicard {
 

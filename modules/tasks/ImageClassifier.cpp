@@ -3,7 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 
-#include "nn/Losses.hpp"
+#include "nn/losses/Losses.hpp"
 #include "tasks/ImageNetwork.hpp"
 
 namespace multicard {

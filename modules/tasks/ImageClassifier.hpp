@@ -6,7 +6,7 @@
 
 #include "device/AllocationTrace.hpp"
 #include "device/Precision.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "tasks/ImageEvaluation.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"

@@ -11,7 +11,7 @@
 #include <ATen/ops/stack.h>
 
 #include "device/Readback.hpp"
-#include "nn/Losses.hpp"
+#include "nn/losses/Losses.hpp"
 
 namespace multicard {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "results/Columns.hpp"
 #include "train/Model.hpp"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "comm/Agreement.hpp"
-#include "data/ClassNames.hpp"
+#include "data/shards/ClassNames.hpp"
 #include "device/Precision.hpp"
 #include "state/CheckpointStore.hpp"
 

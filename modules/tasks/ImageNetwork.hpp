@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/NetworkFactory.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "tasks/RunOptions.hpp"
 
 namespace multicard {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/ImageDataSource.hpp"
+#include "data/loading/ImageDataSource.hpp"
 #include "state/CheckpointStore.hpp"
 #include "tasks/ImageClassifier.hpp"
 #include "tasks/Task.hpp"

@@ -14,13 +14,13 @@
 #include "io/Bytes.hpp"
 #include "io/ForeignFormat.hpp"
 #include "io/Sha256.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LanguageNetwork.hpp"
 #include "state/CheckpointStore.hpp"
 #include "state/ShardedWriter.hpp"
 #include "tasks/CrossEntropy.hpp"
 #include "tasks/DeckWeights.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "comm/Communicator.hpp"
-#include "nn/Llama.hpp"
-#include "nn/Lora.hpp"
+#include "nn/language/Llama.hpp"
+#include "nn/language/Lora.hpp"
 #include "state/AdapterConfig.hpp"
 #include "tasks/Preference.hpp"
 #include "tasks/RunOptions.hpp"

@@ -8,8 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "data/Batch.hpp"
-#include "nn/Llama.hpp"
+#include "data/loading/Batch.hpp"
+#include "nn/language/Llama.hpp"
 #include "train/Model.hpp"
 
 namespace multicard {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/Text.hpp"
-#include "data/DatasetType.hpp"
+#include "data/shards/DatasetType.hpp"
 #include "tasks/LanguageTask.hpp"
 
 namespace multicard {

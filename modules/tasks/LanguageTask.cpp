@@ -8,7 +8,7 @@
 #include "io/Bytes.hpp"
 #include "io/Sha256.hpp"
 #include "tasks/ReferencePass.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/TextDataSource.hpp"
+#include "data/loading/TextDataSource.hpp"
 #include "tasks/GenerationEvaluation.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/Task.hpp"

@@ -8,9 +8,9 @@
 
 #include <ATen/ops/zeros_like.h>
 
-#include "data/TextDataSource.hpp"
-#include "nn/LlamaConfig.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "data/loading/TextDataSource.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LlamaConfig.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/RankMemory.hpp"
 #include "train/Optimizer.hpp"

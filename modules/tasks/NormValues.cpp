@@ -7,7 +7,7 @@
 
 #include "base/Blocks.hpp"
 #include "base/Error.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 
 namespace multicard {
 

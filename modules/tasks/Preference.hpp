@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "nn/PreferenceLoss.hpp"
+#include "nn/losses/PreferenceLoss.hpp"
 #include "tasks/LanguageObjective.hpp"
 
 namespace multicard {

@@ -10,8 +10,8 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
-#include "data/RecordFiles.hpp"
 #include "io/JsonReader.hpp"
+#include "prepare/records/RecordFiles.hpp"
 
 namespace multicard {
 

@@ -11,7 +11,7 @@
 #include "base/Text.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
-#include "data/ReferenceFile.hpp"
+#include "data/shards/ReferenceFile.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Readback.hpp"
 #include "io/Sha256.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "data/TextDataSource.hpp"
+#include "data/loading/TextDataSource.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/Task.hpp"
 

@@ -10,7 +10,7 @@
 #include "base/Shown.hpp"
 #include "comm/Agreement.hpp"
 #include "comm/LongWork.hpp"
-#include "data/ClassNames.hpp"
+#include "data/shards/ClassNames.hpp"
 #include "results/ResultsReader.hpp"
 
 namespace multicard {

@@ -1,7 +1,7 @@
 #include "tasks/RunInputs.hpp"
 
 #include "io/Glob.hpp"
-#include "nn/LlamaConfig.hpp"
+#include "nn/language/LlamaConfig.hpp"
 #include "state/ModelFolder.hpp"
 #include "state/PeftAdapter.hpp"
 #include "tasks/DeckWeights.hpp"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/Deck.hpp"
-#include "data/DataOptions.hpp"
+#include "data/loading/DataOptions.hpp"
 #include "device/ComputeOptions.hpp"
-#include "nn/ModelOptions.hpp"
+#include "nn/options/ModelOptions.hpp"
 #include "tasks/EvaluateOptions.hpp"
 #include "tasks/RunSettings.hpp"
 #include "train/OptimizerOptions.hpp"

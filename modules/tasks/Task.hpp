@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/Communicator.hpp"
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "comm/Communicator.hpp"
-#include "data/ImageShards.hpp"
-#include "data/TextDataSource.hpp"
+#include "data/loading/TextDataSource.hpp"
+#include "data/shards/ImageShards.hpp"
 
 namespace multicard {
 

@@ -11,7 +11,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "device/Memory.hpp"
-#include "nn/LlamaConfig.hpp"
+#include "nn/language/LlamaConfig.hpp"
 #include "state/PeftAdapter.hpp"
 #include "tasks/LanguageModel.hpp"
 #include "tasks/MethodMemory.hpp"

@@ -12,7 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "comm/Communicator.hpp"
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "device/AllocationTrace.hpp"
 #include "state/NamedTensor.hpp"
 

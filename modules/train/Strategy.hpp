@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "device/StepClock.hpp"
 #include "dist/GradientReducer.hpp"
 #include "dist/TensorCollectives.hpp"

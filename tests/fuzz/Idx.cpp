@@ -2,8 +2,8 @@
 // file, which follows; the rest is the image file.
 #include <algorithm>
 
-#include "data/IdxSource.hpp"
 #include "fuzz/Target.hpp"
+#include "prepare/images/IdxSource.hpp"
 
 namespace multicard::fuzz {
 

@@ -1,6 +1,6 @@
 // JPEG and PNG files.
-#include "data/ImageFile.hpp"
 #include "fuzz/Target.hpp"
+#include "prepare/images/ImageFile.hpp"
 
 namespace multicard::fuzz {
 

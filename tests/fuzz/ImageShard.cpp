@@ -1,5 +1,5 @@
 // Image shards, as training reads them.
-#include "data/ImageShards.hpp"
+#include "data/shards/ImageShards.hpp"
 #include "fuzz/Child.hpp"
 #include "fuzz/Target.hpp"
 

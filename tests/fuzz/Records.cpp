@@ -2,9 +2,9 @@
 // ending of the file's name ("chat .jsonl"), the rest is the file.
 #include <algorithm>
 
-#include "data/RecordEncoder.hpp"
-#include "data/RecordFiles.hpp"
 #include "fuzz/Target.hpp"
+#include "prepare/records/RecordEncoder.hpp"
+#include "prepare/records/RecordFiles.hpp"
 #include "unit/data/test_tokenizer.hpp"
 
 namespace multicard::fuzz {

@@ -1,6 +1,6 @@
 // Patterns of tokenizer files: their translation, and matching with what comes of it. The first line of an input is the
 // pattern, the rest a text.
-#include "text/Regex.hpp"
+#include "text/regex/Regex.hpp"
 
 #include <algorithm>
 

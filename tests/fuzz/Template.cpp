@@ -3,7 +3,7 @@
 
 #include "base/Shown.hpp"
 #include "fuzz/Target.hpp"
-#include "text/Jinja.hpp"
+#include "text/jinja/Jinja.hpp"
 
 namespace multicard::fuzz {
 

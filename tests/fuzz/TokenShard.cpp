@@ -1,5 +1,5 @@
 // Token shards, as training reads them.
-#include "data/TokenShards.hpp"
+#include "data/shards/TokenShards.hpp"
 #include "fuzz/Child.hpp"
 #include "fuzz/Target.hpp"
 

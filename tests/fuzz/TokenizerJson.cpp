@@ -3,7 +3,7 @@
 
 #include "base/Utf8.hpp"
 #include "fuzz/Target.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard::fuzz {
 

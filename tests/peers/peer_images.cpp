@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "data/FolderSource.hpp"
-#include "data/ImageFile.hpp"
-#include "data/Resize.hpp"
+#include "prepare/images/FolderSource.hpp"
+#include "prepare/images/ImageFile.hpp"
+#include "prepare/images/Resize.hpp"
 
 namespace {
 

@@ -21,10 +21,10 @@
 
 #include "base/Error.hpp"
 #include "io/Bytes.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LanguageNetwork.hpp"
 #include "state/ShardedWriter.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "data/RecordEncoder.hpp"
+#include "prepare/records/RecordEncoder.hpp"
 
 namespace {
 

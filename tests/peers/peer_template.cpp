@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "data/RecordEncoder.hpp"
-#include "text/Jinja.hpp"
+#include "prepare/records/RecordEncoder.hpp"
+#include "text/jinja/Jinja.hpp"
 
 namespace {
 

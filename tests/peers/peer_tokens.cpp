@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace {
 

@@ -28,11 +28,11 @@ THIRD_PARTY = {
     r"hdf5(_hl)?\.h$|H5\w+\.h$": {"io"},
     r"yaml-cpp/": {"config"},
     r"spdlog/": {"base"},
-    r"openssl/|zlib\.h$": {"base", "io", "data"},
+    r"openssl/|zlib\.h$": {"base", "io", "prepare"},
     r"(pcre2|utf8proc)\.h$": {"text"},
     r"libqhull_r/": {"scheduling"},
     r"Eigen/": {"scheduling"},
-    r"(png|jpeglib|turbojpeg)\.h$": {"data"},
+    r"(png|jpeglib|turbojpeg)\.h$": {"prepare"},
 }
 GPU_HEADER = re.compile(r"^(cuda|nccl|cupti|nvml|nvtx|cudnn|cublas)|^(ATen|c10)/cuda/")
 TORCH_HEADER = re.compile(r"^(ATen|c10|torch)/")
@@ -48,6 +48,30 @@ FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> th
         "study": {"reduce"},
         "figures": {"reduce", "draw", "study"},
         "page": {"reduce", "draw", "study", "figures"},
+    },
+    ("modules/text", "text"): {
+        "unicode": set(),
+        "regex": {"unicode"},
+        "jinja": {"unicode"},
+        "tokenizer": {"unicode", "regex"},
+        "prompts": {"unicode", "jinja", "tokenizer"},
+    },
+    ("modules/data", "data"): {
+        "shards": set(),
+        "loading": {"shards"},
+    },
+    ("modules/prepare", "prepare"): {
+        "files": set(),
+        "images": {"files"},
+        "records": {"files"},
+        "sets": {"files", "images", "records"},
+    },
+    ("modules/nn", "nn"): {
+        "options": set(),
+        "layers": set(),
+        "losses": {"options"},
+        "vision": {"layers"},
+        "language": {"layers", "losses"},
     },
     ("modules/scheduling", "scheduling"): {
         "rates": set(),

@@ -138,7 +138,7 @@ class CheckStyle(unittest.TestCase):
         self.finds("length", "modules/nn/Other.cpp", "\n" * 301, 1, "301 lines")
         self.finds("length", "tests/unit/nn/Other.test.cpp", "\n" * 401, 1, "401 lines")
         self.assertEqual(violations("length", {"tests/unit/nn/Other.test.cpp": "\n" * 400,
-                                               "modules/text/UnicodeClassTable.cpp": "\n" * 301}), [])
+                                               "modules/text/unicode/UnicodeClassTable.cpp": "\n" * 301}), [])
 
     def test_long_lines_are_found(self):
         for name in ("cmake/Other.cmake", "modules/nn/CMakeLists.txt", "scripts/other.py", "slurm/other.sbatch"):

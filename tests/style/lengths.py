@@ -4,7 +4,7 @@ import re
 from source_tree import SOURCE_FOLDERS, without_comments_and_strings
 
 # Tables that scripts/make_regex_tables.py writes may be longer than sources otherwise.
-GENERATED = {"modules/text/UnicodeClassTable.cpp", "modules/text/UnicodeScriptTable.cpp"}
+GENERATED = {"modules/text/unicode/UnicodeClassTable.cpp", "modules/text/unicode/UnicodeScriptTable.cpp"}
 
 
 def check_length(tree, columns=120, source_limit=300, limit=400, notable=250):

@@ -188,7 +188,7 @@ void rope(S* x, std::int64_t rows, std::int64_t stride, std::int64_t heads, std:
       });
 }
 
-// 31 bits of splitmix64 (Steele, Lea and Flood 2014), as nn/Random.cpp makes them of whole tensors.
+// 31 bits of splitmix64 (Steele, Lea and Flood 2014), as nn/layers/Random.cpp makes them of whole tensors.
 MULTICARD_INLINE std::uint64_t dropout_bits(std::uint64_t key, std::uint64_t index) {
   std::uint64_t x = key + index * 0x9E3779B97F4A7C15U;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;

@@ -38,7 +38,7 @@ enum class LogitGradient { none, in_place };
 at::Tensor cuda_softmax_loss(const at::Tensor& logits, const at::Tensor& tokens, LogitGradient gradient);
 
 /// x with the values zeroed whose 31 bits, a function of `key` and the index, are below `threshold`, and the others
-/// multiplied by `factor`. As seeded_dropout() of nn/Random.hpp, which calls it.
+/// multiplied by `factor`. As seeded_dropout() of nn/layers/Random.hpp, which calls it.
 at::Tensor cuda_dropout(const at::Tensor& x, std::uint64_t key, std::uint64_t threshold, double factor);
 
 }  // namespace multicard

@@ -1,4 +1,4 @@
-#include "data/Augmentation.hpp"
+#include "data/loading/Augmentation.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Labels of a set are mapped by the names of their classes, or the set is refused.
-#include "data/ClassNames.hpp"
+#include "data/shards/ClassNames.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The ways of reading give every rank the same rows.
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 
 #include <fstream>
 #include <functional>
@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "base/Blocks.hpp"
-#include "data/ImageDataSource.hpp"
-#include "data/Prepare.hpp"
-#include "data/TextDataSource.hpp"
-#include "data/TextPrepare.hpp"
+#include "data/loading/ImageDataSource.hpp"
+#include "data/loading/TextDataSource.hpp"
+#include "prepare/sets/Prepare.hpp"
+#include "prepare/sets/TextPrepare.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

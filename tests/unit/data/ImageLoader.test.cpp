@@ -1,4 +1,4 @@
-#include "data/ImageLoader.hpp"
+#include "data/loading/ImageLoader.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/DevicePreprocessor.hpp"
-#include "data/Prepare.hpp"
+#include "data/loading/DevicePreprocessor.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_files.hpp"
 

@@ -1,4 +1,4 @@
-#include "data/ImageShards.hpp"
+#include "data/shards/ImageShards.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/Prepare.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_files.hpp"

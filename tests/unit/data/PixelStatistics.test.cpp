@@ -1,4 +1,4 @@
-#include "data/PixelStatistics.hpp"
+#include "data/shards/PixelStatistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "data/Preprocessor.hpp"
+#include "data/loading/Preprocessor.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>

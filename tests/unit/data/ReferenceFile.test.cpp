@@ -1,4 +1,4 @@
-#include "data/ReferenceFile.hpp"
+#include "data/shards/ReferenceFile.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/ShardNames.hpp"
+#include "data/shards/ShardNames.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

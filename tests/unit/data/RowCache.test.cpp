@@ -1,4 +1,4 @@
-#include "data/RowCache.hpp"
+#include "data/shards/RowCache.hpp"
 
 #include <thread>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "data/Sampler.hpp"
+#include "data/loading/Sampler.hpp"
 
 #include <algorithm>
 #include <numeric>

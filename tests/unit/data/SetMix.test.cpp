@@ -1,4 +1,4 @@
-#include "data/SetMix.hpp"
+#include "data/loading/SetMix.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include "base/Error.hpp"
 #include "base/SplitMix64.hpp"
-#include "data/Sampler.hpp"
+#include "data/loading/Sampler.hpp"
 
 namespace multicard {
 namespace {

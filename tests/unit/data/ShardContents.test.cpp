@@ -1,11 +1,11 @@
 // What shards of others hold is known, or named, or refused.
-#include "data/ShardContents.hpp"
+#include "data/shards/ShardContents.hpp"
 
 #include <functional>
 
 #include <gtest/gtest.h>
 
-#include "data/Prepare.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_tokens.hpp"

@@ -1,13 +1,13 @@
 // Files that are not one set, each shard once, are refused.
-#include "data/ShardMembership.hpp"
+#include "data/shards/ShardMembership.hpp"
 
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
-#include "data/ImageShards.hpp"
-#include "data/Prepare.hpp"
-#include "data/TokenShards.hpp"
+#include "data/shards/ImageShards.hpp"
+#include "data/shards/TokenShards.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_tokens.hpp"

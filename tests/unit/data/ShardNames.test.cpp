@@ -1,4 +1,4 @@
-#include "data/ShardNames.hpp"
+#include "data/shards/ShardNames.hpp"
 
 #include <filesystem>
 #include <fstream>

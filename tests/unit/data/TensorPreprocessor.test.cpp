@@ -1,5 +1,5 @@
 // TensorPreprocessor runs on any device; on the CPU its bits must be Preprocessor's.
-#include "data/TensorPreprocessor.hpp"
+#include "data/loading/TensorPreprocessor.hpp"
 
 #include <set>
 
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/DevicePreprocessor.hpp"
+#include "data/loading/DevicePreprocessor.hpp"
 #include "unit/data/test_files.hpp"
 
 namespace multicard {

@@ -1,5 +1,5 @@
 // Batches of text against the sequences they are made of, on any number of ranks and from any step.
-#include "data/TextLoader.hpp"
+#include "data/loading/TextLoader.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "data/TextDataSource.hpp"
+#include "data/loading/TextDataSource.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/expect_data_error.hpp"
 #include "unit/data/test_tokens.hpp"

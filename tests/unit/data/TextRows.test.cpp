@@ -1,5 +1,5 @@
 // Rows of sequences: cuts, drops, and packing against its definition.
-#include "data/TextRows.hpp"
+#include "data/loading/TextRows.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "base/Error.hpp"
 #include "base/SplitMix64.hpp"
-#include "data/FirstFit.hpp"
+#include "data/loading/FirstFit.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokens.hpp"
 

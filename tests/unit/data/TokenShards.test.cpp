@@ -1,5 +1,5 @@
 // Shards of other writers, read on any number of ranks by both methods.
-#include "data/TokenShards.hpp"
+#include "data/shards/TokenShards.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/Image.hpp"
+#include "prepare/images/Image.hpp"
 
 namespace multicard::test {
 

@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-#include "data/Image.hpp"
+#include "prepare/images/Image.hpp"
 #include "unit/data/test_files.hpp"
 
 namespace multicard::test {

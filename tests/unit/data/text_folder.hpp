@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/TextPrepare.hpp"
+#include "prepare/sets/TextPrepare.hpp"
 #include "support/test_world.hpp"
 #include "unit/data/test_tokenizer.hpp"
 

@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/TokenRows.hpp"
-#include "nn/RmsNorm.hpp"
-#include "nn/Rope.hpp"
-#include "nn/SwiGlu.hpp"
+#include "nn/language/RmsNorm.hpp"
+#include "nn/language/Rope.hpp"
+#include "nn/language/SwiGlu.hpp"
 #include "token_results.hpp"
 
 namespace multicard {

@@ -20,8 +20,8 @@
 
 #include "base/SplitMix64.hpp"
 #include "kernels/cuda/NormRows.hpp"
-#include "nn/Random.hpp"
-#include "nn/Rope.hpp"
+#include "nn/language/Rope.hpp"
+#include "nn/layers/Random.hpp"
 #include "token_results.hpp"
 
 namespace multicard {

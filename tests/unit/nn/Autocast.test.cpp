@@ -10,8 +10,8 @@
 
 #include "autocast_scope.hpp"
 #include "formula.hpp"
-#include "nn/Losses.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/losses/Losses.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "replicas.hpp"
 
 namespace multicard {

@@ -1,4 +1,4 @@
-#include "nn/BaseWeight.hpp"
+#include "nn/layers/BaseWeight.hpp"
 
 #include <cmath>
 

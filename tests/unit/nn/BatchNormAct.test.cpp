@@ -1,4 +1,4 @@
-#include "nn/BatchNormAct.hpp"
+#include "nn/vision/BatchNormAct.hpp"
 
 #include <optional>
 

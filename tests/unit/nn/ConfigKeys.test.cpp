@@ -1,17 +1,17 @@
 // The tables of what is known of others' model folders, and the document that shows them.
 
-#include "nn/ConfigKeys.hpp"
+#include "nn/language/ConfigKeys.hpp"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "io/Bytes.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/Llama.hpp"
 #include "state/AdapterKeys.hpp"
 #include "state/WeightKeys.hpp"
 #include "support/test_world.hpp"
-#include "text/TokenizerKeys.hpp"
+#include "text/tokenizer/TokenizerKeys.hpp"
 
 namespace multicard {
 namespace {

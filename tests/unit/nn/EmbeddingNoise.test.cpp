@@ -1,5 +1,5 @@
 // Noise on embeddings: its size, what it is a function of, and where it goes.
-#include "nn/EmbeddingNoise.hpp"
+#include "nn/language/EmbeddingNoise.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

@@ -1,6 +1,6 @@
 // Synchronised batch normalisation as GPUs compute it. LibTorch has its operations for GPUs alone; here they are what
 // its CUDA kernels compute (ATen/native/cuda/Normalization.cuh), in plain operations on the CPU.
-#include "nn/GatheredNorm.hpp"
+#include "nn/vision/GatheredNorm.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "nn/Generate.hpp"
+#include "nn/language/Generate.hpp"
 
 #include <cmath>
 #include <map>

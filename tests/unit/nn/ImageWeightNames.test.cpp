@@ -1,5 +1,5 @@
 // The tables of tensor names are those of the networks.
-#include "nn/ImageWeightNames.hpp"
+#include "nn/vision/ImageWeightNames.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 
-#include "nn/NetworkFactory.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 

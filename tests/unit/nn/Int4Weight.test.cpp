@@ -1,6 +1,6 @@
 // Layers of 8da4w: against torchao's (tests/data/oracles/qat/README.md), and packed against fake-quantised ones.
 
-#include "nn/Int4Weight.hpp"
+#include "nn/language/Int4Weight.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -12,8 +12,8 @@
 
 #include "base/Error.hpp"
 #include "kernels/FakeQuant.hpp"
-#include "nn/LinearGroup.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/LinearGroup.hpp"
+#include "nn/language/Llama.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 

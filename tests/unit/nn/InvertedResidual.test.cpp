@@ -1,4 +1,4 @@
-#include "nn/InvertedResidual.hpp"
+#include "nn/vision/InvertedResidual.hpp"
 
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "autocast_scope.hpp"
-#include "nn/FusedInvertedResidual.hpp"
+#include "nn/vision/FusedInvertedResidual.hpp"
 
 namespace multicard {
 namespace {

@@ -1,5 +1,5 @@
 // Layers side by side against the same layers written out, whose gradients are autograd's.
-#include "nn/LinearGroup.hpp"
+#include "nn/language/LinearGroup.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

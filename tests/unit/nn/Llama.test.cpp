@@ -1,5 +1,5 @@
 // The network against its definition written down with plain operations.
-#include "nn/Llama.hpp"
+#include "nn/language/Llama.hpp"
 
 #include <map>
 
@@ -17,7 +17,7 @@
 
 #include "base/Error.hpp"
 #include "language_models.hpp"
-#include "nn/Rope.hpp"
+#include "nn/language/Rope.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/LlamaConfig.hpp"
+#include "nn/language/LlamaConfig.hpp"
 
 #include <cmath>
 #include <fstream>

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "language_models.hpp"
-#include "nn/Generate.hpp"
+#include "nn/language/Generate.hpp"
 
 namespace multicard {
 namespace {

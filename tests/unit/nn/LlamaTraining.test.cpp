@@ -8,7 +8,7 @@
 
 #include "device/AllocationRecorder.hpp"
 #include "language_models.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/Llama.hpp"
 
 namespace multicard {
 namespace {

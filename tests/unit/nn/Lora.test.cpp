@@ -1,9 +1,9 @@
-#include "nn/Lora.hpp"
+#include "nn/language/Lora.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/Losses.hpp"
+#include "nn/losses/Losses.hpp"
 
 #include <limits>
 

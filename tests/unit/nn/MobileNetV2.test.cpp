@@ -1,4 +1,4 @@
-#include "nn/MobileNetV2.hpp"
+#include "nn/vision/MobileNetV2.hpp"
 
 #include <set>
 

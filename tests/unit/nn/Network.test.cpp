@@ -1,4 +1,4 @@
-#include "nn/Network.hpp"
+#include "nn/vision/Network.hpp"
 
 #include <cmath>
 #include <functional>
@@ -15,8 +15,8 @@
 
 #include "base/Error.hpp"
 #include "formula.hpp"
-#include "nn/Losses.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/losses/Losses.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "replicas.hpp"
 
 namespace multicard {

@@ -1,7 +1,5 @@
 // Networks of folders that store their weights in more than one way.
 
-#include "nn/NetworkFactory.hpp"
-
 #include <filesystem>
 #include <fstream>
 
@@ -11,7 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/Nf4.hpp"
-#include "nn/Llama.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/Llama.hpp"
 #include "state/ModelFolder.hpp"
 #include "support/test_world.hpp"
 

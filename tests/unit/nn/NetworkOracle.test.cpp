@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "formula.hpp"
-#include "nn/Losses.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/losses/Losses.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

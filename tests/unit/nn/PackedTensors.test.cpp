@@ -1,6 +1,6 @@
 // Models in 4 bits as other programs keep them, against one that transformers and bitsandbytes have saved.
 
-#include "nn/PackedTensors.hpp"
+#include "nn/language/PackedTensors.hpp"
 
 #include <set>
 
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "nn/LanguageNetwork.hpp"
+#include "nn/language/LanguageNetwork.hpp"
 #include "state/ModelFolder.hpp"
 #include "support/test_world.hpp"
 

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "language_models.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "text/NameMatch.hpp"
+#include "nn/language/LanguageNetwork.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 namespace {

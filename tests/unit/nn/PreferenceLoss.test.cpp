@@ -1,5 +1,5 @@
 // Losses of preference pairs: numbers of TRL and torchtune, and the formulas on simple values.
-#include "nn/PreferenceLoss.hpp"
+#include "nn/losses/PreferenceLoss.hpp"
 
 #include <cmath>
 #include <numbers>

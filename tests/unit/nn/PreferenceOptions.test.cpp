@@ -1,9 +1,9 @@
-#include "nn/PreferenceOptions.hpp"
+#include "nn/options/PreferenceOptions.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "nn/ModelOptions.hpp"
+#include "nn/options/ModelOptions.hpp"
 
 namespace multicard {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "language_models.hpp"
-#include "nn/Generate.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/language/Generate.hpp"
+#include "nn/language/LanguageFactory.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/Random.hpp"
+#include "nn/layers/Random.hpp"
 
 #include <cmath>
 #include <set>

@@ -1,4 +1,4 @@
-#include "nn/Rope.hpp"
+#include "nn/language/Rope.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>

@@ -1,4 +1,4 @@
-#include "nn/SequenceLoss.hpp"
+#include "nn/losses/SequenceLoss.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>

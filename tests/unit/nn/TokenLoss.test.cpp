@@ -1,4 +1,4 @@
-#include "nn/TokenLoss.hpp"
+#include "nn/losses/TokenLoss.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>

@@ -9,7 +9,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
-#include "nn/Network.hpp"
+#include "nn/vision/Network.hpp"
 
 namespace multicard::test {
 

@@ -12,7 +12,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "nn/GatheredNorm.hpp"
+#include "nn/vision/GatheredNorm.hpp"
 
 namespace multicard::test {
 

@@ -11,8 +11,8 @@
 #include <ATen/ops/randint.h>
 #include <nlohmann/json.hpp>
 
-#include "nn/Llama.hpp"
-#include "nn/Random.hpp"
+#include "nn/language/Llama.hpp"
+#include "nn/layers/Random.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 

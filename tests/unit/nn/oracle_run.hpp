@@ -9,8 +9,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <nlohmann/json.hpp>
 
-#include "nn/Losses.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/losses/Losses.hpp"
+#include "nn/vision/NetworkFactory.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 namespace {

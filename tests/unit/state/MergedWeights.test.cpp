@@ -11,7 +11,7 @@
 
 #include "base/Error.hpp"
 #include "support/test_world.hpp"
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/AllocationRecorder.hpp"
-#include "nn/Generate.hpp"
+#include "nn/language/Generate.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

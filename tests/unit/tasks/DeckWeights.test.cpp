@@ -9,8 +9,8 @@
 #include <ATen/ops/std.h>
 
 #include "language_run.hpp"
-#include "nn/LanguageNetwork.hpp"
-#include "nn/NetworkFactory.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LanguageNetwork.hpp"
 
 namespace multicard {
 namespace {

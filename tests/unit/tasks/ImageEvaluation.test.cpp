@@ -9,8 +9,8 @@
 #include <ATen/ops/cos.h>
 #include <gtest/gtest.h>
 
-#include "data/ImageDataSource.hpp"
-#include "data/Prepare.hpp"
+#include "data/loading/ImageDataSource.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "support/test_world.hpp"
 
 namespace multicard {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <numbers>
 
-#include "data/ReferenceFile.hpp"
+#include "data/shards/ReferenceFile.hpp"
 #include "moving.hpp"
 #include "unit/data/test_tokens.hpp"
 

@@ -6,8 +6,8 @@
 #include <ATen/ops/sum.h>
 #include <nlohmann/json.hpp>
 
-#include "data/TextPrepare.hpp"
 #include "io/Bytes.hpp"
+#include "prepare/sets/TextPrepare.hpp"
 #include "task_run.hpp"
 
 namespace multicard::test {

@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
-#include "data/Prepare.hpp"
+#include "prepare/sets/Prepare.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 #include "tasks/TaskRun.hpp"

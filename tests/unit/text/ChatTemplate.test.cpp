@@ -4,8 +4,8 @@
 
 #include "Data.hpp"
 #include "base/Error.hpp"
-#include "text/ChatTemplateFiles.hpp"
-#include "text/PromptTemplate.hpp"
+#include "text/prompts/ChatTemplateFiles.hpp"
+#include "text/prompts/PromptTemplate.hpp"
 
 namespace multicard {
 namespace {

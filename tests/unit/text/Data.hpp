@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/Bytes.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 

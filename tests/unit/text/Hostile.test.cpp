@@ -7,8 +7,8 @@
 #include "Data.hpp"
 #include "base/Error.hpp"
 #include "base/Utf8.hpp"
-#include "text/StreamDecoder.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/StreamDecoder.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 namespace {

@@ -1,6 +1,6 @@
 // The template engine; tests/peers compares it with jinja2 itself.
 
-#include "text/Jinja.hpp"
+#include "text/jinja/Jinja.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

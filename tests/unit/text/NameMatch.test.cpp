@@ -1,4 +1,4 @@
-#include "text/NameMatch.hpp"
+#include "text/tokenizer/NameMatch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "Data.hpp"
-#include "text/PromptTemplate.hpp"
-#include "text/StreamDecoder.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/prompts/PromptTemplate.hpp"
+#include "text/tokenizer/StreamDecoder.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 namespace {

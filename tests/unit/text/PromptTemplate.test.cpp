@@ -1,4 +1,4 @@
-#include "text/PromptTemplate.hpp"
+#include "text/prompts/PromptTemplate.hpp"
 
 #include <gtest/gtest.h>
 

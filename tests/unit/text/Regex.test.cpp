@@ -1,7 +1,7 @@
 // Patterns against Oniguruma as the tokenizers library has it: tests/data/tokenizers/oracles/splits.json, which
 // tests/peers/splits_test.py --oracle makes. Where a walk differs, that test names the characters.
 
-#include "text/Regex.hpp"
+#include "text/regex/Regex.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include "SplitWalk.hpp"
 #include "base/Error.hpp"
 #include "io/Sha256.hpp"
-#include "text/CodePointSet.hpp"
-#include "text/RegexSet.hpp"
+#include "text/regex/RegexSet.hpp"
+#include "text/unicode/CodePointSet.hpp"
 
 namespace multicard {
 namespace {

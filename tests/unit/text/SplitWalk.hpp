@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/Utf8.hpp"
-#include "text/Regex.hpp"
+#include "text/regex/Regex.hpp"
 
 namespace multicard {
 

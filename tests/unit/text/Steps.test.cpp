@@ -4,7 +4,7 @@
 
 #include "Data.hpp"
 #include "base/Error.hpp"
-#include "text/Tokenizer.hpp"
+#include "text/tokenizer/Tokenizer.hpp"
 
 namespace multicard {
 namespace {

@@ -1,5 +1,5 @@
 // Ending a text where a string occurs, whatever the pieces it arrives in.
-#include "text/StopText.hpp"
+#include "text/prompts/StopText.hpp"
 
 #include <gtest/gtest.h>
 

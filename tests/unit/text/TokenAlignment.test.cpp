@@ -4,7 +4,7 @@
 
 #include "Data.hpp"
 #include "base/Utf8.hpp"
-#include "text/PromptTemplate.hpp"
+#include "text/prompts/PromptTemplate.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "text/TokenizerKeys.hpp"
+#include "text/tokenizer/TokenizerKeys.hpp"
 
 #include <algorithm>
 

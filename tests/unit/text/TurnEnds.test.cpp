@@ -1,4 +1,4 @@
-#include "text/TurnEnds.hpp"
+#include "text/prompts/TurnEnds.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "text/Unicode.hpp"
+#include "text/unicode/Unicode.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/Utf8.hpp"
-#include "text/ByteAlphabet.hpp"
-#include "text/PythonText.hpp"
+#include "text/jinja/PythonText.hpp"
+#include "text/unicode/ByteAlphabet.hpp"
 
 namespace multicard {
 namespace {

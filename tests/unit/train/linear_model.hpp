@@ -14,7 +14,7 @@
 #include <ATen/ops/stack.h>
 
 #include "base/Blocks.hpp"
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "train/Model.hpp"
 
 namespace multicard::test {

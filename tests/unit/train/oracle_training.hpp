@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/Blocks.hpp"
-#include "data/DataSource.hpp"
+#include "data/loading/DataSource.hpp"
 #include "device/StepClock.hpp"
 #include "dist/TensorCollectives.hpp"
 #include "train/Trainer.hpp"

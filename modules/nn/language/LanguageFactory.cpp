@@ -1,0 +1,106 @@
+#include "nn/language/LanguageFactory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+
+#include "nn/language/LanguageNetwork.hpp"
+#include "nn/language/Llama.hpp"
+#include "state/ModelFolder.hpp"
+
+namespace multicard {
+namespace {
+
+/// Whether one of the names stands for a layer: from its beginning to a dot, or at its end, as transformers has it.
+/// Patterns are not looked into: where there are weights, their tensors tell.
+bool is_skipped(const std::string& layer, const std::vector<std::string>& modules) {
+  return std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+    return layer == module || layer.starts_with(module + ".") || (!module.empty() && layer.ends_with(module));
+  });
+}
+
+/// The last part of a layer's name: which of a block's layers it is.
+std::string place_in_block(const std::string& layer) {
+  return layer.substr(layer.rfind('.') + 1);
+}
+
+/// Keeps a layer whole where all blocks do: so all blocks are equal.
+void make_blocks_equal(LlamaConfig& config) {
+  std::map<std::string, std::int64_t> counts;
+  for (const std::string& layer : config.whole_layers)
+    ++counts[place_in_block(layer)];
+  std::erase_if(config.whole_layers,
+                [&](const std::string& layer) { return counts[place_in_block(layer)] < config.num_layers; });
+}
+
+/// Weights that a folder stores in 4 bits are held so.
+WeightFormat format_for(const LlamaConfig& config, WeightFormat format) {
+  if (config.is_stored_in_nf4) format.kind = WeightFormat::Kind::nf4;
+  if (config.int4_group_size > 0) {
+    format.kind = WeightFormat::Kind::int4;
+    format.group_size = config.int4_group_size;
+  }
+  return format;
+}
+
+std::int64_t weight_bytes(const LlamaConfig& config, at::ScalarType dtype, WeightFormat format) {
+  return Llama(config, dtype, at::kMeta, format).weight_bytes();
+}
+
+}  // namespace
+
+LlamaConfig network_config_of(const std::string& folder, WeightsOf weights) {
+  LlamaConfig config = LlamaConfig::read(folder);
+  if (!config.is_stored_in_nf4) return config;
+  const std::vector<std::string> layers = Llama(config, at::kFloat, at::kMeta).linear_layers();
+  std::optional<ModelFolder> files;
+  if (weights == WeightsOf::files) files = ModelFolder::open(folder);
+  for (const std::string& layer : layers)
+    if (files ? !files->is_packed(layer + ".weight") : is_skipped(layer, config.skipped_modules))
+      config.whole_layers.insert(layer);
+  return config;
+}
+
+std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::int64_t num_layers, WeightFormat format) {
+  LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
+  make_blocks_equal(config);
+  config.num_layers = std::min(num_layers, config.num_layers);
+  if (!config.windows.empty()) config.windows.resize(static_cast<std::size_t>(config.num_layers));
+  auto network = std::make_unique<Llama>(config, dtype, device, format_for(config, format));
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& weight : network->weights())
+    at::Tensor(weight.tensor).zero_();
+  return network;
+}
+
+std::int64_t bytes_beyond_equal_blocks(const std::string& folder, at::ScalarType dtype, WeightFormat format) {
+  LlamaConfig config = network_config_of(folder, has_weights(folder) ? WeightsOf::files : WeightsOf::chance);
+  format = format_for(config, format);
+  const std::int64_t bytes = weight_bytes(config, dtype, format);
+  make_blocks_equal(config);
+  return bytes - weight_bytes(config, dtype, format);
+}
+
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed, WeightFormat format) {
+  const LlamaConfig config = network_config_of(folder, random_seed ? WeightsOf::chance : WeightsOf::files);
+  format = format_for(config, format);
+  if (random_seed) {
+    auto network = std::make_unique<Llama>(config, dtype, device, format);
+    network->initialise(*random_seed);
+    return network;
+  }
+  const ModelFolder files = ModelFolder::open(folder);
+  const OutputLayer output = output_layer_of(config);
+  Llama shapes(config, dtype, at::kMeta, format);
+  files.check(shapes.weights(), shapes.sinks(), output);
+  auto network = std::make_unique<Llama>(config, dtype, device, format);
+  const at::NoGradGuard no_grad;
+  files.load_into(network->weights(), network->sinks(), output);
+  return network;
+}
+
+}  // namespace multicard

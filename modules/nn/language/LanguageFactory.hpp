@@ -1,0 +1,37 @@
+#pragma once
+/// \file Networks of language, by their model folders.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include "nn/layers/BaseWeight.hpp"
+
+namespace multicard {
+
+class Llama;
+struct LlamaConfig;
+
+enum class WeightsOf { files, chance };
+/// What a model folder's config.json says, and of a folder in NF4 which linear layers are whole: as its files are, or
+/// without files as its quantization_config says. \throws DataError as LlamaConfig::read() and ModelFolder::open()
+LlamaConfig network_config_of(const std::string& folder, WeightsOf weights);
+
+/// The language network that a model folder's config.json describes, with its weights in `dtype`, or with randomly
+/// initialised ones where there is a `random_seed`: then config.json alone is read. Weights of another format are
+/// quantised one by one while they are read. DataError about the files.
+std::unique_ptr<Llama> load_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::optional<std::uint64_t> random_seed = std::nullopt, WeightFormat format = {});
+/// The first `num_layers` layers of that network, with embedding and lm_head, all weights zero (those in 4 bits as they
+/// happen to be): for measuring. Blocks are equal: where a folder in NF4 keeps a layer of some blocks whole, here it is
+/// in NF4.
+std::unique_ptr<Llama> zero_network(const std::string& folder, at::ScalarType dtype, at::Device device,
+                                    std::int64_t num_layers, WeightFormat format);
+/// How many bytes the weights of load_network() take beyond those of zero_network() with all layers.
+std::int64_t bytes_beyond_equal_blocks(const std::string& folder, at::ScalarType dtype, WeightFormat format);
+
+}  // namespace multicard

@@ -1,0 +1,40 @@
+#pragma once
+/// \file What a Llama-type network has before and behind its blocks.
+
+#include <string>
+#include <vector>
+
+#include "nn/language/LlamaConfig.hpp"
+#include "nn/layers/SavableWeight.hpp"
+#include "state/NamedTensor.hpp"
+
+namespace multicard {
+
+/// Embeddings, the last norm and the output layer, which share a matrix where they are tied. Copies of them that are
+/// trained are never tied: that is what PEFT does.
+struct LlamaEnds {
+  LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options);
+
+  /// By their Hugging Face names, without lm_head.weight where it is tied.
+  /// @{
+  NamedTensors weights_before() const;
+  NamedTensors weights_behind() const;
+  /// @}
+  /// Names of all modules, lm_head among them.
+  static std::vector<std::string> modules();
+
+  /// Freezes the weights and trains copies in `dtype` of those whose names are in `modules`.
+  void save(const std::vector<std::string>& modules, at::ScalarType dtype);
+  /// Those copies, by the names of PEFT's files.
+  /// @{
+  NamedTensors saved_before() const;
+  NamedTensors saved_behind() const;
+  /// @}
+  /// Gives the weights the values of their copies. Tied ones of which there is a copy are tied no longer.
+  void merge();
+
+  SavableWeight embedding, norm, head;
+  bool is_tied;
+};
+
+}  // namespace multicard

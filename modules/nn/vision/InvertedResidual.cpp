@@ -1,0 +1,20 @@
+#include "nn/vision/InvertedResidual.hpp"
+
+#include "nn/vision/FusedInvertedResidual.hpp"
+
+namespace multicard {
+
+bool InvertedResidual::adds_input() const {
+  const std::int64_t in = expand ? expand->convolution.in : depthwise.convolution.in;
+  return depthwise.convolution.stride == 1 && in == project.convolution.out;
+}
+
+at::Tensor InvertedResidual::forward(const at::Tensor& x, const NormContext& context) const {
+  if (can_fuse(x, *this, context)) return fused_inverted_residual(x, *this, context);
+  const at::Tensor expanded = expand ? expand->forward(x, context, Activation::relu6) : x;
+  const at::Tensor filtered = depthwise.forward(expanded, context, Activation::relu6);
+  return adds_input() ? project.forward_add(filtered, context, x)
+                      : project.forward(filtered, context, Activation::none);
+}
+
+}  // namespace multicard

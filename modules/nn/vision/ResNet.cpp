@@ -1,0 +1,97 @@
+#include "nn/vision/ResNet.hpp"
+
+#include <array>
+#include <cmath>
+
+#include <ATen/ops/max_pool2d.h>
+
+namespace multicard {
+namespace {
+
+constexpr std::int64_t kNumStages = 4, kStemStride = 2, kPoolStride = 2;
+
+/// Of the first block of a stage.
+constexpr std::int64_t stride_of_stage(std::size_t stage) {
+  return stage > 0 ? 2 : 1;
+}
+
+enum class BlockKind { basic, bottleneck };
+
+struct Layout {
+  BlockKind kind;
+  std::array<std::int64_t, kNumStages> repeats;
+};
+
+Layout layout_of(ResNet::Depth depth) {
+  return depth == ResNet::Depth::layers18 ? Layout{BlockKind::basic, {2, 2, 2, 2}}
+                                          : Layout{BlockKind::bottleneck, {3, 4, 6, 3}};
+}
+
+// Of `width` channels inside, as table 1 of the paper.
+std::vector<Convolution> shapes_of(BlockKind kind, std::int64_t in, std::int64_t width, std::int64_t stride) {
+  if (kind == BlockKind::basic)
+    return {{.in = in, .out = width, .kernel = 3, .stride = stride}, {.in = width, .out = width, .kernel = 3}};
+  return {{.in = in, .out = width},
+          {.in = width, .out = width, .kernel = 3, .stride = stride},
+          {.in = width, .out = 4 * width}};
+}
+
+}  // namespace
+
+at::Tensor ResidualBlock::forward(const at::Tensor& x, const NormContext& context) const {
+  at::Tensor y = x;
+  for (std::size_t i = 0; i + 1 < layers.size(); ++i)
+    y = layers[i].forward(y, context, Activation::relu);
+  const at::Tensor residual = shortcut ? shortcut->forward(x, context, Activation::none) : x;
+  return layers.back().forward_add(y, context, residual, Activation::relu);
+}
+
+ResNet::ResNet(Depth depth, const NetworkOptions& options) : Network(options.seed) {
+  const Layout layout = layout_of(depth);
+  std::int64_t num_channels = 64;
+  stem_ = add_conv_norm("conv1", "bn1", {.in = 3, .out = num_channels, .kernel = 7, .stride = kStemStride});
+  for (std::size_t stage = 0; stage < layout.repeats.size(); ++stage) {
+    const std::string name = "layer" + std::to_string(stage + 1) + ".";
+    for (std::int64_t i = 0; i < layout.repeats[stage]; ++i) {
+      const std::int64_t stride = i == 0 ? stride_of_stage(stage) : 1;
+      const auto shapes = shapes_of(layout.kind, num_channels, std::int64_t{64} << stage, stride);
+      blocks_.push_back(add_block(name + std::to_string(i) + ".", shapes));
+      num_channels = shapes.back().out;
+    }
+  }
+  const Initial initial{Initial::Distribution::uniform, 1.0 / std::sqrt(static_cast<double>(num_channels))};
+  add_classifier("fc", num_channels, options.classes, initial, initial, /*dropout=*/0.0);
+}
+
+ResidualBlock ResNet::add_block(const std::string& name, const std::vector<Convolution>& shapes) {
+  ResidualBlock block;
+  const std::string convolution = name + "conv", norm = name + "bn";
+  std::int64_t stride = 1;
+  for (const Convolution& shape : shapes) {
+    const std::string number = std::to_string(block.layers.size() + 1);
+    block.layers.push_back(add_conv_norm(convolution + number, norm + number, shape));
+    stride *= shape.stride;
+  }
+  const std::int64_t in = shapes.front().in, out = shapes.back().out;
+  if (stride != 1 || in != out)
+    block.shortcut =
+        add_conv_norm(name + "downsample.0", name + "downsample.1", {.in = in, .out = out, .stride = stride});
+  return block;
+}
+
+std::int64_t ResNet::total_stride() {
+  std::int64_t stride = kStemStride * kPoolStride;
+  for (std::size_t stage = 0; stage < kNumStages; ++stage)
+    stride *= stride_of_stage(stage);
+  return stride;
+}
+
+at::Tensor ResNet::forward(const at::Tensor& images_NCHW) {
+  at::Tensor x = stem_.forward(images_NCHW, norm_context(), Activation::relu);
+  x = at::max_pool2d(x, {3, 3}, {kPoolStride, kPoolStride}, {1, 1});
+  for (const ResidualBlock& block : blocks_)
+    x = block.forward(x, norm_context());
+  return classify(x);
+}
+
+}  // namespace multicard

@@ -1,0 +1,276 @@
+// Rendering the statements of templates.
+
+#include "text/jinja/JinjaRuntime.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "text/jinja/JinjaText.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::optional<std::size_t> found(const JinjaSymbols& symbols, std::string_view name) {
+  const std::size_t* symbol = symbols.find(name);
+  return symbol ? std::optional(*symbol) : std::nullopt;
+}
+
+}  // namespace
+
+JinjaRuntime::JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables,
+                           const JinjaGrowth& growth, JinjaWork& work)
+    : program_(program),
+      loop_symbol_(found(program.symbols, "loop")),
+      caller_symbol_(found(program.symbols, "caller")),
+      body_symbol_(found(program.symbols, kBody)),
+      growth_(growth),
+      work_(work) {
+  for (const std::string* name : program.symbols.names()) {
+    const JinjaFunction global = find_jinja_global(*name);
+    values_.push_back(global ? JinjaValue(std::make_shared<const JinjaCallable>(JinjaCallable{global}))
+                             : JinjaValue(JinjaUndefined{name}));
+  }
+  depths_.resize(values_.size());
+  std::size_t weight = 0;
+  for (const auto& [name, value] : variables) {
+    weight += value.weight();
+    const std::size_t* symbol = program.symbols.find(name);
+    if (symbol) values_[*symbol] = value;
+    if (growth.wanted.empty() || !symbol) continue;
+    if (name == growth.list) {
+      JinjaList list = *value.list();
+      list.growing = &growing_;
+      values_[*symbol] = std::make_shared<const JinjaList>(std::move(list));
+    } else if (name == growth.flag) {
+      flag_symbol_ = *symbol;
+      whole_flag_ = value.is_true();
+    }
+  }
+  output_.beginnings.resize(growth.wanted.size());
+  most_steps_ = (std::size_t{1} << 20) + 16 * weight;
+  most_spent_ = (std::size_t{128} << 20) + 64 * weight;
+  longest_ = (std::size_t{16} << 20) + 16 * weight;
+}
+
+JinjaOutput JinjaRuntime::run() {
+  render(*program_.root);
+  work_.done += output_.text.size() / 512;
+  return std::move(output_);
+}
+
+void JinjaRuntime::step() {
+  if (++num_steps_ > most_steps_) throw JinjaError("the template takes too many steps");
+}
+
+void JinjaRuntime::spend(std::size_t bytes) {
+  spent_ += bytes;
+  if (spent_ > most_spent_) throw JinjaError("the template makes values that are too large");
+}
+
+void JinjaRuntime::spend_on(const JinjaValue& value) {
+  constexpr std::size_t kItem = 32;
+  if (const std::string* text = value.string()) return spend(text->size() + kItem);
+  if (const JinjaList* list = value.list()) return spend(kItem * (1 + list->items.size()));
+  if (const JinjaDict* dict = value.dict()) return spend(2 * kItem * (1 + dict->items.size()));
+}
+
+void JinjaRuntime::put(std::string_view text) {
+  output_.text += text;
+  if (output_.text.size() > longest_) throw JinjaError("the rendered text is too long");
+}
+
+JinjaRuntime::Flow JinjaRuntime::render(const Node& node) {
+  const Level level(*this);
+  step();
+  switch (node.kind) {
+    case Node::Kind::sequence:
+      return render_children(node);
+    case Node::Kind::text:
+      put(node.text);
+      return Flow::normal;
+    case Node::Kind::output: {
+      const JinjaValue value = value_of(*node.expression);
+      const std::string* text = value.string();
+      put(text ? *text : text_of(value));
+      return Flow::normal;
+    }
+    case Node::Kind::choice:
+      if (value_of(*node.expression).is_true()) return render(*node.children[0]);
+      return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
+    case Node::Kind::loop:
+      return render_loop(node);
+    case Node::Kind::assignment:
+      bind(node.targets, value_of(*node.expression));
+      return Flow::normal;
+    case Node::Kind::block_assignment:
+      bind(node.targets, filtered(*node.expression, captured([&] { render(*node.children[0]); })));
+      return Flow::normal;
+    case Node::Kind::macro:
+      assign(node.targets[0], std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size()}));
+      return Flow::normal;
+    case Node::Kind::call_block:
+      render_call_block(node);
+      return Flow::normal;
+    case Node::Kind::filter_block:
+      put(text_of(filtered(*node.expression, captured([&] { render(*node.children[0]); }))));
+      return Flow::normal;
+    case Node::Kind::with:
+      return render_with(node);
+    case Node::Kind::generation:
+      return render_generation(node);
+    case Node::Kind::leave:
+      return Flow::leave;
+    case Node::Kind::skip:
+      return Flow::skip;
+  }
+  return Flow::normal;
+}
+
+JinjaRuntime::Flow JinjaRuntime::render_children(const Node& node) {
+  for (const auto& child : node.children)
+    if (const Flow flow = render(*child); flow != Flow::normal) return flow;
+  return Flow::normal;
+}
+
+JinjaRuntime::Flow JinjaRuntime::render_loop(const Node& node) {
+  const JinjaValue value = value_of(*node.expression);
+  return render_items(node, grows(node, value) ? value.shared_list() : chosen_items(node, value), 0);
+}
+
+/// \param num_around calls of this recursive loop that it stands in
+JinjaRuntime::Flow JinjaRuntime::render_items(const Node& node, const std::shared_ptr<const JinjaList>& items,
+                                              std::size_t num_around) {
+  if (items->items.empty()) return node.children.size() > 1 ? render(*node.children[1]) : Flow::normal;
+  spend(128);  // a loop stays until the end of the rendering
+  JinjaLoop& loop =
+      loops_.emplace_back(JinjaLoop{items, 0, node.is_recursive ? &node : nullptr, scopes_.size(), num_around});
+  for (; loop.index < items->items.size(); ++loop.index) {
+    if (items->growing) look_ahead(node, loop);
+    if (render_item(node, loop) == Flow::leave) break;
+  }
+  items->see_end();
+  return Flow::normal;
+}
+
+JinjaRuntime::Flow JinjaRuntime::render_item(const Node& node, JinjaLoop& loop) {
+  open_scope();
+  assign(*loop_symbol_, &std::as_const(loop));
+  bind(node.targets, loop.items->items[loop.index]);
+  const Flow flow = render(*node.children[0]);
+  close_scope();
+  return flow;
+}
+
+/// Those items of a loop for which its condition is true.
+std::shared_ptr<const JinjaList> JinjaRuntime::chosen_items(const Node& node, const JinjaValue& value) {
+  std::shared_ptr<const JinjaList> all = items_of(value);
+  if (node.more.empty()) return all;
+  std::vector<JinjaValue> chosen;
+  for (const JinjaValue& item : all->items) {
+    open_scope();
+    bind(node.targets, item);
+    if (value_of(*node.more[0]).is_true()) chosen.push_back(item);
+    close_scope();
+  }
+  return make_jinja_list(std::move(chosen)).shared_list();
+}
+
+void JinjaRuntime::bind(const std::vector<Node::Target>& targets, const JinjaValue& value) {
+  if (targets.size() == 1) return assign(targets[0], value);
+  const std::shared_ptr<const JinjaList> parts = items_of(value);
+  if (parts->items.size() != targets.size()) throw JinjaError("a row of values has another length than its names");
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    assign(targets[i], parts->items[i]);
+}
+
+void JinjaRuntime::assign(const Node::Target& target, JinjaValue value) {
+  if (target.member.empty()) return assign(target.symbol, std::move(value));
+  JinjaNamespace* members = values_[target.symbol].name_space();
+  if (!members) throw JinjaError(target.name + " is not a namespace");
+  if (target.member.starts_with('_')) throw JinjaError("a namespace cannot have the member " + target.member);
+  spend(64);
+  members->set(target.member, std::move(value));
+}
+
+void JinjaRuntime::assign(std::size_t symbol, JinjaValue value) {
+  if (symbol == flag_symbol_) is_flag_seen_ = true;
+  if (depths_[symbol] < scopes_.size()) {
+    saved_.push_back({symbol, std::move(values_[symbol]), depths_[symbol]});
+    depths_[symbol] = scopes_.size();
+  }
+  values_[symbol] = std::move(value);
+}
+
+void JinjaRuntime::close_scope() {
+  for (const std::size_t begin = scopes_.back(); saved_.size() > begin; saved_.pop_back()) {
+    values_[saved_.back().symbol] = std::move(saved_.back().value);
+    depths_[saved_.back().symbol] = saved_.back().depth;
+  }
+  scopes_.pop_back();
+}
+
+/// A text after the filters of a block.
+JinjaValue JinjaRuntime::filtered(const Expression& filters, std::string text) {
+  open_scope();
+  assign(*body_symbol_, std::move(text));
+  JinjaValue value = value_of(filters);
+  close_scope();
+  return value;
+}
+
+void JinjaRuntime::render_call_block(const Node& node) {
+  JinjaArguments arguments = arguments_of(*node.expression);
+  arguments.named.emplace_back(
+      "caller", std::make_shared<const JinjaCallable>(JinjaCallable{nullptr, {}, &node, scopes_.size(), true}));
+  const JinjaValue function = value_of(*node.expression->operands[0]);
+  if (!function.callable() || !function.callable()->macro) throw JinjaError("a call block calls what is not a macro");
+  put(text_of(call(*function.callable(), arguments)));
+}
+
+JinjaRuntime::Flow JinjaRuntime::render_with(const Node& node) {
+  std::vector<JinjaValue> values;
+  for (const auto& expression : node.more)
+    values.push_back(value_of(*expression));
+  open_scope();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    assign(node.targets[i], std::move(values[i]));
+  const Flow flow = render(*node.children[0]);
+  close_scope();
+  return flow;
+}
+
+JinjaRuntime::Flow JinjaRuntime::render_generation(const Node& node) {
+  const std::size_t begin = output_.text.size();
+  open_scope();
+  const Flow flow = render(*node.children[0]);
+  close_scope();
+  if (num_captures_ > 0) {
+    output_.has_hidden_generation = true;
+  } else if (output_.text.size() > begin) {
+    output_.generated.push_back({begin, output_.text.size()});
+  }
+  return flow;
+}
+
+JinjaTemplate::JinjaTemplate(std::string_view source, const TemplateDate& date) {
+  std::unique_ptr<JinjaProgram> program = parse_jinja(source);
+  program->date = date;
+  program_ = std::move(program);
+}
+
+JinjaTemplate::~JinjaTemplate() = default;
+
+JinjaOutput JinjaTemplate::render(const Variables& variables, const JinjaGrowth& growth, JinjaWork& work) const {
+  return JinjaRuntime(*program_, variables, growth, work).run();
+}
+
+bool JinjaTemplate::mentions(std::string_view word) const {
+  return program_->words.contains(word);
+}
+
+bool JinjaTemplate::has_generation() const {
+  return program_->has_generation;
+}
+
+}  // namespace multicard

@@ -1,0 +1,195 @@
+#pragma once
+/// \file One rendering of a template.
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/jinja/JinjaSyntax.hpp"
+
+namespace multicard {
+
+class JinjaRuntime {
+ public:
+  /// \param work what is done is added to it in the end
+  JinjaRuntime(const JinjaProgram& program, const JinjaTemplate::Variables& variables, const JinjaGrowth& growth,
+               JinjaWork& work);
+  ~JinjaRuntime() { work_.done += work_so_far(); }
+  JinjaRuntime(const JinjaRuntime&) = delete;
+  JinjaRuntime& operator=(const JinjaRuntime&) = delete;
+
+  JinjaOutput run();
+
+  /// \name For filters, tests and functions
+  /// @{
+  /// Counts memory that values take and time in proportion to it. \throws JinjaError when it is too much
+  void spend(std::size_t bytes);
+  /// The same for what a value holds itself.
+  void spend_on(const JinjaValue& value);
+  std::string text_of(const JinjaValue& value);
+  bool equal(const JinjaValue& a, const JinjaValue& b);
+  /// value.name: a method, else a member
+  JinjaValue attribute(const JinjaValue& value, const std::string& name);
+  /// value[key]: a member, else a method
+  JinjaValue item(const JinjaValue& value, const JinjaValue& key, const std::string* name = nullptr);
+  /// What a loop over the value walks through.
+  std::shared_ptr<const JinjaList> items_of(const JinjaValue& value);
+  bool contains(const JinjaValue& whole, const JinjaValue& part);
+  /// The length as Python's len() gives it.
+  std::int64_t length_of(const JinjaValue& value);
+  const TemplateDate& date() const { return program_.date; }
+  JinjaNamespace* make_namespace() { return &namespaces_.emplace_back(); }
+  /// @}
+
+ private:
+  using Expression = JinjaExpression;
+  using Node = JinjaNode;
+  enum class Flow { normal, skip, leave };  ///< of a statement: whether the loop around it continues
+  class HiddenScopes;
+  class Capture;
+  struct State;
+
+  /// Bounds the recursion of a rendering.
+  class Level {
+   public:
+    explicit Level(JinjaRuntime& runtime) : runtime_(runtime) {
+      constexpr int kDeepest = 1500;
+      if (++runtime_.num_levels_ > kDeepest) throw JinjaError("the template calls itself too deeply");
+    }
+    ~Level() { --runtime_.num_levels_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    JinjaRuntime& runtime_;
+  };
+
+  /// What a variable was outside a scope, and in which scope it had been set last.
+  struct Saved {
+    std::size_t symbol;
+    JinjaValue value;
+    std::size_t depth;
+  };
+
+  void step();
+  void put(std::string_view text);
+
+  // Statements (JinjaRuntime.cpp)
+  Flow render(const Node& node);
+  Flow render_children(const Node& node);
+  Flow render_loop(const Node& node);
+  Flow render_items(const Node& node, const std::shared_ptr<const JinjaList>& items, std::size_t num_around);
+  Flow render_item(const Node& node, JinjaLoop& loop);
+  std::shared_ptr<const JinjaList> chosen_items(const Node& node, const JinjaValue& value);
+  void bind(const std::vector<Node::Target>& targets, const JinjaValue& value);
+  void assign(const Node::Target& target, JinjaValue value);
+  void assign(std::size_t symbol, JinjaValue value);
+  void open_scope() { scopes_.push_back(saved_.size()); }
+  void close_scope();
+  template <class Body>
+  std::string captured(Body&& body);
+  JinjaValue filtered(const Expression& filters, std::string text);
+  void render_call_block(const Node& node);
+  Flow render_with(const Node& node);
+  Flow render_generation(const Node& node);
+
+  // Shorter texts (JinjaGrowth.cpp)
+  State state() const;
+  void go_back_to(State state);
+  static std::shared_ptr<const JinjaList> ended(const JinjaList& list, std::size_t length);
+  void shorten(std::size_t length);
+  bool grows(const Node& loop, const JinjaValue& value) const;
+  void look_ahead(const Node& node, JinjaLoop& loop);
+  JinjaBeginning beginning(const Node& node, JinjaLoop& loop, const JinjaGrowth::End& end);
+  std::size_t work_since(std::size_t num_steps, std::size_t spent) const {
+    return num_steps_ - num_steps + (spent_ - spent) / 512;  // bytes that take as long as a step
+  }
+
+  std::size_t work_so_far() const { return num_ahead_ + work_since(0, 0); }
+
+  // Expressions (JinjaEvaluate.cpp)
+  JinjaValue value_of(const Expression& expression);
+  JinjaValue computed(const Expression& expression);
+  JinjaValue loop_attribute(const JinjaLoop& loop, const std::string& name) const;
+  JinjaValue test(const Expression& expression);
+  JinjaValue list_of(const Expression& expression, JinjaList::Kind kind);
+  JinjaValue dict_of(const Expression& expression);
+  JinjaValue slice(const Expression& expression);
+  JinjaArguments arguments_of(const Expression& expression);
+  JinjaValue call(const Expression& expression);
+  JinjaValue call(const JinjaCallable& callable, const JinjaArguments& arguments);
+  JinjaValue call_loop(const JinjaLoop& loop, const JinjaArguments& arguments);
+  JinjaValue call_macro(const JinjaCallable& callable, const JinjaArguments& arguments);
+  JinjaValue unary(const Expression& expression);
+  JinjaValue binary(const Expression& expression);
+  JinjaValue comparison(const Expression& expression);
+  bool compare(JinjaOperator operation, const JinjaValue& left, const JinjaValue& right);
+  JinjaValue joined(JinjaValue left, const JinjaValue& right);
+
+  const JinjaProgram& program_;
+  std::vector<JinjaValue> values_;   ///< by symbol
+  std::vector<std::size_t> depths_;  ///< by symbol: the number of scopes that were open when it was set last
+  std::vector<Saved> saved_;         ///< what scopes restore when they close
+  std::vector<std::size_t> scopes_;  ///< the open ones: where their part of saved_ begins
+  std::deque<JinjaNamespace> namespaces_;
+  std::deque<JinjaLoop> loops_;
+  std::optional<std::size_t> loop_symbol_, caller_symbol_, body_symbol_;
+
+  JinjaOutput output_;
+  int num_captures_ = 0, num_levels_ = 0;
+  std::size_t num_steps_ = 0, spent_ = 0;
+  std::size_t most_steps_, most_spent_, longest_;
+
+  const JinjaGrowth& growth_;
+  JinjaWork& work_;
+  JinjaLengthSeen growing_;
+  std::size_t flag_symbol_ = SIZE_MAX;
+  bool whole_flag_ = false, is_flag_seen_ = false, is_ahead_ = false;
+  std::size_t num_looked_ = 0, num_ahead_ = 0;  ///< of what is wanted; of the work, what it took
+  std::vector<std::shared_ptr<const JinjaList>> used_ahead_;
+};
+
+/// While it lives what is written is kept apart. The text around it comes back after an error too: one of a shorter
+/// text does not end the rendering (beginning()).
+class JinjaRuntime::Capture {
+ public:
+  explicit Capture(JinjaRuntime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.output_.text, {})) {
+    ++runtime_.num_captures_;
+  }
+  ~Capture() {
+    --runtime_.num_captures_;
+    runtime_.output_.text = std::move(outer_);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  std::string take() { return std::exchange(runtime_.output_.text, {}); }
+
+ private:
+  JinjaRuntime& runtime_;
+  std::string outer_;
+};
+
+/// What a body writes.
+template <class Body>
+std::string JinjaRuntime::captured(Body&& body) {
+  Capture capture(*this);
+  open_scope();
+  body();
+  close_scope();
+  std::string text = capture.take();
+  spend(text.size());
+  return text;
+}
+
+/// a operation b of numbers.
+JinjaValue jinja_arithmetic(JinjaOperator operation, const JinjaValue& a, const JinjaValue& b);
+
+/// text % values
+std::string jinja_percent_format(JinjaRuntime& runtime, std::string_view text, const JinjaValue& values);
+
+}  // namespace multicard

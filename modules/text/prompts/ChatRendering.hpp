@@ -1,0 +1,51 @@
+#pragma once
+/// \file The text that a chat template makes of a conversation, and where in it the answers are.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/jinja/Jinja.hpp"
+#include "text/prompts/PromptTemplate.hpp"
+
+namespace multicard {
+
+/// What stands behind answers in the texts of a template; nothing where that is unknown.
+struct AnswerEnds {
+  std::string_view eos, of_turn;
+};
+
+/// A conversation while its answers are looked for: its values are made once.
+class ChatRendering {
+ public:
+  /// Renders the conversation; what is passed stays with the caller. \throws JinjaError
+  ChatRendering(const JinjaTemplate& source, const JinjaTemplate::Variables& specials, const AnswerEnds& ends,
+                const Prompt& prompt, Turn end);
+
+  const std::string& text() const { return whole_.text; }
+  /// Those that are trained, as ChatTemplate::pieces() explains. \throws JinjaError when one cannot be found
+  std::vector<TextRange> answers() const;
+
+ private:
+  JinjaOutput render(std::vector<JinjaValue> some, Turn as, const JinjaGrowth& shorter = {}) const;
+  std::optional<JinjaBeginning> first(std::size_t count, Turn as) const;
+  std::optional<std::size_t> end_of(const JinjaBeginning& text) const;
+  TextRange answer(std::size_t message) const;
+  std::optional<TextRange> content_of(std::size_t message) const;
+  std::optional<std::size_t> behind_marker(std::size_t position) const;
+  std::optional<std::size_t> end_of(std::size_t message, std::size_t begin,
+                                    const std::optional<TextRange>& content) const;
+
+  const JinjaTemplate& source_;
+  AnswerEnds ends_;
+  const Prompt& prompt_;
+  Turn end_;
+  std::vector<JinjaValue> messages_ = {};
+  JinjaTemplate::Variables variables_;  ///< all but messages and add_generation_prompt
+  JinjaOutput whole_ = {};
+  JinjaGrowth growth_;
+  mutable JinjaWork work_ = {std::size_t{1} << 26};  // some seconds at worst
+};
+
+}  // namespace multicard
