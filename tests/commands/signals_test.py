@@ -216,9 +216,12 @@ class EndedBySignal(TuningCase):
 
     def test_commands_that_compute(self):
         self.expect(0, run(1, "run", self.deck))
-        text = ("generate", MODEL, "Once upon a time", "--max-new", "100000", "--ignore-eos")
-        self.expect_end(launch(1, *text), signal.SIGTERM, "SIGTERM")
-        self.expect_end(launch(1, "eval", self.deck, "data.test=" + self.path("text-*.h5"), "run.micro_batch=1",
+        generating = self.waits_for_input("generate", MODEL, "-", "--max-new", "400", "--ignore-eos")
+        generating.stdin.write("Once upon a time\n" * 1000)
+        generating.stdin.flush()
+        self.expect_end(generating, signal.SIGTERM, "SIGTERM")
+        self.prepare_text("long", 0, 1000)
+        self.expect_end(launch(1, "eval", self.deck, "data.test=" + self.path("long-train*.h5"), "run.micro_batch=1",
                                "-o", self.path("new/eval.h5")), signal.SIGINT, "SIGINT (Ctrl-C)")
 
 
