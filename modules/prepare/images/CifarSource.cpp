@@ -8,6 +8,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 #include "data/shards/FileSets.hpp"
 #include "io/Bytes.hpp"
 #include "io/Glob.hpp"
@@ -41,7 +42,9 @@ std::int64_t find_label_bytes(const std::string& path) {
 std::vector<std::string> read_names(const fs::path& path) {
   if (!fs::exists(path)) return {};
   std::vector<std::string> names;
-  for (std::string name : split(read_file(path.string()), '\n')) {
+  std::string text = read_file(path.string());
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  for (std::string name : split(text, '\n')) {
     if (name.ends_with('\r')) name.pop_back();
     if (!name.empty()) names.push_back(name);
   }

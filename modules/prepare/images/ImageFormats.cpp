@@ -68,6 +68,20 @@ constexpr ForeignKey kEndings[] = {
     {".db", harmless, "what file managers keep"},
 };
 
+constexpr ForeignKey kParquetColumns[] = {
+    {"image", used, "bytes of JPEG or PNG, plain or in a struct; without it the only column of that kind"},
+    {"label", used, "integers; without it the only column of integers that is not one of those below"},
+    {"huggingface", used, "metadata of the file: the names of the labels (ClassLabel)"},
+    {"other columns", named, "not read, and named"},
+    {"id", harmless, "the number of a row, never a label"},
+    {"idx", harmless, "the number of a row, never a label"},
+    {"index", harmless, "the number of a row, never a label"},
+    {"image_id", harmless, "the number of a row, never a label"},
+    {"__index_level_0__", harmless, "the number of a row that pandas writes, never a label"},
+    {"width", harmless, "the picture has it itself"},
+    {"height", harmless, "the picture has it itself"},
+};
+
 constexpr ForeignKey kPictures[] = {
     {"JPEG grey", used, "one channel, three where other pictures have them"},
     {"JPEG RGB, YCbCr", used, "three channels"},
@@ -118,11 +132,16 @@ const ForeignKey* find_ending(std::string_view file_name) {
   return find_key(kEndings, ending);
 }
 
+const ForeignKey* find_parquet_column(std::string_view name) {
+  return find_key(kParquetColumns, name);
+}
+
 std::vector<ForeignFormat> image_formats() {
   return {{"image-folder", "Files in folders of pictures, by the endings of their names", {kEndings}, "warning"},
           {"picture", "Kinds of pictures, and what files hold beside pixels", {kPictures}},
           {"idx", "Types of the elements of IDX files, by their code", {kIdxTypes}},
-          {"cifar", "Files of CIFAR-10 and CIFAR-100", {kCifar}}};
+          {"cifar", "Files of CIFAR-10 and CIFAR-100", {kCifar}},
+          {"parquet-images", "Columns of Parquet files with images", {kParquetColumns}}};
 }
 
 }  // namespace multicard

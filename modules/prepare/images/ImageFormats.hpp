@@ -17,6 +17,9 @@ const ForeignKey* find_ending(std::string_view file_name);
 /// The type of an IDX file's elements by its code, "0x0d"; nullptr for a code that is not known.
 const ForeignKey* find_idx_type(std::uint32_t magic);
 
+/// A column of a Parquet file with images; nullptr for a name that says nothing.
+const ForeignKey* find_parquet_column(std::string_view name);
+
 /// All of it, as `multicard help formats` and docs/data.md show it.
 std::vector<ForeignFormat> image_formats();
 

@@ -1,7 +1,6 @@
 #include "prepare/images/ParquetColumns.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,15 +8,13 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/JsonReader.hpp"
+#include "prepare/images/ImageFormats.hpp"
 
 namespace multicard {
 
 namespace {
 
 using json = nlohmann::ordered_json;
-
-/// Integers that are no labels: what pandas and others number rows by, and sizes.
-const std::set<std::string> kNoLabels{"__index_level_0__", "id", "idx", "index", "image_id", "width", "height"};
 
 /// What a column is looked for.
 struct Wanted {
@@ -29,6 +26,12 @@ struct Wanted {
 
 const Wanted kImages{"image", "images", {ParquetKind::image, ParquetKind::bytes}, "bytes, or structs with bytes"};
 const Wanted kLabels{"label", "labels", {ParquetKind::integer}, "integers"};
+
+/// What rows are numbered by, and sizes.
+bool is_never_meant(const std::string& column) {
+  const ForeignKey* known = find_parquet_column(column);
+  return known && known->use == KeyUse::harmless;
+}
 
 bool is_of(const Wanted& wanted, const ParquetColumn& column) {
   return std::find(wanted.kinds.begin(), wanted.kinds.end(), column.kind) != wanted.kinds.end();
@@ -72,7 +75,7 @@ std::string meant_column(const ParquetFile& file, const Wanted& wanted) {
   for (const ParquetKind kind : wanted.kinds) {
     std::vector<std::string> names;
     for (const ParquetColumn& column : columns)
-      if (column.kind == kind && !kNoLabels.contains(column.name)) names.push_back(column.name);
+      if (column.kind == kind && !is_never_meant(column.name)) names.push_back(column.name);
     if (names.size() == 1) return names.front();
     if (!names.empty())
       throw DataError(fmt::format("{} has several columns that may hold {}", file.path(), wanted.what),

@@ -138,6 +138,11 @@ TEST(CifarSource, TakesClassNamesFromBesideTheFiles) {
 
   EXPECT_EQ(CifarSource({scratch / "test_batch.bin"}).class_names()[1], "automobile");
 
+  std::ofstream(scratch / "batches.meta.txt")
+      << "\xef\xbb\xbf"
+         "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n";
+  EXPECT_EQ(CifarSource({scratch / "test_batch.bin"}).class_names()[0], "airplane") << "after a byte order mark";
+
   std::ofstream(scratch / "batches.meta.txt") << "airplane\nautomobile\n";
   expect_data_error([&] { CifarSource({scratch / "test_batch.bin"}); }, "batches.meta.txt has 2 names (there are 10");
 }
