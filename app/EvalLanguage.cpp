@@ -87,7 +87,7 @@ ExitCode eval_language(const EvalArguments& arguments, const LanguageSubject& su
     scores[name] = value;
   scores["tokens"] = totals.tokens;
   scores["targets"] = totals.targets;
-  scores[subject.options.method.prefers() ? "pairs" : "sequences"] = totals.samples;
+  scores[subject.options.method.is_preference() ? "pairs" : "sequences"] = totals.samples;
   if (questions) scores["exact_match"] = questions->exact_match();
   if (arguments.json && world.is_root()) print(json_text(scores) + "\n");
   return ExitCode::complete;

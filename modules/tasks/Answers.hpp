@@ -1,5 +1,5 @@
 #pragma once
-/// \file Prompts as a language model has learnt to see them, and its answers.
+/// \file Prompts, encoded as a language model was trained on them, and its answers.
 
 #include <cstdint>
 #include <functional>

@@ -10,7 +10,7 @@
 
 namespace multicard {
 
-/// Nobody asks for longer answers.
+/// Upper bound of the length of answers.
 inline constexpr std::int64_t kMostNewTokens = 1 << 20;
 
 /// Questions with known answers that a language model is asked.

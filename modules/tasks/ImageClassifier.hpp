@@ -8,6 +8,7 @@
 #include "device/Precision.hpp"
 #include "nn/vision/NetworkFactory.hpp"
 #include "tasks/ImageEvaluation.hpp"
+#include "tasks/MeasuredModel.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
 #include "train/Model.hpp"
@@ -15,7 +16,7 @@
 namespace multicard {
 
 /// A network of nn with cross-entropy; evaluated by loss, top-1 and top-5 accuracy.
-class ImageClassifier final : public Model {
+class ImageClassifier final : public Model, public MeasuredModel {
  public:
   /// The deck's network with `num_classes` outputs on `device`. \throws UsageError and DataError about the options and
   /// the starting weights

@@ -19,6 +19,7 @@ class ImageTask final : public Task {
 
   TaskData data() override { return {*train_, test_.get(), nullptr}; }
   std::shared_ptr<Model> model() const override { return model_; }
+  MeasuredModel& measured_model() const override { return *model_; }
   TaskScan scan() const override;
   ImageClassifier& classifier() { return *model_; }
   /// Collective. As the model's evaluate(), class by class if asked. There must be a test set.

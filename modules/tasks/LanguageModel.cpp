@@ -179,7 +179,7 @@ std::unique_ptr<Llama> LanguageModel::frozen_start() const {
 }
 
 void LanguageModel::make_objective() {
-  if (!options_.method.prefers()) {
+  if (!options_.method.is_preference()) {
     objective_ = std::make_unique<CrossEntropy>(*network_, options_.method.neftune_alpha,
                                                 static_cast<std::uint64_t>(options_.run.seed));
     return;
@@ -200,7 +200,7 @@ void LanguageModel::check_storage() {
   };
   if (config.is_stored_in_nf4 && !method.weight_format().is_quantised())
     refuse("its weights are stored in 4 bits", fmt::format("Set method.name={}, or use the folder of the whole model.",
-                                                           method.prefers() ? "qlora-dpo" : "qlora"));
+                                                           method.is_preference() ? "qlora-dpo" : "qlora"));
   if (!options_.model.layers_alone) warn_of(config.remarks);
   attention_dropout_ = config.attention_dropout;
   is_converted_ = config.int4_group_size > 0;

@@ -11,6 +11,7 @@
 #include "nn/language/Llama.hpp"
 #include "nn/language/Lora.hpp"
 #include "state/AdapterConfig.hpp"
+#include "tasks/MeasuredModel.hpp"
 #include "tasks/Preference.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/StepSeed.hpp"
@@ -28,7 +29,7 @@ AdapterOptions adapters_of_deck(const MethodOptions& method);
 
 /// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
 /// to do.
-class LanguageModel final : public Model {
+class LanguageModel final : public Model, public MeasuredModel {
  public:
   /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
   /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
@@ -46,7 +47,7 @@ class LanguageModel final : public Model {
   std::string file_name() const;
   /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
   std::map<std::string, std::string> files_beside() const;
-  /// Text that tells apart all that decides about the log-probabilities of the reference, but for the base weights and
+  /// Fingerprint of what the log-probabilities of the reference depend on, except the base weights and
   /// the rows. Reads the adapter that the deck names.
   std::string reference_settings() const;
   /// Starts to compute identity() beside other work, unless it has been started. On one rank: the files are long.

@@ -162,8 +162,9 @@ StageBytes LanguageModel::activation_bytes(const PartShape& part, const Backward
 StageBytes LanguageModel::evaluation_bytes(const PartShape& part) {
   network_->prepare_positions(part.longest);
   if (!measured_evaluation_)
-    measured_evaluation_ = measure(
-        [&](std::int64_t length) { objective_->test_sums(trial_row(length, options_.method.prefers(), device_)); });
+    measured_evaluation_ = measure([&](std::int64_t length) {
+      objective_->test_sums(trial_row(length, options_.method.is_preference(), device_));
+    });
   return measured_evaluation_->at_peak(work_size(part));
 }
 

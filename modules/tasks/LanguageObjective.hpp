@@ -53,7 +53,7 @@ class LanguageObjective {
 
   /// The loss of one row of `length` tokens, all of them targets, which takes the memory of forward, with gradients.
   virtual at::Tensor trial_loss(std::int64_t length) = 0;
-  /// Forward passes over all tokens beside the one that has a backward pass.
+  /// Extra forward passes over all tokens: those without a backward pass.
   virtual int num_reference_passes() const = 0;
   /// Bytes of weights of its own.
   virtual std::int64_t frozen_bytes() const { return 0; }

@@ -73,12 +73,12 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
                    options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
       {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "") +
-                   (is_of_pairs && !method.prefers() ? ", chosen answers of preference pairs" : "")},
+                   (is_of_pairs && !method.is_preference() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
   if (const std::optional<SetMix>& mix = train_->sampler().mix())
     lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
-  if (method.prefers()) lines.emplace_back("objective", objective_text(method.preference));
+  if (method.is_preference()) lines.emplace_back("objective", objective_text(method.preference));
   if (generation_evaluation_) lines.emplace_back("asked", generation_evaluation_->text());
   return lines;
 }
@@ -96,7 +96,7 @@ std::string LanguageTask::tokens_text() const {
 }
 
 std::string LanguageTask::describe(const Evaluation& found) const {
-  if (options_.method.prefers())
+  if (options_.method.is_preference())
     return fmt::format("loss {}, reward margin {}, reward accuracy {} ({} pairs", significant(found.loss),
                        significant(found.values.at(2).second), significant(found.values.at(3).second),
                        grouped(found.samples));

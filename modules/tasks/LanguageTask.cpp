@@ -30,7 +30,7 @@ TextSourceOptions training_options(const RunOptions& options, int num_ranks, at:
   source.shards = data.training_files();
   for (const WeightedFiles& set : data.mix)
     source.weights.push_back(set.weight);
-  if (options.method.prefers()) source.content = RowContent::preference_pairs;
+  if (options.method.is_preference()) source.content = RowContent::preference_pairs;
   source.reading = data.reading;
   source.rows = row_options(data, data.limit);
   source.loader = {data.prefetch, is_pinned ? HostMemory::pinned : HostMemory::pageable};
@@ -69,7 +69,7 @@ LanguageTask::LanguageTask(const RunOptions& options, const Communicator& commun
     if (test_) check_vocabulary(*test_);
     if (!communicator_.is_root() || is_known) return;
     warn_of_tokenizers();
-    if (options_.method.prefers() && options_.method.dropout > 0)
+    if (options_.method.is_preference() && options_.method.dropout > 0)
       log_warning("method.dropout is not applied: preference pairs are compared with a reference, without dropout");
   });
   const TokenSetInfo& info = train_->shards().info();
@@ -85,7 +85,7 @@ bool LanguageTask::needs_table(bool has_one) const {
 }
 
 void LanguageTask::prepare(Weights weights) {
-  if (!options_.method.prefers() || options_.method.preference.reference != Reference::cached) return;
+  if (!options_.method.is_preference() || options_.method.preference.reference != Reference::cached) return;
   Preference& preference = *model_->preference();
   if (needs_table(preference.has_training_reference())) {
     const SourceOfPairs pairs{*train_, training_options(options_, communicator_.size(), device_)};
@@ -95,7 +95,7 @@ void LanguageTask::prepare(Weights weights) {
 }
 
 void LanguageTask::prepare_test_set(Weights weights) {
-  if (!test_ || !options_.method.prefers() || options_.method.preference.reference != Reference::cached) return;
+  if (!test_ || !options_.method.is_preference() || options_.method.preference.reference != Reference::cached) return;
   Preference& preference = *model_->preference();
   if (!needs_table(preference.has_test_reference())) return;
   const TextSourceOptions training = training_options(options_, communicator_.size(), device_);
@@ -136,7 +136,7 @@ void LanguageTask::warn_of_tokenizers() const {
   const std::vector<std::string>& templates = train_->shards().templates_of_sets();
   for (std::size_t set = 0; set < templates.size(); ++set)
     if (!templates[set].empty() && templates[set] != info.template_name)
-      log_warning(fmt::format("{} has the template {}: answers are asked for with the template {}, that of the run",
+      log_warning(fmt::format("{} has the template {}: prompts use the template {}, that of the run",
                               train_->shards().first_file_of(set), templates[set], info.template_name));
   const std::optional<std::string> file = Tokenizer::file_in(options_.model.path);
   if (file && !info.tokenizer_sha256.empty() && sha256_of_file(*file) != info.tokenizer_sha256)

@@ -23,6 +23,7 @@ class LanguageTask final : public Task {
 
   TaskData data() override { return {*train_, test_.get(), generation_evaluation_.get()}; }
   std::shared_ptr<Model> model() const override { return model_; }
+  MeasuredModel& measured_model() const override { return *model_; }
   TaskScan scan() const override;
   LanguageModel& language_model() { return *model_; }
   /// Collective. There must be a test set.

@@ -97,7 +97,7 @@ EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_
                           fmt::format("{} are available per rank", bytes(available)), suggestion);
 }
 
-bool tells_of_memory(const Error& error) {
+bool is_out_of_memory(const Error& error) {
   return error.code() == ExitCode::environment &&
          (error.problem().starts_with(kWouldNeed) || error.problem().starts_with(kOutOfMemory));
 }

@@ -15,7 +15,7 @@ namespace multicard {
 struct MemoryEstimate {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  ///< of what is trained
   std::int64_t activations = 0;                               ///< what forward has made, when the most is held
-  std::int64_t loader = 0;                                    ///< batches in the making, in host memory
+  std::int64_t loader = 0;                                    ///< batches being prepared, in host memory
   std::int64_t average = 0;                                   ///< the moving average of the weights
   std::int64_t frozen = 0;                                    ///< weights that are not trained
   std::int64_t batches = 0;                                   ///< inputs on the compute device
@@ -63,6 +63,6 @@ std::vector<std::int64_t> divisors_of(std::int64_t number);
 EnvironmentError out_of_memory_error(const MemoryEstimate& estimate, std::int64_t available, std::int64_t micro_batch);
 
 /// Whether it says that a device or a rank has too little memory for a run.
-bool tells_of_memory(const Error& error);
+bool is_out_of_memory(const Error& error);
 
 }  // namespace multicard

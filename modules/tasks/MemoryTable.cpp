@@ -34,7 +34,7 @@ std::string weights_text(const RunOptions& options) {
 
 std::string part_text(const RunOptions& options, const PartShape& part, std::int64_t at_once) {
   if (!options.is_language()) return counted(at_once, "image");
-  return fmt::format("{} of {} tokens", counted(at_once, options.method.prefers() ? "pair" : "row"),
+  return fmt::format("{} of {} tokens", counted(at_once, options.method.is_preference() ? "pair" : "row"),
                      grouped(part.size));
 }
 
@@ -63,7 +63,7 @@ std::vector<Line> lines_of(const TrainingSetup& setup, const PartShape& part, st
           {"copy of a checkpoint, in host memory", &M::copies}};
 }
 
-/// What ranks tell each other behind the bytes of the lines.
+/// What ranks exchange after the bytes of the lines.
 enum Total : std::size_t { kNeeded, kSwitched };
 
 /// Ranks with equal numbers.

@@ -171,7 +171,7 @@ void MethodMemory::add_batches(MemoryEstimate& estimate, std::int64_t rows, std:
 }
 
 MemoryEstimate MethodMemory::with(std::int64_t rows, std::int64_t length) const {
-  const std::int64_t width = length * (options_.method.prefers() ? 2 : 1), tokens = rows * width;
+  const std::int64_t width = length * (options_.method.is_preference() ? 2 : 1), tokens = rows * width;
   const WorkSize size{tokens, tokens, chunk_};
   StageBytes work = passes_.back().at_peak(size);
   // At the peak, all but the first and the last layer hold what they hold when backward begins.

@@ -59,7 +59,7 @@ MemoryEstimate RankMemory::lasting() const {
   estimate.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
   estimate.batches = input.device;
   estimate.activations = input.before_forward;
-  const FrozenBytes frozen = setup_.model().frozen();
+  const FrozenBytes frozen = setup_.task->measured_model().frozen();
   estimate.frozen = frozen.weights;
   estimate.reference = frozen.reference;
   if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
@@ -98,7 +98,7 @@ std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
   const std::int64_t limit = at_once < rows() ? at_once : setup_.options.run.micro_batch.value_or(own);
   const std::int64_t part = std::min(own, std::max<std::int64_t>(1, limit));
   if (part == 0) return 0;
-  StageBytes work = setup_.model().evaluation_bytes(
+  StageBytes work = setup_.task->measured_model().evaluation_bytes(
       test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
   if (work.total() == 0) return 0;
   if (setup_.device.gpu) work = with_rounding(work);
@@ -129,12 +129,12 @@ MemoryEstimate RankMemory::with(std::int64_t at_once) {
   StageBytes work;
   answer_bytes();  // before the rest, which counts what libraries and positions keep
   const std::int64_t evaluation = evaluation_bytes(at_once);
-  if (at_once > 0) work = setup_.model().activation_bytes(part(at_once), backward());
+  if (at_once > 0) work = setup_.task->measured_model().activation_bytes(part(at_once), backward());
   return with_work(lasting(), work, evaluation);  // after the work, which makes libraries allocate what they keep
 }
 
 std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, std::int64_t at_once) {
-  const auto work = setup_.model().switched_activation_bytes(part(at_once), backward());
+  const auto work = setup_.task->measured_model().switched_activation_bytes(part(at_once), backward());
   if (!work) return std::nullopt;
   estimate.set_work({});
   return needed(with_work(estimate, *work, evaluation_bytes(at_once)));

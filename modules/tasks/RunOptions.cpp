@@ -44,7 +44,7 @@ void check_trained_in_bf16(Section& root, const RunOptions& options) {
                 "Set it to same.");
   if (options.run.ema_decay > 0)
     root.section("run").reject("ema_decay", "an average in bfloat16 would not change", "model.trainable_dtype is bf16",
-                               "Leave one of the two out.");
+                               "Set only one of them.");
 }
 
 /// Values that are right by themselves and wrong together.
@@ -53,7 +53,7 @@ void check_together(Section& root, const RunOptions& options) {
   if (options.precision == Precision::fp64 && options.parallel.gradient_dtype != CommDtype::same)
     root.section("parallel")
         .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
-  if (options.method.prefers() && options.data.packing)
+  if (options.method.is_preference() && options.data.packing)
     root.section("data").reject("packing", "is for sequences", "a row of preference pairs is one pair, without padding",
                                 "Set it to false.");
   if (options.run.keep_best && !options.data.test)

@@ -13,6 +13,7 @@
 #include "kernels/StatisticsReducer.hpp"
 #include "results/Columns.hpp"
 #include "state/CheckpointParts.hpp"
+#include "tasks/MeasuredModel.hpp"
 #include "tasks/RunOptions.hpp"
 #include "tasks/TaskScan.hpp"
 #include "train/Model.hpp"
@@ -28,7 +29,7 @@ enum class Weights { at_start, trained };
 struct TaskData {
   DataSource& training;
   DataSource* test;                                 ///< null where the deck names none
-  const GenerationEvaluation* questions = nullptr;  ///< what the model is asked beside its test set; null for nothing
+  const GenerationEvaluation* questions = nullptr;  ///< what the model is also evaluated on; null for nothing
 };
 
 /// What a run asks of its kind of work beyond what the trainer asks of its model.
@@ -38,6 +39,8 @@ class Task {
 
   virtual TaskData data() = 0;
   virtual std::shared_ptr<Model> model() const = 0;
+  /// The same model.
+  virtual MeasuredModel& measured_model() const = 0;
   /// What opening the data has found.
   virtual TaskScan scan() const = 0;
 
@@ -47,7 +50,7 @@ class Task {
 
   /// Lines of the block that says what will run: a label and a text each.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;
-  /// The line that tells an evaluation.
+  /// A summary of an evaluation in one line.
   virtual std::string describe(const Evaluation& evaluation) const = 0;
   /// Adds the attributes that say what the task is.
   virtual void add_attributes(RunSummary& summary) const = 0;
@@ -55,12 +58,12 @@ class Task {
   /// memory/model in the results file.
   virtual std::map<std::string, std::int64_t> weight_parts() const { return {}; }
   /// Floating-point operations that the model needs for the global batch of `step`, forward and backward, whatever is
-  /// computed twice; 0 where nobody counts them.
+  /// computed twice; 0 where they are unknown.
   virtual double flops_in(std::int64_t step) const = 0;
 
   /// What a checkpoint holds of the model: its trained tensors, by the names they have in files.
   virtual CheckpointPart model_part() const = 0;
-  /// Files of a checkpoint beside its tensors: name and content.
+  /// Files of a checkpoint other than tensors: name and content.
   virtual std::map<std::string, std::string> model_files() const = 0;
   /// Texts that tell the base model from others, by name; a checkpoint is resumed only where they are equal.
   virtual std::map<std::string, std::string> model_identity() const = 0;

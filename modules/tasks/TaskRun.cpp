@@ -157,8 +157,8 @@ RunStatus TaskRun::advance(std::int64_t num_steps, StopMonitor* stop) {
 
 Requests TaskRun::take_requests() {
   const std::optional<StepResult>& last = trainer_->last_result();
-  if (!last || last->step == last_heeded_) return {};
-  last_heeded_ = last->step;
+  if (!last || last->step == last_handled_) return {};
+  last_handled_ = last->step;
   return last->requests;
 }
 

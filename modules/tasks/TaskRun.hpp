@@ -23,7 +23,7 @@
 
 namespace multicard {
 
-/// What a run leaves behind. With `failure` the record holds the steps up to it.
+/// The result of a run. With `failure` the record holds the steps up to it.
 struct RunResult {
   RunSummary summary;
   RankRecord record;  ///< of this rank, since it began here
@@ -32,7 +32,7 @@ struct RunResult {
   std::optional<Error> failure;  ///< an error that all ranks found together
 };
 
-/// How a run is made beside what its deck says.
+/// Options of a run that are not in its deck.
 struct TaskRunOptions {
   Verbosity verbosity = Verbosity::normal;               ///< of the lines while it trains
   std::optional<std::string> checkpoint = std::nullopt;  ///< the folder to resume from
@@ -131,7 +131,7 @@ class TaskRun {
   void save_checkpoint();
   void finish_checkpoints();
   void note_checkpoints();
-  /// For collect(): all losses are read, requests heeded, the checkpoint under way written.
+  /// For collect(): all losses are read, requests handled, the checkpoint under way written.
   void settle_steps();
   History whole_history();
   RunSummary summary() const;
@@ -157,7 +157,7 @@ class TaskRun {
   bool has_begun_ = false;       ///< what comes before the first step is done, maybe on other ranks
   bool stop_requested_ = false;  ///< before the run came here
   std::int64_t last_evaluated_ = -1, last_saved_ = -1;
-  std::int64_t last_heeded_ = -1;       ///< the step whose requests have been taken
+  std::int64_t last_handled_ = -1;      ///< the step whose requests have been taken
   std::optional<BestCheckpoint> best_;  ///< found here, whether or not it is saved
 };
 

@@ -64,7 +64,7 @@ std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, c
   return make_collectives(options.parallel.backend, communicator, device);
 }
 
-/// \throws DataError when the state has a scale that no run comes to, or half of it
+/// \throws DataError when the state has a scale that is out of range, or half of it
 void restore_scaler(LossScaler& scaler, const TrainingState& state) {
   const std::optional<double> scale = number_of(state.trainer.extra, kLossScale);
   if (!scale) return;  // of a run in another precision
@@ -91,7 +91,7 @@ TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& 
   communication_before = collectives->totals();
   if (reused.model && device_of(*reused.model) != device.device) reused.model.reset();
   if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
-  // What data and weights give rise to say has been said where the run began.
+  // Warnings about data and weights were logged where the run began.
   const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
   task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
   check_norm_values(options, data().rows_in(0), communicator.size());
@@ -132,7 +132,7 @@ ReadPlan TrainingSetup::read_plan() const {
 void TrainingSetup::set_micro_batch(std::int64_t rows) {
   options.run.micro_batch = rows;
   check_norm_values(options, data().rows_in(0), communicator.size());
-  model().set_micro_batch(rows);
+  task->measured_model().set_micro_batch(rows);
 }
 
 std::string TrainingSetup::backend_name() const {

@@ -58,7 +58,7 @@ struct TrainingSetup {
   /// What trainer.json says after `step` updates; `deck` is the resolved one. Waits for the device where losses are
   /// scaled.
   TrainerState trainer_state(std::int64_t step, const std::string& deck) const;
-  /// Tensors and loss scale of a state. \throws DataError for a loss scale that no run comes to, else as copy_into
+  /// Tensors and loss scale of a state. \throws DataError for a loss scale that is out of range, else as copy_into
   void load(const TrainingState& state);
 
   /// Collective. Runs `body`, which allocates what the run holds to its end. \throws on all ranks where one has too

@@ -48,7 +48,7 @@ RunOptions with_method(RunOptions options, TuningMethod name) {
   options.model.adapter.reset();
   if (name != method.name) method.preference.reference = Reference::adapters_off;
   method.name = name;
-  if (!method.has_adapters() && method.prefers() && method.preference.reference == Reference::adapters_off)
+  if (!method.has_adapters() && method.is_preference() && method.preference.reference == Reference::adapters_off)
     method.preference.reference = Reference::copy;
   if (!method.rank) method.rank = 16;
   if (!method.alpha) method.alpha = 32;
@@ -122,7 +122,7 @@ bool stands_for(const Choice& choice, const RunOptions& deck) {
   if (other.name == now.name) return true;
   const bool is_lighter =
       (other.has_adapters() && !now.has_adapters()) || (other.has_quantised_base() && !now.has_quantised_base());
-  return is_lighter && other.has_adapters() && other.prefers() == now.prefers() &&
+  return is_lighter && other.has_adapters() && other.is_preference() == now.is_preference() &&
          other.has_fake_quantisation() == now.has_fake_quantisation();
 }
 

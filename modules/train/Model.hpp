@@ -2,8 +2,6 @@
 /// \file What the trainer asks of a network with its loss.
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,7 +11,6 @@
 
 #include "comm/Communicator.hpp"
 #include "data/loading/DataSource.hpp"
-#include "device/AllocationTrace.hpp"
 #include "state/NamedTensor.hpp"
 
 namespace multicard {
@@ -54,17 +51,6 @@ struct Evaluation {
   double score = 0;  ///< what the best checkpoint has most of
 };
 
-/// Bytes of weights that no gradient changes.
-struct FrozenBytes {
-  std::int64_t weights = 0;
-  std::int64_t reference = 0;  ///< of a second network that the loss compares with
-
-  std::int64_t total() const { return weights + reference; }
-};
-
-/// Starts backward from a loss.
-using Backward = std::function<void(const at::Tensor& loss)>;
-
 /// A network of one replica with its loss. It knows nothing of where batches come from, of other ranks (but for
 /// synchronised batch norm) and of how it is updated.
 class Model {
@@ -87,21 +73,6 @@ class Model {
 
   /// Collective over `communicator`. Metrics of the whole of `test_set`, with the network as it is.
   virtual Evaluation evaluate(DataSource& test_set, const Communicator& communicator) = 0;
-
-  /// Bytes of what is not trained.
-  virtual FrozenBytes frozen() const = 0;
-  /// What forward and backward over a part of a batch hold at most beyond what was there before, from measurements on
-  /// the device with few and small rows, which are made once. `backward` starts from a loss; what it adds to gradients
-  /// is not wanted.
-  virtual StageBytes activation_bytes(const PartShape& part, const Backward& backward) = 0;
-  /// The same with activation checkpointing if it is off, without if it is on; nothing
-  /// for a model that has no activation checkpointing.
-  virtual std::optional<StageBytes> switched_activation_bytes(const PartShape&, const Backward&) { return {}; }
-  /// What evaluate() holds at most beyond what was there before while it computes a part of a batch, measured likewise;
-  /// 0 for a model whose evaluation never holds more than a step.
-  virtual StageBytes evaluation_bytes(const PartShape&) { return {}; }
-  /// Rows that evaluate() computes at once, where the deck leaves the choice to the run.
-  virtual void set_micro_batch(std::int64_t rows) = 0;
 };
 
 }  // namespace multicard

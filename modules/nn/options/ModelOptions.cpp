@@ -1,8 +1,10 @@
 #include "nn/options/ModelOptions.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/HubCache.hpp"
+#include "base/Text.hpp"
 #include "kernels/Nf4Values.hpp"
 
 namespace multicard {
@@ -96,11 +98,28 @@ DeckKeys method_keys() {
   };
 }
 
+bool has_nf4_base(const MethodRow& row) {
+  return row.base == MethodBase::nf4;
+}
+bool is_fake_quantised(const MethodRow& row) {
+  return row.base == MethodBase::fake_quantised;
+}
+
+/// The method with adapters that is the same otherwise.
+std::string_view with_adapters(TuningMethod name) {
+  const MethodRow& own = row_of(name);
+  const auto* found = std::ranges::find_if(kMethodRows, [&](const MethodRow& row) {
+    return row.trains == MethodTrains::adapters && row.base == own.base && row.objective == own.objective;
+  });
+  return word_of(found->name, kMethodWords);
+}
+
 void read_quantisation(Section& section, MethodOptions& method) {
   section.get_in_range("block_size", kNf4Block, kNf4Block, kNf4Block);
   method.double_quant = section.get("double_quant", method.double_quant);
   if (!method.has_quantised_base() && !method.double_quant)
-    section.reject("double_quant", "belongs to qlora and qlora-dpo", "method.name is another one", "Remove it.");
+    section.reject("double_quant", "belongs to " + methods_where(has_nf4_base), "method.name is another one",
+                   "Remove it.");
 }
 
 void read_fake_quantisation(Section& section, MethodOptions& method) {
@@ -111,7 +130,7 @@ void read_fake_quantisation(Section& section, MethodOptions& method) {
                                                               std::numeric_limits<std::int64_t>::max());
   if (method.has_fake_quantisation()) return;
   const auto reject = [&](const char* key) {
-    section.reject(key, "belongs to qat and lora-qat", "method.name is another one", "Remove it.");
+    section.reject(key, "belongs to " + methods_where(is_fake_quantised), "method.name is another one", "Remove it.");
   };
   if (method.group_size != defaults.group_size) reject("group_size");
   if (method.fake_quant_step != defaults.fake_quant_step) reject("fake_quant_step");
@@ -120,7 +139,7 @@ void read_fake_quantisation(Section& section, MethodOptions& method) {
 void read_embedding_noise(Section& section, MethodOptions& method) {
   constexpr double kMost = 1e6;
   method.neftune_alpha = section.get_in_range("neftune_alpha", method.neftune_alpha, 0.0, kMost);
-  if (method.prefers() && method.neftune_alpha > 0)
+  if (method.is_preference() && method.neftune_alpha > 0)
     section.reject("neftune_alpha", "belongs to methods that predict target tokens",
                    "preference pairs are compared with a reference that has no noise", "Remove it.");
 }
@@ -135,12 +154,19 @@ void reject_adapter_keys(Section& section, const MethodOptions& method, const Mo
                      "Remove it, or replace the whole section with method={name: " + word + "}.");
   if (model.adapter)
     section.reject("name", "full tuning does not start from an adapter", "model.adapter is set",
-                   "Merge it first, or use " + std::string(method.has_fake_quantisation() ? "lora-qat."
-                                                           : method.prefers()             ? "lora-dpo."
-                                                                                          : "lora."));
+                   "Merge it first, or use " + std::string(with_adapters(method.name)) + ".");
 }
 
 }  // namespace
+
+std::string methods_where(bool (*holds)(const MethodRow&)) {
+  std::vector<std::string> names;
+  for (const MethodRow& row : kMethodRows)
+    if (holds(row)) names.emplace_back(word_of(row.name, kMethodWords));
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : join(names, ", ") + " and " + last;
+}
 
 WeightFormat MethodOptions::weight_format() const {
   WeightFormat format;
@@ -182,7 +208,7 @@ MethodOptions read_method_options(Section& section, const ModelOptions& model) {
   read_quantisation(section, method);
   read_fake_quantisation(section, method);
   read_embedding_noise(section, method);
-  method.preference = read_preference_options(section, method.prefers() ? Pairs::yes : Pairs::no,
+  method.preference = read_preference_options(section, method.is_preference() ? Pairs::yes : Pairs::no,
                                               method.has_adapters() ? Reference::adapters_off : Reference::copy);
   if (!method.has_adapters()) {
     reject_adapter_keys(section, method, model);

@@ -1,7 +1,9 @@
 #pragma once
 /// \file What a deck says of its network and of how a language model is tuned.
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,12 +42,44 @@ struct ModelOptions {
   std::optional<std::int64_t> layers_alone;
 };
 
-/// method.name: what is trained (all weights, or adapters on a base model), on which base and to which objective.
+/// method.name
 enum class TuningMethod { full, lora, qlora, dpo, lora_dpo, qlora_dpo, qat, lora_qat };
 inline constexpr Word<TuningMethod> kMethodWords[] = {
     {"full", TuningMethod::full}, {"lora", TuningMethod::lora},         {"qlora", TuningMethod::qlora},
     {"dpo", TuningMethod::dpo},   {"lora-dpo", TuningMethod::lora_dpo}, {"qlora-dpo", TuningMethod::qlora_dpo},
     {"qat", TuningMethod::qat},   {"lora-qat", TuningMethod::lora_qat}};
+
+enum class MethodTrains { all_weights, adapters };
+/// What the weights of linear layers are in a forward pass.
+enum class MethodBase { as_stored, nf4, fake_quantised };
+enum class MethodObjective { next_token, preference };
+
+/// A tuning method is its place on three axes; nothing else is said of it anywhere.
+struct MethodRow {
+  TuningMethod name;
+  MethodTrains trains;
+  MethodBase base;
+  MethodObjective objective;
+};
+inline constexpr MethodRow kMethodRows[] = {
+    {TuningMethod::full, MethodTrains::all_weights, MethodBase::as_stored, MethodObjective::next_token},
+    {TuningMethod::lora, MethodTrains::adapters, MethodBase::as_stored, MethodObjective::next_token},
+    {TuningMethod::qlora, MethodTrains::adapters, MethodBase::nf4, MethodObjective::next_token},
+    {TuningMethod::dpo, MethodTrains::all_weights, MethodBase::as_stored, MethodObjective::preference},
+    {TuningMethod::lora_dpo, MethodTrains::adapters, MethodBase::as_stored, MethodObjective::preference},
+    {TuningMethod::qlora_dpo, MethodTrains::adapters, MethodBase::nf4, MethodObjective::preference},
+    {TuningMethod::qat, MethodTrains::all_weights, MethodBase::fake_quantised, MethodObjective::next_token},
+    {TuningMethod::lora_qat, MethodTrains::adapters, MethodBase::fake_quantised, MethodObjective::next_token}};
+
+constexpr const MethodRow& row_of(TuningMethod name) {
+  return *std::ranges::find(kMethodRows, name, &MethodRow::name);
+}
+static_assert(std::ranges::all_of(kMethodWords, [](const Word<TuningMethod>& word) {
+  return std::ranges::find(kMethodRows, word.value, &MethodRow::name) != std::end(kMethodRows);
+}));
+
+/// "qlora and qlora-dpo": the methods for which `holds`, for messages.
+std::string methods_where(bool (*holds)(const MethodRow&));
 
 /// How a language model is tuned. What is empty is set by model.adapter.
 struct MethodOptions {
@@ -63,15 +97,11 @@ struct MethodOptions {
   PreferenceOptions preference;              ///< of preference pairs
   double neftune_alpha = 0;                  ///< of EmbeddingNoise; 0: none
 
-  bool has_adapters() const {
-    return name != TuningMethod::full && name != TuningMethod::dpo && name != TuningMethod::qat;
-  }
-  bool has_quantised_base() const { return name == TuningMethod::qlora || name == TuningMethod::qlora_dpo; }
-  bool has_fake_quantisation() const { return name == TuningMethod::qat || name == TuningMethod::lora_qat; }
+  bool has_adapters() const { return row_of(name).trains == MethodTrains::adapters; }
+  bool has_quantised_base() const { return row_of(name).base == MethodBase::nf4; }
+  bool has_fake_quantisation() const { return row_of(name).base == MethodBase::fake_quantised; }
   /// Whether it trains on preference pairs.
-  bool prefers() const {
-    return name == TuningMethod::dpo || name == TuningMethod::lora_dpo || name == TuningMethod::qlora_dpo;
-  }
+  bool is_preference() const { return row_of(name).objective == MethodObjective::preference; }
   /// Of the base model's linear layers.
   WeightFormat weight_format() const;
 };

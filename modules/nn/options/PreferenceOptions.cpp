@@ -2,15 +2,21 @@
 
 #include <limits>
 
+#include "nn/options/ModelOptions.hpp"
+
 namespace multicard {
 
 namespace {
+
+bool trains_on_pairs(const MethodRow& row) {
+  return row.objective == MethodObjective::preference;
+}
 
 /// Values other than the defaults, which resolved decks of all methods have.
 void reject_keys_of_pairs(Section& section, const PreferenceOptions& options, Reference default_reference) {
   const PreferenceOptions defaults;
   const auto reject = [&](const char* key) {
-    section.reject(key, "belongs to dpo, lora-dpo and qlora-dpo", "method.name is another one", "Remove it.");
+    section.reject(key, "belongs to " + methods_where(trains_on_pairs), "method.name is another one", "Remove it.");
   };
   if (options.beta != defaults.beta) reject("beta");
   if (options.loss != defaults.loss) reject("loss");

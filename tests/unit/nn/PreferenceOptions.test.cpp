@@ -28,7 +28,7 @@ std::string refusal(const std::string& method) {
 TEST(PreferenceOptions, HaveDefaultsThatFitTheMethod) {
   const MethodOptions full = method_of("{name: dpo}"), adapters = method_of("{name: lora-dpo, loss: ipo, beta: 0.3}");
 
-  EXPECT_TRUE(full.prefers());
+  EXPECT_TRUE(full.is_preference());
   EXPECT_FALSE(full.has_adapters());
   EXPECT_EQ(full.preference.reference, Reference::copy);
   EXPECT_EQ(full.preference.beta, 0.1);
@@ -39,7 +39,7 @@ TEST(PreferenceOptions, HaveDefaultsThatFitTheMethod) {
   EXPECT_TRUE(adapters.preference.averages_lengths());
   EXPECT_FALSE(method_of("{name: lora-dpo, loss: ipo, length_average: false}").preference.averages_lengths());
   EXPECT_TRUE(method_of("{name: qlora-dpo}").weight_format().is_quantised());
-  EXPECT_FALSE(method_of("{name: lora}").prefers());
+  EXPECT_FALSE(method_of("{name: lora}").is_preference());
 }
 
 TEST(PreferenceOptions, AreRefusedWhereTheyDoNotFit) {
@@ -72,6 +72,15 @@ TEST(PreferenceOptions, MayStandWithTheirDefaultsInDecksOfAllMethods) {
     read_method_options(of_whole, {});
     EXPECT_NO_THROW(again.finish()) << method;
   }
+}
+
+TEST(TuningMethods, AreNamedByWhatTheyAre) {
+  EXPECT_EQ(methods_where([](const MethodRow& row) { return row.base == MethodBase::nf4; }), "qlora and qlora-dpo");
+  EXPECT_EQ(methods_where([](const MethodRow& row) { return row.objective == MethodObjective::preference; }),
+            "dpo, lora-dpo and qlora-dpo");
+  EXPECT_EQ(methods_where([](const MethodRow& row) { return row.name == TuningMethod::full; }), "full");
+  EXPECT_NE(refusal("{name: lora, double_quant: false}").find("belongs to qlora and qlora-dpo"), std::string::npos);
+  EXPECT_NE(refusal("{name: lora, group_size: 32}").find("belongs to qat and lora-qat"), std::string::npos);
 }
 
 }  // namespace

@@ -96,9 +96,6 @@ class LinearModel final : public Model {
     return {{"share"}, {"rows", SumUse::rank_count}, {"mean_position"}};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {weight_.sum().item<double>(), 1}; }
-  FrozenBytes frozen() const override { return {}; }
-  StageBytes activation_bytes(const PartShape&, const Backward&) override { return {}; }
-  void set_micro_batch(std::int64_t) override {}
 
   at::Tensor& weight() { return weight_; }
   at::Tensor& buffer() { return buffer_; }

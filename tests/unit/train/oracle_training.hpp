@@ -79,9 +79,6 @@ class OracleModel final : public Model {
     return {cross_entropy(network_->forward(batch.inputs), batch.targets, batch.global_rows).mul(loss_factor_)};
   }
   Evaluation evaluate(DataSource&, const Communicator&) override { return {}; }
-  FrozenBytes frozen() const override { return {}; }
-  StageBytes activation_bytes(const PartShape&, const Backward&) override { return {}; }
-  void set_micro_batch(std::int64_t) override {}
 
   Network& network() { return *network_; }
 
