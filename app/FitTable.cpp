@@ -80,7 +80,7 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
     for (const std::string& line : table_of({options, device, available_on(device, ranks.of_node), ranks.all}))
       log_beside_error(line);
   } catch (const std::exception& error) {
-    log_warning(fmt::format("what would fit is not known: {}", any_error(error).what()));
+    log_warning(fmt::format("cannot estimate what would fit: {}", any_error(error).what()));
   }
 }
 

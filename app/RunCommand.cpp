@@ -112,7 +112,7 @@ ExitCode run_command(const DeckArguments& arguments, const Communicator& world) 
   try {
     return train(options, resolved, arguments, world, stop);
   } catch (const Error& error) {  // what the run held is free again
-    if (tells_of_memory(error)) log_what_would_fit(options, ranks, error.scope());
+    if (is_out_of_memory(error)) log_what_would_fit(options, ranks, error.scope());
     throw;
   }
 }

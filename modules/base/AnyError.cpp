@@ -37,7 +37,7 @@ Error as_error(const std::exception& error) {
     return EnvironmentError("out of memory", "an allocation on the host failed", kLower);
   // A size that a file or an option gives, or a wrong one of the program.
   if (dynamic_cast<const std::length_error*>(&error))
-    return EnvironmentError("out of memory", fmt::format("more was asked for than can be: {}", error.what()),
+    return EnvironmentError("out of memory", fmt::format("the allocation is too large: {}", error.what()),
                             fmt::format("{} If that changes nothing, this is a defect: report it.", kLower));
   return Error(ExitCode::defect, "unexpected error", error.what(), "This is a defect: report it.");
 }

@@ -82,7 +82,7 @@ Check numa_check(const GpuSituation& situation) {
   constexpr const char* name = "NUMA";
   if (!situation.chosen) return not_checked(name, "no GPU");
   const int node = situation.chosen->numa_node;
-  if (node < 0 || situation.numa_nodes.empty()) return not_checked(name, "the system does not tell");
+  if (node < 0 || situation.numa_nodes.empty()) return not_checked(name, "the system does not report it");
   if (situation.numa_nodes == std::vector<int>{node})
     return passed(name, fmt::format("processors and GPU on node {}", node));
   return failed(name,

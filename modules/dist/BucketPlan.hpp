@@ -1,5 +1,5 @@
 #pragma once
-/// \file Which gradient lies where; for modules/dist only.
+/// \file The layout of gradients in buckets; for modules/dist only.
 
 #include <cstdint>
 #include <map>

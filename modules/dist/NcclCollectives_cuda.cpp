@@ -172,7 +172,7 @@ class NcclCollectives final : public TensorCollectives {
  private:
   using Body = std::function<void(cudaStream_t)>;
 
-  /// Puts a collective on the communication stream, behind what the current stream has been given so far. `body` leaves
+  /// Puts a collective on the communication stream, after the work queued on the current stream. `body` leaves
   /// everything on the stream that it is given, which is the current one then. The guard is open from before the first
   /// call, which may wait for other ranks, until the GPU has passed the last.
   std::unique_ptr<DeviceWork> enqueue(CollectiveKind kind, const char* operation, std::vector<at::Tensor> tensors,

@@ -13,7 +13,7 @@ enum class WaitPolicy { spin, sleep };
 /// and never with more ranks than processors), then asleep in the kernel.
 class NodeBarrier {
  public:
-  /// Returns when `num_ranks` ranks have come. False when somebody called abort().
+  /// Returns when `num_ranks` ranks have arrived. False when a rank has called abort().
   bool arrive_and_wait(int num_ranks, WaitPolicy wait_policy);
   /// Wakes all that wait, now and in future, with false.
   void abort();

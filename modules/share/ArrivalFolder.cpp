@@ -25,7 +25,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return files;
 }
 
-/// Fails without a word: whoever removed the file meanwhile has done no harm, and a folder that cannot be written keeps
+/// Ignores errors: a file that was removed meanwhile is gone as wanted, and a folder that cannot be written keeps
 /// its files. A name that is taken is followed by a number.
 void rename_to(const std::string& file, const std::string& suffix) {
   std::string name = file + suffix;

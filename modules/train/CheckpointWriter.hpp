@@ -50,7 +50,7 @@ class CheckpointWriter {
 
   const CheckpointStore& store() const { return content_->store; }
 
-  /// Takes up where a run that is resumed began, the steps before, and the best of the checkpoints that stand. For all
+  /// Restores where a run that is resumed began, the steps before, and the best of the checkpoints that stand. For all
   /// ranks; rank 0's values count.
   void resume(const std::optional<CheckpointOrigin>& origin, const std::optional<BestCheckpoint>& best,
               const std::optional<History>& before);
@@ -122,7 +122,7 @@ class CheckpointWriter {
   void collect_and_warn();
   /// Of a checkpoint that could not be written, when the next may succeed.
   void warn() const;
-  /// What no later checkpoint cures.
+  /// Failures that are permanent.
   std::optional<Error> lasting_error() const;
 
   Communicator communicator_;

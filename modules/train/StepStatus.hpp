@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the ranks tell each other about a step, in one small all-reduce.
+/// \file What the ranks reduce about a step, in one small all-reduce.
 
 #include <cstdint>
 

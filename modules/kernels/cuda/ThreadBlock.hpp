@@ -52,7 +52,7 @@ class ThreadBlock {
     __shared__ T of_warps[kWarp];
     value = reduced_in_warp(value, combine);
     const int warp = lane() / kWarp, num_warps = size() / kWarp;
-    __syncthreads();  // whoever still reads the last result
+    __syncthreads();  // pending readers of the last result
     if (lane() % kWarp == 0) of_warps[warp] = value;
     __syncthreads();
     T all = of_warps[0];

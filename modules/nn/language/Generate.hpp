@@ -56,7 +56,7 @@ struct GenerateOptions {
 enum class Finish {
   end_token,  ///< one was drawn
   length,     ///< max_new tokens were drawn
-  stopped     ///< whoever watched the tokens has seen enough
+  stopped     ///< the callback stopped it
 };
 
 struct Generated {

@@ -1,5 +1,5 @@
 #pragma once
-/// \file What a Llama-type network has before and behind its blocks.
+/// \file The embedding and the output head of a Llama-type network.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Other people's names for the fields of records and for roles.
+/// \file Aliases of the fields of records and of roles.
 
 #include <atomic>
 #include <deque>

@@ -104,7 +104,7 @@ void encode_named(const TokenizerParts& parts, std::string_view text, Encoding& 
   naming(parts.path, [&] { encode_raw(parts, text, out); });
 }
 
-/// The text of a token as the file spells it; nothing for an id that is nobody's.
+/// The text of a token as the file spells it; nothing for an unknown id.
 std::optional<std::string_view> text_of(const TokenizerParts& parts, TokenId id) {
   if (const auto added = parts.added_by_id.find(id); added != parts.added_by_id.end()) return added->second->text;
   if (parts.texts.has(id)) return parts.texts.text(id);

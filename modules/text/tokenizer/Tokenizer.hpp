@@ -44,7 +44,7 @@ class Tokenizer {
   /// character in one of `ranges` (ascending, apart), else a 0
   std::vector<TokenId> encode(std::string_view text, std::span<const TextRange> ranges,
                               std::vector<std::uint8_t>& marks) const;
-  /// Valid UTF-8: bytes that form no character become U+FFFD. Ids that are nobody's give no text.
+  /// Valid UTF-8: bytes that form no character become U+FFFD. Unknown ids give no text.
   std::string decode(std::span<const TokenId> ids, DecodeSpecial special) const;
 
   /// One more than the largest id.

@@ -21,7 +21,7 @@ class Vocabulary {
   bool add(std::string_view text, TokenId id);
   std::optional<TokenId> find(std::string_view text) const;
   bool has(TokenId id) const { return id < places_.size() && places_[id].is_taken; }
-  /// Empty for an id that is nobody's.
+  /// Empty for an unknown id.
   std::string_view text(TokenId id) const;
   /// One more than the largest id.
   std::size_t end_id() const { return places_.size(); }

@@ -43,10 +43,10 @@ TEST(MemoryEstimate, FindsDivisors) {
 }
 
 TEST(MemoryEstimate, KnowsErrorsOfMemory) {
-  EXPECT_TRUE(tells_of_memory(out_of_memory_error(kEstimate, 100, 0)));
-  EXPECT_TRUE(tells_of_memory(EnvironmentError("the device is out of memory in step 3").on_all_ranks()));
-  EXPECT_FALSE(tells_of_memory(EnvironmentError("there is no GPU")));
-  EXPECT_FALSE(tells_of_memory(DataError("the device is out of memory")));
+  EXPECT_TRUE(is_out_of_memory(out_of_memory_error(kEstimate, 100, 0)));
+  EXPECT_TRUE(is_out_of_memory(EnvironmentError("the device is out of memory in step 3").on_all_ranks()));
+  EXPECT_FALSE(is_out_of_memory(EnvironmentError("there is no GPU")));
+  EXPECT_FALSE(is_out_of_memory(DataError("the device is out of memory")));
 }
 
 TEST(MemoryEstimate, FindsTheLargestThatFits) {
@@ -72,7 +72,7 @@ TEST(MemoryEstimate, NamesTheAnswersWhereTheyTakeMost) {
   const EnvironmentError error = out_of_memory_error(asked, 1'060'000'000, 12);
   const std::string message = error.what();
 
-  EXPECT_FALSE(tells_of_memory(error));  // no table of what could be trained
+  EXPECT_FALSE(is_out_of_memory(error));  // no table of what could be trained
   EXPECT_EQ(asked.on_device() - kEstimate.on_device(), 20'000'000);
   EXPECT_NE(message.find("activations 980 MB, answers 20 MB"), std::string::npos) << message;
   EXPECT_NE(message.find("Lower evaluate.max_new"), std::string::npos) << message;
