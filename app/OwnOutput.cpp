@@ -62,7 +62,7 @@ void require_own_output(const RunOptions& options) {
 }
 
 void require_own_share(const std::string& output) {
-  require_own_file(in(output, "share.json"), "the record of the share", is_share_record);
+  require_own_file(record_file(output), "the record of the share", is_share_record);
   require_own_folder(in(output, "tasks"), "the tasks of a share", could_be_task_folder);
 }
 
@@ -73,7 +73,7 @@ void clear_output(const std::string& output) {
 }
 
 void clear_share(const std::string& output, const std::set<std::string>& held) {
-  if (const std::string file = end_of_links(in(output, "share.json")); is_share_record(file)) remove_own_file(file);
+  if (const std::string file = end_of_links(record_file(output)); is_share_record(file)) remove_own_file(file);
   const std::string tasks = in(output, "tasks");
   for (const std::string& name : names_in(tasks)) {
     const std::string folder = in(tasks, name.c_str());

@@ -107,7 +107,8 @@ void require_own(const ShareOptions& options) {
 ShareRecord earlier_record(const ShareOptions& options, const Communicator& world) {
   return agreed(world, [&] {
     if (!world.is_root() || options.run.resume == ResumeMode::never) return ShareRecord{};
-    return is_there(record_file(options)) ? read_share_record(record_file(options)) : ShareRecord{};
+    return is_there(record_file(options.run.output)) ? read_share_record(record_file(options.run.output))
+                                                     : ShareRecord{};
   });
 }
 

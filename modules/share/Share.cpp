@@ -50,7 +50,7 @@ ExitCode Share::run() {
   }
   scheduler_.record().close(now());
   agreed_after_long_work(world_, [&] {
-    if (world_.is_root()) write_share_record(record_file(options_), scheduler_.record(), now());
+    if (world_.is_root()) write_share_record(record_file(options_.run.output), scheduler_.record(), now());
   });
   // The next launch tries again what has failed.
   if (is_stopped_ || scheduler_.is_any_stopped()) return ExitCode::stopped;
@@ -279,7 +279,7 @@ void Share::rehearse_one(std::size_t index, RankRange range) {
 void Share::write_record() {
   if (!world_.is_root()) return;
   const std::optional<Error> failure =
-      error_of([&] { write_share_record(record_file(options_), scheduler_.record(), now()); });
+      error_of([&] { write_share_record(record_file(options_.run.output), scheduler_.record(), now()); });
   if (failure && !is_unwritten_) log_warning(fmt::format("{} The tasks continue.", failure->what()));
   is_unwritten_ = failure.has_value();
 }

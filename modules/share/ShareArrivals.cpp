@@ -66,7 +66,7 @@ std::vector<ShareArrival> ShareArrivals::find_and_claim() {
     with_them.arrivals.push_back(arrival);
     with_them.progress[arrival.name].arrived_s = now;
   }
-  if (error_of([&] { write_share_record(record_file(options_), with_them, now); })) return {};
+  if (error_of([&] { write_share_record(record_file(options_.run.output), with_them, now); })) return {};
   scheduler_.record().progress = std::move(with_them.progress);
   ArrivalFolder::claim(found);
   return found;

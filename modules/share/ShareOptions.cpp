@@ -271,8 +271,4 @@ ShareTaskOptions read_arrival(const Deck& entry, const ShareOptions& options, st
   return task;
 }
 
-std::string record_file(const ShareOptions& options) {
-  return options.run.output + "/share.json";
-}
-
 }  // namespace multicard

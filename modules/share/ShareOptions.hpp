@@ -69,9 +69,6 @@ struct ShareOptions {
   std::vector<std::string> unused;  ///< keys of task decks that do not apply here: "vision: run.output"
 };
 
-/// OUTPUT/share.json, the record of a share.
-std::string record_file(const ShareOptions& options);
-
 /// Reads a share deck and puts the task decks that it names (relative to its own file) in the place of their names, so
 /// that the result can be sent to other ranks as text. In a smoke run the sections `smoke` of the share and of the
 /// tasks' decks count, and shorten_share(); overrides have the last word. \throws UsageError as Deck::load

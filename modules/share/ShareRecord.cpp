@@ -108,6 +108,10 @@ TableGroup allocation_group(const ShareRecord& record, const std::vector<Allocat
   return group;
 }
 
+std::string record_file(const std::string& output) {
+  return output + "/share.json";
+}
+
 bool is_share_record(const std::string& path) {
   return content_says(path, "{", kFormat);
 }

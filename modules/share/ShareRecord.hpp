@@ -61,6 +61,8 @@ struct ShareRecord {
 TableGroup allocation_group(const ShareRecord& record, const std::vector<AllocationBaseline>& baselines,
                             const std::string& policy, const std::string& objective);
 
+/// Where the record of a share stands: OUTPUT/share.json.
+std::string record_file(const std::string& output);
 /// Whether a file says that it is a record, whole or damaged.
 bool is_share_record(const std::string& path);
 /// Writes OUTPUT/share.json, whole or not at all. \throws DataError

@@ -54,7 +54,7 @@ enum class MethodTrains { all_weights, adapters };
 enum class MethodBase { as_stored, nf4, fake_quantised };
 enum class MethodObjective { next_token, preference };
 
-/// A tuning method is its place on three axes; nothing else is said of it anywhere.
+/// A tuning method is its place on three axes.
 struct MethodRow {
   TuningMethod name;
   MethodTrains trains;
