@@ -7,7 +7,7 @@
 
 namespace multicard {
 
-AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+AdamWOptimizer::AdamWOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                                std::vector<at::Tensor> gradients)
     : AdamOptimizer(options, parameters, std::move(gradients)),
       first_moments_(zeros_like_parameters()),

@@ -24,10 +24,10 @@ AdamwFactors factors_of(double beta1, double beta2, double eps, double decay) {
 
 }  // namespace
 
-Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+Adamw8bitOptimizer::Adamw8bitOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                                        std::vector<at::Tensor> gradients)
     : AdamOptimizer(options, parameters, std::move(gradients)), maps_(dynamic_maps_on(tensor_options().device())) {
-  for (const NamedTensor& parameter : parameters) {
+  for (const NamedTensor& parameter : parameters.parameters()) {
     const MomentBits bits = bits_for(parameter.tensor.numel());
     first_.push_back(zero_moments(parameter.tensor, bits));
     second_.push_back(zero_moments(parameter.tensor, bits));

@@ -10,7 +10,7 @@ namespace multicard {
 /// order; those of a parameter below 4096 elements are float32.
 class Adamw8bitOptimizer final : public AdamOptimizer {
  public:
-  Adamw8bitOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+  Adamw8bitOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                      std::vector<at::Tensor> gradients);
 
   void step(double learning_rate, const at::Tensor& found_inf = {}) override;

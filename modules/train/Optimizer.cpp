@@ -52,23 +52,31 @@ std::int64_t state_bytes(const OptimizerOptions& options, const at::Tensor& para
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients)
+Optimizer::Optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
+                     std::vector<at::Tensor> gradients)
     : gradients_(std::move(gradients)) {
-  if (parameters.empty() || parameters.size() != gradients_.size())
+  const NamedTensors& named = parameters.parameters();
+  if (named.empty() || named.size() != gradients_.size())
     throw std::logic_error("the optimizer needs parameters and one gradient for each");
-  Group decaying, bare;
-  decaying.weight_decay = options.weight_decay;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    check_match(parameters[i], gradients_[i]);
-    names_.push_back(parameters[i].name);
-    parameters_.push_back(parameters[i].tensor.detach());
-    Group& group = options.decay_norms || parameters_[i].dim() > 1 ? decaying : bare;
-    group.members.push_back(i);
-    group.parameters.push_back(parameters_[i]);
-    group.gradients.push_back(gradients_[i]);
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    check_match(named[i], gradients_[i]);
+    names_.push_back(named[i].name);
+    parameters_.push_back(named[i].tensor.detach());
   }
-  for (Group* group : {&decaying, &bare})
-    if (!group->members.empty()) groups_.push_back(std::move(*group));
+  for (const ParameterGroup& block : parameters.groups()) {
+    Group& group = group_for(block.dtype, block.decays ? options.weight_decay : 0);
+    for (const std::size_t i : block.members) {
+      group.members.push_back(i);
+      group.parameters.push_back(parameters_[i]);
+      group.gradients.push_back(gradients_[i]);
+    }
+  }
+}
+
+Optimizer::Group& Optimizer::group_for(at::ScalarType dtype, double weight_decay) {
+  for (Group& group : groups_)
+    if (group.weight_decay == weight_decay && group.parameters.front().scalar_type() == dtype) return group;
+  return groups_.emplace_back(Group{weight_decay, {}, {}, {}});
 }
 
 std::vector<at::Tensor> Optimizer::zeros_like_parameters() const {
@@ -85,16 +93,23 @@ std::vector<at::Tensor> Optimizer::of_group(const Group& group, const std::vecto
   return part;
 }
 
-at::Tensor Optimizer::gradient_norm_tensor() const {
+at::Tensor Optimizer::gradient_norms() const {
   const at::NoGradGuard no_grad;
-  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients_, 2, at::kDouble)));
+  return at::stack(at::_foreach_norm(gradients_, 2, at::kDouble));
 }
 
-at::Tensor Optimizer::clip_tensor(double max_norm) {
+void Optimizer::clip(const at::Tensor& norm, double max_norm) {
   const at::NoGradGuard no_grad;
-  at::Tensor norm = gradient_norm_tensor();
-  scale_by(norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1), gradients_);
-  return norm;
+  const at::Tensor factor = norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1);
+  scale_by(factor, gradients_);
+}
+
+at::Tensor total_norm(const at::Tensor& norms) {
+  return at::linalg_vector_norm(norms);
+}
+
+Decay decay_of(const OptimizerOptions& options) {
+  return options.decay_norms ? Decay::all : Decay::matrices;
 }
 
 std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors& parameters) {
@@ -105,7 +120,7 @@ std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors
   return bytes;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                                           std::vector<at::Tensor> gradients) {
   switch (options.name) {
     case OptimizerName::adamw:

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "state/NamedTensor.hpp"
+#include "state/ParameterGroup.hpp"
 #include "train/OptimizerOptions.hpp"
 
 namespace multicard {
@@ -28,22 +29,17 @@ class Optimizer {
   /// one-element float32 tensor on the device, undefined: 0) is not 0.
   virtual void step(double learning_rate, const at::Tensor& found_inf = {}) = 0;
 
-  /// L2 norm over all gradients, summed in float64. Waits for the device.
-  double gradient_norm() const { return gradient_norm_tensor().item<double>(); }
-  /// Scales all gradients by min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_, and returns the norm
-  /// before. Waits for the device.
-  double clip(double max_norm) { return clip_tensor(max_norm).item<double>(); }
-  /// \name The same as 0-dim float64 tensors on the device, without waiting
-  /// @{
-  at::Tensor gradient_norm_tensor() const;
-  at::Tensor clip_tensor(double max_norm);
-  /// @}
+  /// The L2 norm of each gradient, as a float64 tensor on the device. Does not wait for it.
+  at::Tensor gradient_norms() const;
+  /// Scales all gradients by min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Does not wait for the
+  /// device. \param norm of all gradients, a 0-dim float64 tensor on the device
+  void clip(const at::Tensor& norm, double max_norm);
 
   /// The moments themselves, for checkpoints and to be written into; each class says what it has.
   virtual NamedTensors state() const = 0;
 
  protected:
-  /// Parameters that decay alike, with their gradients.
+  /// Parameters of one type that decay alike, of all groups of the model: one fused call updates them.
   struct Group {
     double weight_decay = 0;
     std::vector<std::size_t> members;  ///< places in the list of parameters
@@ -51,7 +47,7 @@ class Optimizer {
   };
 
   /// \throws std::logic_error when parameters and gradients do not match.
-  Optimizer(const OptimizerOptions& options, const NamedTensors& parameters, std::vector<at::Tensor> gradients);
+  Optimizer(const OptimizerOptions& options, const ParameterGroups& parameters, std::vector<at::Tensor> gradients);
 
   const std::vector<Group>& groups() const { return groups_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -62,6 +58,8 @@ class Optimizer {
   static std::vector<at::Tensor> of_group(const Group& group, const std::vector<at::Tensor>& all);
 
  private:
+  Group& group_for(at::ScalarType dtype, double weight_decay);
+
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_, gradients_;
   std::vector<Group> groups_;
@@ -70,8 +68,16 @@ class Optimizer {
 /// Bytes of the state() that the optimizer of `options` has for these parameters.
 std::int64_t optimizer_bytes(const OptimizerOptions& options, const NamedTensors& parameters);
 
-/// The optimizer that `options` name. \throws std::logic_error as Optimizer
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+/// The norm of a whole from the norms of its parts, whatever the parts are: gradients, groups, shards.
+/// \param norms float64, one dimension \return float64, 0-dim
+at::Tensor total_norm(const at::Tensor& norms);
+
+/// Which parameters decay by the deck.
+Decay decay_of(const OptimizerOptions& options);
+
+/// The optimizer that `options` name. \param gradients of parameters.parameters(), in their order
+/// \throws std::logic_error as Optimizer
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                                           std::vector<at::Tensor> gradients);
 
 }  // namespace multicard

@@ -7,7 +7,7 @@
 
 namespace multicard {
 
-SgdOptimizer::SgdOptimizer(const OptimizerOptions& options, const NamedTensors& parameters,
+SgdOptimizer::SgdOptimizer(const OptimizerOptions& options, const ParameterGroups& parameters,
                            std::vector<at::Tensor> gradients)
     : Optimizer(options, parameters, std::move(gradients)), momentum_(options.momentum), nesterov_(options.nesterov) {
   if (momentum_ > 0) buffers_ = zeros_like_parameters();

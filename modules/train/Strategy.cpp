@@ -24,9 +24,11 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
 Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                    const OptimizerOptions& optimizer, Updates updates)
     : with_(parts),
-      reducer_(tensors_of(parts.model.parameters()), parts.collectives, reduction),
+      groups_(parts.model.parameters(), decay_of(optimizer)),
+      reducer_(groups_.tensors(), parts.collectives, reduction),
+      gradients_(groups_.in_parameter_order(reducer_.gradients())),
       clip_norm_(optimizer.clip_norm) {
-  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
+  if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, groups_, gradients());
 }
 
 void Strategy::synchronise() {
@@ -56,7 +58,8 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
   if (!optimizer_) return;
   if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
-  const at::Tensor norm = clip_norm_ ? optimizer_->clip_tensor(*clip_norm_) : optimizer_->gradient_norm_tensor();
+  const at::Tensor norm = total_norm(optimizer_->gradient_norms());
+  if (clip_norm_) optimizer_->clip(norm, *clip_norm_);
   if (with_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);
   if (scaler != nullptr) status[StepStatus::kFoundInf].copy_(found_inf_);

@@ -75,7 +75,7 @@ class Strategy {
   }
 
   /// The gradients, in the order of the model's parameters.
-  const std::vector<at::Tensor>& gradients() const { return reducer_.gradients(); }
+  const std::vector<at::Tensor>& gradients() const { return gradients_; }
   /// Whether this rank changes the parameters, and so has an optimizer.
   bool updates() const { return optimizer_ != nullptr; }
   /// The optimizer's tensors themselves (Optimizer::state); nothing on ranks that do not update.
@@ -93,7 +93,9 @@ class Strategy {
 
  private:
   StrategyParts with_;
+  ParameterGroups groups_;
   GradientReducer reducer_;
+  std::vector<at::Tensor> gradients_;
   std::unique_ptr<Optimizer> optimizer_;  ///< null where this rank does not update
   std::optional<double> clip_norm_;
   at::Tensor found_inf_;  ///< of this rank's gradients; undefined without scaling

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "optimizers.hpp"
 #include "state/TensorFile.hpp"
 #include "support/test_world.hpp"
 
@@ -46,7 +47,7 @@ struct OracleRun {
       parameters.push_back({name, numbers(like.numel(), 1000).view(like.sizes()).to(like.scalar_type())});
       gradients.push_back(at::zeros_like(like));
     }
-    optimizer = make_optimizer(oracle_options(), parameters, gradients);
+    optimizer = optimizer_of(oracle_options(), parameters, gradients);
   }
 
   void advance(int step) {
@@ -138,8 +139,8 @@ TEST(Adamw8bitOptimizer, StaysWithBitsandbytesFor20Steps) {
 
 TEST(Adamw8bitOptimizer, KeepsFloatsOfSmallParametersAlone) {
   const at::Tensor small = at::zeros({4095}), large = at::zeros({64, 64}, at::kBFloat16);
-  const auto optimizer = make_optimizer(oracle_options(), {{"small", small}, {"large", large}},
-                                        {at::zeros_like(small), at::zeros_like(large)});
+  const auto optimizer = optimizer_of(oracle_options(), {{"small", small}, {"large", large}},
+                                      {at::zeros_like(small), at::zeros_like(large)});
   std::map<std::string, std::pair<at::ScalarType, std::vector<std::int64_t>>> found;
   for (const NamedTensor& entry : optimizer->state())
     found[entry.name] = {entry.tensor.scalar_type(), entry.tensor.sizes().vec()};
@@ -178,8 +179,8 @@ TEST(Adamw8bitOptimizer, UpdatesAnyLayoutAlike) {
   const at::Tensor rows = at::randn({16, 32, 3, 3}), gradient = at::randn({16, 32, 3, 3});
   const at::Tensor channels_last = rows.clone(at::MemoryFormat::ChannelsLast);
   const at::Tensor gradient_last = gradient.clone(at::MemoryFormat::ChannelsLast);
-  const auto first = make_optimizer(oracle_options(), {{"w", rows}}, {gradient});
-  const auto second = make_optimizer(oracle_options(), {{"w", channels_last}}, {gradient_last});
+  const auto first = optimizer_of(oracle_options(), {{"w", rows}}, {gradient});
+  const auto second = optimizer_of(oracle_options(), {{"w", channels_last}}, {gradient_last});
 
   for (int step = 0; step < 3; ++step) {
     first->step(1e-2);
@@ -202,7 +203,7 @@ TEST(Optimizer, SaysWhatItsStateTakes) {
           options.momentum = momentum;
           const at::Tensor w = at::zeros({elements}, dtype);
           std::int64_t bytes = 0;
-          for (const NamedTensor& entry : make_optimizer(options, {{"w", w}}, {at::zeros_like(w)})->state())
+          for (const NamedTensor& entry : optimizer_of(options, {{"w", w}}, {at::zeros_like(w)})->state())
             bytes += static_cast<std::int64_t>(entry.tensor.nbytes());
 
           EXPECT_EQ(optimizer_bytes(options, {{"w", w}}), bytes);
