@@ -2,6 +2,7 @@
 the programs."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -58,6 +59,29 @@ def wait_for(condition, seconds=60):
     raise AssertionError("nothing happened within %d s" % seconds)
 
 
+def shards_of(prefix, inputs, ranks, words):
+    """The folder of shards for CommandTest.copy_shards(). Tests run at the same time: each makes what is missing
+    in a folder of its own, and the first to rename it has made it for all."""
+    kept = Path(os.environ["MULTICARD_BUILD"]) / "tests/shards" / str(os.stat(MULTICARD).st_mtime_ns)
+    kept.mkdir(parents=True, exist_ok=True)
+    for other in kept.parent.iterdir():
+        if other != kept:
+            shutil.rmtree(other, ignore_errors=True)  # of an earlier build
+    key = hashlib.sha256(repr((prefix, sorted(inputs.items()), ranks, words)).encode()).hexdigest()
+    if not (kept / key).exists():
+        making = tempfile.mkdtemp(dir=kept)
+        for name, text in inputs.items():
+            Path(making, name).write_text(text)
+        code, _, err = run(ranks, "prepare", *words, "-o", prefix, cwd=making)
+        if code:
+            raise AssertionError(err)
+        try:
+            os.rename(making, kept / key)
+        except OSError:
+            shutil.rmtree(making)
+    return kept / key
+
+
 class CommandTest(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.mkdtemp(prefix="multicard-commands-")
@@ -70,9 +94,15 @@ class CommandTest(unittest.TestCase):
 
     def prepare(self, train=64, test=16, ranks=1):
         for name, limit in (("train", train), ("test", test)):
-            code, _, err = run(ranks, "prepare", "images", "--format", "synthetic", "--size", "32", "--classes", "4",
-                               "--limit", str(limit), "-o", self.path(name))
-            self.assertEqual(code, 0, err)
+            self.copy_shards(name, {}, ranks, "images", "--format", "synthetic", "--size", "32", "--classes", "4",
+                             "--limit", str(limit))
+
+    def copy_shards(self, prefix, inputs, ranks, *words):
+        """What `multicard prepare WORDS -o PREFIX` makes of the files `inputs` (name -> text), with these files. The
+        tests of a build make equal shards once: starting the program takes longer than copying them."""
+        folder = shards_of(prefix, inputs, ranks, words)
+        for name in os.listdir(folder):
+            shutil.copy(os.path.join(folder, name), self.path(name))
 
     def prepare_pixels(self, pixel, count=64):
         """Training shards of grey 32 x 32 images of 4 classes; `pixel(i)` is the value of the i-th of all pixels."""

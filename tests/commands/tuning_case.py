@@ -32,10 +32,8 @@ class TuningCase(CommandTest):
     def prepare_text(self, name, first, end, tokenizer=MODEL, *words):
         """Shards NAME-train and NAME-test of some of the records of instructions."""
         records = json.loads((SOURCE / "inputs/text/instruction-data.json").read_text())[first:end]
-        Path(self.path(name + ".json")).write_text(json.dumps(records))
-        code, _, err = run(1, "prepare", "text", "--type", "alpaca", "--tokenizer", tokenizer, "--in",
-                           self.path(name + ".json"), "--split", "0.2", "-o", self.path(name), *words)
-        self.assertEqual(code, 0, err)
+        self.copy_shards(name, {name + ".json": json.dumps(records)}, 1, "text", "--type", "alpaca", "--tokenizer",
+                         os.path.abspath(tokenizer), "--in", name + ".json", "--split", "0.2", *words)
 
     def checkpoint(self, output="out", step=8):
         return self.path("%s/checkpoints/step_%08d" % (output, step))

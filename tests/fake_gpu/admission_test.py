@@ -3,7 +3,7 @@
 that does not fit is refused before it trains; none runs out of memory.
 
 usage: admission_test.py NAME   runs one test class; MULTICARD_ADMISSIONS is how many sets of ranks that tasks were
-                                admitted to are looked at (20). See fake_run.py
+                                admitted to are looked at (8; with MULTICARD_TEST_FULL=1 20). See fake_run.py
 """
 
 import json
@@ -20,7 +20,8 @@ from fake_run import FakeGpuTest, main, run
 # the prediction: all before the task is admitted.
 BEFORE_STEPS = " while the run was set up| while the memory of a step was measured"
 TOO_LARGE = "this run would need|the device is out of memory(?:%s)" % BEFORE_STEPS
-ADMISSIONS = int(os.environ.get("MULTICARD_ADMISSIONS", "20"))
+FULL_FORM = os.environ.get("MULTICARD_TEST_FULL") == "1"
+ADMISSIONS = int(os.environ.get("MULTICARD_ADMISSIONS", "20" if FULL_FORM else "8"))
 LORA, FULL = "{name: lora, rank: 16, alpha: 32, targets: all-linear}", "{name: full}"
 
 

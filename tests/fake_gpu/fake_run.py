@@ -17,7 +17,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests" / "commands"))
 # Its folder is known only now; ranks_of and wait_for are for the tests.
-from command_test import H5DUMP, MULTICARD, CommandTest, ranks_of, wait_for  # noqa: E402,F401
+from command_test import H5DUMP, MULTICARD, CommandTest, ranks_of, shards_of, wait_for  # noqa: E402,F401
 
 LIBRARIES = Path(os.environ["MULTICARD_BUILD"]) / "fake_gpu"
 SKIPPED = 77
@@ -152,22 +152,27 @@ def number_in(results, path):
 
 def make_image_data(folder, size=32, train=512, test=64, classes=4):
     for name, limit in (("train", train), ("test", test)):
-        prepare("images", "--format", "synthetic", "--size", size, "--classes", classes, "--limit", limit, "-o",
-                Path(folder, name))
+        copy_shards(folder, name, {}, "images", "--format", "synthetic", "--size", size, "--classes", classes,
+                    "--limit", limit)
 
 
 def make_text_data(folder, model=TINY_MODEL, number=60):
     records = json.loads((SOURCE / "inputs/text/instruction-data.json").read_text())[:number]
-    path = Path(folder, "records.json")
-    path.write_text(json.dumps(records))
-    prepare("text", "--type", "alpaca", "--tokenizer", model, "--in", path, "--split", "0.2", "-o",
-            Path(folder, "text"))
+    copy_shards(folder, "text", {"records.json": json.dumps(records)}, "text", "--type", "alpaca", "--tokenizer",
+                model, "--in", "records.json", "--split", "0.2")
 
 
 def prepare(*arguments):
     done = subprocess.run([MULTICARD, "prepare", *map(str, arguments)], capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(done.stderr)
+
+
+def copy_shards(folder, prefix, inputs, *words):
+    """As CommandTest.copy_shards(), for the tests of a class."""
+    shards = shards_of(prefix, inputs, 1, tuple(map(str, words)))
+    for name in os.listdir(shards):
+        shutil.copy(Path(shards, name), folder)
 
 
 class FakeGpuTest(CommandTest):
