@@ -2,7 +2,7 @@
 /// \file The table that ends a run.
 
 #include "comm/Communicator.hpp"
-#include "tasks/TaskRun.hpp"
+#include "run/TaskRun.hpp"
 
 namespace multicard {
 

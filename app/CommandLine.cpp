@@ -21,7 +21,7 @@
 #include "base/StandardOutput.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

@@ -20,9 +20,9 @@
 #include "state/CheckpointStore.hpp"
 #include "state/MergedWeights.hpp"
 #include "state/ShardedWriter.hpp"
-#include "tasks/DeckWeights.hpp"
-#include "tasks/LanguageModel.hpp"
-#include "tasks/ProvenanceMetadata.hpp"
+#include "tasks/language/LanguageModel.hpp"
+#include "tasks/language/ProvenanceMetadata.hpp"
+#include "tasks/options/DeckWeights.hpp"
 #include "text/tokenizer/NameMatch.hpp"
 
 namespace multicard {

@@ -14,8 +14,8 @@
 #include "comm/Topology.hpp"
 #include "device/DeviceError.hpp"
 #include "device/Memory.hpp"
-#include "tasks/RankSetup.hpp"
-#include "tasks/WhatFits.hpp"
+#include "memory/WhatFits.hpp"
+#include "tasks/setup/RunContext.hpp"
 
 namespace multicard {
 
@@ -61,7 +61,8 @@ void log_what_fits(const RunOptions& options, const std::optional<std::string>& 
         .on_all_ranks();
   const std::int64_t wanted = agreed(world, [&] { return memory ? bytes_from(*memory) : 0; });
   const Topology topology = find_topology(world);
-  const ComputeSettings settings(options, world, topology);
+  const RunContext context(options, world, topology);
+  const RunContext::Current current(context);
   const DeviceChoice device = set_up_device(options, world, topology);
   if (!world.is_root()) return;
   log_info(fmt::format("{:<10}{}", "device", device.description));

@@ -7,7 +7,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Communicator.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

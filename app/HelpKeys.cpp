@@ -5,7 +5,7 @@
 #include "base/Error.hpp"
 #include "base/Terminal.hpp"
 #include "base/Text.hpp"
-#include "tasks/KeyHelp.hpp"
+#include "tasks/options/KeyHelp.hpp"
 
 namespace multicard {
 

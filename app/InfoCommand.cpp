@@ -16,6 +16,7 @@
 #include "config/Smoke.hpp"
 #include "device/Gpu.hpp"
 #include "io/Hdf5.hpp"
+#include "tasks/setup/DeckBroadcast.hpp"
 
 namespace multicard {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

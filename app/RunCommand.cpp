@@ -17,9 +17,10 @@
 #include "comm/Agreement.hpp"
 #include "comm/Topology.hpp"
 #include "config/Smoke.hpp"
+#include "memory/MemoryEstimate.hpp"
 #include "results/ResultsWriter.hpp"
 #include "state/CheckpointStore.hpp"
-#include "tasks/MemoryEstimate.hpp"
+#include "tasks/setup/DeckBroadcast.hpp"
 
 namespace multicard {
 

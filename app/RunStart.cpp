@@ -12,8 +12,8 @@
 #include "results/ResultsReader.hpp"
 #include "results/TrialRead.hpp"
 #include "state/CheckpointStore.hpp"
-#include "tasks/ResumeCompatibility.hpp"
-#include "tasks/RunInputs.hpp"
+#include "tasks/options/ResumeCompatibility.hpp"
+#include "tasks/setup/RunInputs.hpp"
 
 namespace multicard {
 

@@ -9,7 +9,7 @@
 #include "comm/Communicator.hpp"
 #include "config/Deck.hpp"
 #include "io/FolderLock.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

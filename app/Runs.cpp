@@ -1,6 +1,5 @@
 #include "Runs.hpp"
 
-#include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -14,14 +13,9 @@
 #include "comm/Topology.hpp"
 #include "device/Gpu.hpp"
 #include "results/MeasuredSteps.hpp"
-#include "tasks/SettingKeys.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard {
-
-Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load) {
-  const std::string text = agreed(world, [&] { return world.is_root() ? load().to_yaml() : std::string(); });
-  return Deck::parse(world.broadcast(text), name);
-}
 
 Provenance full_provenance(const Communicator& world, const std::string& command_line) {
   Provenance provenance = collect_provenance(world, command_line);
@@ -68,14 +62,6 @@ void log_results(const std::string& results) {
 
 void print_if_quiet(const std::string& results, const DeckArguments& arguments, const Communicator& world) {
   if (arguments.quiet && world.is_root()) std::cerr << results << std::endl;
-}
-
-void check_test_loss(double loss, const std::string& subject) {
-  if (std::isfinite(loss)) return;
-  throw NumericalError(fmt::format("the test loss of {} is {}", subject, loss),
-                       "the weights hold values that are not finite, or the network overflows",
-                       "Evaluate another checkpoint, or with precision=fp32.")
-      .on_all_ranks();
 }
 
 }  // namespace multicard

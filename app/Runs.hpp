@@ -1,19 +1,14 @@
 #pragma once
 /// \file What the commands that train share: reading a deck on all ranks, provenance, the closing lines.
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "Commands.hpp"
-#include "config/Deck.hpp"
 #include "results/Provenance.hpp"
-#include "tasks/TaskRun.hpp"
+#include "run/TaskRun.hpp"
 
 namespace multicard {
-
-/// Collective. Rank 0 reads the deck with `load` and sends it to the others, so that ranks cannot differ.
-Deck share_deck(const Communicator& world, const std::string& name, const std::function<Deck()>& load);
 
 /// Collective. Provenance with the GPUs of all ranks.
 Provenance full_provenance(const Communicator& world, const std::string& command_line);
@@ -36,9 +31,5 @@ void print_if_quiet(const std::string& results, const DeckArguments& arguments, 
 
 /// The only line of a `what` (run, sweep) that is started again after it has finished.
 void log_finished(const std::string& results, const std::string& what);
-
-/// \param subject what has been evaluated, in words \throws NumericalError for a loss that is not finite, which all
-/// ranks know
-void check_test_loss(double loss, const std::string& subject);
 
 }  // namespace multicard

@@ -7,7 +7,7 @@
 
 #include "comm/Communicator.hpp"
 #include "device/Device.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

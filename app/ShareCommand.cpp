@@ -24,6 +24,7 @@
 #include "io/OwnFiles.hpp"
 #include "results/ResultsWriter.hpp"
 #include "share/Share.hpp"
+#include "tasks/setup/DeckBroadcast.hpp"
 
 namespace multicard {
 

@@ -7,7 +7,7 @@
 #include "base/Error.hpp"
 #include "config/SweepOptions.hpp"
 #include "results/Columns.hpp"
-#include "tasks/Variant.hpp"
+#include "tasks/options/Variant.hpp"
 #include "train/Progress.hpp"
 
 namespace multicard {

@@ -20,7 +20,8 @@
 #include "config/SweepOptions.hpp"
 #include "device/DeviceError.hpp"
 #include "results/ResultsWriter.hpp"
-#include "tasks/Variant.hpp"
+#include "tasks/options/Variant.hpp"
+#include "tasks/setup/DeckBroadcast.hpp"
 
 namespace multicard {
 

@@ -16,7 +16,7 @@
 #include "io/Sha256.hpp"
 #include "results/ResultsReader.hpp"
 #include "results/TrialRead.hpp"
-#include "tasks/RunInputs.hpp"
+#include "tasks/setup/RunInputs.hpp"
 
 namespace multicard {
 

@@ -7,8 +7,8 @@
 
 #include "base/Error.hpp"
 #include "config/SweepOptions.hpp"
-#include "tasks/RunOptions.hpp"
-#include "tasks/Variant.hpp"
+#include "tasks/options/RunOptions.hpp"
+#include "tasks/options/Variant.hpp"
 
 namespace multicard {
 

@@ -10,7 +10,7 @@
 #include "base/Text.hpp"
 #include "base/Utf8.hpp"
 #include "results/ResultsReader.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

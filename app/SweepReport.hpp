@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "tasks/Variant.hpp"
+#include "tasks/options/Variant.hpp"
 #include "train/Progress.hpp"
 
 namespace multicard {

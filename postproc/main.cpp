@@ -24,7 +24,7 @@
 #include "postproc/page/Report.hpp"
 #include "postproc/page/Tables.hpp"
 #include "postproc/study/Collection.hpp"
-#include "tasks/SettingKeys.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
 namespace {

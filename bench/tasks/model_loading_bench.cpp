@@ -20,7 +20,7 @@
 #include "nn/language/LanguageNetwork.hpp"
 #include "options.hpp"
 #include "page_cache.hpp"
-#include "tasks/LanguageModel.hpp"
+#include "tasks/language/LanguageModel.hpp"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "options.hpp"
 #include "prepare/sets/Prepare.hpp"
 #include "prepare/sets/TextPrepare.hpp"
-#include "tasks/MovableRun.hpp"
+#include "run/MovableRun.hpp"
 
 namespace {
 

@@ -39,9 +39,9 @@ struct KeyNotes {
   std::string_view available = {};  ///< those that are, where others are reserved
 };
 
-/// One row of the table of deck keys. Each module that owns options exports its rows; run_keys() (tasks/RunOptions.hpp)
-/// concatenates them. Types, ranges and defaults are not repeated here: they are noted where values are read
-/// (Section::readings).
+/// One row of the table of deck keys. Each module that owns options exports its rows; run_keys()
+/// (tasks/options/RunOptions.hpp) concatenates them. Types, ranges and defaults are not repeated here: they are noted
+/// where values are read (Section::readings).
 struct DeckKey {
   std::string_view path;  ///< as in overrides: optimizer.learning_rate
   KeyTasks tasks;

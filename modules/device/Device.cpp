@@ -112,6 +112,13 @@ std::optional<int> openmp_threads() {
   return number > 0 ? std::optional<int>(number) : std::nullopt;
 }
 
+void set_threads(int threads) {
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
+  static std::once_flag once;
+  std::call_once(once, [] { at::set_num_interop_threads(1); });
+}
+
 }  // namespace
 
 std::vector<int> ranks_on_gpu_of(int rank, const std::vector<int>& nodes, const std::vector<GpuInfo>& gpus) {
@@ -155,7 +162,7 @@ int ranks_with_my_processors(const Communicator& node) {
   return std::max(1, static_cast<int>(std::count(all.begin(), all.end(), mine)));  // itself at least
 }
 
-int set_compute_threads(std::optional<int> request, const Topology& topology) {
+int compute_threads(std::optional<int> request, const Topology& topology) {
   const int sharing = ranks_with_my_processors(topology.node);
   const int fair = std::max(1, available_cpus() / sharing);
   const int threads = request ? *request : openmp_threads().value_or(fair);
@@ -163,26 +170,22 @@ int set_compute_threads(std::optional<int> request, const Topology& topology) {
     throw UsageError(fmt::format("{} threads per rank are requested", threads), "", "Use 1 or more.").on_all_ranks();
   // libgomp ends the process where it cannot start one of its own.
   require_threads(threads - 1, "a compute thread");
-  at::set_num_threads(threads);
-  // No operation here forks between operators; LibTorch takes this setting once in the life of a process.
-  static std::once_flag once;
-  std::call_once(once, [] { at::set_num_interop_threads(1); });
   return threads;
 }
 
-void set_tf32(Tf32 use) {
-  at::globalContext().setAllowTF32CuBLAS(use == Tf32::on);
-  at::globalContext().setAllowTF32CuDNN(use == Tf32::on);
+void set_compute_threads(std::optional<int> request, const Topology& topology) {
+  set_threads(compute_threads(request, topology));
 }
 
-void set_deterministic(bool deterministic) {
-  // cuBLAS reads it when it is first used.
-  if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
-  at::Context& context = at::globalContext();
-  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
-  context.setDeterministicFillUninitializedMemory(false);
-  context.setDeterministicCuDNN(deterministic);
-  context.setBenchmarkCuDNN(!deterministic);
+ComputeSwitches switches_for(const ComputeRequest& request) {
+  const bool rounds = request.tf32 == Tf32::on;
+  return {.num_threads = request.num_threads,
+          .tf32_matmul = rounds,
+          .tf32_cudnn = rounds,
+          .is_deterministic = request.is_deterministic,
+          .fills_uninitialised = false,
+          .is_cudnn_deterministic = request.is_deterministic,
+          .tries_cudnn_algorithms = !request.is_deterministic};
 }
 
 ComputeSwitches compute_switches() {
@@ -197,7 +200,9 @@ ComputeSwitches compute_switches() {
 }
 
 void set_compute_switches(const ComputeSwitches& switches) {
-  at::set_num_threads(switches.num_threads);
+  set_threads(switches.num_threads);
+  // cuBLAS reads it when it is first used.
+  if (switches.is_deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(switches.tf32_matmul);
   context.setAllowTF32CuDNN(switches.tf32_cudnn);

@@ -40,19 +40,17 @@ std::vector<int> ranks_on_one_gpu(const std::vector<int>& nodes, const std::vect
 /// Collective over `node`, the ranks of a node. How many of them may use exactly the processors of this one.
 int ranks_with_my_processors(const Communicator& node);
 
-/// Collective over the node. Sets the number of threads an operation computes with on the CPU and returns it:
-/// `request`, else OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1.
-int set_compute_threads(std::optional<int> request, const Topology& topology);
+/// Collective over the node. The number of threads an operation computes with on the CPU: `request`, else
+/// OMP_NUM_THREADS, else the processors of this rank divided by the ranks that share them, at least 1. \throws
+/// UsageError on all ranks for a request below 1, EnvironmentError where the threads cannot be started
+int compute_threads(std::optional<int> request, const Topology& topology);
+/// Collective over the node. Sets that number for the process.
+void set_compute_threads(std::optional<int> request, const Topology& topology);
 
 /// Whether float32 products may be rounded to TF32 on the GPU. fp32 means off.
 enum class Tf32 { off, on };
-void set_tf32(Tf32 use);
 
-/// With true: same inputs, same bits (an operation that cannot do so throws). With false cuDNN picks its algorithms by
-/// timing them. Call before the first GPU operation.
-void set_deterministic(bool deterministic);
-
-/// All switches of the process that set_compute_threads(), set_tf32() and set_deterministic() change.
+/// How LibTorch computes, which is set for the whole process.
 struct ComputeSwitches {
   int num_threads;
   bool tf32_matmul, tf32_cudnn;
@@ -61,6 +59,15 @@ struct ComputeSwitches {
   bool operator==(const ComputeSwitches&) const = default;
 };
 ComputeSwitches compute_switches();
+/// Those that are deterministic before the first GPU operation.
 void set_compute_switches(const ComputeSwitches& switches);
+
+struct ComputeRequest {
+  int num_threads = 1;
+  Tf32 tf32 = Tf32::off;
+  bool is_deterministic = false;  ///< same inputs, same bits (an operation that cannot do so throws); else cuDNN times
+                                  ///< its algorithms and picks one
+};
+ComputeSwitches switches_for(const ComputeRequest& request);
 
 }  // namespace multicard

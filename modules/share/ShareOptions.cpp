@@ -10,7 +10,7 @@
 #include "config/DeckLimits.hpp"
 #include "config/Section.hpp"
 #include "config/Yaml.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 

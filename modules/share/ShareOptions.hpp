@@ -11,7 +11,7 @@
 #include "config/Words.hpp"
 #include "device/ComputeOptions.hpp"
 #include "scheduling/solve/SplitProblem.hpp"
-#include "tasks/RunSettings.hpp"
+#include "tasks/options/RunSettings.hpp"
 
 namespace multicard {
 

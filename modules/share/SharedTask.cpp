@@ -7,7 +7,7 @@
 
 #include "base/Quantiles.hpp"
 #include "comm/Agreement.hpp"
-#include "tasks/NormValues.hpp"
+#include "tasks/setup/NormValues.hpp"
 
 namespace multicard {
 

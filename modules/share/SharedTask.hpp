@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "run/MovableRun.hpp"
 #include "share/ScheduledTask.hpp"
 #include "share/ShareOptions.hpp"
-#include "tasks/MovableRun.hpp"
 
 namespace multicard {
 

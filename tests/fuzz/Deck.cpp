@@ -3,8 +3,8 @@
 
 #include "config/SweepOptions.hpp"
 #include "fuzz/Target.hpp"
-#include "tasks/RunOptions.hpp"
-#include "tasks/Variant.hpp"
+#include "tasks/options/RunOptions.hpp"
+#include "tasks/options/Variant.hpp"
 
 namespace multicard::fuzz {
 

@@ -3,7 +3,7 @@
 
 #include "config/Deck.hpp"
 #include "fuzz/Target.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard::fuzz {
 

@@ -40,7 +40,7 @@ FIRST_TORCH_MODULE = "device"
 PRIVATE_BRIDGES = {"comm/Native.hpp": {"comm", "io", "dist"}}  # shown to these modules, in .cpp files only
 POSTPROC_MODULES = {"base", "io", "results", "scheduling"}
 # The keys that the program was built with, torch-free; ending on signals without half-written files.
-POSTPROC_MAIN_HEADERS = {"tasks/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
+POSTPROC_MAIN_HEADERS = {"tasks/options/SettingKeys.hpp", "comm/AbortOnSignal.hpp", "comm/Signals.hpp"}
 FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> the others that its files may include
     ("postproc", "postproc"): {
         "reduce": set(),
@@ -72,6 +72,13 @@ FOLDERS = {  # root of ordered folders, and how includes name it -> folder -> th
         "losses": {"options"},
         "vision": {"layers"},
         "language": {"layers", "losses"},
+    },
+    ("modules/tasks", "tasks"): {
+        "options": set(),
+        "interface": {"options"},
+        "images": {"options", "interface"},
+        "language": {"options", "interface"},
+        "setup": {"options", "interface", "images", "language"},
     },
     ("modules/scheduling", "scheduling"): {
         "rates": set(),

@@ -58,29 +58,32 @@ TEST(RanksOnOneGpu, FindsEqualBusIdOrUuidOnOneNodeOnly) {
 
 TEST(ComputeThreads, AreTheRequestElseOpenMpElseAFairShare) {
   const Topology topology = find_topology(world());
-  EXPECT_EQ(set_compute_threads(3, topology), 3);
+  EXPECT_EQ(compute_threads(3, topology), 3);
+  set_compute_threads(3, topology);
   EXPECT_EQ(at::get_num_threads(), 3);
 
   setenv("OMP_NUM_THREADS", "2", 1);
-  EXPECT_EQ(set_compute_threads(std::nullopt, topology), 2);
+  EXPECT_EQ(compute_threads(std::nullopt, topology), 2);
 
   unsetenv("OMP_NUM_THREADS");
-  EXPECT_EQ(set_compute_threads(std::nullopt, topology), std::max(1, available_cpus() / world().size()));
-  EXPECT_THROW(set_compute_threads(0, topology), Error);
+  EXPECT_EQ(compute_threads(std::nullopt, topology), std::max(1, available_cpus() / world().size()));
+  EXPECT_THROW(compute_threads(0, topology), Error);
 }
 
 TEST(Numerics, DeterminismAndTf32ReachLibTorch) {
-  set_deterministic(true);
+  const ComputeSwitches before = compute_switches();
+  set_compute_switches(switches_for({.is_deterministic = true}));
   EXPECT_TRUE(at::globalContext().deterministicAlgorithms());
   EXPECT_FALSE(at::globalContext().benchmarkCuDNN());
-  set_deterministic(false);
+  set_compute_switches(switches_for({.is_deterministic = false}));
   EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
 
-  set_tf32(Tf32::on);
+  set_compute_switches(switches_for({.tf32 = Tf32::on}));
   EXPECT_TRUE(at::globalContext().allowTF32CuBLAS());
-  set_tf32(Tf32::off);
+  set_compute_switches(switches_for({.tf32 = Tf32::off}));
   EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
   EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
+  set_compute_switches(before);
 }
 
 TEST(Numerics, AllSwitchesCanBeGivenBack) {
@@ -90,9 +93,8 @@ TEST(Numerics, AllSwitchesCanBeGivenBack) {
   const ComputeSwitches changed = compute_switches();
   EXPECT_NE(changed.tf32_cudnn, changed.tf32_matmul);
 
-  set_tf32(Tf32::on);
-  set_deterministic(true);
-  at::set_num_threads(changed.num_threads + 1);
+  set_compute_switches(
+      switches_for({.num_threads = changed.num_threads + 1, .tf32 = Tf32::on, .is_deterministic = true}));
   EXPECT_FALSE(compute_switches() == changed);
   set_compute_switches(changed);
   EXPECT_TRUE(compute_switches() == changed);

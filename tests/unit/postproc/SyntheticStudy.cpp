@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tasks/SettingKeys.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::test {
 

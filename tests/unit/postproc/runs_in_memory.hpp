@@ -9,7 +9,7 @@
 #include "postproc/study/Collection.hpp"
 #include "postproc/study/Statement.hpp"
 #include "postproc/study/Study.hpp"
-#include "tasks/SettingKeys.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
 

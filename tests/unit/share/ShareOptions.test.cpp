@@ -5,7 +5,7 @@
 #include "io/Bytes.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 namespace {

@@ -1,5 +1,5 @@
 // Tuning a model that is a config.json alone.
-#include "tasks/DeckWeights.hpp"
+#include "tasks/options/DeckWeights.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -8,9 +8,9 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/std.h>
 
-#include "language_run.hpp"
 #include "nn/language/LanguageFactory.hpp"
 #include "nn/language/LanguageNetwork.hpp"
+#include "support/language_run.hpp"
 
 namespace multicard {
 namespace {

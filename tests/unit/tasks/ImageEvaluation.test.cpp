@@ -1,5 +1,5 @@
 // Scores against loops that read one image after the other.
-#include "tasks/ImageEvaluation.hpp"
+#include "tasks/images/ImageEvaluation.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tasks/KeyHelp.hpp"
+#include "tasks/options/KeyHelp.hpp"
 
 #include <fstream>
 #include <iterator>

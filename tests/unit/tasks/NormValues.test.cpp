@@ -1,12 +1,12 @@
 // Runs whose batch norms would have one value per channel are refused before they begin.
-#include "tasks/NormValues.hpp"
+#include "tasks/setup/NormValues.hpp"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "task_run.hpp"
+#include "support/task_run.hpp"
 
 namespace multicard {
 namespace {

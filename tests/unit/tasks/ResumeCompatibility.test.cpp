@@ -1,9 +1,9 @@
-#include "tasks/ResumeCompatibility.hpp"
+#include "tasks/options/ResumeCompatibility.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/Error.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 namespace {

@@ -1,4 +1,4 @@
-#include "tasks/RunInputs.hpp"
+#include "tasks/setup/RunInputs.hpp"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 #include <algorithm>
 #include <iterator>

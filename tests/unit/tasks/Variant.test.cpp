@@ -1,4 +1,4 @@
-#include "tasks/Variant.hpp"
+#include "tasks/options/Variant.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include "config/SweepOptions.hpp"
 #include "support/expect_error.hpp"
 #include "support/test_world.hpp"
-#include "tasks/RunOptions.hpp"
+#include "tasks/options/RunOptions.hpp"
 
 namespace multicard {
 namespace {

@@ -23,8 +23,7 @@ class OnGpu : public testing::Test {
   void SetUp() override {
     if (visible_gpus().empty()) GTEST_SKIP() << "no GPU";
     const DeviceChoice choice = choose_device(DeviceRequest::cuda, ShareGpu::yes, world(), find_topology(world()));
-    set_tf32(Tf32::off);
-    set_deterministic(true);
+    set_compute_switches(switches_for({.is_deterministic = true}));
     arithmetic_ = {at::kDouble, at::MemoryFormat::ChannelsLast, choice.device};
   }
 

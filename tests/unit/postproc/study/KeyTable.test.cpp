@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tasks/SettingKeys.hpp"
+#include "tasks/options/SettingKeys.hpp"
 
 namespace multicard::post {
 namespace {

@@ -1,0 +1,152 @@
+#include "memory/RankMemory.hpp"
+
+#include <algorithm>
+
+#include "base/Blocks.hpp"
+#include "base/System.hpp"
+#include "device/AllocationRecorder.hpp"
+#include "device/HostTensors.hpp"
+#include "device/Memory.hpp"
+#include "generation/GenerationEvaluation.hpp"
+#include "train/Optimizer.hpp"
+#include "train/StepStatus.hpp"
+
+namespace multicard {
+
+namespace {
+
+std::int64_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t allocated_bytes(at::Device device) {
+  return device.is_cuda() ? device_memory(device).allocated : host_tensor_memory().allocated;
+}
+
+std::int64_t communication_bytes(const std::vector<at::Tensor>& gradients, const ExchangeOptions& options,
+                                 const SummingRanks& ranks) {
+  std::int64_t largest = 0;
+  for (const at::Tensor& gradient : gradients)
+    if (gradient.scalar_type() == at::kFloat) largest = std::max(largest, gradient.numel());
+  if (options.gradient_dtype == CommDtype::same || largest == 0) return 0;
+  const auto bucket = options.bucket_mb ? static_cast<std::int64_t>(*options.bucket_mb * 1e6) : ranks.bucket_bytes;
+  largest = std::max(largest, bucket / std::int64_t{sizeof(float)});
+  if (ranks.num_ranks == 1) return 2 * largest;
+  return ranks.on_gpu ? 2 * 2 * largest + 4 * largest / ranks.num_ranks : 0;
+}
+
+MemoryEstimate RankMemory::lasting() const {
+  const std::int64_t num_rows = rows();
+  MemoryEstimate estimate;
+  const NamedTensors parameters = setup_.model().parameters();
+  estimate.parameters = bytes_of(tensors_of(parameters));
+  estimate.gradients = bytes_of(setup_.strategy->gradients());
+  if (setup_.strategy->updates()) estimate.optimizer = optimizer_bytes(setup_.options.optimizer, parameters);
+  const std::int64_t averaged = setup_.average ? bytes_of(tensors_of(setup_.average->state())) : 0;
+  estimate.average = averaged;
+  const Reading reading = setup_.strategy->reading();
+  const DataSource& training = setup_.data();
+  const DataSource* test = setup_.test_data();
+  const std::int64_t rows_read = reading == Reading::none      ? 0
+                                 : reading == Reading::sharded ? num_rows
+                                                               : training.rows_in(0);
+  const InputMemory input = training.memory(num_rows, rows_read);
+  estimate.loader = input.host + input.kept + (test ? test->memory(0, 0).kept : 0);
+  estimate.batches = input.device;
+  estimate.activations = input.before_forward;
+  const FrozenBytes frozen = setup_.task->measured_model().frozen();
+  estimate.frozen = frozen.weights;
+  estimate.reference = frozen.reference;
+  if (setup_.communicator.is_root() && setup_.options.run.keep_checkpoints > 0)
+    for (const CheckpointPart& part : setup_.parts())
+      estimate.copies += bytes_of(tensors_of(part.tensors));
+  const std::int64_t known = estimate.parameters + frozen.total() + estimate.gradients + estimate.optimizer + averaged;
+  estimate.other = std::max<std::int64_t>(0, allocated_bytes(setup_.device.device) - known);
+  estimate.communication = communication_bytes(
+      setup_.strategy->gradients(), setup_.options.parallel,
+      {setup_.communicator.size(), setup_.device.gpu.has_value(), setup_.collectives->bucket_bytes()});
+  return estimate;
+}
+
+/// Norm and clipping of gradients, which are zeroed before a step.
+std::int64_t RankMemory::update_bytes() {
+  if (update_bytes_) return *update_bytes_;
+  const StepStatus status(setup_.device.device);
+  const AllocationRecorder recorder(setup_.device.device);
+  setup_.strategy->prepare_update(setup_.scaler ? &*setup_.scaler : nullptr, status);
+  return update_bytes_.emplace(recorder.trace().peak());
+}
+
+std::int64_t RankMemory::answer_bytes() const {
+  const GenerationEvaluation* asked = setup_.task->data().questions;
+  if (asked == nullptr) return 0;
+  StageBytes bytes;
+  bytes[WorkStage::forward] = asked->answer_bytes();
+  return (setup_.device.gpu ? with_rounding(bytes) : bytes).total();
+}
+
+std::int64_t RankMemory::evaluation_bytes(std::int64_t at_once) {
+  const DataSource* test = setup_.test_data();
+  if (test == nullptr || !setup_.options.evaluate.scores_test_data()) return 0;
+  const int rank = setup_.communicator.rank(), num_ranks = setup_.communicator.size();
+  const std::int64_t own = block_of(test->rows_in(0), rank, num_ranks).count;
+  const std::int64_t limit = at_once < rows() ? at_once : setup_.options.run.micro_batch.value_or(own);
+  const std::int64_t part = std::min(own, std::max<std::int64_t>(1, limit));
+  if (part == 0) return 0;
+  StageBytes work = setup_.task->measured_model().evaluation_bytes(
+      test->largest_part(part, {rank, num_ranks, 0, test->steps_per_epoch(), Reading::sharded}));
+  if (work.total() == 0) return 0;
+  if (setup_.device.gpu) work = with_rounding(work);
+  const InputMemory input = test->memory(own, own);
+  return work.total() + (setup_.device.gpu ? input.device : input.host);
+}
+
+Backward RankMemory::backward() {
+  return [this](const at::Tensor& loss) { setup_.strategy->backward(loss, /*is_last=*/false); };
+}
+
+/// Finishing a batch, a pass over a part of it, the update, evaluation and answers follow each other: the largest
+/// counts.
+MemoryEstimate RankMemory::with_work(MemoryEstimate estimate, StageBytes work, std::int64_t evaluation) {
+  if (const std::int64_t update = update_bytes(); update > work.total()) {
+    work = {};
+    work[WorkStage::backward] = update;
+  }
+  if (setup_.device.gpu) work = with_rounding(work);
+  if (work.total() >= estimate.activations) estimate.set_work(work);
+  estimate.evaluation = estimate.answers = 0;
+  estimate.evaluation = std::max<std::int64_t>(0, evaluation - estimate.work());
+  estimate.answers = std::max<std::int64_t>(0, answer_bytes() - estimate.work());
+  return estimate;
+}
+
+MemoryEstimate RankMemory::with(std::int64_t at_once) {
+  StageBytes work;
+  answer_bytes();  // before the rest, which counts what libraries and positions keep
+  const std::int64_t evaluation = evaluation_bytes(at_once);
+  if (at_once > 0) work = setup_.task->measured_model().activation_bytes(part(at_once), backward());
+  return with_work(lasting(), work, evaluation);  // after the work, which makes libraries allocate what they keep
+}
+
+std::optional<std::int64_t> RankMemory::switched_total(MemoryEstimate estimate, std::int64_t at_once) {
+  const auto work = setup_.task->measured_model().switched_activation_bytes(part(at_once), backward());
+  if (!work) return std::nullopt;
+  estimate.set_work({});
+  return needed(with_work(estimate, *work, evaluation_bytes(at_once)));
+}
+
+/// Ranks that share a GPU share what the driver has left, and each keeps what it has taken. Ranks of a node share its
+/// memory, of which the copies are taken off first.
+std::int64_t RankMemory::available(const MemoryEstimate& estimate) const {
+  const DeviceChoice& device = setup_.device;
+  if (device.gpu) return device_memory(device.device).reserved + free_device_bytes(device.device) / device.num_sharing;
+  const std::int64_t free = available_memory_bytes() - estimate.copies;
+  return free / setup_.topology.local_size + estimate.copies + host_tensor_memory().allocated;
+}
+
+}  // namespace multicard

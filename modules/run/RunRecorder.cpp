@@ -1,0 +1,125 @@
+#include "run/RunRecorder.hpp"
+
+#include <algorithm>
+
+#include "device/DeviceCopies.hpp"
+#include "device/PeakRate.hpp"
+#include "device/Precision.hpp"
+#include "memory/MemoryEstimator.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// The word of the results file. A run under way has it too: what its checkpoint's records hold is complete.
+const char* word_for(RunStatus status) {
+  if (status == RunStatus::stopped) return "stopped";
+  return status == RunStatus::failed ? "failed" : "complete";
+}
+
+}  // namespace
+
+void RunRecorder::resume(std::int64_t first_step, const std::optional<History>& before) {
+  first_step_ = first_step;
+  if (!before) return;
+  history_ = part_of(*before, setup_.communicator.rank(), setup_.communicator.size());
+  steps_.continue_metrics(history_.metrics);
+}
+
+void RunRecorder::start_epoch() {
+  epoch_start_ = SteadyClock::now();
+  stalled_s_ = 0;
+}
+
+void RunRecorder::enter(Phase /*phase*/) {
+  if (!copies_at_) copies_at_ = bytes_copied_within_devices();
+}
+
+void RunRecorder::end_step() {
+  count_copies();
+}
+
+void RunRecorder::pause() {
+  count_copies();
+}
+
+void RunRecorder::count_copies() {
+  if (copies_at_) copied_ += bytes_copied_within_devices() - *copies_at_;
+  copies_at_.reset();
+}
+
+void RunRecorder::add_train_seconds(std::int64_t epoch) {
+  steps_.add_epoch_seconds("train", epoch, seconds_since(epoch_start_) - stalled_s_);
+  start_epoch();
+}
+
+void RunRecorder::add_seconds(const std::string& column, std::int64_t epoch, double seconds) {
+  steps_.add_epoch_seconds(column, epoch, seconds);
+  stalled_s_ += seconds;
+}
+
+void RunRecorder::take_totals(const MemoryEstimate& predicted, std::int64_t checkpoint_copies) {
+  RankRecord& record = steps_.record();
+  record_memory(predicted, setup_, record);
+  record.memory["model/checkpoint_copies"] = checkpoint_copies;
+  for (const auto& [part, bytes] : setup_.task->weight_parts())
+    record.memory["model/" + part] = bytes;
+  record.communication = totals_since(setup_.collectives->totals(), setup_.communication_before);
+  const DataSource* test = setup_.test_data();
+  record.transfers["host_to_device"] = setup_.data().bytes_to_device() + (test ? test->bytes_to_device() : 0);
+  record.transfers["device_to_device"] = copied_;
+  add_rates();
+}
+
+/// Of text: tokens and operations per second over all ranks, by rank 0's clock, of the steps recorded since.
+void RunRecorder::add_rates() {
+  if (!setup_.options.is_language()) return;
+  const std::vector<StepTimes>& steps = steps_.steps();
+  for (; num_rated_ < steps.size(); ++num_rated_) {
+    const std::int64_t step = first_step_ + static_cast<std::int64_t>(num_rated_);
+    const double seconds = steps[num_rated_].step;
+    steps_.add_metric("tokens_per_s", step, static_cast<double>(setup_.data().work_in(step)) / seconds);
+    steps_.add_metric("model_flops_per_s", step, setup_.task->flops_in(step) / seconds);
+  }
+}
+
+void RunRecorder::complete_steps() {
+  RankRecord& record = steps_.record();
+  record.samples.resize(record.steps.size());
+  for (auto& [name, counts] : record.counts)
+    counts.resize(record.steps.size());
+}
+
+RunSummary RunRecorder::summary(RunStatus status) const {
+  const RunOptions& options = setup_.options;
+  const int num_ranks = setup_.communicator.size();
+  RunSummary summary;
+  summary.name = "main";
+  summary.status = word_for(status);
+  summary.skip_steps = options.skip_steps;
+  summary.text = {{"task", std::string(word_of(options.task, kTaskWords))},
+                  {"strategy", std::string(word_of(options.parallel.strategy, kStrategyWords))},
+                  {"backend", setup_.backend_name()},
+                  {"precision", std::string(word_of(options.precision, kPrecisionWords))},
+                  {"scaling", options.run.batch_per_rank ? "weak" : "strong"},
+                  {"device", setup_.device.description},
+                  {"deck", deck_}};
+  summary.integers = {{"ranks", std::max(num_ranks, history_.num_ranks)},
+                      {"threads", setup_.context.num_threads()},
+                      {"global_batch", setup_.global_batch},
+                      {"micro_batch", rows_at_once(setup_)},
+                      {"pin_memory", options.data.pin_memory ? 1 : 0},
+                      {"repeat", 0}};
+  if (const auto peak = peak_flops_per_s(setup_.device.description, options.precision))
+    summary.reals["peak_flops_per_s"] = *peak;
+  setup_.task->add_attributes(summary);
+  summary.segments = history_.segments;
+  summary.segments.push_back({first_step_, num_ranks});
+  return summary;
+}
+
+RankRows RunRecorder::rows() {
+  return continue_rows(history_, steps_.record(), setup_.communicator.rank());
+}
+
+}  // namespace multicard

@@ -1,0 +1,51 @@
+#pragma once
+/// \file What a person sees of a run while it trains.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "generation/Questions.hpp"
+#include "memory/MemoryEstimate.hpp"
+#include "results/MetricSink.hpp"
+#include "tasks/setup/TrainingSetup.hpp"
+#include "train/Progress.hpp"
+#include "train/Recorder.hpp"
+#include "train/Trainer.hpp"
+
+namespace multicard {
+
+/// The lines of rank 0 on the terminal, and the files that others watch (docs/watching.md).
+class RunReporter {
+ public:
+  /// `setup` must outlive it.
+  RunReporter(const TrainingSetup& setup, Verbosity verbosity, const RunLabel& label);
+
+  /// Collective over the node. The block that says what will run.
+  void describe(const MemoryEstimate& estimate, const std::string& micro_batch_choice) const;
+  /// Opens the files that the deck asks for; metrics go to them too from `first_step` on.
+  void open_feed(Recorder& recorder, const std::string& deck, std::int64_t first_step);
+
+  /// After a step whose loss is known. `steps` are the recorded ones, of which the newest count.
+  void step(const std::vector<StepTimes>& steps, std::int64_t num_completed, const StepResult& last);
+  void evaluation(const Evaluation& found, std::int64_t num_completed, double seconds);
+  /// `why` the run ends before its last step.
+  void early_stop(const std::string& why, std::int64_t num_completed);
+  /// A warning that belongs to the step; a run of many is named.
+  void divergence(const std::string& warning);
+  void questions(const QuestionScore& score, double seconds);
+  /// Ends the live line and flushes the files, so that other text can follow.
+  void pause();
+  /// Whether single events of the run are not worth a line.
+  bool is_quiet() const { return progress_.verbosity() != Verbosity::normal; }
+
+ private:
+  const TrainingSetup& setup_;
+  Progress progress_;
+  std::unique_ptr<MetricFeed> feed_;  ///< on rank 0
+};
+
+/// The epoch of the last of `num_completed` steps.
+std::int64_t epoch_of_last(std::int64_t num_completed, std::int64_t steps_per_epoch);
+
+}  // namespace multicard

@@ -1,0 +1,295 @@
+#include "run/TaskRun.hpp"
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "comm/LongWork.hpp"
+#include "comm/Watchdog.hpp"
+#include "device/DeviceError.hpp"
+#include "memory/MemoryEstimator.hpp"
+#include "run/Resume.hpp"
+
+namespace multicard {
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how, TrainingParts reused, const Unstarted&)
+    : setup_(options, communicator, std::move(reused)),
+      phase_ranges_(setup_.device.device.is_cuda() ? make_phase_ranges() : nullptr),
+      clock_(setup_.device.device),
+      recorder_(setup_, deck, clock_.name()),
+      reporter_(setup_, how.verbosity, how.label),
+      checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
+      plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
+      early_stopping_(options.evaluate),
+      answers_(setup_.task->data().questions, options.evaluate.at_start),
+      checkpoint_on_stop_(how.checkpoint_on_stop) {
+  clock_.observe(recorder_);
+  if (phase_ranges_) clock_.observe(*phase_ranges_);
+}
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how, TrainingParts reused)
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+  const Working working(setup_);
+  if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
+  estimate_memory(how.memory_gaps);
+}
+
+TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
+                 const TaskRunOptions& how, const TrainingState& state, TrainingParts reused)
+    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+  const Working working(setup_);
+  agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
+    check_resumable(state.trainer, setup_, state.source);
+    with_known_errors([&] { setup_.load(state); });
+  });
+  resume(state);
+  estimate_memory(how.memory_gaps);
+}
+
+void TaskRun::estimate_memory(MemoryGaps gaps) {
+  if (setup_.options.run.chooses_micro_batch) micro_batch_choice_ = choose_micro_batch(setup_);
+  memory_estimate_ = multicard::estimate_memory(setup_, gaps);
+}
+
+void TaskRun::describe() const {
+  const Working working(setup_);
+  reporter_.describe(memory_estimate_, micro_batch_choice_);
+}
+
+void TaskRun::describe_memory() {
+  const Working working(setup_);
+  for (const std::string& line : memory_table(setup_, memory_estimate_))
+    log_info(line);
+}
+
+std::int64_t TaskRun::gradient_bytes() const {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& parameter : setup_.model().parameters())
+    bytes += parameter.tensor.numel() *
+             (setup_.options.parallel.gradient_dtype == CommDtype::same ? parameter.tensor.element_size() : 2);
+  return bytes;
+}
+
+void TaskRun::resume(const TrainingState& state) {
+  if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(state.trainer.step);
+  recorder_.resume(state.trainer.step, state.history);
+  checkpoints_.resume(state.trainer.origin, state.best, state.history);
+  answers_.resume(state.tables);
+  early_stopping_.resume(state.trainer.extra);
+  divergence_.resume(state.trainer.extra);
+  last_saved_ = state.saved_step;
+  has_begun_ = state.has_begun;
+  stop_requested_ = state.stop_requested;
+}
+
+void TaskRun::guarded(const std::function<void()>& body) {
+  const Working working(setup_);
+  try {
+    try {
+      body();
+    } catch (const c10::Error& error) {
+      const std::string when = fmt::format(" in step {}", num_completed());
+      if (const auto found = device_error(error, when, "predicted " + memory_estimate_.text())) throw *found;
+      throw;
+    }
+  } catch (const Error& error) {
+    if (error.scope() != Scope::all_ranks) throw;
+    failure_ = error;
+    status_ = RunStatus::failed;
+    checkpoints_.settle();
+  }
+}
+
+void TaskRun::begin() {
+  const RunOptions& options = setup_.options;
+  TrainerOptions settings;
+  settings.first_step = recorder_.first_step();
+  settings.num_steps = setup_.num_steps;
+  settings.micro_batch = options.run.micro_batch;
+  settings.results_lag = setup_.device.device.is_cuda() ? 1 : 0;
+  const bool is_start = settings.first_step == 0 && !has_begun_;
+  setup_.task->prepare(is_start ? Weights::at_start : Weights::trained);
+  const TrainerParts parts{setup_.model(),
+                           *setup_.strategy,
+                           setup_.schedule,
+                           clock_,
+                           recorder_.steps(),
+                           setup_.scaler ? &*setup_.scaler : nullptr,
+                           setup_.average ? &*setup_.average : nullptr,
+                           [this] { checkpoints_.let_change(); }};
+  trainer_ = std::make_unique<Trainer>(parts, settings);
+  reporter_.open_feed(recorder_.steps(), recorder_.deck(), settings.first_step);
+  if (options.run.keep_checkpoints > 0)
+    agreed(setup_.communicator, [&] { checkpoints_.prepare(setup_.parts()); });  // memory may run out on rank 0
+  recorder_.start_epoch();
+  has_begun_ = true;
+  if (options.evaluate.at_start && is_start) evaluate();
+  if (is_start) evaluate_generation(GenerationPhase::start);
+  evaluate_if_deferred();
+  recorder_.start_epoch();
+}
+
+/// A run that was stopped where an evaluation was due has left it out: whoever sent the signal may not wait.
+void TaskRun::evaluate_if_deferred() {
+  const std::int64_t first = recorder_.first_step();
+  if (first == 0 || !plan_.is_due(first)) return;
+  const auto& metrics = recorder_.history().metrics;
+  const auto known = metrics.find("eval_loss");
+  if (known != metrics.end() && !known->second.steps.empty() && known->second.steps.back() == first) return;
+  evaluate();
+  if (!best_ || best_->step != first) return;
+  last_saved_ = -1;  // again, this time as the best
+  save_checkpoint();
+}
+
+RunStatus TaskRun::advance(std::int64_t num_steps, StopMonitor* stop) {
+  guarded([&] {
+    if (!trainer_) begin();
+    const auto has_ended = [&] { return trainer_->finished() || early_stopping_.is_due(); };
+    for (std::int64_t i = 0; i < num_steps && status_ == RunStatus::running && !has_ended(); ++i)
+      train_step(stop);
+    if (status_ == RunStatus::running && has_ended()) status_ = RunStatus::complete;
+  });
+  return status_;
+}
+
+Requests TaskRun::take_requests() {
+  const std::optional<StepResult>& last = trainer_->last_result();
+  if (!last || last->step == last_handled_) return {};
+  last_handled_ = last->step;
+  return last->requests;
+}
+
+void TaskRun::train_step(StopMonitor* stop) {
+  if (Watchdog* watchdog = setup_.communicator.watchdog()) watchdog->set_step(trainer_->num_completed());
+  trainer_->step({stop_requested_ || (stop && stop->stop_requested()), stop && stop->take_checkpoint_request()});
+  recorder_.steps().add_step_times(clock_.take_finished());
+  note_checkpoints();
+  const std::int64_t done = trainer_->num_completed();
+  if (const auto& last = trainer_->last_result()) {
+    reporter_.step(recorder_.steps().steps(), done, *last);
+    note_divergence(*last);
+  }
+  const Requests requests = take_requests();
+  const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
+  if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
+  if (is_stopping) {  // at once: whoever sent the signal may not wait for an evaluation
+    status_ = RunStatus::stopped;
+    return;
+  }
+  if (plan_.is_due(done)) evaluate();
+  const bool ends_early = early_stopping_.is_due() && !trainer_->finished();
+  const std::int64_t every = setup_.options.run.checkpoint_every;
+  const bool is_due = every > 0 && done % every == 0, is_best = best_ && best_->step == done;
+  if ((is_due && !may_be_spoilt()) || is_best || requests.checkpoint) save_checkpoint();
+  if (ends_early && !epoch_ended) recorder_.add_train_seconds(epoch());
+  if (epoch_ended) recorder_.start_epoch();
+}
+
+void TaskRun::conclude(StopMonitor* stop) {
+  if (!trainer_) begin();
+  trainer_->finish();
+  if (status_ == RunStatus::running) status_ = RunStatus::stopped;
+  const int wants_stop = stop_requested_ || (stop && stop->stop_requested()) ? 1 : 0;
+  if (answers_.is_enabled() && setup_.communicator.allreduce(wants_stop, ReduceOp::max) > 0)
+    status_ = RunStatus::stopped;  // answers are generated when the run is resumed
+  save_checkpoint();
+  finish_checkpoints();
+  if (status_ == RunStatus::complete) evaluate_generation(GenerationPhase::end);
+}
+
+RunResult TaskRun::finish(StopMonitor* stop) {
+  const Working working(setup_);
+  if (status_ != RunStatus::failed) guarded([&] { conclude(stop); });
+  reporter_.pause();
+  recorder_.steps().add_step_times(clock_.take_all());
+  recorder_.complete_steps();
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
+  RunResult result;
+  result.failure = failure_;
+  result.summary = summary();
+  result.summary.metrics = recorder_.steps().metrics();
+  if (failure_) result.summary.error = failure_->what();
+  result.rows = recorder_.rows();
+  result.record = std::move(recorder_.steps().record());
+  result.unit = setup_.data().unit();
+  return result;
+}
+
+void TaskRun::evaluate() {
+  DataSource* test = setup_.test_data();
+  const std::int64_t done = trainer_->num_completed();
+  if (test == nullptr || last_evaluated_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  const Evaluation found = trainer_->evaluate([&] { return setup_.model().evaluate(*test, setup_.communicator); });
+  last_evaluated_ = done;
+  if (setup_.options.run.keep_best && done > 0 && checkpoints_.would_be_best(found.score)) best_ = {done, found.score};
+  early_stopping_.note(done, setup_.communicator.broadcast_value(found.score));
+  const double seconds = seconds_since(start);
+  recorder_.add_seconds("evaluate", epoch(), seconds);
+  reporter_.evaluation(found, done, seconds);
+  if (early_stopping_.is_due() && !trainer_->finished()) reporter_.early_stop(early_stopping_.text(), done);
+}
+
+void TaskRun::evaluate_generation(GenerationPhase phase) {
+  if (!answers_.is_due(phase)) return;
+  const TimePoint start = SteadyClock::now();
+  std::optional<QuestionScore> score;
+  double seconds_of_questions = 0;
+  trainer_->evaluate_with([&] { score = answers_.evaluate(phase, seconds_of_questions); });
+  recorder_.add_seconds("evaluate", epoch(), seconds_since(start));
+  if (score) {
+    const std::int64_t done = trainer_->num_completed();
+    recorder_.steps().add_metric("eval_exact_match", done, score->exact_match());
+    recorder_.steps().add_metric("eval_questions", done, static_cast<double>(score->num_questions));
+  }
+  reporter_.pause();
+  if (score) reporter_.questions(*score, seconds_of_questions);
+  if (!reporter_.is_quiet()) answers_.log(phase);
+}
+
+void TaskRun::save_checkpoint() {
+  const std::int64_t done = trainer_->num_completed();
+  const bool is_wanted =
+      setup_.options.run.keep_checkpoints > 0 || (status_ == RunStatus::stopped && checkpoint_on_stop_);
+  if (!is_wanted || last_saved_ == done) return;
+  const TimePoint start = SteadyClock::now();
+  recorder_.add_train_seconds(epoch());
+  clock_.pause();
+  checkpoints_.copy(setup_.parts(), tensors_of(setup_.model().buffers()));  // forward updates running statistics
+  trainer_->read_all_results();                                             // a step that was not finite is never saved
+  recorder_.steps().add_step_times(clock_.take_all());
+  CheckpointContent content{trainer_state(), summary(), std::nullopt};
+  content.state.files = setup_.task->model_files();
+  if (best_ && best_->step == done) content.best = best_->score;
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
+  checkpoints_.write(std::move(content), recorder_.steps().record(), recorder_.steps().metrics());
+  clock_.resume();
+  last_saved_ = done;
+  recorder_.steps().add_metric("checkpoint_stall_s", done, seconds_since(start));
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+void TaskRun::checkpoint() {
+  guarded([&] {
+    if (!trainer_) begin();
+    save_checkpoint();
+  });
+}
+
+void TaskRun::finish_checkpoints() {
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.finish();
+  note_checkpoints();
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+void TaskRun::note_checkpoints() {
+  checkpoints_.poll();
+  for (const WrittenCheckpoint& written : checkpoints_.take_written())
+    recorder_.steps().add_metric("checkpoint_write_s", written.step, written.seconds);
+}
+
+}  // namespace multicard

@@ -1,0 +1,120 @@
+// A run as a value, between two steps.
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/Clock.hpp"
+#include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
+#include "run/TaskRun.hpp"
+#include "train/RecordGather.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Collective. The rows that all ranks hold.
+RankRows all_rows(const RankRows& mine, const Communicator& communicator) {
+  RankRows all;
+  std::vector<std::int64_t> numbers;
+  for (const auto& [row, record] : mine)
+    numbers.push_back(row);
+  const auto most = communicator.allreduce(static_cast<std::int64_t>(numbers.size()), ReduceOp::max);
+  numbers.resize(static_cast<std::size_t>(most), -1);
+  for (const std::int64_t number : numbers) {
+    const auto rows = communicator.allgather(number);
+    const auto bytes = communicator.allgather(number < 0 ? "" : to_bytes(mine.at(static_cast<int>(number))));
+    for (std::size_t rank = 0; rank < rows.size(); ++rank)
+      if (rows[rank] >= 0) all[static_cast<int>(rows[rank])] = record_from_bytes(bytes[rank]);
+  }
+  return all;
+}
+
+}  // namespace
+
+RunSummary TaskRun::summary() const {
+  RunSummary summary = recorder_.summary(status_);
+  answers_.add_to(summary);
+  if (early_stopping_.is_due() && num_completed() < num_steps()) summary.integers["early_stop_step"] = num_completed();
+  if (const auto step = divergence_.diverged_step()) summary.integers["diverged_step"] = *step;
+  return summary;
+}
+
+TrainerState TaskRun::trainer_state() const {
+  TrainerState state = setup_.trainer_state(num_completed(), recorder_.deck());
+  state.extra.merge(early_stopping_.state());
+  state.extra.merge(divergence_.state());
+  return state;
+}
+
+void TaskRun::note_divergence(const StepResult& last) {
+  const bool is_known = divergence_.diverged_step().has_value();
+  divergence_.note(last.step, last.loss);
+  const char* const advice = "Lower optimizer.learning_rate, add schedule.warmup_steps or set optimizer.clip_norm.";
+  if (divergence_.is_divergent() && setup_.options.run.on_divergence == OnDivergence::stop)
+    throw NumericalError("training has diverged", divergence_.text() + "; run.on_divergence is stop", advice)
+        .on_all_ranks();
+  if (is_known || !divergence_.diverged_step()) return;
+  reporter_.divergence(fmt::format("training diverges: {}. {}", divergence_.text(), advice));
+}
+
+bool TaskRun::may_be_spoilt() const {
+  return setup_.options.run.on_divergence == OnDivergence::stop && divergence_.is_suspicious();
+}
+
+void TaskRun::settle_steps() {
+  recorder_.add_train_seconds(epoch());
+  clock_.pause();
+  trainer_->read_all_results();
+  recorder_.steps().add_step_times(clock_.take_all());
+  const Requests requests = take_requests();
+  stop_requested_ = stop_requested_ || requests.stop;
+  if (requests.checkpoint) save_checkpoint();
+  const TimePoint start = SteadyClock::now();
+  checkpoints_.wait();
+  note_checkpoints();
+  recorder_.add_seconds("checkpoint", epoch(), seconds_since(start));
+}
+
+/// Collective. Of all ranks that ever ran; those of this part only if it has done a step.
+History TaskRun::whole_history() {
+  const History& before = recorder_.history();
+  History whole = before;
+  whole.metrics = recorder_.steps().metrics();
+  const std::size_t num_steps = recorder_.steps().steps().size();
+  whole.rows = all_rows(num_steps > 0 ? recorder_.rows() : before.rows, setup_.communicator);
+  if (num_steps == 0) return whole;
+  if (before.num_steps == 0) whole.first_step = recorder_.first_step();
+  whole.num_steps += static_cast<std::int64_t>(num_steps);
+  whole.num_ranks = std::max(before.num_ranks, setup_.communicator.size());
+  whole.segments = recorder_.summary(status_).segments;
+  return whole;
+}
+
+TrainingState TaskRun::collect() {
+  if (status_ != RunStatus::running) throw std::logic_error("a run that has ended cannot be collected");
+  const Working working(setup_);
+  if (trainer_) guarded([&] { settle_steps(); });
+  if (failure_) throw Error(*failure_);
+  TrainingState state;
+  state.stop_requested = stop_requested_;
+  recorder_.take_totals(memory_estimate_, checkpoints_.num_bytes());
+  state.trainer = trainer_state();
+  state.trainer.origin = checkpoints_.origin();
+  state.source = fmt::format("the run after step {}", num_completed());
+  agreed(setup_.communicator, [&] {  // memory may run out
+    if (setup_.communicator.is_root()) with_known_errors([&] { state.parts = host_copies(setup_.parts()); });
+  });
+  state.history = whole_history();
+  state.tables = summary().tables;
+  state.best = checkpoints_.best();
+  state.has_begun = has_begun_;
+  state.saved_step = checkpoints_.has_failed() ? -1 : last_saved_;
+  if (trainer_) clock_.resume();
+  reporter_.pause();  // what the files that others watch have to say is said by this run's root
+  return state;
+}
+
+}  // namespace multicard

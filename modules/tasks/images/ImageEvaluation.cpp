@@ -1,0 +1,131 @@
+#include "tasks/images/ImageEvaluation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
+
+#include "device/Readback.hpp"
+#include "nn/losses/Losses.hpp"
+
+namespace multicard {
+
+namespace {
+
+constexpr std::int64_t kTop = 5;
+
+/// Counts pairs of one rank. They stay on the device until all batches are through, so that none waits for it.
+class PairCounter {
+ public:
+  void add(const Classified& batch) {
+    actual_.push_back(batch.labels.clone());  // the loader uses its memory again
+    predicted_.push_back(batch.logits.argmax(1));
+  }
+  Confusion counts() const {
+    Confusion found;
+    if (actual_.empty()) return found;
+    const at::Tensor actual = at::cat(actual_).cpu(), predicted = at::cat(predicted_).cpu();
+    const auto* from = actual.const_data_ptr<std::int64_t>();
+    const auto* to = predicted.const_data_ptr<std::int64_t>();
+    for (std::int64_t i = 0; i < actual.numel(); ++i)
+      ++found[{from[i], to[i]}];
+    return found;
+  }
+
+ private:
+  std::vector<at::Tensor> actual_, predicted_;
+};
+
+/// Collective. The sum of what the ranks counted, on all ranks.
+Confusion sum_over_ranks(const Confusion& mine, const Communicator& communicator) {
+  std::vector<std::int64_t> triples;
+  for (const auto& [pair, count] : mine)
+    triples.insert(triples.end(), {pair.first, pair.second, count});
+  const std::string bytes(reinterpret_cast<const char*>(triples.data()), triples.size() * sizeof(std::int64_t));
+  Confusion sum;
+  for (const std::string& theirs : communicator.allgather(bytes)) {
+    triples.resize(theirs.size() / sizeof(std::int64_t));
+    if (!theirs.empty()) std::memcpy(triples.data(), theirs.data(), theirs.size());
+    for (std::size_t i = 0; i < triples.size(); i += 3)
+      sum[{triples[i], triples[i + 1]}] += triples[i + 2];
+  }
+  return sum;
+}
+
+constexpr std::size_t kNumTotals = 3;
+
+/// Summed loss, correct rows and rows correct among the first five: float64 on the device.
+at::Tensor totals_of(const Classified& batch) {
+  return at::stack({cross_entropy(batch.logits, batch.labels, 1).to(at::kDouble),
+                    num_correct(batch.logits, batch.labels).to(at::kDouble),
+                    num_correct_in_top(batch.logits, batch.labels, kTop).to(at::kDouble)});
+}
+
+}  // namespace
+
+ImageScores evaluate_images(DataSource& test_set, const std::function<Classified(const Batch&)>& classify,
+                            const Communicator& communicator, Detail detail) {
+  std::optional<BatchSums> totals;
+  PairCounter pairs;
+  double num_rows = 0;
+  for_each_batch(test_set, communicator, [&](const Batch& rows) {
+    const Classified batch = classify(rows);
+    if (!totals) totals.emplace(batch.logits.device(), kNumTotals);
+    totals->add(totals_of(batch));
+    if (detail == Detail::classes) pairs.add(batch);
+    num_rows += static_cast<double>(rows.num_rows);
+  });
+  std::array<double, kNumTotals + 1> sums{0, 0, 0, num_rows};
+  if (totals) std::ranges::copy(totals->finish(), sums.begin());
+  communicator.allreduce(std::span<double>(sums), ReduceOp::sum);
+  ImageScores scores;
+  scores.totals = {sums[0] / sums[3], sums[1] / sums[3], sums[2] / sums[3], static_cast<std::int64_t>(sums[3])};
+  if (detail == Detail::classes) scores.confusion = sum_over_ranks(pairs.counts(), communicator);
+  return scores;
+}
+
+double ClassScore::ratio(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::vector<ClassScore> class_scores(const Confusion& confusion, std::int64_t num_classes) {
+  std::vector<ClassScore> scores(static_cast<std::size_t>(num_classes));
+  for (const auto& [pair, count] : confusion) {
+    scores.at(static_cast<std::size_t>(pair.first)).samples += count;
+    scores.at(static_cast<std::size_t>(pair.second)).predicted += count;
+    if (pair.first == pair.second) scores[static_cast<std::size_t>(pair.first)].correct = count;
+  }
+  return scores;
+}
+
+Table classes_table(const std::vector<ClassScore>& scores, const std::vector<std::string>& names) {
+  Table table;
+  table.text["name"] = names;
+  for (const ClassScore& score : scores) {
+    table.integers["samples"].push_back(score.samples);
+    table.integers["predicted"].push_back(score.predicted);
+    table.integers["correct"].push_back(score.correct);
+    table.reals["precision"].push_back(score.precision());
+    table.reals["recall"].push_back(score.recall());
+    table.reals["f1"].push_back(score.f1());
+  }
+  return table;
+}
+
+Table confusion_table(const Confusion& confusion) {
+  Table table;
+  for (const auto& [pair, count] : confusion) {
+    table.integers["actual"].push_back(pair.first);
+    table.integers["predicted"].push_back(pair.second);
+    table.integers["count"].push_back(count);
+  }
+  return table;
+}
+
+}  // namespace multicard

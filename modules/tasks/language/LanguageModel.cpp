@@ -1,0 +1,279 @@
+#include "tasks/language/LanguageModel.hpp"
+
+#include <filesystem>
+#include <functional>
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "base/HubCache.hpp"
+#include "base/Text.hpp"
+#include "base/Thread.hpp"
+#include "device/Precision.hpp"
+#include "io/Bytes.hpp"
+#include "io/ForeignFormat.hpp"
+#include "io/Sha256.hpp"
+#include "nn/language/LanguageFactory.hpp"
+#include "nn/language/LanguageNetwork.hpp"
+#include "state/CheckpointStore.hpp"
+#include "state/ShardedWriter.hpp"
+#include "tasks/language/CrossEntropy.hpp"
+#include "tasks/options/DeckWeights.hpp"
+#include "text/tokenizer/NameMatch.hpp"
+
+namespace multicard {
+
+namespace {
+
+at::ScalarType compute_type(Precision precision) {
+  return autocast_type(precision).value_or(master_type(precision));
+}
+
+/// Of what is trained, its gradients and its moments.
+at::ScalarType trained_type(const RunOptions& options) {
+  return options.model.trainable_dtype == WeightDtype::bf16 ? at::kBFloat16 : master_type(options.precision);
+}
+
+/// The deck's word for a setting must be the adapter's, when there is one.
+template <class T>
+void check_same(const char* key, const std::optional<T>& in_deck, const T& in_adapter, const std::string& folder) {
+  if (!in_deck || *in_deck == in_adapter) return;
+  throw UsageError(fmt::format("method.{} is {}, but the adapter's is {}", key, *in_deck, in_adapter),
+                   fmt::format("model.adapter is {}", folder), "Remove the key: the adapter sets it.");
+}
+
+/// One of the settings that say what is adapted and how.
+struct LayerSetting {
+  const char* key;
+  std::function<std::string(const AdapterOptions&)> text;
+};
+
+/// `result` of the deck's settings must be that of the adapter's: they may be spelt in several ways.
+template <class Result>
+void check_same_result(const LayerSetting& setting, AdapterOptions in_deck, const AdapterOptions& in_adapter,
+                       const Result& result) {
+  in_deck.file.clear();
+  if (result(in_deck) != result(in_adapter))
+    check_same(setting.key, std::optional(setting.text(in_deck)), setting.text(in_adapter), in_adapter.file);
+}
+
+template <class T>
+std::string text_of(const LayerPatterns<T>& patterns) {
+  std::vector<std::string> texts;
+  for (const auto& [pattern, value] : patterns)
+    texts.push_back(fmt::format("{}: {}", pattern, value));
+  return fmt::format("{{{}}}", join(texts, ", "));
+}
+
+/// What counts is which layers have which adapters, and what is trained whole.
+void check_same_layers(const MethodOptions& method, const AdapterOptions& of_adapter, const Llama& network) {
+  const std::vector<std::string> layers = network.linear_layers();
+  AdapterOptions of_deck = of_adapter;
+  of_deck.settings.targets = method.targets;
+  if (!method.targets.empty())
+    check_same_result({"targets", [](const AdapterOptions& options) { return join(options.settings.targets, ", "); }},
+                      of_deck, of_adapter,
+                      [&](const AdapterOptions& options) { return adapted_layers(options, layers); });
+  const auto adapters = [adapted = adapted_layers(of_adapter, layers)](const AdapterOptions& options) {
+    return layer_adapters(options, adapted);
+  };
+  AdapterOptions one_pattern = of_adapter;
+  one_pattern.settings.patterns.alpha.clear();
+  of_deck.settings.patterns = {method.patterns.rank, {}};
+  if (!method.patterns.rank.empty())
+    check_same_result(
+        {"rank_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.rank); }},
+        of_deck, one_pattern, adapters);
+  one_pattern.settings.patterns = {{}, of_adapter.settings.patterns.alpha};
+  of_deck.settings.patterns = {{}, method.patterns.alpha};
+  if (!method.patterns.alpha.empty())
+    check_same_result(
+        {"alpha_pattern", [](const AdapterOptions& options) { return text_of(options.settings.patterns.alpha); }},
+        of_deck, one_pattern, adapters);
+  of_deck.settings.modules_to_save = method.modules_to_save;
+  if (!method.modules_to_save.empty())
+    check_same_result(
+        {"modules_to_save", [](const AdapterOptions& options) { return join(options.settings.modules_to_save, ", "); }},
+        of_deck, of_adapter,
+        [&](const AdapterOptions& options) { return saved_modules(options, network.savable_modules(), layers); });
+}
+
+}  // namespace
+
+AdapterOptions adapters_of_deck(const MethodOptions& method) {
+  AdapterOptions adapters;
+  adapters.settings.rank = *method.rank;
+  adapters.settings.alpha = *method.alpha;
+  adapters.settings.rslora = *method.rslora;
+  adapters.settings.targets = method.targets;
+  adapters.settings.patterns = method.patterns;
+  adapters.settings.modules_to_save = method.modules_to_save;
+  adapters.matcher = whole_matches;
+  return adapters;
+}
+
+namespace {
+
+/// The adapters of the deck, or of the adapter that it starts from, for `network`.
+AdapterOptions adapter_options(const MethodOptions& method, const std::optional<PeftAdapter>& start,
+                               const Llama& network) {
+  AdapterOptions adapters;
+  if (start) {
+    const AdapterConfig& config = start->config();
+    check_same("rank", method.rank, config.settings.rank, start->path());
+    check_same("alpha", method.alpha, config.settings.alpha, start->path());
+    check_same("rslora", method.rslora, config.settings.rslora, start->path());
+    adapters = adapter_options_of(config, whole_matches);
+    adapters.file = start->path();
+    check_same_layers(method, adapters, network);
+  } else {
+    adapters = adapters_of_deck(method);
+  }
+  adapters.settings.dropout = method.dropout;
+  return adapters;
+}
+
+}  // namespace
+
+at::ScalarType weights_type(WeightDtype dtype) {
+  switch (dtype) {
+    case WeightDtype::fp64:
+      return at::kDouble;
+    case WeightDtype::fp32:
+      return at::kFloat;
+    case WeightDtype::fp16:
+      return at::kHalf;
+    case WeightDtype::bf16:
+      break;
+  }
+  return at::kBFloat16;
+}
+
+LanguageModel::LanguageModel(const RunOptions& options, at::Device device)
+    : options_(options), folder_(options.model.path), device_(device), random_seed_(random_weights_seed(options)) {
+  const MethodOptions& method = options.method;
+  base_type_ = method.has_adapters() ? weights_type(options.model.dtype) : trained_type(options);
+  check_storage();
+  network_ = base_network();
+  if (method.has_adapters()) adapter_ = config_of(add_adapters(*network_));
+  if (options.model.adapter && !options.model.layers_alone)
+    warn_of(PeftAdapter::open(*options.model.adapter).config().remarks);
+  network_->set_checkpointing(checkpointing());
+  make_objective();
+}
+
+std::unique_ptr<Llama> LanguageModel::base_network() const {
+  auto network =
+      options_.model.layers_alone
+          ? zero_network(folder_, base_type_, device_, *options_.model.layers_alone, options_.method.weight_format())
+          : load_network(folder_, base_type_, device_, random_seed_, options_.method.weight_format());
+  network->set_compute_dtype(compute_type(options_.precision));
+  return network;
+}
+
+std::unique_ptr<Llama> LanguageModel::frozen_start() const {
+  std::unique_ptr<Llama> network = base_network();
+  if (options_.method.has_adapters()) add_adapters(*network);
+  return network;
+}
+
+void LanguageModel::make_objective() {
+  if (!options_.method.is_preference()) {
+    objective_ = std::make_unique<CrossEntropy>(*network_, options_.method.neftune_alpha,
+                                                static_cast<std::uint64_t>(options_.run.seed));
+    return;
+  }
+  const PreferenceOptions& options = options_.method.preference;
+  auto preference =
+      std::make_unique<Preference>(*network_, options.reference == Reference::copy ? frozen_start() : nullptr, options);
+  preference_ = preference.get();
+  objective_ = std::move(preference);
+}
+
+void LanguageModel::check_storage() {
+  const MethodOptions& method = options_.method;
+  const LlamaConfig config = LlamaConfig::read(folder_);
+  const auto refuse = [&](const std::string& why, const std::string& help) {
+    throw UsageError(fmt::format("method {} cannot start from {}", word_of(method.name, kMethodWords), folder_), why,
+                     help);
+  };
+  if (config.is_stored_in_nf4 && !method.weight_format().is_quantised())
+    refuse("its weights are stored in 4 bits", fmt::format("Set method.name={}, or use the folder of the whole model.",
+                                                           method.is_preference() ? "qlora-dpo" : "qlora"));
+  if (!options_.model.layers_alone) warn_of(config.remarks);
+  attention_dropout_ = config.attention_dropout;
+  is_converted_ = config.int4_group_size > 0;
+  if (is_converted_ && method.has_adapters())
+    refuse("its weights are converted to int4", "Use the folder of the whole model; eval takes method={name: full}.");
+}
+
+std::vector<NamedTensor> LanguageModel::parameters() const {
+  if (is_converted_)
+    throw UsageError(fmt::format("{} cannot be tuned", folder_), "its weights are converted to int4",
+                     "Use the folder of the whole model.");
+  if (attention_dropout_ > 0)
+    throw DataError(fmt::format("{} cannot be tuned", folder_),
+                    fmt::format("its config.json has attention_dropout {}, which is not supported", attention_dropout_),
+                    "Set it to 0.0 there to train without.");
+  return network_->parameters();
+}
+
+void LanguageModel::start_identity() {
+  if (sha256_.valid()) return;
+  sha256_ = start_async("the check of the base model", [folder = folder_, seed = random_seed_, type = base_type_] {
+              return seed ? sha256_of_random_weights(folder, *seed, type) : ModelFolder::open(folder).sha256();
+            }).share();
+}
+
+AdapterOptions LanguageModel::add_adapters(Llama& network) const {
+  std::optional<PeftAdapter> start;
+  if (options_.model.adapter) start = PeftAdapter::open(*options_.model.adapter);
+  AdapterOptions adapters = adapter_options(options_.method, start, network);
+  adapters.dtype = trained_type(options_);
+  adapters.seed = static_cast<std::uint64_t>(options_.run.seed);
+  network.add_adapters(adapters);
+  const at::NoGradGuard no_grad;
+  if (start) start->load_into(network.adapters());
+  return adapters;
+}
+
+AdapterConfig LanguageModel::config_of(const AdapterOptions& adapters) const {
+  AdapterConfig config;
+  config.settings = adapters.settings;
+  config.base_model = hub_name_of(folder_).value_or(folder_);
+  const std::vector<std::string> layers =
+      adapted_layers_of(network_->adapters(), config.settings.modules_to_save, folder_);
+  return with_resolved_targets(std::move(config), layers);
+}
+
+std::string LanguageModel::reference_settings() const {
+  const WeightFormat format = options_.method.weight_format();
+  const char* nested = format.nested == DoubleQuantisation::on ? "nf4 nested" : "nf4";
+  std::string adapter = "none";
+  if (options_.model.adapter)
+    adapter = sha256_of_file((std::filesystem::path(*options_.model.adapter) / kAdapterFile).string());
+  return fmt::format("adapter {}\nquantisation {}\nweights {}\ncompute {}\nlength_average {}\n", adapter,
+                     format.is_quantised() ? nested : "none", c10::toString(base_type_),
+                     c10::toString(compute_type(options_.precision)),
+                     options_.method.preference.averages_lengths() ? 1 : 0);
+}
+
+std::string LanguageModel::file_name() const {
+  return has_adapters() ? kAdapterFile : kModelFile;
+}
+
+std::map<std::string, std::string> LanguageModel::files_beside() const {
+  if (has_adapters()) return {{kAdapterConfigFile, adapter_config_json(*adapter_)}};
+  std::map<std::string, std::string> files;
+  for (const std::string& name : files_beside_weights(folder_))
+    files[name] = read_file((std::filesystem::path(folder_) / name).string());
+  return files;
+}
+
+std::map<std::string, std::string> LanguageModel::identity() const {
+  if (!sha256_.valid()) return {};
+  return {{kBaseHash, sha256_.get()}};
+}
+
+}  // namespace multicard

@@ -1,0 +1,125 @@
+#pragma once
+/// \file The language model of a deck, ready to train.
+
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "comm/Communicator.hpp"
+#include "nn/language/Llama.hpp"
+#include "nn/language/Lora.hpp"
+#include "state/AdapterConfig.hpp"
+#include "tasks/interface/MeasuredModel.hpp"
+#include "tasks/interface/StepSeed.hpp"
+#include "tasks/language/Preference.hpp"
+#include "tasks/options/RunOptions.hpp"
+#include "train/Model.hpp"
+
+namespace multicard {
+
+/// Key of the SHA-256 of the base model's weights in a checkpoint.
+inline constexpr const char* kBaseHash = "base_model_sha256";
+
+at::ScalarType weights_type(WeightDtype dtype);
+
+/// The adapters of a deck that starts from none. \pre rank, alpha and rslora are set
+AdapterOptions adapters_of_deck(const MethodOptions& method);
+
+/// A Llama-type network with the weights of its folder and, with adapters, those of the deck; and what it is trained
+/// to do.
+class LanguageModel final : public Model, public MeasuredModel {
+ public:
+  /// Reads the folder on every rank (ranks of a node share its pages). Frozen weights have the type model.dtype, what
+  /// is trained bfloat16 with model.trainable_dtype bf16, else the master type of the precision. \throws UsageError and
+  /// DataError about the options and the files
+  LanguageModel(const RunOptions& options, at::Device device);
+
+  Llama& network() { return *network_; }
+  const Llama& network() const { return *network_; }
+  bool has_adapters() const { return adapter_.has_value(); }
+  /// Of has_adapters().
+  const AdapterConfig& adapter() const { return *adapter_; }
+  /// What is trained, by its names in files: the adapters, or all weights.
+  const NamedTensors& trained() const { return has_adapters() ? network_->adapters() : network_->weights(); }
+  /// "model.safetensors", or "adapter_model.safetensors".
+  std::string file_name() const;
+  /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
+  std::map<std::string, std::string> files_beside() const;
+  /// Fingerprint of what the log-probabilities of the reference depend on, except the base weights and
+  /// the rows. Reads the adapter that the deck names.
+  std::string reference_settings() const;
+  /// Starts to compute identity() beside other work, unless it has been started. On one rank: the files are long.
+  void start_identity();
+  /// SHA-256 of the base model; empty where it was not started.
+  std::map<std::string, std::string> identity() const;
+  /// Collective over `communicator`. As evaluate().
+  TextTotals score(DataSource& test_set, const Communicator& communicator);
+  /// Reads one epoch of `source`, each rank its part, and calls `body` with as many rows as are computed at once.
+  void for_each_part(DataSource& source, const Communicator& communicator,
+                     const std::function<void(const Batch& part)>& body) const;
+  /// The objective where it is one of preference pairs, else null.
+  Preference* preference() const { return preference_; }
+  /// A network as this one was before it was trained, for the reference of preference pairs.
+  std::unique_ptr<Llama> frozen_start() const;
+  /// Bytes of the adapters; 0 without.
+  std::int64_t adapter_bytes() const;
+  /// Operations of one sequence of `length` tokens, forward and backward, whatever is computed twice.
+  double flops(std::int64_t length) const;
+
+  /// \throws UsageError for a model that is converted to int4
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<NamedTensor> buffers() const override { return {}; }
+  bool runs_on_empty_batch() const override { return false; }
+  void begin_step(std::int64_t step, int replica) override;
+  Loss forward(const Batch& batch) override;
+  /// Tokens that were read, those of them that are targets, and those that were computed, with padding; and the metrics
+  /// of the objective.
+  std::vector<SumKind> sums() const override;
+  Evaluation evaluate(DataSource& test_set, const Communicator& communicator) override;
+  FrozenBytes frozen() const override;
+  StageBytes activation_bytes(const PartShape& part, const Backward& backward) override;
+  std::optional<StageBytes> switched_activation_bytes(const PartShape& part, const Backward& backward) override;
+  StageBytes evaluation_bytes(const PartShape& part) override;
+  void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
+  /// What forward and backward take, measured once for each kind of checkpointing.
+  const MeasuredPair& measured(Checkpointing checkpointing, const Backward& backward);
+  /// What `part` is as the size of such work.
+  WorkSize work_size(const PartShape& part) const;
+  Checkpointing checkpointing() const {
+    return options_.model.activation_checkpointing ? Checkpointing::per_layer : Checkpointing::off;
+  }
+
+ private:
+  /// Whether the method can use the weights as the folder stores them. \throws UsageError
+  void check_storage();
+  /// With frozen or as yet untrained weights, without adapters.
+  std::unique_ptr<Llama> base_network() const;
+  /// As the deck says, which is returned.
+  AdapterOptions add_adapters(Llama& network) const;
+  void make_objective();
+  /// Whether adapters have a copy of the output layer beside them.
+  bool trains_head() const;
+  AdapterConfig config_of(const AdapterOptions& adapters) const;
+  /// \param work of `length` tokens in one row, all of them targets
+  MeasuredPair measure(const std::function<void(std::int64_t length)>& work);
+
+  RunOptions options_;
+  std::string folder_;
+  at::Device device_;
+  std::optional<std::uint64_t> random_seed_;
+  bool is_converted_ = false;  ///< to int4
+  double attention_dropout_ = 0;
+  at::ScalarType base_type_ = at::kFloat;
+  StepSeeds seeds_;  ///< of dropout
+  std::unique_ptr<Llama> network_;
+  std::optional<AdapterConfig> adapter_;
+  std::unique_ptr<LanguageObjective> objective_;
+  Preference* preference_ = nullptr;  ///< objective_, where it is one
+  std::shared_future<std::string> sha256_;
+  std::map<Checkpointing, MeasuredPair> measured_;
+  std::optional<MeasuredPair> measured_evaluation_;
+};
+
+}  // namespace multicard

@@ -1,0 +1,38 @@
+#include "tasks/options/ResumeCompatibility.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/Error.hpp"
+#include "tasks/options/RunOptions.hpp"
+
+namespace multicard {
+
+namespace {
+
+/// Empty where it is not set. An empty list or map sets as little as a deck without the key.
+std::string setting_of(const Deck& deck, std::string_view path) {
+  const std::string text = deck.get_text(path);
+  return text == "[]" || text == "{}" ? "" : text;
+}
+
+std::string shown(const std::string& setting) {
+  return setting.empty() ? "nothing" : setting;
+}
+
+}  // namespace
+
+void check_resume_compatibility(const Deck& before, const Deck& now) {
+  for (const DeckKey& key : run_keys()) {
+    if (!key.is_fixed()) continue;
+    const std::string old_value = setting_of(before, key.path), new_value = setting_of(now, key.path);
+    if (old_value != new_value)
+      throw UsageError(fmt::format("{} has changed from {} to {}", key.path, shown(old_value), shown(new_value)),
+                       "the run in run.output began with the former and can only be resumed with it",
+                       "Put it back, set another run.output, or run.resume=never to start over.");
+  }
+}
+
+}  // namespace multicard

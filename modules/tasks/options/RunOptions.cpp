@@ -1,0 +1,182 @@
+#include "tasks/options/RunOptions.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "config/Section.hpp"
+
+namespace multicard {
+
+namespace {
+
+KeyTasks key_task(TaskName task) {
+  return task == TaskName::llm ? KeyTasks::llm : KeyTasks::image;
+}
+
+/// The precision that computes in the type of frozen weights.
+Precision precision_of(WeightDtype dtype) {
+  switch (dtype) {
+    case WeightDtype::fp64:
+      return Precision::fp64;
+    case WeightDtype::fp32:
+      return Precision::fp32;
+    case WeightDtype::fp16:
+      return Precision::fp16;
+    case WeightDtype::bf16:
+      break;
+  }
+  return Precision::bf16;
+}
+
+/// bfloat16 has 8 bits of mantissa: what adds up small shares of it stands still.
+void check_trained_in_bf16(Section& root, const RunOptions& options) {
+  if (options.model.trainable_dtype != WeightDtype::bf16) return;
+  if (options.precision == Precision::fp64 || options.precision == Precision::fp16)
+    root.section("model").reject("trainable_dtype", "bf16 is for precision bf16, tf32 and fp32",
+                                 fmt::format("precision is {}", word_of(options.precision, kPrecisionWords)),
+                                 "Set it to fp32.");
+  if (options.parallel.gradient_dtype == CommDtype::fp16)
+    root.section("parallel")
+        .reject("gradient_dtype", "fp16 is for float32 gradients", "model.trainable_dtype is bf16, and so are they",
+                "Set it to same.");
+  if (options.run.ema_decay > 0)
+    root.section("run").reject("ema_decay", "an average in bfloat16 would not change", "model.trainable_dtype is bf16",
+                               "Set only one of them.");
+}
+
+/// Values that are right by themselves and wrong together.
+void check_together(Section& root, const RunOptions& options) {
+  check_trained_in_bf16(root, options);
+  if (options.precision == Precision::fp64 && options.parallel.gradient_dtype != CommDtype::same)
+    root.section("parallel")
+        .reject("gradient_dtype", "is for float32 gradients", "precision is fp64", "Set it to same.");
+  if (options.method.is_preference() && options.data.packing)
+    root.section("data").reject("packing", "is for sequences", "a row of preference pairs is one pair, without padding",
+                                "Set it to false.");
+  if (options.run.keep_best && !options.data.test)
+    root.section("run").reject("keep_best", "there is nothing to evaluate on", "data.test is not set",
+                               "Name the test shards.");
+  if (options.run.keep_best && options.run.keep_checkpoints == 0)
+    root.section("run").reject("keep_best", "no checkpoint is written", "run.keep_checkpoints is 0",
+                               "Keep one or more.");
+}
+
+/// The sections that tasks read differently.
+void read_task(Section& root, RunOptions& options) {
+  Section model = root.section("model"), data = root.section("data"), parallel = root.section("parallel"),
+          optimizer = root.section("optimizer"), evaluate = root.section("evaluate");
+  if (options.is_language()) {
+    Section method = root.section("method");
+    options.model = read_language_model_options(model);
+    options.method = read_method_options(method, options.model);
+    options.data = read_text_data_options(data);
+    options.parallel = read_parallel_options(parallel, HasBatchNorm::no);
+    options.optimizer = read_optimizer_options(optimizer, HasClasses::no);
+    options.precision = precision_of(options.model.dtype);
+  } else {
+    options.model = read_image_model_options(model);
+    options.data = read_image_data_options(data);
+    options.parallel = read_parallel_options(parallel, HasBatchNorm::yes);
+    options.optimizer = read_optimizer_options(optimizer, HasClasses::yes);
+  }
+  options.evaluate = read_evaluate_options(evaluate, options.data.test ? HasTestData::yes : HasTestData::no,
+                                           options.is_language() ? GeneratesText::yes : GeneratesText::no);
+}
+
+/// Reads everything and throws nothing.
+RunOptions read(Section& root, const Deck& deck) {
+  RunOptions options;
+  options.task = root.choice("task", options.task, kTaskWords);
+  reject_keys_of_other_tasks(root, deck, run_keys(), key_task(options.task));
+  reject_reserved_values(root, deck, run_keys());
+  read_task(root, options);
+  options.precision = root.choice("precision", options.precision, kPrecisionWords);
+  Section schedule = root.section("schedule"), run = root.section("run"), profile = root.section("profile");
+  options.schedule = read_schedule_options(schedule);
+  options.run = read_run_settings(run);
+  options.skip_steps = read_skip_steps(profile, options.skip_steps);
+  check_together(root, options);
+  return options;
+}
+
+DeckKeys top_keys() {
+  return {{"task", KeyTasks::any, KeyEffect::identity, "task",
+           "what is trained: `image`, a classifier, or `llm`, a language model"}};
+}
+
+/// Place of a key's section in the documents.
+std::size_t place_of(const DeckKey& key) {
+  constexpr std::string_view kSections[] = {"model",    "method", "data",     "parallel", "optimizer",
+                                            "schedule", "run",    "evaluate", "profile"};
+  const std::string_view section = key.path.substr(0, key.path.find('.'));
+  const bool is_top = section == key.path;
+  return is_top ? 0 : 1 + (std::find(std::begin(kSections), std::end(kSections), section) - std::begin(kSections));
+}
+
+/// The same values in the order of the documents, whatever the order in which they were read.
+Deck in_order_of_keys(const Deck& deck) {
+  Deck ordered = Deck::parse("", deck.name());
+  Deck::Assignments values;
+  for (const DeckKey& key : run_keys())
+    if (const Value* value = deck.root().find_path(key.path)) values.emplace_back(key.path, *value);
+  ordered.apply(values);
+  return ordered;
+}
+
+/// Decks that have a value wherever a key is read under a condition only.
+const std::map<TaskName, const char*> kDecksWithEverything{
+    {TaskName::image, "{data: {normalize: {mean: 0, std: 1}}, run: {micro_batch: auto}}"},
+    {TaskName::llm, "{task: llm, model: {path: m}, data: {train: t.h5}, evaluate: {questions: {file: q.jsonl}}}"}};
+
+}  // namespace
+
+RunOptions read_run_options(const Deck& deck) {
+  Section root(deck, known_keys(run_keys()));
+  RunOptions options = read(root, deck);
+  root.finish();
+  return options;
+}
+
+Deck with_defaults(const Deck& deck) {
+  Section root(deck, known_keys(run_keys()));
+  read(root, deck);
+  root.finish();
+  return in_order_of_keys(root.resolved());
+}
+
+const DeckKeys& run_keys() {
+  static const DeckKeys keys = [] {
+    DeckKeys all = concatenated({top_keys(), model_keys(), data_keys(), parallel_keys(), exchange_keys(),
+                                 compute_keys(), optimizer_keys(), run_settings_keys(), evaluate_keys()});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const DeckKey& a, const DeckKey& b) { return place_of(a) < place_of(b); });
+    return all;
+  }();
+  return keys;
+}
+
+std::vector<DescribedKey> describe_run_keys() {
+  std::map<std::string, KeyReading> readings;
+  for (const auto& [task, text] : kDecksWithEverything) {
+    const Deck deck = Deck::parse(text, "keys");
+    Section root(deck);
+    read(root, deck);
+    readings.insert(root.readings().begin(), root.readings().end());
+  }
+  for (const auto& [path, reading] : readings)
+    if (!find_key(run_keys(), path)) throw std::logic_error(fmt::format("the key {} has no row", path));
+  std::vector<DescribedKey> described;
+  for (const DeckKey& key : run_keys()) {
+    const auto found = readings.find(std::string(key.path));
+    if (found == readings.end()) throw std::logic_error(fmt::format("nobody reads the key {}", key.path));
+    KeyReading reading = found->second;
+    if (!key.notes.fallback.empty()) reading.fallback = key.notes.fallback;
+    described.push_back({key, reading});
+  }
+  return described;
+}
+
+}  // namespace multicard

@@ -1,0 +1,176 @@
+#include "tasks/setup/TrainingSetup.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/Blocks.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/NamedNumbers.hpp"
+#include "base/System.hpp"
+#include "comm/Agreement.hpp"
+#include "device/DeviceError.hpp"
+#include "device/HostTensors.hpp"
+#include "device/Memory.hpp"
+#include "device/Precision.hpp"
+#include "tasks/setup/NormValues.hpp"
+#include "tasks/setup/TaskFactory.hpp"
+
+namespace multicard {
+
+namespace {
+
+// Names in trainer.json.
+constexpr const char* kLossScale = "loss_scale";
+constexpr const char* kScaleUpdates = "loss_scale_updates_since_change";
+
+/// Batch-norm statistics are reduced like any other small sum.
+class CollectiveStatistics final : public StatisticsReducer {
+ public:
+  explicit CollectiveStatistics(TensorCollectives& collectives) : collectives_(collectives) {}
+  int num_replicas() const override { return collectives_.size(); }
+  int replica() const override { return collectives_.rank(); }
+  void all_reduce(at::Tensor& flat) override { collectives_.all_reduce(flat); }
+
+ private:
+  TensorCollectives& collectives_;
+};
+
+/// The rows of an update. \throws EnvironmentError on all ranks when they are fewer than the ranks
+std::int64_t checked_batch(const RunOptions& options, const Communicator& communicator) {
+  const std::int64_t batch = options.run.batch_over(communicator.size());
+  if (batch < communicator.size())
+    throw EnvironmentError(fmt::format("{} ranks cannot share a global batch of {} rows", communicator.size(), batch),
+                           "every rank needs at least one row of a full batch",
+                           "Start fewer ranks or raise run.global_batch.")
+        .on_all_ranks();
+  return batch;
+}
+
+at::Device device_of(const Model& model) {
+  return model.parameters().front().tensor.device();
+}
+
+/// Of a run before this one.
+void reset_peaks(at::Device device) {
+  reset_peak_resident_bytes();
+  release_cached_device_memory(device);
+  reset_peak_device_memory(device);
+  reset_peak_host_tensors();
+}
+
+std::shared_ptr<TensorCollectives> open_collectives(const RunOptions& options, const Communicator& communicator,
+                                                    at::Device device) {
+  return make_collectives(options.parallel.backend, communicator, device);
+}
+
+/// Operations are tried out on the device, as the run will use it.
+DeviceChoice device_under(const RunContext& context, const RunOptions& options, const Communicator& communicator,
+                          const Topology& topology) {
+  const RunContext::Current current(context);
+  return set_up_device(options, communicator, topology);
+}
+
+/// \throws DataError when the state has a scale that is out of range, or half of it
+void restore_scaler(LossScaler& scaler, const TrainingState& state) {
+  const std::optional<double> scale = number_of(state.trainer.extra, kLossScale);
+  if (!scale) return;  // of a run in another precision
+  const std::optional<std::int64_t> updates = whole_number_of(state.trainer.extra, kScaleUpdates);
+  if (!std::isfinite(*scale) || *scale <= 0 || !updates || *updates > LossScaler::kGrowthInterval)
+    throw DataError(fmt::format("{} has a damaged trainer.json", state.source),
+                    fmt::format("{} or {} is impossible", kLossScale, kScaleUpdates));
+  scaler.restore(*scale, *updates);
+}
+
+}  // namespace
+
+TrainingSetup::TrainingSetup(const RunOptions& run_options, const Communicator& ranks, TrainingParts reused)
+    : options(run_options),
+      communicator(ranks),
+      topology(find_topology(ranks)),
+      context(options, communicator, topology),
+      device(device_under(context, options, communicator, topology)),
+      global_batch(checked_batch(options, communicator)),
+      schedule(options.schedule, options.optimizer.learning_rate, 0) {
+  const RunContext::Current current(context);
+  reset_peaks(device.device);
+  collectives =
+      reused.collectives ? std::move(reused.collectives) : open_collectives(options, communicator, device.device);
+  communication_before = collectives->totals();
+  if (reused.model && device_of(*reused.model) != device.device) reused.model.reset();
+  if (options.parallel.sync_batch_norm) statistics = std::make_unique<CollectiveStatistics>(*collectives);
+  // Warnings about data and weights were logged where the run began.
+  const LogRank log_rank(reused.scan.is_empty() ? communicator.rank() : LogRank::kSilent);
+  task = make_task(options, communicator, device.device, statistics.get(), reused.model, reused.scan);
+  check_norm_values(options, data().rows_in(0), communicator.size());
+  num_steps = options.run.steps.value_or(options.run.epochs * steps_per_epoch());
+  schedule = Schedule(options.schedule, options.optimizer.learning_rate, num_steps);
+  with_agreed_memory([&] {
+    strategy = make_strategy(options.parallel, options.optimizer, {model(), data(), *collectives});
+  });
+  strategy->synchronise();
+  with_agreed_memory([&] {
+    if (options.precision == Precision::fp16) scaler.emplace(device.device);
+    if (options.run.ema_decay > 0) average.emplace(task->model_part().tensors, options.run.ema_decay);
+  });
+}
+
+void TrainingSetup::with_agreed_memory(const std::function<void()>& body) const {
+  agreed(communicator, [&] { with_known_errors(body, MemoryUse::setup); });
+}
+
+std::int64_t TrainingSetup::rows_before(std::int64_t step) const {
+  const std::int64_t per_epoch = steps_per_epoch();
+  std::int64_t of_epoch = 0, rest = 0;
+  for (std::int64_t i = 0; i < per_epoch; ++i) {
+    of_epoch += data().rows_in(i);
+    if (i < step % per_epoch) rest += data().rows_in(i);
+  }
+  return step / per_epoch * of_epoch + rest;
+}
+
+std::int64_t TrainingSetup::rows_of_rank() const {
+  return block_of(data().rows_in(0), communicator.rank(), communicator.size()).count;
+}
+
+ReadPlan TrainingSetup::read_plan() const {
+  return {communicator.rank(), communicator.size(), 0, num_steps, strategy->reading()};
+}
+
+void TrainingSetup::set_micro_batch(std::int64_t rows) {
+  options.run.micro_batch = rows;
+  check_norm_values(options, data().rows_in(0), communicator.size());
+  task->measured_model().set_micro_batch(rows);
+}
+
+std::string TrainingSetup::backend_name() const {
+  const std::string name = collectives->name();
+  return name != "null" ? name : device.device.is_cuda() ? "nccl" : "mpi";
+}
+
+CheckpointParts TrainingSetup::parts() const {
+  CheckpointParts parts{task->model_part()};
+  if (strategy->updates()) parts.push_back({kOptimizerFile, strategy->optimizer_state()});
+  if (average) parts.push_back({kAverageFile, average->state()});
+  return parts;
+}
+
+TrainerState TrainingSetup::trainer_state(std::int64_t step, const std::string& deck) const {
+  TrainerState state{step, rows_before(step), global_batch, deck};
+  state.extra = data().identity();
+  state.text = task->model_identity();
+  state.text.merge(data().identity_texts());
+  if (scaler) {
+    state.extra[kLossScale] = scaler->value();
+    state.extra[kScaleUpdates] = static_cast<double>(scaler->updates_since_change());
+  }
+  return state;
+}
+
+void TrainingSetup::load(const TrainingState& state) {
+  copy_into(parts(), state);
+  if (scaler) restore_scaler(*scaler, state);
+}
+
+}  // namespace multicard
