@@ -51,7 +51,7 @@ class ScheduledTask {
   bool is_active() const { return !end_; }
   TaskState state() const { return end_ ? end_->state : TaskState::active; }
   /// \pre it has ended
-  const TaskEnd& how_it_ended() const { return *end_; }
+  const TaskEnd& outcome() const { return *end_; }
   const RankRange& range() const { return range_; }
   bool has_ranks() const { return range_.count > 0; }
   const TaskReport& last_report() const { return last_; }

@@ -84,7 +84,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   StageBytes evaluation_bytes(const PartShape& part) override;
   void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
   /// What forward and backward take, measured once for each kind of checkpointing.
-  const MeasuredPair& measured(Checkpointing checkpointing, const Backward& backward);
+  const MeasuredPair& measured(Checkpointing mode, const Backward& backward);
   /// What `part` is as the size of such work.
   WorkSize work_size(const PartShape& part) const;
   Checkpointing checkpointing() const {

@@ -141,17 +141,17 @@ MeasuredPair LanguageModel::measure(const std::function<void(std::int64_t)>& wor
   return pair;
 }
 
-const MeasuredPair& LanguageModel::measured(Checkpointing how, const Backward& backward) {
-  const auto known = measured_.find(how);
+const MeasuredPair& LanguageModel::measured(Checkpointing mode, const Backward& backward) {
+  const auto known = measured_.find(mode);
   if (known != measured_.end()) return known->second;
-  network_->set_checkpointing(how);
+  network_->set_checkpointing(mode);
   const MeasuredPair pair = measure([&](std::int64_t length) {
     const at::Tensor loss = objective_->trial_loss(length);
     const StageOfWork stage(WorkStage::backward);
     backward(loss);
   });
   network_->set_checkpointing(checkpointing());
-  return measured_.emplace(how, pair).first->second;
+  return measured_.emplace(mode, pair).first->second;
 }
 
 StageBytes LanguageModel::activation_bytes(const PartShape& part, const Backward& backward) {

@@ -23,7 +23,7 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
 
 Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                    const OptimizerOptions& optimizer, Updates updates)
-    : with_(parts),
+    : parts_(parts),
       reducer_(tensors_of(parts.model.parameters()), parts.collectives, reduction),
       clip_norm_(optimizer.clip_norm) {
   if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
@@ -35,16 +35,16 @@ void Strategy::synchronise() {
 }
 
 void Strategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
-  with_.data.start_reading({with_.collectives.rank(), with_.collectives.size(), first_step, last_step, reading()});
+  parts_.data.start_reading({parts_.collectives.rank(), parts_.collectives.size(), first_step, last_step, reading()});
 }
 
 std::int64_t Strategy::largest_shard(std::int64_t global_rows) const {
-  const int num_ranks = with_.collectives.size();
+  const int num_ranks = parts_.collectives.size();
   return (global_rows + num_ranks - 1) / num_ranks;
 }
 
 void Strategy::begin_step(std::int64_t step) {
-  with_.model.begin_step(step, with_.collectives.rank());
+  parts_.model.begin_step(step, parts_.collectives.rank());
   reducer_.zero();
 }
 
@@ -57,7 +57,7 @@ void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status
   if (!optimizer_) return;
   if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
   const at::Tensor norm = clip_norm_ ? optimizer_->clip_tensor(*clip_norm_) : optimizer_->gradient_norm_tensor();
-  if (with_.collectives.rank() != 0) return;
+  if (parts_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);
   if (scaler != nullptr) status[StepStatus::kFoundInf].copy_(found_inf_);
 }
@@ -72,12 +72,12 @@ NamedTensors Strategy::optimizer_state() const {
 
 void Strategy::broadcast_parameters() {
   const at::NoGradGuard no_grad;
-  broadcast_tensors(tensors_of(with_.model.parameters()), with_.collectives, 0);
+  broadcast_tensors(tensors_of(parts_.model.parameters()), parts_.collectives, 0);
 }
 
 void Strategy::share_buffers() {
   const at::NoGradGuard no_grad;
-  broadcast_tensors(tensors_of(with_.model.buffers()), with_.collectives, 0);
+  broadcast_tensors(tensors_of(parts_.model.buffers()), parts_.collectives, 0);
 }
 
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,

@@ -99,7 +99,7 @@ class Trainer {
   void read_results(std::int64_t leave);
   void record(const StepResult& result, double scale);
 
-  TrainerParts with_;
+  TrainerParts parts_;
   TrainerOptions options_;
   std::int64_t step_;
   LossSums sums_;      ///< of this rank's micro-batches

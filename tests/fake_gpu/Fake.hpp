@@ -21,9 +21,9 @@ namespace fake {
 struct Counter {
   std::atomic<std::uint64_t> calls{0}, amount{0};
 
-  void add(std::uint64_t how_much = 0) {
+  void add(std::uint64_t size = 0) {
     calls.fetch_add(1, std::memory_order_relaxed);
-    amount.fetch_add(how_much, std::memory_order_relaxed);
+    amount.fetch_add(size, std::memory_order_relaxed);
   }
 };
 

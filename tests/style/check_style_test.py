@@ -65,12 +65,18 @@ class CheckStyle(unittest.TestCase):
         for word, term in (("start_sum(flat)", "all_reduce"), ("Wire wire = Wire::same;", "CommDtype"),
                            ("double patience_s = 5;", "timeout"), ("Meeting meeting_;", "AsyncBarrier"),
                            ("find_speaker(a);", "ModelSource"), ("Ledger ledger_;", "CommStats"),
-                           ('#include "dist/NodeSum.hpp"', "AllReduce"), ("check_same_run(a, b);", "Resume")):
+                           ('#include "dist/NodeSum.hpp"', "AllReduce"), ("const SetMix& mix();", "DatasetMixture"), ("check_same_run(a, b);", "Resume")):
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, "the field says")
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, term)
             self.finds("words", "cmake/Other.cmake", f"\n{word}\n", 2, "the field says")
         fine = "int wire_type = 3;\nbool is_lawful = wired();\nint patience = 2;\nvoid sum_rows();\n"
         self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine, "docs/a.md": "A Survey of Laws.\n"}), [])
+
+    def test_home_made_names_may_be_words_of_a_comment(self):
+        for code, term in (("StrategyParts with_;", "parts_"), ("int f(const Options& how);", "options")):
+            self.finds("words", "modules/nn/Other.cpp", f"\n{code}\n", 2, term)
+        fine = 'int a = 0;  // how it begins\nconst char* b = "how it ends";\n'
+        self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine}), [])
 
     def test_a_module_may_not_include_one_after_it(self):
         self.finds("modules", "modules/base/Error.cpp", '\n#include "nn/Net.hpp"\n', 2, "stands after")

@@ -43,4 +43,14 @@ HOME_MADE = {
     r"Meeting|meeting_?": "AsyncBarrier, scheduling round",
     r"(?:transposed_)?product\(at::": "matmul",
     r"AskedAt": "GenerationPhase",
+    r"SetMix": "DatasetMixture",
+    r"ReadAhead": "Prefetcher",
+    r"RunStart": "ResumeDecision",
+    r"ShareKept": "RejectedChange",
+}
+
+# The same, for words that are plain English in comments and messages.
+HOME_MADE_NAMES = {
+    r"with_": "parts_",
+    r"how_?": "options, or what it holds",
 }

@@ -90,7 +90,7 @@ TEST(ScheduledTask, HasNoRanksOnceItHasEnded) {
   EXPECT_FALSE(task.is_active());
   EXPECT_FALSE(task.has_ranks());
   EXPECT_EQ(task.state(), TaskState::failed);
-  EXPECT_EQ(task.how_it_ended().error, "why");
+  EXPECT_EQ(task.outcome().error, "why");
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ enum class RowOrder { shuffled, as_stored };
 /// Fisher-Yates shuffle as in Sampler.hpp, with key = splitmix64(splitmix64(splitmix64(seed, 2), i), p).
 ///
 /// A function of its arguments alone; integers only beyond the shares.
-class SetMix {
+class DatasetMixture {
  public:
   /// \throws UsageError for a set without a row in an epoch, and for a weight that is not a number above 0
-  explicit SetMix(std::vector<MixedSet> sets);
+  explicit DatasetMixture(std::vector<MixedSet> sets);
 
   /// Rows that each set gives an epoch.
   const std::vector<std::int64_t>& shares() const { return shares_; }

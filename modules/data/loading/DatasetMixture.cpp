@@ -1,4 +1,4 @@
-#include "data/loading/SetMix.hpp"
+#include "data/loading/DatasetMixture.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<std::int64_t> shares_of(const std::vector<MixedSet>& sets, std::int6
 
 }  // namespace
 
-SetMix::SetMix(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
+DatasetMixture::DatasetMixture(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
   for (const MixedSet& set : sets_) {
     if (!(set.weight > 0) || !std::isfinite(set.weight))
       throw UsageError(fmt::format("the weight {} of a set of data.train is not a number above 0", set.weight));
@@ -53,8 +53,8 @@ SetMix::SetMix(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
                        "Raise it, or leave the set out.");
 }
 
-std::vector<std::int64_t> SetMix::part_of(std::size_t set, std::int64_t epoch, std::uint64_t seed,
-                                          RowOrder order) const {
+std::vector<std::int64_t> DatasetMixture::part_of(std::size_t set, std::int64_t epoch, std::uint64_t seed,
+                                                  RowOrder order) const {
   const std::int64_t size = sets_[set].num_rows, begin = epoch * shares_[set], end = begin + shares_[set];
   const std::uint64_t key = splitmix64(splitmix64(seed, kPassPurpose), set);
   std::vector<std::int64_t> part, pass(static_cast<std::size_t>(size));
@@ -68,7 +68,7 @@ std::vector<std::int64_t> SetMix::part_of(std::size_t set, std::int64_t epoch, s
   return part;
 }
 
-std::vector<std::int64_t> SetMix::in_turns(const std::vector<std::vector<std::int64_t>>& parts) const {
+std::vector<std::int64_t> DatasetMixture::in_turns(const std::vector<std::vector<std::int64_t>>& parts) const {
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> given(parts.size(), 0);
   for (std::int64_t k = 1; k <= num_rows_; ++k) {
@@ -81,7 +81,7 @@ std::vector<std::int64_t> SetMix::in_turns(const std::vector<std::vector<std::in
   return rows;
 }
 
-std::vector<std::int64_t> SetMix::rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const {
+std::vector<std::int64_t> DatasetMixture::rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const {
   std::vector<std::vector<std::int64_t>> parts;
   for (std::size_t set = 0; set < sets_.size(); ++set)
     parts.push_back(part_of(set, epoch, seed, order));
