@@ -53,7 +53,7 @@ Before before_in(const std::string& results, const std::optional<std::string>& c
   } catch (const DataError& error) {
     const std::string advice =
         checkpoint
-            ? fmt::format("Move it away: the run then resumes from {}, whose records are beside it.", *checkpoint)
+            ? fmt::format("Move it away: the run then resumes from {}, whose records are next to it.", *checkpoint)
             : "Move it away, or set run.resume=never to replace it.";
     throw DataError(error.problem(), error.why(),
                     error.suggestion().empty() ? advice : fmt::format("{} {}", error.suggestion(), advice));

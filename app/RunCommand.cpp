@@ -25,7 +25,8 @@ namespace multicard {
 
 namespace {
 
-/// For rank 0. A results file of others beside checkpoints of this program is told of as damaged, with what resumes.
+/// For rank 0. A results file of another program next to checkpoints of this one is reported as damaged, with what
+/// resumes.
 void require_own(const RunOptions& options, const std::string& results) {
   require_own_output(options);
   const bool resumes = options.run.resume.mode != ResumeMode::never &&

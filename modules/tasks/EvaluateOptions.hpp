@@ -16,7 +16,7 @@ inline constexpr std::int64_t kMostNewTokens = 1 << 20;
 /// Questions with known answers that a language model is asked.
 struct QuestionOptions {
   std::string file;                   ///< JSON lines with question and answer, as GSM8K has them
-  std::optional<std::int64_t> limit;  ///< ask the first so many only
+  std::optional<std::int64_t> limit;  ///< ask only the first of them, this many
   std::int64_t max_new = 256;         ///< tokens of an answer at most
 };
 

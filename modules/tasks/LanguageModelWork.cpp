@@ -101,8 +101,8 @@ bool LanguageModel::trains_head() const {
 double LanguageModel::flops(std::int64_t length) const {
   const LlamaConfig& config = network_->config();
   // Forward and the gradient of activations, 2 each; with trained weights also theirs, and of an output layer that
-  // is trained beside adapters. Those, a percent, are left out. Causal attention: 4 L d_q / 2 for every token of the
-  // past, forward; three times that in all. A reference model computes forward alone.
+  // is trained along with adapters. Those, a percent, are left out. Causal attention: 4 L d_q / 2 for every token of
+  // the past, forward; three times that in all. A reference model computes forward alone.
   const int references = objective_->num_reference_passes();
   const double per_token =
       ((has_adapters() ? 4.0 : 6.0) + 2.0 * references) * static_cast<double>(config.num_matmul_parameters()) +

@@ -10,7 +10,7 @@ namespace multicard {
 
 /// The switches of the process that say how it computes (threads, TF32, determinism) and the time-out of collectives on
 /// a communicator. They are as the deck says while one exists, and then again what they were. Peaks of memory are no
-/// switches: each run resets them when it starts (reset_peaks()), and nobody reads them across runs.
+/// switches: each run resets them when it starts (reset_peaks()), and they are not read across runs.
 class ComputeSettings {
  public:
   /// Collective over the node. `topology` is the communicator's.

@@ -131,7 +131,7 @@ void TaskRun::begin() {
   recorder_.start_epoch();
 }
 
-/// A run that was stopped where an evaluation was due has left it out: whoever sent the signal may not wait.
+/// A run that was stopped where an evaluation was due has left it out: the sender of the signal may not wait.
 void TaskRun::evaluate_if_deferred() {
   const std::int64_t first = recorder_.first_step();
   if (first == 0 || !plan_.is_due(first)) return;
@@ -175,7 +175,7 @@ void TaskRun::train_step(StopMonitor* stop) {
   const Requests requests = take_requests();
   const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
   if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
-  if (is_stopping) {  // at once: whoever sent the signal may not wait for an evaluation
+  if (is_stopping) {  // at once: the sender of the signal may not wait for an evaluation
     status_ = RunStatus::stopped;
     return;
   }

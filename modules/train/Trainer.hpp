@@ -1,5 +1,5 @@
 #pragma once
-/// \file The training loop's verbs. The trainer is driven: whoever owns it decides when to step and when to evaluate.
+/// \file The training loop's verbs. The trainer is driven: its owner decides when to step and when to evaluate.
 
 #include <cstdint>
 #include <deque>

@@ -38,7 +38,7 @@ int rank();
 
 /// Runs `body` (may be empty) in the order of the stream: at once, or in asynchronous mode on the stream's thread.
 void submit(void* stream, std::function<void()> body);
-/// The section `phase` of the log tells the launches between two calls of this by name; null ends it.
+/// The section `phase` of the log has the launches between two calls of this by name; null ends it.
 void enter_phase(const char* name);
 /// Whether a phase has been entered, so that the program is in a step.
 bool is_in_step();

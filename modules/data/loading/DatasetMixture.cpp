@@ -49,7 +49,7 @@ DatasetMixture::DatasetMixture(std::vector<MixedSet> sets) : sets_(std::move(set
   for (std::size_t i = 0; i < sets_.size(); ++i)
     if (shares_[i] < 1)
       throw UsageError(fmt::format("an epoch of {} rows has none of set {} of data.train", num_rows_, i + 1),
-                       fmt::format("its weight {} is too small beside the others", sets_[i].weight),
+                       fmt::format("its weight {} is too small relative to the others", sets_[i].weight),
                        "Raise it, or leave the set out.");
 }
 
@@ -73,9 +73,9 @@ std::vector<std::int64_t> DatasetMixture::in_turns(const std::vector<std::vector
   std::vector<std::int64_t> given(parts.size(), 0);
   for (std::int64_t k = 1; k <= num_rows_; ++k) {
     std::size_t next = 0;
-    const auto behind = [&](std::size_t set) { return shares_[set] * k - given[set] * num_rows_; };
+    const auto deficit = [&](std::size_t set) { return shares_[set] * k - given[set] * num_rows_; };
     for (std::size_t set = 1; set < parts.size(); ++set)
-      if (behind(set) > behind(next)) next = set;
+      if (deficit(set) > deficit(next)) next = set;
     rows.push_back(parts[next][static_cast<std::size_t>(given[next]++)]);
   }
   return rows;

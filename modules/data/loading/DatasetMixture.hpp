@@ -32,8 +32,8 @@ class DatasetMixture {
 
   /// Rows that each set gives an epoch.
   const std::vector<std::int64_t>& shares() const { return shares_; }
-  /// The rows of an epoch. As stored: sets take turns, evenly spread over the epoch (row k is that of the set that is
-  /// the farthest behind its share (k + 1) share_i / N, the first of such), and every pass is in the order of the
+  /// The rows of an epoch. As stored: sets take turns, evenly spread over the epoch (row k is of the set that lacks
+  /// most of its share (k + 1) share_i / N, the first of equals), and every pass is in the order of the
   /// set. Shuffled: set by set; the order is not random yet.
   std::vector<std::int64_t> rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const;
 

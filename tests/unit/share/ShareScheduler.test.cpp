@@ -21,7 +21,7 @@ struct TrueTask {
   std::string name;
   std::int64_t num_steps = 1000;
   std::function<double(int)> step_s = [](int ranks) { return 1.0 / ranks; };  ///< by ranks
-  std::function<bool(int)> fits = [](int) { return true; };                   ///< into the memory of so many ranks
+  std::function<bool(int)> fits = [](int) { return true; };                   ///< into the memory of that many ranks
   int min_ranks = 1;
 };
 

@@ -237,7 +237,7 @@ TEST(MovingRanks, ALossScaleThatHasChangedStaysSo) {
   expect_equal_bits(moved, resumed);
 }
 
-TEST(MovingRanks, RunsBesideEachOtherHaveTheirOwnTimeouts) {
+TEST(MovingRanks, ConcurrentRunsHaveTheirOwnTimeouts) {
   const ScratchFolder scratch;
   write_shards(scratch);
   const int number = world().rank() % 2;
