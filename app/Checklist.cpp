@@ -24,7 +24,7 @@ Json to_json(const Check& check) {
   return json;
 }
 
-/// What a rank tells the others.
+/// What a rank reports to the others.
 struct RankChecks {
   std::string who;
   std::string gpu;        ///< node and bus id of the GPU it computes on

@@ -57,9 +57,9 @@ void log_scores(const std::map<std::string, MetricSeries>& metrics) {
   if (const auto loss = metrics.find("train_loss"); loss != metrics.end() && !loss->second.values.empty()) {
     log_row("train loss",
             fmt::format("{} of step {}", significant(loss->second.values.back()), loss->second.steps.back() + 1));
-    if (const auto how = divergence(loss->second.values))
+    if (const auto finding = divergence(loss->second.values))
       log_warning(
-          fmt::format("training diverged: {}. Lower optimizer.learning_rate or set optimizer.clip_norm.", *how));
+          fmt::format("training diverged: {}. Lower optimizer.learning_rate or set optimizer.clip_norm.", *finding));
   }
   if (const auto accuracy = metrics.find("eval_accuracy"); accuracy != metrics.end())
     log_best("accuracy", accuracy->second, [](double a, double b) { return a > b; });

@@ -130,14 +130,14 @@ BaseChange dequantised_base(const Tuned& tuned, const LlamaConfig& config) {
   };
 }
 
-/// Writes the weights of a whole model, and the files beside them.
+/// Writes the weights of a whole model, and its other files.
 struct ModelOutput {
   std::string folder;
   LlamaConfig config;
   at::ScalarType dtype;                 ///< of what is not packed
   std::optional<WeightFormat> packing;  ///< of linear layers, int4 or nf4
 
-  /// \param from folder of the files beside the weights
+  /// \param from folder of the model's other files
   /// \param unties whether the embeddings are tied no longer
   void write(const std::string& from, std::vector<TensorHeader> tensors, const PackedTensors::WeightOf& weight_of,
              const SafetensorsMetadata& metadata, bool unties = false) const {
@@ -179,7 +179,7 @@ void export_merged(const Tuned& tuned, const ModelOutput& to, MergeBase onto) {
   check.finish();
 }
 
-/// After full tuning: the checkpoint has all weights, and the files beside them.
+/// After full tuning: the checkpoint has all weights, and the model's other files.
 void export_model(const Tuned& tuned, const ModelOutput& to) {
   const OutputLayer output = output_layer_of(to.config);
   const ModelFolder files = ModelFolder::of_file((fs::path(tuned.folder) / tuned.weights).string());

@@ -79,7 +79,7 @@ void log_what_would_fit(const RunOptions& options, const RankNumbers& ranks, Sco
     const at::Device device = device_in_use();
     release_cached_device_memory(device);
     for (const std::string& line : table_of({options, device, available_on(device, ranks.of_node), ranks.all}))
-      log_beside_error(line);
+      log_error_line(line);
   } catch (const std::exception& error) {
     log_warning(fmt::format("cannot estimate what would fit: {}", any_error(error).what()));
   }

@@ -6,7 +6,7 @@
 
 namespace multicard {
 
-/// Whether `words`, those behind the program's name, ask for the formats of others.
+/// Whether `words`, those after the program's name, ask for the formats of others.
 bool asks_for_formats(const std::vector<std::string>& words);
 
 /// The answer: the keys of all formats, or of those whose names begin with the words that follow, or with --markdown

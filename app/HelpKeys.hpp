@@ -6,7 +6,7 @@
 
 namespace multicard {
 
-/// Whether `words`, those behind the program's name, ask for the keys of decks.
+/// Whether `words`, those after the program's name, ask for the keys of decks.
 bool asks_for_keys(const std::vector<std::string>& words);
 
 /// The answer: all keys, or those about the words that follow, or with --markdown the tables of docs/decks.md between

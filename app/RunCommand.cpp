@@ -7,7 +7,7 @@
 #include "Commands.hpp"
 #include "FitTable.hpp"
 #include "OwnOutput.hpp"
-#include "RunStart.hpp"
+#include "ResumeDecision.hpp"
 #include "Runs.hpp"
 #include "base/Clock.hpp"
 #include "base/Log.hpp"
@@ -26,7 +26,8 @@ namespace multicard {
 
 namespace {
 
-/// For rank 0. A results file of others beside checkpoints of this program is told of as damaged, with what resumes.
+/// For rank 0. A results file of another program next to checkpoints of this one is reported as damaged, with what
+/// resumes.
 void require_own(const RunOptions& options, const std::string& results) {
   require_own_output(options);
   const bool resumes = options.run.resume.mode != ResumeMode::never &&
@@ -58,15 +59,15 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
     });
   else
     lock = hold_output(world, options.run.output, check);
-  RunStart start;
-  if (!arguments.dry_run) start = find_start(world, options, resolved, results);
-  if (start.finished) {
+  ResumeDecision decision;
+  if (!arguments.dry_run) decision = decide_resume(world, options, resolved, results);
+  if (decision.finished) {
     log_finished(results, "run");
     print_if_quiet(results, arguments, world);
     return ExitCode::complete;
   }
   TaskRun training(options, resolved.to_yaml(), world,
-                   {arguments.quiet ? Verbosity::quiet : Verbosity::normal, start.checkpoint, true});
+                   {arguments.quiet ? Verbosity::quiet : Verbosity::normal, decision.checkpoint, true});
   training.describe();
   if (arguments.dry_run) {
     training.describe_memory();
@@ -76,8 +77,8 @@ ExitCode train(const RunOptions& options, const Deck& resolved, const DeckArgume
   agreed(world, [&] {  // not before this run is known to start
     if (world.is_root() && options.run.resume.mode == ResumeMode::never) clear_output(options.run.output);
   });
-  log_info(fmt::format("{:<10}{}{}", "output", options.run.output, start.text()));
-  if (!start.warning.empty()) log_warning(start.warning);
+  log_info(fmt::format("{:<10}{}{}", "output", options.run.output, decision.text()));
+  if (!decision.warning.empty()) log_warning(decision.warning);
   RunResult result = training.run(&stop);
   if (arguments.smoke) mark_smoke(result.summary);
   write_results(results, world, full_provenance(world, arguments.command_line), result.summary, result.rows);

@@ -61,7 +61,7 @@ AllReduceMeasure measure_all_reduce(const RunOptions& options, const Communicato
 namespace {
 
 /// Shards in the working folder for as long as the object lives. Their folder is never committed: what a killed
-/// process left is removed by whoever tests next.
+/// process left is removed by the next test.
 class TemporaryShards {
  public:
   explicit TemporaryShards(const Communicator& world) {

@@ -10,7 +10,7 @@
 
 #include "Commands.hpp"
 #include "OwnOutput.hpp"
-#include "RunStart.hpp"
+#include "ResumeDecision.hpp"
 #include "Runs.hpp"
 #include "base/Log.hpp"
 #include "base/RegularFile.hpp"
@@ -65,11 +65,12 @@ std::unique_ptr<SharedTask> make_task(const ShareOptions& options, const ShareTa
     require_own_results(results_of(options, shared.name));
   });
   const Deck resolved = with_defaults(shared.deck);
-  const RunStart start = find_start(world, run, resolved, results_of(options, shared.name));
+  const ResumeDecision decision = decide_resume(world, run, resolved, results_of(options, shared.name));
   auto task = std::make_unique<SharedTask>(shared, run, resolved.to_yaml(), world,
-                                           TaskHistory{start.checkpoint, start.finished});
-  log_info(fmt::format("{:<10}{}{}", "task", shared.name, start.finished ? " has finished before" : start.text()));
-  if (!start.warning.empty()) log_warning(fmt::format("task {}: {}", shared.name, start.warning));
+                                           TaskHistory{decision.checkpoint, decision.finished});
+  log_info(
+      fmt::format("{:<10}{}{}", "task", shared.name, decision.finished ? " has finished before" : decision.text()));
+  if (!decision.warning.empty()) log_warning(fmt::format("task {}: {}", shared.name, decision.warning));
   return task;
 }
 
@@ -130,7 +131,7 @@ void assemble(const ShareScheduler& tasks, const ShareOptions& options, const Pr
     unstored.push_back(summary_of(name, TaskState::failed, error));
   for (std::size_t i = 0; i < tasks.num_tasks(); ++i) {
     const std::string& name = tasks.task(i).name();
-    const TaskEnd& end = tasks.task(i).how_it_ended();
+    const TaskEnd& end = tasks.task(i).outcome();
     const std::string file = results_of(options, name);
     const bool is_of_before = end.state == TaskState::stopped && is_there(file);
     if (end.is_stored || is_of_before)

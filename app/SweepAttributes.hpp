@@ -20,7 +20,7 @@ struct SweepIdentity {
   Verbosity verbosity = Verbosity::progress;
 };
 
-/// What tells a variant from the others in the results file, which sweep it belongs to, and what it ended with.
+/// What identifies a variant in the results file, which sweep it belongs to, and what it ended with.
 void add_sweep_attributes(const Variant& variant, const SweepIdentity& sweep, ExitCode code, RunSummary& summary);
 
 /// What the results file says of a run that never came to its own record. What the program would have chosen is

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "Commands.hpp"
-#include "RunStart.hpp"
+#include "ResumeDecision.hpp"
 #include "Runs.hpp"
 #include "SweepAttributes.hpp"
 #include "SweepFolder.hpp"

@@ -30,7 +30,7 @@ std::string short_name(const std::string& key, const Variant& variant) {
   return std::count_if(variant.overrides.begin(), variant.overrides.end(), ends_alike) == 1 ? last_word(key) : key;
 }
 
-/// What tells a variant from the others, a cell each. All variants of a sweep have the same keys in the same order.
+/// What identifies a variant, a cell each. All variants of a sweep have the same keys in the same order.
 Cells cells_of(const Variant& variant, bool has_repeats) {
   Cells cells{fmt::format("ranks {}", variant.ranks)};
   if (!variant.case_name.empty()) cells.push_back(variant.case_name);

@@ -13,7 +13,7 @@
 namespace multicard {
 
 /// "[ 7/16] 0006" and "[ 7/16] 0006  ranks 2  image_size 64  repeat 1" of every variant, in columns; keys by their last
-/// word where that tells them from the others.
+/// word where that is unambiguous.
 std::vector<RunLabel> aligned_labels(const std::vector<Variant>& variants);
 
 /// How a run ended, and what is left after it.

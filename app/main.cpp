@@ -35,7 +35,7 @@ int guarded(const Command& command, const Communicator& world) {
   }
 }
 
-/// An exception that nobody may catch, of a thread or a destructor: while the error of a lost GPU passes, LibTorch's
+/// An exception that cannot be caught, of a thread or a destructor: while the error of a lost GPU passes, LibTorch's
 /// destructors throw it a second time.
 [[noreturn]] void end_uncaught() {
   if (!std::current_exception()) std::abort();

@@ -128,7 +128,7 @@ PYTHON
   with_peers "$python" "$root/bench/pairs_of_shards.py" "$folder/data"/pairs-*.h5 >"$folder/pairs.jsonl"
 }
 
-# The rows of a method: pairs, or those with so many labels masked.
+# The rows of a method: pairs, or those with that many labels masked.
 rows_of() {  # METHOD MASKED
   case $1 in *dpo) echo pairs ;; *) echo "rows-$2" ;; esac
 }

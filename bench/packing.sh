@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # What packing gains on CPU ranks of 1 thread: LoRA (inputs/llm/lora.yaml) on SmolLM2-135M-Instruct with the
-# instructions of inputs/text, rows packed to 512 tokens beside single sequences padded to the longest of their batch.
+# instructions of inputs/text, rows packed to 512 tokens against single sequences padded to the longest of their batch.
 #
 # usage: bench/packing.sh [--ranks 2] [--precision fp32] [--rows 2] [--steps 8] [--repeats 3] [-o FOLDER]
 #   --rows   packed rows a rank and step; the padded run gets as many sequences as have about the same tokens
 # Every repeat runs both, every second one the other way round. Prints the input tokens/s of both, and their ratio
-# beside what it would be if time went with computed tokens (those with padding): tokens computed per input token of
+# and what it would be if time went with computed tokens (those with padding): tokens computed per input token of
 # the padded run, over those of the packed one. Run it on an otherwise idle machine.
 set -euo pipefail
 export LC_ALL=C  # decimal points

@@ -11,7 +11,7 @@
 
 namespace multicard::bench {
 
-// The part of a file that is in the page cache; 1 where nobody can tell.
+// The part of a file that is in the page cache; 1 where that cannot be found out.
 inline double cached_share(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY);
   struct stat status {};
@@ -27,7 +27,7 @@ inline double cached_share(const std::string& path) {
   return static_cast<double>(num_resident) / static_cast<double>(resident.size());
 }
 
-// Takes files out of the page cache, but for pages that somebody has mapped.
+// Takes files out of the page cache, but for pages that are mapped.
 inline void drop_from_page_cache(const std::vector<std::string>& files) {
   for (const std::string& path : files) {
     const int file = open(path.c_str(), O_RDONLY);

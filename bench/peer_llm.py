@@ -2,8 +2,8 @@
 """The peer of multicard's language task: a tuning method by transformers and PEFT, AdamW, DistributedDataParallel.
 
 Written as a practised user of both libraries writes it: sdpa attention, no cache of keys, adapters in float32 on all
-linear layers; fp32 loads frozen weights in float32, bf16 in bfloat16 and trains under autocast. Methods beside lora and
-full also need bitsandbytes, torchao or TRL (bench/peer_methods.py). One rank is one plain process, several are
+linear layers; fp32 loads frozen weights in float32, bf16 in bfloat16 and trains under autocast. Methods other than lora
+and full also need bitsandbytes, torchao or TRL (bench/peer_methods.py). One rank is one plain process, several are
 torchrun's over gloo on the CPU (bench/llm_cpu.sh and bench/gpu_llm.sh install what it needs and start it).
 
     python3 bench/peer_llm.py --model MODEL_FOLDER --rows rows.jsonl --precision bf16

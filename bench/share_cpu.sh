@@ -6,7 +6,7 @@
 # Runs DECK on R (2) ranks under the policies sequential, equal and adaptive, N (3) times in turn, each from scratch in
 # a folder that is removed. Without DECK: an image training on synthetic images and LoRA on TinyStories-656K, whose
 # lengths differ, so that ranks become free while the other task trains. With --arrive the file ENTRY, one entry of
-# `tasks` with a path to its deck from the folder of ENTRY, arrives so many seconds after the launch. Prints one
+# `tasks` with a path to its deck from the folder of ENTRY, arrives that many seconds after the launch. Prints one
 # markdown table of medians, of seconds until the last task has ended; ratios are medians of those of each repeat. Run
 # it on an otherwise idle machine.
 set -euo pipefail

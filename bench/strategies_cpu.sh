@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What sharing the work costs: MobileNetV2 by dp, ddp and ddp-ds on 2 ranks of 1 thread, beside two programs of one rank
+# What sharing the work costs: MobileNetV2 by dp, ddp and ddp-ds on 2 ranks of 1 thread, against two programs of a rank
 # that run at the same time on the same two cores and share nothing.
 #
 # usage: bench/strategies_cpu.sh [--size 100] [--layout nhwc] [--precision fp32] [--batch 32] [--steps 20] [--repeats 5]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# MB/s of text on one core: multicard's tokenizers beside Hugging Face's tokenizers library, in turns in the same run.
+# MB/s of text on one core: multicard's tokenizers against Hugging Face's tokenizers library, in turns in the same run.
 #   bench/tokenizers.sh [BUILD_FOLDER] [TEXT]      BUILD_FOLDER holds the target benches (default build/release)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,7 +1,7 @@
 # Finds the CUDA toolkit and the NCCL that fit a LibTorch; where what is there does not fit, stops and says how to fix
 # it: one process must not load two CUDA runtimes, nor an NCCL older than the one that LibTorch calls.
 #   multicard_torch_cuda_major(TORCH_ROOT RESULT)        the CUDA major version of LibTorch; empty: without CUDA
-#   multicard_cuda_beside_torch(TORCH_ROOT RESULT)       the version of the CUDA runtime beside it; empty: there is none
+#   multicard_cuda_next_to_torch(TORCH_ROOT RESULT)      the version of the CUDA runtime next to it; empty: none
 #   multicard_find_cuda(TORCH_ROOT RESULT_PREFIX)        _FOUND, _VERSION, _INCLUDE_DIRS, _LIBRARY_DIR, _SOURCE
 #   multicard_find_nccl(RESULT_PREFIX FOLDER...)         _FOUND, _FOLDER, _VERSION, _INCLUDE_DIR, _LIBRARY
 #   multicard_check_cuda_major(TOOLKIT_VERSION TOOLKIT TORCH_MAJOR TORCH_ROOT)
@@ -18,7 +18,7 @@ function(multicard_torch_cuda_major torch_root result)
   set(${result} "${major}" PARENT_SCOPE)
 endfunction()
 
-function(multicard_cuda_beside_torch torch_root result)
+function(multicard_cuda_next_to_torch torch_root result)
   set(version "")
   multicard_torch_cuda_major(${torch_root} major)
   set(header ${torch_root}/../nvidia/cu${major}/include/cuda.h)
@@ -44,8 +44,8 @@ function(_multicard_version_in header name result)
   set(${result} "${version}" PARENT_SCOPE)
 endfunction()
 
-# The CUDA toolkit of the system, else the headers and libraries that scripts/setup.sh --gpu puts beside LibTorch: these
-# suffice but for the project's own kernels, which need nvcc.
+# The CUDA toolkit of the system, else the headers and libraries that scripts/setup.sh --gpu puts next to LibTorch:
+# these suffice but for the project's own kernels, which need nvcc.
 macro(multicard_find_cuda torch_root prefix)
   find_package(CUDAToolkit QUIET)
   set(${prefix}_FOUND FALSE)
@@ -56,11 +56,11 @@ macro(multicard_find_cuda torch_root prefix)
     set(${prefix}_LIBRARY_DIR ${CUDAToolkit_LIBRARY_DIR})
     set(${prefix}_SOURCE ${CUDAToolkit_BIN_DIR})
   else()
-    _multicard_find_cuda_beside_torch(${torch_root} ${prefix})
+    _multicard_find_cuda_next_to_torch(${torch_root} ${prefix})
   endif()
 endmacro()
 
-function(_multicard_find_cuda_beside_torch torch_root prefix)
+function(_multicard_find_cuda_next_to_torch torch_root prefix)
   multicard_torch_cuda_major(${torch_root} major)
   get_filename_component(folder "${torch_root}/../nvidia/cu${major}" ABSOLUTE)
   foreach(needed IN ITEMS include/cuda_runtime_api.h include/crt/host_defines.h include/nv/target include/cublas_v2.h
@@ -69,7 +69,7 @@ function(_multicard_find_cuda_beside_torch torch_root prefix)
       return()
     endif()
   endforeach()
-  multicard_cuda_beside_torch(${torch_root} version)
+  multicard_cuda_next_to_torch(${torch_root} version)
   set(${prefix}_FOUND TRUE PARENT_SCOPE)
   set(${prefix}_VERSION ${version} PARENT_SCOPE)
   set(${prefix}_INCLUDE_DIRS ${folder}/include PARENT_SCOPE)
@@ -133,6 +133,6 @@ function(multicard_check_nccl_version version header torch_version)
     return()
   endif()
   message(FATAL_ERROR "NCCL is ${version} (${header}), but LibTorch ${torch_version} calls functions of "
-    "NCCL ${needed}. Run scripts/setup.sh --gpu, which puts a newer one beside LibTorch, or set NCCL_ROOT to a folder "
+    "NCCL ${needed}. Run scripts/setup.sh --gpu, which puts a newer one next to LibTorch, or set NCCL_ROOT to a folder "
     "that holds one in include/ and lib/, or configure with -DMULTICARD_CUDA=OFF (docs/gpu.md).")
 endfunction()

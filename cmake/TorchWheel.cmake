@@ -1,7 +1,7 @@
 # LibTorch from the PyPI wheel (or a libtorch zip), without find_package(Torch), which asks for nvcc and imports torch.
 #   TORCH_ROOT       the folder that holds include/ and lib/ (TorchRoot.cmake)
 #   MULTICARD_CUDA   AUTO | ON | OFF
-#   NCCL_ROOT        looked at first, then the NCCL beside LibTorch, the CUDA toolkit's and the system's
+#   NCCL_ROOT        looked at first, then the NCCL next to LibTorch, the CUDA toolkit's and the system's
 # Gives multicard_torch (tensors, autograd, CPU kernels) and, with CUDA, multicard_torch_cuda. MULTICARD_WITH_CUDA is 0
 # or 1.
 include(TorchRoot)
@@ -33,7 +33,7 @@ target_link_libraries(multicard_torch INTERFACE
   ${MULTICARD_LIB_c10} multicard_torch_fmt)
 
 include(GpuLibraries)
-get_filename_component(_multicard_wheels ${TORCH_ROOT}/../nvidia ABSOLUTE)  # the CUDA libraries beside LibTorch
+get_filename_component(_multicard_wheels ${TORCH_ROOT}/../nvidia ABSOLUTE)  # the CUDA libraries next to LibTorch
 set(MULTICARD_WITH_CUDA 0)
 string(TOUPPER "${MULTICARD_CUDA}" _gpu_path)
 if(_gpu_path MATCHES "^(1|TRUE|YES|Y)$")
@@ -98,7 +98,7 @@ if(MULTICARD_WITH_CUDA)
   target_include_directories(multicard_nccl SYSTEM INTERFACE ${MULTICARD_NCCL_INCLUDE_DIR})
   get_filename_component(_nccl_folder ${MULTICARD_NCCL_LIBRARY} DIRECTORY)
   # A CUDA runtime serves programs of older ones of its major version, not of newer ones.
-  multicard_cuda_beside_torch(${TORCH_ROOT} _runtime)
+  multicard_cuda_next_to_torch(${TORCH_ROOT} _runtime)
   if(_runtime VERSION_GREATER MULTICARD_TOOLKIT_VERSION)
     list(APPEND _multicard_rpath ${_multicard_wheels}/cu${_torch_cuda_major}/lib)
   endif()
@@ -107,7 +107,7 @@ if(MULTICARD_WITH_CUDA)
   list(REMOVE_ITEM _multicard_rpath /lib /usr/lib /lib64 /usr/lib64 /lib/${CMAKE_LIBRARY_ARCHITECTURE}
     /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 endif()
-# libtorch_cpu itself needs the CUDA runtime and CUPTI: small wheels beside torch (scripts/setup.sh).
+# libtorch_cpu itself needs the CUDA runtime and CUPTI: small wheels that torch depends on (scripts/setup.sh).
 file(GLOB _wheel_folders ${_multicard_wheels}/*/lib)
 list(APPEND _multicard_rpath ${_wheel_folders})
 list(REMOVE_DUPLICATES _multicard_rpath)

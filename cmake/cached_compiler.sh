@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: cached_compiler.sh CCACHE COMPILER ARGUMENT...
 # Compiles through ccache. Its cache key of a file with a precompiled header takes in that header's checksum: written
-# beside the header, it need not be computed from 400 MB for each file. With depend mode a miss costs no preprocessing.
+# next to the header, it need not be computed from 400 MB for each file. With depend mode a miss costs no preprocessing.
 # Without these sloppinesses nothing is cached that is compiled with a precompiled header. Those that ignore the times
 # of included files are not among them: depend mode reads the headers after the compiler has, and only by its time can
 # ccache know a header that was edited in between, whose old object it would keep for the new text.

@@ -58,7 +58,7 @@ mkdir -p "$bundle"/{bin,lib/openmpi,share,etc,tests}
 touch "$bundle/.multicard-bundle"
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-# Searches libraries beside itself first. The path is DT_RPATH, which the libraries it loads inherit.
+# Searches libraries in its own folder first. The path is DT_RPATH, which the libraries it loads inherit.
 set_rpath() {  # FILE PATH
   local old
   old=$(readelf -d "$1" | sed -n 's/.*R\(UN\)\{0,1\}PATH).*\[\(.*\)\].*/\2/p' | head -1)
@@ -127,7 +127,7 @@ copy_mpi() {
   done
   cp -rL "$(mpi_path pkgdatadir)" "$bundle/share/openmpi"
   cp -L "$(mpi_path sysconfdir)"/*.conf "$bundle/etc/"
-  # The PMIx library of the system, if Open MPI uses one; its plugins lie in a folder beside it.
+  # The PMIx library of the system, if Open MPI uses one; its plugins are in a folder next to it.
   pmix=$(ldd "$bundle"/lib/openmpi/mca_pmix_*.so | awk '/libpmix\.so/ {print $3; exit}')
   if [ -n "$pmix" ]; then
     pmix=$(dirname "$(readlink -f "$pmix")")
@@ -166,7 +166,7 @@ write_environment() {
 # shellcheck shell=bash
 # What a shell needs to run this bundle of multicard:   TORCH_ROOT=... source env.sh
 #   TORCH_ROOT          LibTorch @MINOR@ (the folder with lib/; default $MULTICARD_CACHE/libtorch-@VERSION@/torch)
-#   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not beside LibTorch, in
+#   MULTICARD_CUDA_LIB  folder of the CUDA 13, cuDNN 9 and NCCL libraries, where they are not next to LibTorch, in
 #                       ../nvidia/*/lib, nor in the toolkit of CUDA_HOME (default /usr/local/cuda)
 # lib/ goes on LD_LIBRARY_PATH, where other programs of this shell see it too: use a shell of its own.
 _bundle=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)

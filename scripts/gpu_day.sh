@@ -28,11 +28,11 @@ about() {
     tests) echo "the tests with the label gpu" ;;
     selftest) echo "all-reduce and shard reads, and the transports that NCCL chooses" ;;
     image) echo "MobileNetV2 at 224 and 100 pixels" ;;
-    image-eager) echo "the same beside plain PyTorch" ;;
-    image-graphs) echo "the same beside torch.compile with CUDA graphs" ;;
-    image-autotune) echo "the same beside torch.compile, max-autotune, 224 pixels" ;;
+    image-eager) echo "the same compared with plain PyTorch" ;;
+    image-graphs) echo "the same compared with torch.compile with CUDA graphs" ;;
+    image-autotune) echo "the same compared with torch.compile, max-autotune, 224 pixels" ;;
     llm) echo "LoRA at the shape of Llama-3-8B, 12 steps" ;;
-    llm-compiled) echo "the same beside transformers and PEFT under torch.compile, 7 steps" ;;
+    llm-compiled) echo "the same compared with transformers and PEFT under torch.compile, 7 steps" ;;
     *) say "$program: no part is called $1 (see --list)"; exit 2 ;;
   esac
 }
@@ -121,7 +121,7 @@ part_selftest() {
   return "$status"
 }
 
-# Those with a peer run multicard beside it; where the peer cannot be had, they are skipped.
+# Those with a peer run multicard and the peer; where the peer cannot be had, they are skipped.
 # shellcheck disable=SC2086  # words
 {
   bench_image() { "$root/bench/gpu_image.sh" -o "$folder/$name" --repeats 1 "$@" $image_options; }

@@ -18,7 +18,7 @@ WITH_TORCH = ["nvidia-cusparselt-cu13", "nvidia-cufile", "nvidia-nvshmem-cu13", 
               "nvidia-cuda-cupti"]
 GPU = ["nvidia-cublas", "nvidia-cufft", "nvidia-curand", "nvidia-cusolver", "nvidia-cusparse", "nvidia-nvjitlink",
        "nvidia-cuda-nvrtc", "nvidia-cudnn-cu13", "nvidia-nccl-cu13"]
-HEADERS = ["nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-nvtx"]  # nobody depends on the first two
+HEADERS = ["nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-nvtx"]  # no wheel depends on the first two
 # Dependencies that torch leaves open are those of its own CUDA toolkit.
 OF_THE_TOOLKIT = ["nvidia-nvjitlink", "nvidia-cuda-crt", "nvidia-cuda-cccl"]
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 26, 25, 24, 18, 17, 12, 5)] + \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what language models are compared with in tests and benchmarks: transformers 5.23.0 and PEFT 0.21.2 with what
-# they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), beside the LibTorch wheel of scripts/setup.sh.
+# they import (60 MB to fetch, 190 MB in $MULTICARD_CACHE/llm-peers), next to the LibTorch wheel of scripts/setup.sh.
 #
 # usage: scripts/setup_peers.sh [--methods] [--images]
 #   --methods   also what tuning methods are compared with: TRL, bitsandbytes and torchao (130 MB to fetch, 370 MB in

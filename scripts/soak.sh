@@ -7,7 +7,7 @@
 #   MINUTES           10 unless given
 #   --seed N          repeats the choices of an earlier run; their moments depend on the machine
 #   --only NAME       one of 'image run', 'LoRA run', 'sweep', 'prepare images', 'prepare text'
-#   --disturbances N  ends after so many, if time is left
+#   --disturbances N  ends after that many, if time is left
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -98,7 +98,7 @@ numbers_of() {
     -e 's/^tokens +([0-9.]+) per step.*/\1/;T' -e 'H;x;s/\n/ /g;p;q' -e ':keep' -e 'h'
 }
 
-# calculate EXPRESSION [DIGITS]: a number, rounded to so many digits after the point.
+# calculate EXPRESSION [DIGITS]: a number, rounded to DIGITS digits after the point.
 calculate() {
   awk "BEGIN { printf \"%.${2:-0}f\", $1 }"
 }
@@ -185,7 +185,7 @@ settle_packed() {
   echo "$found"
 }
 
-# equal_tokens STATISTICS TARGET: the cases of view b. More than 2 % beside the target is an error. What every case has
+# equal_tokens STATISTICS TARGET: the cases of view b. More than 2 % off the target is an error. What every case has
 # goes to standard error.
 equal_tokens() {
   local name rows all longest how packing least mean count length seed got widest comma="" label micro

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The study of tuning methods: full, LoRA, QLoRA, QAT and DPO on the same preference pairs. Gets the model, prepares the
-# shards that are missing, runs the sweep and makes the report, with counts of a step at 8B beside what was measured.
+# shards that are missing, runs the sweep and makes the report, with counts of a step at 8B and what was measured.
 #
 # usage: scripts/study_methods.sh [--quick | --smoke] [--ranks N] [--no-counts] [-o FOLDER] [KEY=VALUE ...]
 #   --quick      128 tokens a sequence and few steps: minutes on two CPU ranks. Without it and without GPUs: hours

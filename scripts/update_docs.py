@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Updates the tables of deck keys in docs/decks.md, and of others' formats, from what the program says of them.
+"""Updates the tables of deck keys in docs/decks.md, and of others' formats, from what the program says of them; and the
+picture of the modules from what CMake declares (scripts/draw_modules.py).
 
 usage: scripts/update_docs.py [MULTICARD]
 
@@ -13,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- keys of ((?:format )?[\w-]+) -->\n.*?<!-- end of keys -->\n", re.DOTALL)
-# By the word behind `multicard help`.
+# By the word after `multicard help`.
 DOCUMENTS = {"keys": ["docs/decks.md"], "formats": ["docs/data.md", "docs/models.md"]}
 
 
@@ -33,6 +34,7 @@ def main():
     default = ROOT / "build/release/bin/multicard"
     parser.add_argument("program", nargs="?", metavar="MULTICARD", default=str(default), help="the program")
     program = parser.parse_args().program
+    subprocess.run([sys.executable, ROOT / "scripts/draw_modules.py"], check=True)
     for word, paths in DOCUMENTS.items():
         command = [program, "help", word, "--markdown"]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

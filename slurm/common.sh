@@ -47,7 +47,7 @@ multicard_is_deck() {
 # --mpi=pmix             Open MPI knows no other way to start under srun; `srun --mpi=list` must show it. Where it does
 #                        not, use image_multi_node_mpirun.sbatch.
 # --gpu-bind=none        Every rank sees all GPUs of its node and takes the one of its local rank. Binding a GPU to a
-#                        task hides the others behind a cgroup, and NCCL then loses the direct path between GPUs.
+#                        task hides the others by a cgroup, and NCCL then loses the direct path between GPUs.
 # --cpu-bind             The processors next to each rank's GPU where the job has the whole node, else its own cores.
 # --kill-on-bad-exit=1   A rank that fails takes the others with it, instead of leaving them waiting.
 multicard_srun() {

@@ -1,5 +1,5 @@
 // Collectives of host tensors over ranks: sums in shared and in ordinary memory and in 16 bits, reductions to rank 0,
-// broadcasts and scattered rows, with MPI's own beside them.
+// broadcasts and scattered rows, compared with MPI's own.
 //   mpirun -n 2 allreduce_bench [MB ...]            (default 0.25 1 4 14 56; MB of float32)
 // A line for each operation: bytes that are sent, median time of the slowest rank, bus bandwidth after nccl-tests, and
 // the time divided by that of the sum in shared memory: the median of the quotients of neighbouring repeats, which

@@ -1,8 +1,8 @@
 // How well the model of a step's time describes published measurements, as a markdown table of mean absolute errors in
 // percent: fitted to all rows of a data set (in-sample), to rows of other sets of GPUs (5-fold cross-validation by
-// set), and to at most 8 GPUs, tested on 16 and more. Beside it the published form of Pollux. `interval`: share of the
-// rows of 9 to 16 GPUs within the 95 % interval of the model that was fitted to at most 8.
-// For ElasticFlow, whose tables are small, the fit is to at most 16 GPUs, and 32 and 64 are predicted.
+// set), and to at most 8 GPUs, tested on 16 and more. Compared with the published form of Pollux. `interval`: share of
+// the rows of 9 to 16 GPUs within the 95 % interval of the model that was fitted to at most 8. For ElasticFlow, whose
+// tables are small, the fit is to at most 16 GPUs, and 32 and 64 are predicted.
 //   model_bench DIR      with DIR/pollux/traces/*/{placements,scalability}.csv and DIR/{rubick,elasticflow}/*.csv
 #include <cstdio>
 #include <cstdlib>

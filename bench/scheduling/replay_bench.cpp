@@ -1,4 +1,4 @@
-// Replays published workloads and prints our completion times beside the published ones, gains and losses.
+// Replays published workloads and prints our completion times and the published ones, gains and losses.
 //
 // usage: replay_bench FOLDER [POLICY ...]
 // FOLDER/pollux: traces/, workloads/workload-1.csv to -8.csv and published-1.0.csv (policy,workload,job,completion_s);

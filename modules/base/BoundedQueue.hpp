@@ -18,7 +18,7 @@ namespace multicard {
 /// It ends in one of two ways, both of which wake everyone who waits:
 /// - close(): nothing more comes. What is queued can still be popped; after it pop() returns nothing, or throws the
 ///   error that the queue was closed with, at every call. On a queue that has ended it does nothing.
-/// - cancel(): nobody wants more. What is queued is destroyed, an error of close() forgotten, and pop() returns
+/// - cancel(): no more is wanted. What is queued is destroyed, an error of close() forgotten, and pop() returns
 /// nothing.
 ///
 /// The queue must outlive every call: join the threads that use it before it is destroyed.

@@ -30,7 +30,7 @@ struct Estimate {
   double value = kNone;
   std::optional<Interval> interval;
   Basis basis = Basis::none;
-  int num_values = 0;  ///< steps or repeats behind it
+  int num_values = 0;  ///< steps or repeats it is made from
 
   bool known() const { return value == value; }
 };

@@ -62,7 +62,7 @@ spdlog::logger& logger() {
   return instance;
 }
 
-/// What LogRank says; a thread for itself, since threads beside it may work for all ranks.
+/// What LogRank says; for each thread, since others may work for all ranks.
 std::optional<int>& rank_of_thread() {
   thread_local std::optional<int> rank;
   return rank;
@@ -144,7 +144,7 @@ void log_warning(const std::string& message) {
 void log_error(const std::string& message) {
   if (speaks()) say(LogLevel::error, "multicard: " + message);
 }
-void log_beside_error(const std::string& message) {
+void log_error_line(const std::string& message) {
   if (speaks()) say(LogLevel::error, message);
 }
 

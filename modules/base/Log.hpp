@@ -36,14 +36,14 @@ void log_info(const std::string& message);
 void log_warning(const std::string& message);
 void log_error(const std::string& message);
 /// A line that belongs to an error, as it is.
-void log_beside_error(const std::string& message);
+void log_error_line(const std::string& message);
 /// @}
 
 /// Any rank; with more than one rank the line starts with `rank R on HOST: `.
 void log_local_error(const std::string& message);
 
 /// \name The line that is being rewritten (LiveLine)
-/// Messages that come while it is open erase it first: they neither continue it nor leave half of it behind.
+/// Messages that come while it is open erase it first: they neither continue it nor leave half of it.
 /// @{
 /// Writes `text` over what stands in the line, and leaves it open.
 void write_open_line(const std::string& text);

@@ -16,7 +16,7 @@ bool is_control(char32_t character) {
   return (character < 0x20 && !is_layout) || (character >= 0x7f && character < 0xa0);
 }
 
-/// Escapes the character, or the invalid byte, at `at` and moves behind it.
+/// Escapes the character, or the invalid byte, at `at` and moves past it.
 std::string take_shown(std::string_view text, std::size_t& at) {
   const std::size_t begin = at;
   const std::size_t length = valid_length(text, at);

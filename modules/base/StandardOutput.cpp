@@ -42,7 +42,7 @@ void wait_for_room() {
 void prepare_streams(int, char**, char**) {
   take_place_of(STDIN_FILENO, O_RDONLY);
   take_place_of(STDOUT_FILENO, O_RDONLY);  // writing is refused
-  take_place_of(STDERR_FILENO, O_WRONLY);  // what nobody wants to hear ends nothing
+  take_place_of(STDERR_FILENO, O_WRONLY);  // a message that is discarded ends nothing
   sigset_t refused_writes;
   sigemptyset(&refused_writes);
   sigaddset(&refused_writes, SIGPIPE);
@@ -59,7 +59,7 @@ void print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = write(STDOUT_FILENO, text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && errno == EAGAIN) {  // somebody made it non-blocking
+    if (put < 0 && errno == EAGAIN) {  // another process made it non-blocking
       wait_for_room();
       continue;
     }

@@ -5,8 +5,8 @@
 
 namespace multicard {
 
-/// Writes all of `text` at once: nothing waits in a buffer whose loss nobody would notice. Where a reader has closed
-/// its end of a pipe (`| head -1`), the process ends by SIGPIPE, without a word, as other programs do; where that
+/// Writes all of `text` at once: nothing waits in a buffer that could be lost unnoticed. Where a reader has closed
+/// its end of a pipe (`| head -1`), the process ends by SIGPIPE, silently, as other programs do; where that
 /// signal is ignored this is an error as any other. \throws DataError when it cannot be written (closed, a full disk)
 ///
 /// Linking this in has two effects from the first instruction on, before any library opens a file. A standard stream

@@ -27,8 +27,8 @@ auto start_async(const char* purpose, Body&& body) {
   }
 }
 
-/// Checks that `count` threads can exist beside those that do, for libraries that end the process where one of theirs
-/// cannot be started. \throws EnvironmentError as above
+/// Checks that `count` threads can exist in addition to those that do, for libraries that end the process where one of
+/// theirs cannot be started. \throws EnvironmentError as above
 void require_threads(int count, const char* purpose);
 
 }  // namespace multicard

@@ -19,7 +19,7 @@ std::string repaired_utf8(std::string_view text);
 std::size_t valid_length(std::string_view text, std::size_t at);
 /// Length in bytes of the character of valid UTF-8 that starts with `lead`.
 std::size_t utf8_length(char lead);
-/// The character of valid UTF-8 that starts at `at`; moves `at` behind it.
+/// The character of valid UTF-8 that starts at `at`; moves `at` past it.
 char32_t next_character(std::string_view text, std::size_t& at);
 /// How many characters the valid UTF-8 has.
 std::size_t num_characters(std::string_view text);

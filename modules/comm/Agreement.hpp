@@ -1,5 +1,5 @@
 #pragma once
-/// \file Turning an error of some ranks into an error of all, so that nobody waits for a rank that has left.
+/// \file Turning an error of some ranks into an error of all, so that none waits for a rank that has left.
 
 #include <exception>
 #include <functional>

@@ -2,8 +2,8 @@
 // is complete says that all have entered. Ranks see that at different times, each when it looks; none can enter the
 // next barrier before it has seen the end of this one.
 //
-// A request is a message of the barrier's number to every other rank. Nobody waits for requests, so one may be read
-// after its barrier, or before the one it is for: the largest number that was read tells. Sends of so few bytes
+// A request is a message of the barrier's number to every other rank. No rank waits for requests, so one may be read
+// after its barrier, or before the one it is for: the largest number that was read counts. Sends of so few bytes
 // complete whether or not they are read. Since some never are, the communicator is not freed.
 #include "comm/AsyncBarrier.hpp"
 

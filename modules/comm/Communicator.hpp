@@ -1,5 +1,5 @@
 #pragma once
-/// \file Host-side message passing between ranks. MPI itself stays behind this header (comm/Native.hpp shows the
+/// \file Host-side message passing between ranks. MPI itself is hidden by this header (comm/Native.hpp shows the
 /// handle).
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Rank 0 exchanges messages of one byte with each other rank, on a message space of their own: kBeat every second,
-// kLeaving as the last. Nobody waits for one: sends of one byte complete whether or not they are read. The first limit
+// kLeaving as the last. No rank waits for one: sends of one byte complete whether or not they are read. The first limit
 // counts from the start of the exchange, since all ranks start it together.
 #include "comm/Heartbeat.hpp"
 

@@ -26,7 +26,7 @@ struct Indicator {
 };
 
 /// The first that finds two processes counts. Hydra may start its own daemons by srun, and srun with --mpi=pmi2 sets
-/// PMI_SIZE: so Hydra's own variables come before Slurm's, and PMI's behind them.
+/// PMI_SIZE: so Hydra's own variables come before Slurm's, and PMI's after them.
 constexpr std::array<Indicator, 12> kIndicators{{{"MV2_COMM_WORLD_SIZE", kMvapich},
                                                  {"MVP_COMM_WORLD_SIZE", kMvapich},
                                                  {"MV2_COMM_WORLD_RANK", kMvapich, 1},

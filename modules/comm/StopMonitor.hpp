@@ -13,7 +13,7 @@ namespace multicard {
 class StopMonitor {
  public:
   /// From now on SIGUSR1, SIGTERM, SIGINT and SIGHUP (unless ignored, as nohup does) ask for a stop and SIGUSR2 for a
-  /// checkpoint, also those that came before. Not beside another SignalReceiver.
+  /// checkpoint, also those that came before. Not with another SignalReceiver.
   void listen();
 
   /// `seconds` counts from the launch of this process.

@@ -127,7 +127,7 @@ void Deck::merge(const Value& section) {
   apply(leaves);
 }
 
-std::string Deck::beside(const std::string& file) const {
+std::string Deck::resolve_path(const std::string& file) const {
   const std::filesystem::path expanded = expand_path(file);
   return (std::filesystem::path(name_).parent_path() / expanded).lexically_normal().string();
 }
@@ -146,7 +146,7 @@ bool is_folded(const Value& value, const std::string& text) {
          std::any_of(text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20; });
 }
 
-/// What stands behind the `=`: YAML, unless that would change it (`[1].h5`, `a #b`) and it is a path.
+/// What follows the `=`: YAML, unless that would change it (`[1].h5`, `a #b`) and it is a path.
 Value override_value(const std::string& text, const std::string& name) {
   const bool is_path = is_path_here(text);
   try {

@@ -45,7 +45,7 @@ class Deck {
   void merge(const Value& section);
 
   /// `file` as seen from the folder of this deck, `~` and `${VAR}` expanded; absolute paths stay.
-  std::string beside(const std::string& file) const;
+  std::string resolve_path(const std::string& file) const;
 
  private:
   std::string name_;
@@ -53,7 +53,7 @@ class Deck {
 };
 
 /// Splits overrides `key.path=value` into assignments. \throws UsageError for one without "=", with an empty path or
-/// bad YAML behind it.
+/// bad YAML after it.
 Deck::Assignments parse_overrides(const std::vector<std::string>& overrides);
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Which key was meant by one that nobody knows.
+/// \file Suggestions for unknown keys.
 
 #include <map>
 #include <optional>
@@ -11,7 +11,7 @@ namespace multicard {
 /// A key that decks can have.
 struct KnownKey {
   std::string path;
-  std::string note;  ///< behind the name in a suggestion: "of task image"; may be empty
+  std::string note;  ///< after the name in a suggestion: "of task image"; may be empty
 };
 
 /// Section path -> keys that were read, in that order.

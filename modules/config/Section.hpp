@@ -1,5 +1,5 @@
 #pragma once
-/// \file Typed reading of decks that notices keys nobody asked for.
+/// \file Typed reading of decks that reports unknown keys.
 
 #include <cstdint>
 #include <limits>

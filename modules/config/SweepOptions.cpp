@@ -27,7 +27,7 @@ Deck base_of(const Deck& sweep) {
   const Value* base = sweep.root().find("base");
   if (base == nullptr || base->is_null())
     refuse(sweep, "base", "is missing", "Name the run deck that the sweep varies.");
-  if (base->kind == Value::Kind::scalar) return load_run_deck(sweep.beside(base->text));
+  if (base->kind == Value::Kind::scalar) return load_run_deck(sweep.resolve_path(base->text));
   if (!base->is_map()) refuse(sweep, "base", "expected the path of a run deck");
   Deck deck = Deck::parse("", sweep.name());
   deck.merge(*base);

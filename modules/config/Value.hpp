@@ -15,7 +15,7 @@ struct Value {
   Kind kind = Kind::null;
   std::string text;                  ///< of a scalar
   Quoting quoting = Quoting::plain;  ///< quoted scalars stay text: "5" and "null" keep their quotes when written
-  std::vector<std::string> keys;     ///< of a map, beside items
+  std::vector<std::string> keys;     ///< of a map, parallel to items
   std::vector<Value> items;          ///< of a list or a map
 
   static Value scalar(std::string text, Quoting quoting = Quoting::plain);

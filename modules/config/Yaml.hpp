@@ -1,5 +1,5 @@
 #pragma once
-/// \file YAML text to deck trees and back; yaml-cpp stays behind this header.
+/// \file YAML text to deck trees and back; yaml-cpp is hidden by this header.
 
 #include <string>
 

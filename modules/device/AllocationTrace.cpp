@@ -131,7 +131,7 @@ std::int64_t MeasuredPair::workspace() const {
   return most;
 }
 
-std::int64_t MeasuredPair::peak_beside_workspace(std::int64_t size) const {
+std::int64_t MeasuredPair::peak_without_workspace(std::int64_t size) const {
   std::vector<std::int64_t> bytes = extrapolated({size});
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (is_workspace(i)) bytes[i] = 0;

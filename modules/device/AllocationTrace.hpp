@@ -105,7 +105,7 @@ class MeasuredPair {
   /// each other on one stream need that of one alone.
   std::int64_t workspace() const;
   /// Peak but for workspaces.
-  std::int64_t peak_beside_workspace(std::int64_t size) const;
+  std::int64_t peak_without_workspace(std::int64_t size) const;
 
  private:
   bool is_workspace(std::size_t allocation) const;

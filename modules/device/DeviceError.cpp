@@ -31,7 +31,7 @@ bool contains_one_of(const std::string& text, const std::array<const char*, size
 }
 
 /// cuBLAS, cuDNN and the driver have no type of error of their own.
-bool tells_of_device(const std::string& text) {
+bool reports_device_failure(const std::string& text) {
   constexpr std::array kSigns{"CUBLAS_STATUS_EXECUTION_FAILED",  "CUBLAS_STATUS_NOT_INITIALIZED",
                               "CUBLAS_STATUS_INTERNAL_ERROR",    "CUDNN_STATUS_EXECUTION_FAILED",
                               "CUDNN_STATUS_NOT_INITIALIZED",    "CUDNN_STATUS_INTERNAL_ERROR",
@@ -67,7 +67,7 @@ std::optional<EnvironmentError> device_error(const c10::Error& error, const std:
     return EnvironmentError(std::string(kOutOfMemory) + when, memory.empty() ? why : why + "; " + memory,
                             less_memory(use));
   const auto* accelerator = dynamic_cast<const c10::AcceleratorError*>(&error);
-  const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : tells_of_device(why);
+  const bool is_device = accelerator ? !is_misuse(accelerator->get_error_code()) : reports_device_failure(why);
   if (!is_device) return std::nullopt;
   return EnvironmentError(
       "the device failed" + when, why,

@@ -13,7 +13,8 @@ namespace {
 
 struct Slot {
   std::vector<at::Tensor> host;  ///< pinned, since a copy to pageable memory stops the host
-  /// Whoever waits sleeps: the processor belongs to the input pipeline, and the device has other work meanwhile.
+  /// A thread that waits for it sleeps: the processor belongs to the input pipeline, and the device has other work
+  /// meanwhile.
   at::cuda::CUDAEvent copied{cudaEventDisableTiming | cudaEventBlockingSync};
 };
 

@@ -57,7 +57,7 @@ GpuProblem library(const GpuFindings& findings) {
   const bool is_missing = findings.error.find("cannot open shared object file") != std::string::npos;
   return {findings.failure, fmt::format("{} cannot be loaded", name.empty() ? "libtorch_cuda.so" : name),
           findings.error,
-          is_missing ? "Run scripts/setup.sh --gpu, which puts the CUDA libraries (cuDNN, NCCL, cuBLAS, ...) beside "
+          is_missing ? "Run scripts/setup.sh --gpu, which puts the CUDA libraries (cuDNN, NCCL, cuBLAS, ...) next to "
                        "LibTorch, or put the folder that holds it on LD_LIBRARY_PATH."
                      : "A library of another version than LibTorch needs is found first: check LD_LIBRARY_PATH and "
                        "LD_PRELOAD, or run scripts/setup.sh --gpu."};

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Which memory nodes (NUMA) processors belong to, as the kernel tells it below /sys/devices/system/node.
+/// \file Which memory nodes (NUMA) processors belong to, as the kernel reports it below /sys/devices/system/node.
 
 #include <string>
 #include <vector>

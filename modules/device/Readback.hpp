@@ -9,8 +9,8 @@
 
 namespace multicard {
 
-/// Copies small tensors to host memory behind what the device has been given so far. Whoever takes them later, when the
-/// device has other work in its queue, never leaves it idle. Values come out in the order they went in.
+/// Copies small tensors to host memory, after the work queued on the device so far. Reading them later, when the
+/// device has other work in its queue, never idles it. Values come out in the order they went in.
 ///
 ///     readback.start({loss, norm});     // of this step
 ///     if (readback.num_started() > 1)

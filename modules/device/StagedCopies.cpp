@@ -20,7 +20,7 @@ constexpr std::int64_t kAlignment = 64;
 StagedCopies::~StagedCopies() {
   try {
     finish();
-  } catch (const std::exception&) {  // of a device that failed, which its next call tells
+  } catch (const std::exception&) {  // of a device that failed, which its next call reports
   }
 }
 
@@ -70,7 +70,7 @@ void StagedCopies::finish() {
   if (used_ == 0) return;
   used_ = 0;
   pieces_[piece_].done.emplace(device_.type());
-  pieces_[piece_].done->record(current_stream(device_));  // behind those of the other piece too
+  pieces_[piece_].done->record(current_stream(device_));  // after those of the other piece too
   pieces_[piece_].done->synchronize();
 }
 

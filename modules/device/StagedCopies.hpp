@@ -11,7 +11,7 @@
 namespace multicard {
 
 /// Copies tensors from ordinary host memory to a GPU through two pieces of page-locked memory: one is filled while the
-/// other is on its way, and nobody waits for a single tensor. By itself a copy from memory that is not page-locked
+/// other is on its way, and the host waits for no single tensor. By itself a copy from memory that is not page-locked
 /// makes the host wait until it has arrived. On other devices it just copies.
 ///
 ///     StagedCopies copies;
@@ -32,7 +32,7 @@ class StagedCopies {
  private:
   struct Piece {
     at::Tensor memory;               ///< bytes
-    std::optional<c10::Event> done;  ///< behind the copies out of it
+    std::optional<c10::Event> done;  ///< after the copies out of it
   };
 
   /// `bytes` of the piece in use, or of the other one when it is full.

@@ -21,7 +21,7 @@ class TimeMarks {
   using Mark = std::int64_t;
   virtual ~TimeMarks() = default;
   virtual Mark set() = 0;                             ///< now
-  virtual bool reached(Mark mark) = 0;                ///< whether the device has come there
+  virtual bool reached(Mark mark) = 0;                ///< whether the device has reached it
   virtual void wait_for(Mark mark) = 0;               ///< blocks until it has
   virtual double seconds(Mark from, Mark until) = 0;  ///< both reached
   virtual void release(Mark mark) = 0;                ///< will not be asked for again

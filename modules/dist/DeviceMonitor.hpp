@@ -27,7 +27,7 @@ class DeviceMonitor {
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
 
-  /// Keeps `guard` until the GPU has passed `done`, which is recorded behind the operation, outside graph capture.
+  /// Keeps `guard` until the GPU has passed `done`, which is recorded after the operation, outside graph capture.
   void watch(std::shared_ptr<at::cuda::CUDAEvent> done, std::unique_ptr<Watchdog::Guard> guard);
 
  private:

@@ -43,7 +43,7 @@ CommDtype comm_dtype_for(at::ScalarType type, CommDtype comm_dtype) {
   return type == at::kFloat ? comm_dtype : CommDtype::same;
 }
 
-/// The first bucket's sum hides behind the rest of backward, however long it takes to start.
+/// The first bucket's sum overlaps with the rest of backward, however long it takes to start.
 BucketPlan::Limits limits_of(std::optional<double> bucket_mb, const TensorCollectives& collectives) {
   constexpr std::int64_t kFirst = std::int64_t{1} << 20;
   if (!bucket_mb) return {kFirst, collectives.bucket_bytes()};

@@ -34,7 +34,7 @@ class GradientReducer {
  public:
   struct Options {
     /// Most bytes of a bucket / 1e6, in the parameters' type; a larger gradient is a bucket by itself. By default 1 MiB
-    /// for the first bucket (its sum hides behind the rest of backward) and TensorCollectives::bucket_bytes() for the
+    /// for the first bucket (its sum overlaps with the rest of backward) and TensorCollectives::bucket_bytes() for the
     /// others, whatever the model, the ranks and the machine.
     std::optional<double> bucket_mb;
     Overlap overlap = Overlap::yes;
@@ -62,7 +62,7 @@ class GradientReducer {
 
   /// Of the parameters, in their order.
   const std::vector<at::Tensor>& gradients() const;
-  /// The buffers behind all gradients, one for each type; gaps between gradients are zero.
+  /// The buffers that hold all gradients, one for each type; gaps between gradients are zero.
   const std::vector<at::Tensor>& flats() const;
   std::size_t num_buckets() const;
 

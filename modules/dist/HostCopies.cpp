@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kNodePieceBytes = std::size_t{256} << 10;
 constexpr std::size_t kMpiPieceBytes = std::size_t{4} << 20;
 
-enum class Copy : std::uint64_t { broadcast = 0x100, scatter = 0x200 };  // beside the element types of sums
+enum class Copy : std::uint64_t { broadcast = 0x100, scatter = 0x200 };  // apart from the element types of sums
 
 OpSignature signature_of(Copy copy, int root, std::size_t count, std::size_t first) {
   return {static_cast<std::uint64_t>(copy) + static_cast<std::uint64_t>(root), count, first};

@@ -20,7 +20,7 @@ class MpiCollectives : public TensorCollectives {
  public:
   /// Collective. `node`: the ranks that share memory with this one, in rank order.
   MpiCollectives(const Communicator& communicator, const Communicator& node);
-  /// Not collective. Operations nobody waited for are aborted, on the other ranks of the node too.
+  /// Not collective. Operations that were not waited for are aborted, on the other ranks of the node too.
   ~MpiCollectives() override;
 
   int rank() const override { return communicator_.rank(); }

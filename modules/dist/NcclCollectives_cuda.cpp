@@ -211,7 +211,7 @@ class NcclCollectives final : public TensorCollectives {
 
   void warm_up() {
     const at::Tensor one = allocate_flat(1, at::kFloat);
-    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // nobody waits: it is not in the statistics
+    const std::unique_ptr<Work> first = start_all_reduce(one, {});  // not waited for: it is not in the statistics
     stream_.synchronize();
   }
 

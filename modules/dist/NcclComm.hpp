@@ -23,7 +23,7 @@ class NcclComm {
   explicit NcclComm(const Communicator& communicator);
   /// Collective, and waits for what was enqueued on all ranks; CUDA graphs that contain collectives of this
   /// communicator must be gone by then, since NCCL waits for them. While an exception passes, the other ranks may not
-  /// come: then it stops what is under way and waits for nobody.
+  /// come: then it stops what is under way and does not wait.
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;

@@ -16,7 +16,7 @@ namespace multicard {
 //   2. Rank s alone reads and writes slice s: it adds the slice of all arrays in rank order and writes the sum into the
 //      arrays of all ranks, or of the root. Slices do not overlap, so nothing is locked and the bits do not depend on
 //      timing. With several nodes, rank s of each all-reduces its slice over MPI before it writes it.
-//   3. barrier(): all slices are written; a rank may use its array again, or copy the values out of its buffer. Nobody
+//   3. barrier(): all slices are written; a rank may use its array again, or copy the values out of its buffer. None
 //      touches another rank's buffer before the barrier of the next piece, which its owner enters after that copy.
 // All this runs on the communication thread. SmallAllReduce runs on the caller's, over a channel of its own; there each
 // rank adds all values itself, and two halves of the buffers used alternately take the place of step 3.

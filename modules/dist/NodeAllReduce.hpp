@@ -26,8 +26,8 @@ struct ReduceOperand {
 };
 
 /// All-reduces large arrays. Each rank of a node adds one slice of all ranks' arrays, in rank order, and writes the
-/// result to all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, in 16 bits if
-/// so wished. Everybody gets the same bits. Arrays outside shared memory pass through a buffer.
+/// result to all of them; between nodes the ranks that have the same slice all-reduce it with MPI first, optionally
+/// in 16 bits. All ranks get the same bits. Arrays outside shared memory pass through a buffer.
 class NodeAllReduce {
  public:
   /// Collective. `node` are the ranks of this node, by rank. Falls back on MPI_Allreduce where the system gives no

@@ -35,7 +35,7 @@ bool more_ranks_than_processors(int num_ranks) {
 // A barrier with a generation counter. A rank reads the generation, then counts itself as arrived. The last one resets
 // the count for the next round and only then increments the generation, which releases the others: none can arrive
 // twice in one round. A rank that waits polls the generation, then sleeps on it by futex, which returns at once if the
-// generation has changed meanwhile, so no wake-up is lost; sleepers_ only spares the system call when nobody sleeps,
+// generation has changed meanwhile, so no wake-up is lost; sleepers_ only spares the system call when no rank sleeps,
 // and the time-out of a sleep bounds what a race with it can cost. What a rank wrote before it arrived is visible to
 // all ranks when they return. abort() is final: it wakes the sleepers, and waits that are not over, also later ones,
 // return false.

@@ -33,7 +33,7 @@ std::unique_ptr<NodeChannel> NodeChannel::create(const Communicator& node, std::
 NodeChannel::NodeChannel(std::shared_ptr<SharedMemory> memory, const Communicator& node, WaitPolicy wait_policy)
     : memory_(std::move(memory)), rank_(node.rank()), size_(node.size()), wait_policy_(wait_policy) {
   new (memory_->part(rank_)) Header;
-  node.barrier();  // nobody waits before rank 0 has made the barrier
+  node.barrier();  // no rank waits before rank 0 has made the barrier
 }
 
 NodeChannel::Header& NodeChannel::header(int rank) const {

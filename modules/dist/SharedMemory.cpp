@@ -56,7 +56,7 @@ void remove_leftovers() {
   }
 }
 
-/// A name nobody uses, in the form of shm_open; the object exists then. Empty when that fails.
+/// An unused name, in the form of shm_open; the object exists then. Empty when that fails.
 std::string make_object(std::size_t bytes) {
   remove_leftovers();
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -100,7 +100,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node, std
   const std::optional<int> ticket = name.empty() ? std::nullopt : std::optional(on_abort_remove("/dev/shm" + name));
   std::byte* base = map_object(name, total, stride * static_cast<std::size_t>(node.rank()), stride);
   const bool everywhere = node.allreduce(base ? 1 : 0, ReduceOp::min) == 1;
-  // All have it mapped (or nobody needs it): without a name nothing is left behind, however the job ends.
+  // All have it mapped (or none needs it): without a name nothing is left, however the job ends.
   if (node.is_root() && !name.empty()) shm_unlink(name.c_str());
   if (ticket) cancel_on_abort(*ticket);
   if (!everywhere && base) munmap(base, total);

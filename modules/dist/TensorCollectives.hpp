@@ -76,8 +76,8 @@ class TensorCollectives {
   /// Collective. Starts the in-place all-reduce (sum) over all ranks; returns at once. With a root it is a reduce: the
   /// others' values are unspecified afterwards.
   virtual std::unique_ptr<Work> start_all_reduce(const at::Tensor& flat, const ReduceOptions& options) = 0;
-  /// Collective. Starts the all-reduce of a small tensor (statistics, metrics). On the host it takes a short way that
-  /// does not queue behind the sums started before, and is done when this returns.
+  /// Collective. Starts the all-reduce of a small tensor (statistics, metrics). On the host it takes a path that
+  /// does not wait for the sums started before, and is done when this returns.
   virtual std::unique_ptr<Work> start_small_all_reduce(const at::Tensor& flat) = 0;
   /// Collective. The same, and waits.
   void all_reduce(const at::Tensor& flat) { start_small_all_reduce(flat)->wait(); }

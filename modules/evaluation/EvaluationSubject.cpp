@@ -140,7 +140,7 @@ EvaluationSubject find_subject(const EvaluationRequest& request) {
   if (options.is_language()) return subject;
   subject.class_names = classes_of_weights(subject.weights);
   if (subject.class_names.empty() && subject.deck.get_text("data.train") == *options.data.test)
-    log_warning("nobody knows the classes that the model was trained on: labels are taken as they are");
+    log_warning("the classes that the model was trained on are unknown: labels are taken as they are");
   return subject;
 }
 

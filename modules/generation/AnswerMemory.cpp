@@ -105,13 +105,13 @@ std::int64_t AnswerMemory::peak(std::span<const std::int64_t> prompts, std::int6
   // The logits of two texts, or of one, were measured.
   const std::int64_t first =
       first_caches + reading_.peak(read) + std::max<std::int64_t>(0, num_texts - 2) * logits_bytes_;
-  const auto beside = [&](std::int64_t reading) {  // of one text that continues
+  const auto added = [&](std::int64_t reading) {  // of one text that continues
     return num_texts > 1 ? std::max<std::int64_t>(0, reading - 2 * logits_bytes_) : 0;
   };
-  // Two bounds: the sum of both peaks, or of what they hold beside a workspace, of which there is one at a time.
-  const std::int64_t peaks = continuing_.peak(longest) + beside(reading_.peak(num_texts));
-  const std::int64_t with_one_workspace = continuing_.peak_beside_workspace(longest) +
-                                          beside(reading_.peak_beside_workspace(num_texts)) +
+  // Two bounds: the sum of both peaks, or of what they hold besides a workspace, of which there is one at a time.
+  const std::int64_t peaks = continuing_.peak(longest) + added(reading_.peak(num_texts));
+  const std::int64_t with_one_workspace = continuing_.peak_without_workspace(longest) +
+                                          added(reading_.peak_without_workspace(num_texts)) +
                                           std::max(continuing_.workspace(), reading_.workspace());
   const std::int64_t last =
       longest_caches(prompts, max_new) + (num_texts - 1) * logits_bytes_ + std::min(peaks, with_one_workspace);

@@ -9,13 +9,13 @@
 
 namespace multicard {
 
-/// Keys and values of the answers' tokens, and what the passes over tokens hold beside them.
+/// Keys and values of the answers' tokens, and what else the passes over tokens hold.
 class AnswerMemory {
  public:
   /// Measures passes over few tokens. The network must be in Mode::evaluate. \throws c10::Error of a device that fails
   explicit AnswerMemory(Llama& network);
 
-  /// The most that generate() holds when it continues prompts of so many tokens together, each by `max_new` tokens.
+  /// The most that generate() holds when it continues prompts of these lengths together, each by `max_new` tokens.
   std::int64_t peak(std::span<const std::int64_t> prompts, std::int64_t max_new) const;
 
  private:

@@ -84,16 +84,16 @@ struct GrowingText {
 
 std::vector<Answer> answers(Llama& network, const Prompter& prompter, const EncodedPrompts& prompts,
                             const AnswerOptions& options, const ShowText& show) {
-  GenerateOptions how = options.generate;
+  GenerateOptions generating = options.generate;
   const std::vector<std::int64_t> ends = prompter.end_ids();
-  how.more_ends.insert(how.more_ends.end(), ends.begin(), ends.end());
+  generating.more_ends.insert(generating.more_ends.end(), ends.begin(), ends.end());
   std::vector<std::vector<std::int64_t>> ids;
   for (const std::vector<TokenId>& prompt : prompts)
     ids.emplace_back(prompt.begin(), prompt.end());
   const bool is_watched = show || !options.stops.empty();
   std::vector<GrowingText> texts(prompts.size(),
                                  {{prompter.tokenizer(), DecodeSpecial::skip}, StopText(options.stops), {}});
-  const std::vector<Generated> all = generate(network, ids, how, [&](std::size_t number, std::int64_t token) {
+  const std::vector<Generated> all = generate(network, ids, generating, [&](std::size_t number, std::int64_t token) {
     if (!is_watched) return true;
     GrowingText& text = texts[number];
     const std::string piece = text.take(text.decoder.next(static_cast<TokenId>(token)));

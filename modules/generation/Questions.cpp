@@ -73,8 +73,8 @@ std::vector<std::string> numbers_in(std::string_view text) {
 std::optional<std::string> marked_number(std::string_view text) {
   const std::size_t mark = text.rfind(kMark);
   if (mark == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string> behind = numbers_in(text.substr(mark + kMark.size()));
-  return behind.empty() ? std::nullopt : std::optional(behind.front());
+  const std::vector<std::string> found = numbers_in(text.substr(mark + kMark.size()));
+  return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
 }  // namespace

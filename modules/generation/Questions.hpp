@@ -14,7 +14,7 @@
 
 namespace multicard {
 
-/// The number behind the last "####", else the last one of the text, without commas and currency signs, in its shortest
+/// The number after the last "####", else the last one of the text, without commas and currency signs, in its shortest
 /// decimal notation: "18" of "It is $18.00.", "-1234.5" of "#### -1,234.50". Nothing where there is none.
 std::optional<std::string> final_number(std::string_view text);
 

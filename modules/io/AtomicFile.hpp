@@ -41,18 +41,18 @@ class PendingFile {
   bool pending_ = true;
 };
 
-/// Removes what processes that were killed left of `final_path`. The caller knows that nobody writes it now.
+/// Removes what processes that were killed left of `final_path`. The caller knows that no process writes it now.
 void remove_abandoned(const std::string& final_path);
-/// Removes the temporary files and folders whose final path begins with `prefix` and that nobody writes any more: those
+/// Removes the temporary files and folders whose final path begins with `prefix` and that are no longer written: those
 /// of processes of this host that have ended, and those of other hosts that have not changed for a day. Files must
-/// begin as the program's do, folders have its mark (io/OwnFiles.hpp). Whoever makes a PendingFile or PendingFolder
+/// begin as the program's do, folders have its mark (io/OwnFiles.hpp). Code that makes a PendingFile or PendingFolder
 /// does this for its path.
 void remove_orphans(const std::string& prefix);
 /// Their temporary paths: FOLDER/.NAME.MAKER.part for the final path FOLDER/NAME.
 std::vector<std::string> find_orphans(const std::string& prefix);
 
-/// A folder being filled by one process. It has a temporary name beside the final one until commit(); without commit it
-/// is removed with all that is in it, also when the job aborts.
+/// A folder being filled by one process. It has a temporary name next to the final one until commit(); without commit
+/// it is removed with all that is in it, also when the job aborts.
 class PendingFolder {
  public:
   /// Makes the folder, and missing ones above it. \throws DataError when `final_path` is there already, unless it is an
@@ -77,7 +77,7 @@ class PendingFolder {
 
 /// Gives the file or folder `path` the name `final_path`, on the disk too. What had that name before has `path`
 /// afterwards. One of the two has the name at every moment; only on a file system that cannot exchange names (NFS)
-/// nobody has it for an instant, in which the old one is called PATH.old. \throws DataError
+/// neither has it for an instant, in which the old one is called PATH.old. \throws DataError
 void put_in_place(const std::string& path, const std::string& final_path);
 
 }  // namespace multicard

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kBetweenPaths("\0", 1);
 
-/// Also of a link that leads nowhere: whoever opens it says so.
+/// Also of a link that leads nowhere: opening it is the error.
 bool has_name(const std::string& path) {
   std::error_code failed;
   return fs::exists(fs::symlink_status(path, failed));

@@ -1,5 +1,5 @@
 #pragma once
-/// \file HDF5 files as values. The library itself stays behind this header.
+/// \file HDF5 files as values. The library itself is hidden by this header.
 ///
 /// All HDF5 calls of the process pass one lock, because the library is built without thread safety: any thread may use
 /// any object here. Collective operations must still be made by one thread a rank at a time, in the same order on all

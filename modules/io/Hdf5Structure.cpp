@@ -17,7 +17,7 @@ namespace {
 
 /// Deeper groups than multicard's own by far.
 constexpr int kMostLevels = 16;
-/// Deflate makes data at most so many times smaller.
+/// The largest factor by which deflate makes data smaller.
 constexpr std::uint64_t kMostCompressed = 1100;
 /// Less memory than this is not asked for in advance.
 constexpr std::uint64_t kLittleMemory = std::uint64_t{64} << 20;
@@ -75,7 +75,7 @@ class StructureCheck {
   std::set<haddr_t> seen_;
 };
 
-/// Bytes of all elements; nullopt when no file has so many.
+/// Bytes of all elements; nullopt when no file can have that size.
 std::optional<std::uint64_t> bytes_of(const Extents& dims, std::uint64_t element) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
   std::uint64_t bytes = element;

@@ -1,5 +1,5 @@
 #pragma once
-/// \file Reading JSON that nobody vouches for. Every error is a DataError that says what is wrong where.
+/// \file Reading untrusted JSON. Every error is a DataError that says what is wrong where.
 
 #include <cstdint>
 #include <map>

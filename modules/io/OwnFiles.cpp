@@ -119,7 +119,7 @@ void mark_folder(const std::string& folder) {
   std::ofstream file(mark, std::ios::binary);
   file << kMarkText;
   file.close();
-  if (!file) fs::remove(mark, error);  // a full disk: the content of the files tells too
+  if (!file) fs::remove(mark, error);  // a full disk: the content of the files identifies them too
 }
 
 std::string end_of_links(const std::string& path) {

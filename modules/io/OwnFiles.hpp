@@ -31,7 +31,7 @@ bool is_taken(const std::string& path);
 bool is_plain_file(const std::string& path);
 bool is_plain_folder(const std::string& path);
 
-/// Whether a regular file, perhaps behind links, begins with `start` and has `word` in its first or last MiB, where
+/// Whether a regular file, perhaps through links, begins with `start` and has `word` in its first or last MiB, where
 /// libhdf5 puts attributes. Reads bytes alone: no library has to parse what may be anything.
 bool content_says(const std::string& path, std::string_view start, std::string_view word);
 
@@ -65,7 +65,7 @@ void remove_own_folder(const std::string& folder);
 /// \throws UsageError that names what the program did not write
 /// \param role what it would be used as, such as "the results"
 [[noreturn]] void refuse_foreign(const std::string& path, const std::string& role);
-/// For a folder that the program is to fill. \param is_own tells of a path in it \throws UsageError where it is no
+/// For a folder that the program is to fill. \param is_own decides for a path in it \throws UsageError where it is no
 /// folder, or has no mark, something in it, and nothing that is the program's
 void require_own_folder(const std::string& folder, const std::string& role,
                         const std::function<bool(const std::string&)>& is_own);

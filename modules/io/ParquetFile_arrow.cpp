@@ -53,7 +53,7 @@ struct ParquetFile::Open {
   std::unique_ptr<parquet::arrow::FileReader> reader;
   std::shared_ptr<arrow::Schema> schema;
   std::vector<ParquetGroup> groups = {};
-  // What is decoded: a batch of rows of a group, and the reader of those behind it.
+  // What is decoded: a batch of rows of a group, and the reader of those after it.
   std::unique_ptr<arrow::RecordBatchReader> batches = nullptr;
   std::shared_ptr<arrow::RecordBatch> batch = nullptr;
   std::int64_t batch_first = 0, next = 0, group_end = 0;
@@ -64,9 +64,10 @@ struct ParquetFile::Open {
 };
 
 void ParquetFile::Open::begin_group_of(std::int64_t row, const std::string& path) {
-  const auto behind = std::upper_bound(groups.begin(), groups.end(), row,
-                                       [](std::int64_t wanted, const ParquetGroup& one) { return wanted < one.first; });
-  const auto group = behind - 1;
+  const auto following =
+      std::upper_bound(groups.begin(), groups.end(), row,
+                       [](std::int64_t wanted, const ParquetGroup& one) { return wanted < one.first; });
+  const auto group = following - 1;
   batches = checked(reader->GetRecordBatchReader({static_cast<int>(group - groups.begin())}), path);
   batch.reset();
   next = group->first;

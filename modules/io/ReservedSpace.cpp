@@ -57,7 +57,7 @@ void ReservedSpace::reserve(std::uint64_t bytes) {
 
 void ReservedSpace::release() {
   struct stat status {};
-  // Setting the size it has frees the blocks behind it. If that fails they are only unused.
+  // Setting the size it has frees the blocks after it. If that fails they are only unused.
   if (fstat(descriptor_, &status) == 0) static_cast<void>(ftruncate(descriptor_, status.st_size) == 0);
   reserved_ = 0;
 }

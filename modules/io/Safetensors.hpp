@@ -46,8 +46,8 @@ class SafetensorsFile {
   void rename(const std::function<std::string(const std::string&)>& named);
   /// Keeps the bytes of all entries valid as long as it is held, also beyond this object.
   std::shared_ptr<const void> mapping() const { return mapping_; }
-  /// Takes the pages of `bytes`, a part of an entry, out of this process; a later read fetches them again. Whoever goes
-  /// through a large file once so keeps only what is in hand.
+  /// Takes the pages of `bytes`, a part of an entry, out of this process; a later read fetches them again. A single
+  /// pass through a large file so keeps only what is in use.
   static void give_back(std::span<const std::byte> bytes);
 
  private:

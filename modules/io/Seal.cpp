@@ -15,7 +15,7 @@ namespace multicard {
 
 namespace {
 
-/// Stands behind the 32 bytes of the checksum. Its first byte is not ASCII, so that no text ends with it.
+/// Follows the 32 bytes of the checksum. Its first byte is not ASCII, so that no text ends with it.
 constexpr std::string_view kMark("\x8amulticard-seal\n", 16);
 constexpr std::size_t kSealBytes = Sha256::kBytes + kMark.size();
 

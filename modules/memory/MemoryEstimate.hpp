@@ -29,7 +29,7 @@ struct MemoryEstimate {
   std::int64_t evaluation = 0;     ///< by how much evaluation of the test set exceeds a step
   std::int64_t answers = 0;        ///< by how much answers of the model exceed both
 
-  /// What forward, loss and backward, or the update, evaluation or answering hold at most beside the rest.
+  /// What forward, loss and backward, or the update, evaluation or answering hold at most in addition to the rest.
   std::int64_t work() const { return activations + logits + workspace + evaluation + answers; }
   void set_work(const StageBytes& most);
   /// What a GPU must hold.

@@ -39,7 +39,7 @@ RunOptions with_equal_layers(RunOptions options) {
 }
 
 /// How many weights the adapters of `options` have more than those of `equal`, over all layers of the model.
-std::int64_t trained_beside(const RunOptions& options, const RunOptions& equal) {
+std::int64_t extra_trained(const RunOptions& options, const RunOptions& equal) {
   const Llama network(LlamaConfig::read(options.model.path), at::kFloat, at::kMeta);
   std::map<std::string, at::Tensor> weights;
   for (const NamedTensor& weight : network.weights())
@@ -141,7 +141,7 @@ MethodMemory::MethodMemory(const RunOptions& options, at::Device device, int num
                                                          lasting.back().optimizer + lasting.back().communication);
   }
   lasting_ = continued(lasting.front(), lasting.back(), num_layers_);
-  if (options.method.has_adapters()) add_trained(lasting_, trained_beside(options, equal) * bytes_of_weight);
+  if (options.method.has_adapters()) add_trained(lasting_, extra_trained(options, equal) * bytes_of_weight);
   add_unequal_blocks();
   lasting_.other = lasting.back().other;
   lasting_.communication = lasting.back().communication;  // of one bucket

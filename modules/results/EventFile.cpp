@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
-/// The path of a file that stands behind all others of the folder: TensorBoard reads them by name.
+/// The path of a file that sorts after all others of the folder: TensorBoard reads them by name.
 std::string next_path(const std::string& folder) {
   fs::create_directories(folder);
   auto time = static_cast<std::int64_t>(seconds_since_1970());

@@ -1,7 +1,7 @@
 #pragma once
 /// \file What one rank measures of a run, and how the parts of a run become the whole.
 ///
-/// A record is put together where things are measured: whoever measures something adds a column to one of its groups,
+/// A record is put together where things are measured: the code that measures adds a column to one of its groups,
 /// or a table, under a name of its own. Everything else (gathering the records of all ranks, adding what was recorded
 /// before a resume or a move, writing and reading results files) knows the groups of for_each_group() and their rules,
 /// and no names.
@@ -40,9 +40,10 @@ struct RankRecord {
   std::vector<StepTimes> steps;                             ///< absent_step() where this rank took no part
   std::vector<std::int64_t> samples;                        ///< of this rank, per step
   std::map<std::string, std::vector<std::int64_t>> counts;  ///< per step: tokens, trained_tokens, computed_tokens
-  std::map<std::string, std::vector<double>> extra_times;  ///< per step: seconds beside the phases, e.g. host_data_wait
-  std::map<std::string, std::vector<double>> epochs;       ///< train, evaluate, checkpoint: seconds
-  std::map<std::string, std::int64_t> memory;              ///< e.g. host_peak_bytes, "model/parameters"
+  std::map<std::string, std::vector<double>>
+      extra_times;                                    ///< per step: seconds besides the phases, e.g. host_data_wait
+  std::map<std::string, std::vector<double>> epochs;  ///< train, evaluate, checkpoint: seconds
+  std::map<std::string, std::int64_t> memory;         ///< e.g. host_peak_bytes, "model/parameters"
   std::map<std::string, CommunicationTotals> communication;  ///< by kind, e.g. "all_reduce"
   std::map<std::string, std::int64_t> transfers;             ///< by direction, e.g. "host_to_device"
   std::map<std::string, RankTable> tables;                   ///< by path in the run, e.g. "profile/kernels"

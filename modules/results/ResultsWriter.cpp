@@ -33,7 +33,7 @@ void write_row(Hdf5Dataset& dataset, std::uint64_t row, const ColumnValue& value
 }
 
 /// Every rank writes its own rows, each a contiguous piece of the file. All ranks open all datasets, because that is
-/// collective; a rank whose write fails keeps opening and tells at the end.
+/// collective; a rank whose write fails keeps opening and throws at the end.
 void write_rows(Hdf5File& file, const std::string& run, const Communicator& communicator, const RunLayout& layout,
                 const RankRows& rows) {
   std::map<int, RankColumns> columns;

@@ -37,7 +37,7 @@ struct RenamedResults {
   std::string path, run;
 };
 
-/// A group of tables beside the runs.
+/// A group of tables in addition to the runs.
 struct TableGroup {
   std::string path;  ///< "/allocation"
   std::map<std::string, std::string> attributes;

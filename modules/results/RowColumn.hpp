@@ -32,7 +32,7 @@ constexpr RowColumn<Row, Value> column(const char* name, Value Row::*place, Sinc
 }
 
 /// Calls `each` with every column of Row, in the order of their definition: the tuple that columns_of(const Row*)
-/// returns, a function beside Row.
+/// returns, a function in the namespace of Row.
 template <class Row, class Each>
 void for_each_column(const Each& each) {
   std::apply([&](const auto&... columns) { (each(columns), ...); }, columns_of(static_cast<const Row*>(nullptr)));

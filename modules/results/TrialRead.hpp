@@ -7,7 +7,7 @@
 namespace multicard {
 
 /// Checks the seal of `path` (io/Seal.hpp), then reads all of it in a process of its own: libhdf5 may crash on a
-/// damaged file, or never return, and a seal only tells of damage after it was put on. Other errors are left to the
+/// damaged file, or never return, and a seal only shows damage after it was put on. Other errors are left to the
 /// real reading, which need not check the seal again. Not while a GPU or a network card may use memory of this process.
 /// \throws DataError when the seal is broken, or libhdf5 crashes or does not finish; EnvironmentError when the process
 /// is killed (the kernel does so where memory is short) or cannot be started

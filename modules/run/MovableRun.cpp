@@ -75,8 +75,8 @@ void MovableRun::release_old_collectives() {
 void MovableRun::build(const Communicator& next) {
   const KeptCollectives* known = known_collectives(next);
   TrainingParts reused{std::move(model_), known ? known->collectives : nullptr, scan_};
-  run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, how_, *state_, std::move(reused))
-                : std::make_unique<TaskRun>(options_, deck_, next, how_, std::move(reused));
+  run_ = state_ ? std::make_unique<TaskRun>(options_, deck_, next, task_options_, *state_, std::move(reused))
+                : std::make_unique<TaskRun>(options_, deck_, next, task_options_, std::move(reused));
   group_ = next;
   model_ = run_->model();
   if (KeptCollectives* kept = known_collectives(next))

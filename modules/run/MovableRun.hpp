@@ -27,8 +27,8 @@ struct MoveTimes {
 class MovableRun {
  public:
   /// Builds nothing yet. `deck` is the resolved YAML.
-  MovableRun(const RunOptions& options, std::string deck, const Communicator& all, const TaskRunOptions& how)
-      : options_(options), deck_(std::move(deck)), all_(all), how_(how) {}
+  MovableRun(const RunOptions& options, std::string deck, const Communicator& all, const TaskRunOptions& task_options)
+      : options_(options), deck_(std::move(deck)), all_(all), task_options_(task_options) {}
 
   /// Collective over all ranks; those that do not run may wait in it for as long as the others train. From here on the
   /// ranks with a communicator, the same group on each of them, have the run, and the others have not; the first call
@@ -71,7 +71,7 @@ class MovableRun {
   RunOptions options_;
   std::string deck_;
   Communicator all_;
-  TaskRunOptions how_;
+  TaskRunOptions task_options_;
   std::unique_ptr<TaskRun> run_;
   std::optional<Communicator> group_;         ///< of the run here
   std::optional<TrainingState> state_;        ///< while no rank has the run

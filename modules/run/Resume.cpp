@@ -18,12 +18,12 @@ namespace multicard {
 namespace {
 
 /// The records stored with `checkpoint`, OUTPUT/checkpoints/NAME.
-std::string records_beside(const std::string& checkpoint) {
+std::string records_of(const std::string& checkpoint) {
   const std::filesystem::path folder = std::filesystem::absolute(checkpoint + "/").lexically_normal().parent_path();
   return (folder.parent_path().parent_path() / "records" / (folder.filename().string() + ".h5")).string();
 }
 
-/// Calls `body`; an error names an older checkpoint beside `folder`, if there is one.
+/// Calls `body`; an error names an older checkpoint next to `folder`, if there is one.
 template <class Body>
 void with_older_one(const std::string& folder, const Body& body) {
   try {
@@ -61,7 +61,7 @@ TrainingState load_tensors(const std::string& folder, TrainingSetup& setup, cons
 
 /// Collective. Rank 0 alone reads all of the file to see that it is the checkpoint's.
 void read_records(TrainingState& state, const std::string& folder, const Communicator& communicator) {
-  const std::string records = records_beside(folder);
+  const std::string records = records_of(folder);
   enum Finding { none, absent, another, right };
   Finding seen = none;
   agreed_after_long_work(communicator, [&] {

@@ -13,39 +13,39 @@
 namespace multicard {
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, TrainingParts reused, const Unstarted&)
+                 const TaskRunOptions& task_options, TrainingParts reused, const Unstarted&)
     : setup_(options, communicator, std::move(reused)),
       phase_ranges_(setup_.device.device.is_cuda() ? make_phase_ranges() : nullptr),
       clock_(setup_.device.device),
       recorder_(setup_, deck, clock_.name()),
-      reporter_(setup_, how.verbosity, how.label),
+      reporter_(setup_, task_options.verbosity, task_options.label),
       checkpoints_(options.run.output, options.run.keep_checkpoints, communicator),
       plan_(options.evaluate, setup_.steps_per_epoch(), setup_.num_steps),
       early_stopping_(options.evaluate),
       answers_(setup_.task->data().questions, options.evaluate.at_start),
-      checkpoint_on_stop_(how.checkpoint_on_stop) {
+      checkpoint_on_stop_(task_options.checkpoint_on_stop) {
   clock_.observe(recorder_);
   if (phase_ranges_) clock_.observe(*phase_ranges_);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, TrainingParts reused)
-    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+                 const TaskRunOptions& task_options, TrainingParts reused)
+    : TaskRun(options, deck, communicator, task_options, std::move(reused), Unstarted(communicator)) {
   const Working working(setup_);
-  if (how.checkpoint) resume(resume_from(*how.checkpoint, setup_, checkpoints_.store()));
-  estimate_memory(how.memory_gaps);
+  if (task_options.checkpoint) resume(resume_from(*task_options.checkpoint, setup_, checkpoints_.store()));
+  estimate_memory(task_options.memory_gaps);
 }
 
 TaskRun::TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-                 const TaskRunOptions& how, const TrainingState& state, TrainingParts reused)
-    : TaskRun(options, deck, communicator, how, std::move(reused), Unstarted(communicator)) {
+                 const TaskRunOptions& task_options, const TrainingState& state, TrainingParts reused)
+    : TaskRun(options, deck, communicator, task_options, std::move(reused), Unstarted(communicator)) {
   const Working working(setup_);
   agreed_after_long_work(communicator, [&] {  // the base model's checksum is awaited
     check_resumable(state.trainer, setup_, state.source);
     with_known_errors([&] { setup_.load(state); });
   });
   resume(state);
-  estimate_memory(how.memory_gaps);
+  estimate_memory(task_options.memory_gaps);
 }
 
 void TaskRun::estimate_memory(MemoryGaps gaps) {
@@ -131,7 +131,7 @@ void TaskRun::begin() {
   recorder_.start_epoch();
 }
 
-/// A run that was stopped where an evaluation was due has left it out: whoever sent the signal may not wait.
+/// A run that was stopped where an evaluation was due has left it out: the sender of the signal may not wait.
 void TaskRun::evaluate_if_deferred() {
   const std::int64_t first = recorder_.first_step();
   if (first == 0 || !plan_.is_due(first)) return;
@@ -175,7 +175,7 @@ void TaskRun::train_step(StopMonitor* stop) {
   const Requests requests = take_requests();
   const bool is_stopping = requests.stop && !trainer_->finished(), epoch_ended = plan_.epoch_ended(done);
   if (epoch_ended || is_stopping) recorder_.add_train_seconds(epoch());
-  if (is_stopping) {  // at once: whoever sent the signal may not wait for an evaluation
+  if (is_stopping) {  // at once: the sender of the signal may not wait for an evaluation
     status_ = RunStatus::stopped;
     return;
   }

@@ -55,10 +55,10 @@ struct TaskRunOptions {
 class TaskRun {
  public:
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, TrainingParts reused = {});
+          const TaskRunOptions& task_options, TrainingParts reused = {});
   /// Resumes from a state that all ranks hold. \throws as above, UsageError where the state is another run's
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, const TrainingState& state, TrainingParts reused = {});
+          const TaskRunOptions& task_options, const TrainingState& state, TrainingParts reused = {});
 
   /// Logs the block that says what will run.
   void describe() const;
@@ -108,7 +108,7 @@ class TaskRun {
     LogRank log_rank;
   };
   TaskRun(const RunOptions& options, const std::string& deck, const Communicator& communicator,
-          const TaskRunOptions& how, TrainingParts reused, const Unstarted& unstarted);
+          const TaskRunOptions& task_options, TrainingParts reused, const Unstarted& unstarted);
   /// While one exists, this rank works for the run: lines come from its root, the process computes as its deck says.
   struct Working {
     explicit Working(const TrainingSetup& setup) : log_rank(setup.communicator.rank()), current(setup.context) {}

@@ -22,7 +22,7 @@ struct TaskNeeds {
   int min_ranks = 1;
   std::optional<int> max_ranks;
   std::int64_t global_batch = 1;        ///< rows
-  std::function<bool(int)> can_run_on;  ///< whether its batch can be divided among so many ranks; empty: always
+  std::function<bool(int)> can_run_on;  ///< whether its batch can be divided among that many ranks; empty: always
 };
 
 enum class TaskState {
@@ -51,7 +51,7 @@ class ScheduledTask {
   bool is_active() const { return !end_; }
   TaskState state() const { return end_ ? end_->state : TaskState::active; }
   /// \pre it has ended
-  const TaskEnd& how_it_ended() const { return *end_; }
+  const TaskEnd& outcome() const { return *end_; }
   const RankRange& range() const { return range_; }
   bool has_ranks() const { return range_.count > 0; }
   const TaskReport& last_report() const { return last_; }
@@ -77,11 +77,11 @@ class ScheduledTask {
   int least_ranks() const;
   /// Ranks that it can use. \param num_ranks of the job
   int max_ranks(int num_ranks) const;
-  /// Whether it has trained on so many ranks.
+  /// Whether it has trained on `num_ranks` ranks.
   bool has_run_on(int num_ranks) const { return rates_.has_run_on().contains(num_ranks); }
   /// Whether steps on its present ranks have been reported.
   bool is_measured() const { return rates_.measured(range_.count).has_value(); }
-  /// A step on so many ranks, as models of its time take it.
+  /// A step on `num_ranks` ranks, as models of its time take it.
   StepPoint point(int num_ranks) const { return rates_.point(num_ranks); }
   /// Seconds until it ends on its present ranks; nothing where that is not known.
   std::optional<double> time_left() const;

@@ -75,7 +75,7 @@ using StepTime = double StepOn::*;
 /// A task of the simulation.
 struct Simulated {
   const TaskSteps* steps = nullptr;
-  int wanted = 1;  ///< ranks that the policy gives it, if there are so many
+  int wanted = 1;  ///< ranks that the policy gives it, if there are as many
   double steps_left = 0, arrived_s = 0;
   double step_s = 0, end_s = 0;  ///< if it keeps its ranks
 };

@@ -15,7 +15,7 @@ struct BaselineTask {
   std::string name;
   int least_ranks = 1, max_ranks = 1;     ///< that it can use
   int equal_ranks = 1;                    ///< that the policy equal gives it
-  std::function<StepPoint(int)> step_on;  ///< its step on so many ranks
+  std::function<StepPoint(int)> step_on;  ///< its step on that many ranks
 };
 
 /// For the policies sequential and equal on `num_ranks` ranks: the steps that the tasks of `record` have completed,

@@ -49,7 +49,7 @@ Value with_deck(const Deck& share, const Value& entry, const std::string& place,
   if (deck->is_map()) return entry;
   if (deck->kind != Value::Kind::scalar) refuse(share, place + ".deck", "expected the path of a run deck");
   Value whole = entry;
-  Deck of_task = load_deck(share.beside(deck->text), DeckKind::run);
+  Deck of_task = load_deck(share.resolve_path(deck->text), DeckKind::run);
   const Value smoke = take_section(of_task, "smoke");
   if (scale == RunScale::smoke) of_task.merge(smoke);
   whole.set_path("deck", of_task.root());

@@ -47,7 +47,7 @@ struct ShareRecord {
   void measure(const std::string& task, std::int64_t num_completed, double step_s);
   /// A decision, which changes something or not.
   void decide(bool is_change, const RejectedChange& decision);
-  /// A launch trains on so many ranks; may be called again.
+  /// A launch trains on `ranks` ranks; may be called again.
   void begin(int ranks);
   /// Ends all intervals.
   void close(double now);

@@ -24,9 +24,9 @@ struct ShareDecision {
   Decision decision;              ///< about those
 };
 
-/// Decides which tasks get which ranks, and keeps account of what becomes of them. Every rank has one and tells it what
-/// happens, in the same order. What depends on time is rank 0's alone: its decisions (decide(), adopt()), which are
-/// sent to the others as ranges, and its record. Seconds count from the first launch.
+/// Decides which tasks get which ranks, and keeps account of what becomes of them. Every rank has one and reports to it
+/// what happens, in the same order. What depends on time is rank 0's alone: its decisions (decide(), adopt()), which
+/// are sent to the others as ranges, and its record. Seconds count from the first launch.
 class ShareScheduler {
  public:
   /// \param layout of the job's ranks
@@ -66,8 +66,8 @@ class ShareScheduler {
   void note_report(std::size_t task, const TaskReport& report);
   /// The task runs on `range` (count 0: on none), to which it moved in `seconds`.
   void note_move(std::size_t task, const RankRange& range, double seconds, double now);
-  /// It cannot run on so many ranks and has none now. Where the policy lets it have others, it requests those (true).
-  /// Else it has failed.
+  /// It cannot run on the ranks that it was given and has none now. Where the policy lets it have others, it requests
+  /// those (true). Else it has failed.
   bool refuse_ranks(std::size_t task, int num_ranks, const Error& error, double now);
   /// The first code of a failure stays that of the share.
   void end(std::size_t task, TaskEnd end, double now);

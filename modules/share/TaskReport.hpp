@@ -10,7 +10,7 @@ namespace multicard {
 
 constexpr std::size_t kMostReported = 32;
 
-/// What a task's root tells all ranks in a scheduling round.
+/// What a task's root sends to all ranks in a scheduling round.
 struct TaskReport {
   std::int64_t num_completed = 0, num_steps = 0;
   double step_s = 0;          ///< median of the newest steps; 0: none is measured on these ranks yet

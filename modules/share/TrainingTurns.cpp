@@ -7,7 +7,7 @@ namespace multicard {
 
 namespace {
 
-/// A task trains for about so long before it looks at the clock again.
+/// The polling interval of a task that trains.
 constexpr double kTurnS = 0.1;
 /// Polling interval for requests and signals on ranks that have nothing to do.
 constexpr double kIdleS = 0.2;

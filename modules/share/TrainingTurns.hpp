@@ -22,8 +22,9 @@ struct TrainingTask {
 
 /// The ranks of each task train on their own until the next scheduling round: after some seconds, or earlier when a
 /// rank requests it (a task has ended, a signal came, there is news). A task then enters the AsyncBarrier at its next
-/// step boundary and continues to train until all tasks have entered, so that one with long steps keeps nobody waiting.
-/// All ranks of a task do what its root says (`Turn`), because only one of them can see first that all have arrived.
+/// step boundary and continues to train until all tasks have entered, so that one with long steps keeps no other
+/// waiting. All ranks of a task do what its root says (`Turn`), because only one of them can see first that all have
+/// arrived.
 class TrainingTurns {
  public:
   /// Collective over `world`. \param between is called now and then
@@ -34,7 +35,7 @@ class TrainingTurns {
   void train(const std::optional<TrainingTask>& mine, double seconds);
 
  private:
-  enum class Turn : std::int64_t { round = 0, arrive = -1, wait = -2 };  ///< or so many steps
+  enum class Turn : std::int64_t { round = 0, arrive = -1, wait = -2 };  ///< or a number of steps
 
   void wait_for_others();
   std::int64_t next_turn(const TrainingTask& mine, bool& waited);

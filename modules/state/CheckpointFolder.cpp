@@ -32,8 +32,8 @@ bool is_marker(const std::string& path) {
   return text.empty() || (text.size() == 65 && text.find_first_not_of("0123456789abcdef") == 64);
 }
 
-/// Whether COMPLETE vouches for a trainer.json, which may be damaged.
-bool is_vouched_for(const fs::path& checkpoint) {
+/// Whether COMPLETE names a trainer.json, which may be damaged.
+bool is_marked_complete(const fs::path& checkpoint) {
   const std::string marker = (checkpoint / kMarker).string();
   return is_marker(marker) && !read_file(marker).empty() && content_says((checkpoint / kStateFile).string(), "{", "");
 }
@@ -102,7 +102,7 @@ std::vector<fs::path> complete_ones(const fs::path& folder) {
 bool is_own(const fs::path& checkpoint) {
   if (!is_folder(checkpoint.string())) return false;
   if (says_checkpoint((checkpoint / kStateFile).string()) || is_marked(checkpoint.string())) return true;
-  if (is_vouched_for(checkpoint)) return true;
+  if (is_marked_complete(checkpoint)) return true;
   // trainer.json is the last file that is removed: without it there is nothing of a checkpoint.
   const std::vector<std::string> names = names_in(checkpoint.string());
   return std::all_of(names.begin(), names.end(),

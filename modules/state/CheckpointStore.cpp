@@ -92,7 +92,7 @@ nlohmann::ordered_json fingerprint(const std::string& path) {
   return {{"bytes", fs::file_size(path)}, {"sha256", sha256_of_file(path)}};
 }
 
-/// trainer.json vouches for the other files, and COMPLETE, which is written last, for trainer.json.
+/// trainer.json has the checksums of the other files, and COMPLETE, which is written last, that of trainer.json.
 void write_content(const fs::path& folder, const TrainerState& state, const CheckpointParts& parts,
                    std::optional<double> best, const std::string& records) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
@@ -141,7 +141,7 @@ CheckpointStore::CheckpointStore(const std::string& output, int keep)
 
 // How files make a checkpoint atomic. All of it is written into a folder `.step_N.HOST-PID-K.part`, which no reader
 // looks at: tensor files, then trainer.json with their SHA-256, then COMPLETE with that of trainer.json, so that
-// COMPLETE vouches for everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of
+// COMPLETE covers everything. The folder then gets its name by a rename, or by an exchange where a checkpoint of
 // that step stands. A process killed before the rename leaves a dot folder, which the next write removes; one killed
 // after it leaves a whole checkpoint. Removing goes in the opposite order: renamed to a dot folder first, then deleted.
 // Hence a reader that finds COMPLETE finds a whole checkpoint. One process writes (rank 0, which holds the lock of the

@@ -27,7 +27,7 @@ struct TrainerState {
   std::string deck;                          ///< resolved YAML
   std::map<std::string, double> extra = {};  ///< small finite numbers by name, kept exactly (loss scale and the like)
   std::map<std::string, std::string> text = {};   ///< short texts by name (the base model and its hash)
-  std::map<std::string, std::string> files = {};  ///< written beside the tensors: content by name; not read back
+  std::map<std::string, std::string> files = {};  ///< written with the tensors: content by name; not read back
   std::optional<CheckpointOrigin> origin = {};    ///< none for a run that started from scratch
 };
 
@@ -48,7 +48,7 @@ struct BestCheckpoint {
 /// The checkpoints of one run. A checkpoint is a folder with its tensor files, trainer.json (which knows their lengths
 /// and SHA-256) and, written last, COMPLETE with the SHA-256 of trainer.json; without that marker it does not count. It
 /// is made under a name that starts with a dot. One process at a time may write. What else is in the folders is left
-/// alone: files beside checkpoints and in them, and links.
+/// alone: files next to checkpoints and in them, and links.
 class CheckpointStore {
  public:
   /// Keeps the newest `keep` checkpoints, at least one, and the best.
@@ -81,7 +81,7 @@ class CheckpointStore {
   void require_own() const;
 
   /// \throws DataError naming the folder and what is wrong with it: not complete, unreadable, of a newer schema, not as
-  /// it was written, or named for another step. It also names an older complete one beside it.
+  /// it was written, or named for another step. It also names an older complete one next to it.
   static TrainerState read_state(const std::string& checkpoint);
   /// How checkpoints of a run that begins from `checkpoint` name it. \throws DataError when it cannot be read.
   static CheckpointOrigin origin_of(const std::string& checkpoint);

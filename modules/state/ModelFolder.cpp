@@ -78,7 +78,7 @@ bool is_computable(const std::string& name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-/// Copies 64 MB at a time and gives the source's pages back behind it.
+/// Copies 64 MB at a time and gives the source's pages back after each.
 void copy_in_pieces(StagedCopies& copies, const at::Tensor& target, const at::Tensor& source,
                     std::span<const std::byte> mapped) {
   if (!target.is_contiguous() || source.numel() == 0) {
@@ -231,7 +231,7 @@ std::vector<ModelFolder::Copy> ModelFolder::match(const NamedTensors& targets, c
   refuse_missing(folder_, missing);
   refuse_unknown(folder_, unknown);
   for (const Copy& copy : copies) {
-    if (copy.sink && is_packed(copy.from->entry->name)) continue;  // whoever takes it checks it
+    if (copy.sink && is_packed(copy.from->entry->name)) continue;  // its sink checks it
     refuse_shape(folder_, copy.from->entry->name, copy.from->entry->shape,
                  copy.sink ? at::IntArrayRef(copy.sink->shape) : copy.to->sizes(),
                  "Check that config.json belongs to these weights.");

@@ -36,7 +36,7 @@ class ModelFolder {
   std::vector<TensorHeader> tensors() const;
   /// Those that load_into() would use, under the model's names.
   std::vector<TensorHeader> model_tensors(OutputLayer output) const;
-  /// What the header of the first file says beside its tensors.
+  /// What the header of the first file holds besides its tensors.
   const SafetensorsMetadata& metadata() const { return files_.front().second->file().metadata(); }
   /// Bytes of all tensors.
   std::uint64_t num_bytes() const;

@@ -82,7 +82,7 @@ std::vector<std::string> names_in(const SafetensorsFile& file) {
   return names;
 }
 
-/// Which of its ranks a layer has, the names of the base model's layers tell: whoever knows them compares.
+/// Which of its ranks a layer has depends on the names of the base model's layers: code that knows them compares.
 bool is_rank_of(std::int64_t rank, const AdapterConfig& config) {
   const auto& patterns = config.settings.patterns.rank;
   return rank == config.settings.rank ||
@@ -157,7 +157,7 @@ bool is_excluded(const json& excluded, const std::string& layer, const std::stri
   });
 }
 
-/// Tensors of layers that the settings leave out are not read by PEFT, without a word: the folder contradicts itself.
+/// Tensors of layers that the settings leave out are silently not read by PEFT: the folder contradicts itself.
 void require_selected(const std::vector<std::string>& layers, const json& config, const std::string& path) {
   const json excluded = config.value("exclude_modules", json()), blocks = config.value("layers_to_transform", json());
   const json listed = blocks.is_number_integer() ? json::array({blocks}) : blocks;

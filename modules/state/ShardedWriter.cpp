@@ -87,7 +87,7 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
   write_file((fs::path(folder) / "model.safetensors.index.json").string(), json_text(index, 2) + "\n");
 }
 
-std::vector<std::string> files_beside_weights(const std::string& folder) {
+std::vector<std::string> names_of_non_tensor_files(const std::string& folder) {
   std::vector<std::string> names;
   for (const char* name : {kConfigFile, "generation_config.json", "tokenizer.json", "tokenizer_config.json",
                            "special_tokens_map.json", "tokenizer.model", "added_tokens.json", "vocab.json",
@@ -112,7 +112,7 @@ void copy_model_files(const std::string& from, const std::string& to, const Conf
     config["quantization_config"] = nlohmann::ordered_json::parse(changes.quantisation);
   if (changes.unties) config["tie_word_embeddings"] = false;
   write_file((fs::path(to) / kConfigFile).string(), json_text(config, 2) + "\n");
-  for (const std::string& name : files_beside_weights(from)) {
+  for (const std::string& name : names_of_non_tensor_files(from)) {
     fs::create_directories((fs::path(to) / name).parent_path());
     if (name != kConfigFile) write_file((fs::path(to) / name).string(), read_file((fs::path(from) / name).string()));
   }

@@ -26,9 +26,9 @@ void write_weights(const std::string& folder, const std::vector<TensorHeader>& t
                    std::uint64_t max_shard_bytes = kMaxShardBytes,
                    const SafetensorsMetadata& metadata = {{"format", "pt"}});
 
-/// Names of the files of the model folder `folder` that belong to the model beside its weights: config.json,
+/// Names of the files of the model folder `folder` that belong to the model besides its weights: config.json,
 /// generation_config.json and the tokenizer's; those that are there.
-std::vector<std::string> files_beside_weights(const std::string& folder);
+std::vector<std::string> names_of_non_tensor_files(const std::string& folder);
 
 /// What the config.json of a written model says otherwise than the one it is copied from.
 struct ConfigChanges {
@@ -37,8 +37,8 @@ struct ConfigChanges {
   bool unties = false;            ///< tied embeddings are tied no longer
 };
 
-/// Copies files_beside_weights() from the model folder `from` to the folder `to`. \throws DataError when `from` has no
-/// config.json or it is no JSON object
+/// Copies names_of_non_tensor_files() from the model folder `from` to the folder `to`. \throws DataError when `from`
+/// has no config.json or it is no JSON object
 void copy_model_files(const std::string& from, const std::string& to, const ConfigChanges& changes);
 
 }  // namespace multicard

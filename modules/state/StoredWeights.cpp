@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kNf4State = ".quant_state.bitsandbytes__nf4";
 
 /// LAYER.weight -> LAYER + part
-std::string beside(const std::string& weight, const char* part) {
+std::string companion(const std::string& weight, const char* part) {
   return weight.substr(0, weight.rfind('.')) + part;
 }
 
@@ -22,7 +22,7 @@ bool ModelFolder::is_stored_in_nf4(const std::string& name) const {
 }
 
 bool ModelFolder::is_stored_in_int4(const std::string& name) const {
-  return places_.contains(beside(name, ".scales")) && places_.contains(beside(name, ".zeros"));
+  return places_.contains(companion(name, ".scales")) && places_.contains(companion(name, ".zeros"));
 }
 
 bool ModelFolder::is_packed(const std::string& name) const {
@@ -34,7 +34,7 @@ std::vector<std::string> ModelFolder::parts_of_packed(const std::string& name) c
   for (const char* part : {kNf4State, ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map"})
     if (places_.contains(name + part)) parts.push_back(name + part);
   for (const char* part : {".scales", ".zeros"})
-    if (places_.contains(beside(name, part))) parts.push_back(beside(name, part));
+    if (places_.contains(companion(name, part))) parts.push_back(companion(name, part));
   return parts;
 }
 
@@ -54,7 +54,7 @@ StoredNf4 ModelFolder::stored_nf4(const std::string& name) const {
 
 StoredWeight ModelFolder::stored_weight(const std::string& name) const {
   if (is_stored_in_nf4(name)) return stored_nf4(name);
-  return StoredInt4{view(name), view(beside(name, ".scales")), view(beside(name, ".zeros")),
+  return StoredInt4{view(name), view(companion(name, ".scales")), view(companion(name, ".zeros")),
                     fmt::format("{}: {}", folder_, name)};
 }
 

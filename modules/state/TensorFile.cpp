@@ -45,7 +45,7 @@ std::string dtype_name(const NamedTensor& entry, const std::string& path) {
                   std::string("its dtype is ") + c10::toString(entry.tensor.scalar_type()));
 }
 
-constexpr ForeignKey kBesideModel[] = {
+constexpr ForeignKey kExtraTensors[] = {
     {"n_averaged", KeyUse::harmless, "how many models torch.optim.swa_utils.AveragedModel has averaged"},
 };
 
@@ -56,7 +56,7 @@ std::string wrapper_prefix(const std::vector<SafetensorsEntry>& entries) {
   while (!entries.empty()) {
     const auto all_begin = [&](const char* wrapper) {
       return std::all_of(entries.begin(), entries.end(), [&](const SafetensorsEntry& entry) {
-        return find_key(kBesideModel, entry.name) || entry.name.starts_with(prefix + wrapper);
+        return find_key(kExtraTensors, entry.name) || entry.name.starts_with(prefix + wrapper);
       });
     };
     if (all_begin("module."))
@@ -78,7 +78,7 @@ void require_same_names(const NamedTensors& targets, const TensorFile& file, con
       missing.push_back(target.name);
   }
   for (const SafetensorsEntry& entry : file.file().entries())
-    if (!names.contains(entry.name) && !find_key(kBesideModel, entry.name)) unknown.push_back(entry.name);
+    if (!names.contains(entry.name) && !find_key(kExtraTensors, entry.name)) unknown.push_back(entry.name);
   refuse_missing(file.path(), missing);
   refuse_unknown(file.path(), unknown);
 }
@@ -105,8 +105,8 @@ std::string matching_prefix(const NamedTensors& targets, const TensorFile& file,
 
 }  // namespace
 
-std::span<const ForeignKey> tensors_beside_model() {
-  return kBesideModel;
+std::span<const ForeignKey> extra_tensors() {
+  return kExtraTensors;
 }
 
 std::optional<at::ScalarType> scalar_type_of(const std::string& safetensors_dtype) {

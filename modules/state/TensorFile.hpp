@@ -43,11 +43,11 @@ class TensorFile {
 void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
-/// Names that a file may have beside its model's and that are left out.
-std::span<const ForeignKey> tensors_beside_model();
+/// Names that a file may have in addition to its model's and that are left out.
+std::span<const ForeignKey> extra_tensors();
 
 /// \throws DataError when a target is missing from the file (only a `num_batches_tracked` may be), when shapes differ,
-/// or when the file holds tensors that are no target and not beside the model
+/// or when the file holds tensors that are neither a target nor one of extra_tensors()
 void check_matches(const NamedTensors& targets, const TensorFile& file,
                    const std::string& suggestion = "Check the model's width and number of classes.");
 

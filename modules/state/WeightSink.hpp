@@ -12,7 +12,7 @@
 
 namespace multicard {
 
-/// A weight that is stored in 4 bits, as bitsandbytes keeps it beside others in a safetensors file. Tensors share the
+/// A weight that is stored in 4 bits, as bitsandbytes stores it with others in a safetensors file. Tensors share the
 /// mapped file: they must not be written to.
 struct StoredNf4 {
   at::Tensor packed;                                          ///< NAME: uint8, a column of bytes

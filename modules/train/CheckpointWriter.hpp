@@ -65,7 +65,7 @@ class CheckpointWriter {
   bool would_be_best(double score);
 
   /// First half of a checkpoint: rank 0 waits for the one before and copies the tensors. On a GPU the copies are only
-  /// queued, behind the updates that they must contain. \param at_once those that may change before let_change()
+  /// queued, after the updates that they must contain. \param at_once those that may change before let_change()
   void copy(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once = {});
   /// To be called before an update, or whatever else changes the tensors (see HostSnapshot).
   void let_change();

@@ -35,7 +35,7 @@ void DataParallelStrategy::start_reading(std::int64_t first_step, std::int64_t l
 }
 
 Batch DataParallelStrategy::next(StepClock& clock) {
-  const auto& [model, data, collectives] = with();
+  const auto& [model, data, collectives] = parts();
   clock.enter(Phase::data_wait);
   const std::int64_t step = next_step_++;
   Batch whole;

@@ -73,7 +73,7 @@ void HostSnapshot::prepare(const CheckpointParts& parts) {
   }
 }
 
-c10::Stream HostSnapshot::beside(at::Device device) {
+c10::Stream HostSnapshot::copy_stream(at::Device device) {
   const c10::impl::VirtualGuardImpl gpu(device.type());
   if (!stream_) stream_ = gpu.getStreamFromGlobalPool(device);
   c10::Event ready(device.type());
@@ -99,7 +99,7 @@ void HostSnapshot::take(const CheckpointParts& parts, const std::vector<at::Tens
   copied_.reset();
   holds_ = false;
   if (!device) return;
-  const c10::StreamGuard guard(beside(*device));
+  const c10::StreamGuard guard(copy_stream(*device));
   for_each_tensor(parts, [&](const at::Tensor& tensor, std::size_t i, std::size_t j) {
     if (tensor.is_cuda() && !changing.contains(tensor.const_data_ptr())) copy(tensor, i, j);
   });

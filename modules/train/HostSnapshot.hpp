@@ -16,7 +16,7 @@ namespace multicard {
 /// Host memory that is filled again and again, page-locked for tensors of a GPU. One thread fills it, then another may
 /// read it until it is filled again.
 ///
-/// Copies from a GPU run on a stream of their own, beside the forward and backward of the next step; only what changes
+/// Copies from a GPU run on a stream of their own, during the forward and backward of the next step; only what changes
 /// the tensors has to wait for them:
 ///
 ///     snapshot.take(parts, buffers);   // after an update
@@ -27,7 +27,7 @@ class HostSnapshot {
  public:
   /// Makes memory for tensors like these.
   void prepare(const CheckpointParts& parts);
-  /// Copies the tensors. Those of a GPU are queued behind what its current stream has been given; the host does not
+  /// Copies the tensors. Those of a GPU are queued after the work of its current stream; the host does not
   /// wait. \param at_once those of them that may change before let_change(): later work of the stream comes after
   /// their copies. Running statistics, say, which the next forward updates; better small.
   void take(const CheckpointParts& parts, const std::vector<at::Tensor>& at_once = {});
@@ -40,14 +40,14 @@ class HostSnapshot {
 
  private:
   bool fits(const CheckpointParts& parts) const;
-  /// The stream of the copies; they come after what the current stream of `device` has been given.
-  c10::Stream beside(at::Device device);
+  /// The stream of the copies; they come after the work queued on the current stream of `device`.
+  c10::Stream copy_stream(at::Device device);
 
   at::Tensor memory_;  ///< of all copies
   CheckpointParts copies_;
   std::optional<c10::Stream> stream_;
   std::optional<c10::Event> copied_;  ///< on a GPU: the copies under way
-  bool holds_ = false;                ///< nobody has called let_change() since
+  bool holds_ = false;                ///< let_change() has not been called since
 };
 
 }  // namespace multicard

@@ -12,7 +12,7 @@ namespace multicard {
 /// gradient is not finite the update is skipped and the scale halves; after 2000 updates in a row it doubles. Nothing
 /// here waits for the device.
 ///
-/// All ranks hold equal scales: whoever sees the summed gradients tells the others what it found (see
+/// All ranks hold equal scales: the ranks that see the summed gradients report what they found to the others (see
 /// Trainer::update_and_sum).
 class LossScaler {
  public:

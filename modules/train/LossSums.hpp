@@ -1,5 +1,5 @@
 #pragma once
-/// \file Adding up what the losses of a step carry beside their value.
+/// \file Adding up what the losses of a step carry besides their value.
 
 #include <cstdint>
 #include <map>

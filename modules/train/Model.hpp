@@ -18,7 +18,7 @@ namespace multicard {
 /// What becomes of a sum over the micro-batches of a rank.
 enum class SumUse {
   metric,     ///< summed over the ranks, in the same small all-reduce as the loss, and recorded of every step
-  rank_count  ///< a whole number that is recorded for each rank by itself; nobody has to hear of it
+  rank_count  ///< a whole number that is recorded for each rank by itself; it is not communicated
 };
 
 /// A sum that the losses of a model carry.

@@ -30,20 +30,20 @@ struct ProgressState {
 /// matters least is left out where that is longer than `columns`.
 std::string progress_line(const ProgressState& state, std::size_t columns = std::numeric_limits<std::size_t>::max());
 
-/// Which of several runs a line is about: "[3/16] 0005", and with what tells it from the others,
+/// Which of several runs a line is about: "[3/16] 0005", and with what distinguishes it from the others,
 /// "[3/16] 0005  ranks 2  image_size 64". Empty where there is one.
 struct RunLabel {
   std::string brief, whole;
 };
 
-/// The line behind the label of its run, in at most `columns`; the whole label where it leaves room enough.
+/// The line after the label of its run, in at most `columns`; the whole label where it leaves room enough.
 std::string labelled_line(const RunLabel& label, const ProgressState& state, std::size_t columns);
 
 /// What a run writes while it trains.
 enum class Verbosity {
   normal,
   quiet,    ///< nothing
-  progress  ///< of one run of many, which its owner speaks of: a live line that leaves nothing behind. Where there is
+  progress  ///< of one run of many, which its owner reports: a live line that is erased at the end. Where there is
             ///< none, a plain line every ten minutes
 };
 

@@ -6,9 +6,9 @@ namespace multicard {
 
 Batch ReplicatedStrategy::next(StepClock& clock) {
   clock.enter(Phase::data_wait);
-  Batch batch = with().data.next();
+  Batch batch = parts().data.next();
   clock.enter(Phase::transfer);
-  return with().data.finish(with().data.to_device(std::move(batch)));
+  return parts().data.finish(parts().data.to_device(std::move(batch)));
 }
 
 }  // namespace multicard

@@ -23,7 +23,7 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
 
 Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                    const OptimizerOptions& optimizer, Updates updates)
-    : with_(parts),
+    : parts_(parts),
       groups_(parts.model.parameters(), decay_of(optimizer)),
       reducer_(groups_.tensors(), parts.collectives, reduction),
       gradients_(groups_.in_parameter_order(reducer_.gradients())),
@@ -37,16 +37,16 @@ void Strategy::synchronise() {
 }
 
 void Strategy::start_reading(std::int64_t first_step, std::int64_t last_step) {
-  with_.data.start_reading({with_.collectives.rank(), with_.collectives.size(), first_step, last_step, reading()});
+  parts_.data.start_reading({parts_.collectives.rank(), parts_.collectives.size(), first_step, last_step, reading()});
 }
 
 std::int64_t Strategy::largest_shard(std::int64_t global_rows) const {
-  const int num_ranks = with_.collectives.size();
+  const int num_ranks = parts_.collectives.size();
   return (global_rows + num_ranks - 1) / num_ranks;
 }
 
 void Strategy::begin_step(std::int64_t step) {
-  with_.model.begin_step(step, with_.collectives.rank());
+  parts_.model.begin_step(step, parts_.collectives.rank());
   reducer_.zero();
 }
 
@@ -60,7 +60,7 @@ void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status
   if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
   const at::Tensor norm = total_norm(optimizer_->gradient_norms());
   if (clip_norm_) optimizer_->clip(norm, *clip_norm_);
-  if (with_.collectives.rank() != 0) return;
+  if (parts_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);
   if (scaler != nullptr) status[StepStatus::kFoundInf].copy_(found_inf_);
 }
@@ -75,12 +75,12 @@ NamedTensors Strategy::optimizer_state() const {
 
 void Strategy::broadcast_parameters() {
   const at::NoGradGuard no_grad;
-  broadcast_tensors(tensors_of(with_.model.parameters()), with_.collectives, 0);
+  broadcast_tensors(tensors_of(parts_.model.parameters()), parts_.collectives, 0);
 }
 
 void Strategy::share_buffers() {
   const at::NoGradGuard no_grad;
-  broadcast_tensors(tensors_of(with_.model.buffers()), with_.collectives, 0);
+  broadcast_tensors(tensors_of(parts_.model.buffers()), parts_.collectives, 0);
 }
 
 std::unique_ptr<Strategy> make_strategy(const ParallelOptions& options, const OptimizerOptions& optimizer,

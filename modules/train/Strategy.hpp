@@ -71,7 +71,7 @@ class Strategy {
   void share_buffers();
   /// Collective. Starts to sum `status` over all ranks.
   std::unique_ptr<Work> start_all_reduce(const StepStatus& status) {
-    return with_.collectives.start_small_all_reduce(status.values());
+    return parts_.collectives.start_small_all_reduce(status.values());
   }
 
   /// The gradients, in the order of the model's parameters.
@@ -89,10 +89,10 @@ class Strategy {
            Updates updates);
   /// Collective.
   void broadcast_parameters();
-  const StrategyParts& with() const { return with_; }
+  const StrategyParts& parts() const { return parts_; }
 
  private:
-  StrategyParts with_;
+  StrategyParts parts_;
   ParameterGroups groups_;
   GradientReducer reducer_;
   std::vector<at::Tensor> gradients_;

@@ -32,78 +32,78 @@ void check_scale(double scale, std::int64_t step) {
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, const TrainerOptions& options)
-    : with_(parts),
+    : parts_(parts),
       options_(options),
       step_(options.first_step),
       sums_(parts.model.sums()),
       readback_(make_readback(parts.strategy.gradients().front().device())) {
-  with_.recorder.record().first_step = options.first_step;
-  with_.strategy.start_reading(options.first_step, options.num_steps);
+  parts_.recorder.record().first_step = options.first_step;
+  parts_.strategy.start_reading(options.first_step, options.num_steps);
 }
 
 void Trainer::work_on(const Batch& batch) {
-  with_.clock.enter(Phase::other);
-  with_.strategy.begin_step(step_);
+  parts_.clock.enter(Phase::other);
+  parts_.strategy.begin_step(step_);
   status_ = StepStatus(batch.inputs.device(), sums_.num_metrics());
   forward_and_backward(batch);
-  with_.recorder.add_step_samples(batch.num_rows);
-  with_.recorder.add_step_counts(sums_.finish(status_));
+  parts_.recorder.add_step_samples(batch.num_rows);
+  parts_.recorder.add_step_counts(sums_.finish(status_));
 }
 
 void Trainer::forward_and_backward(const Batch& batch) {
-  const bool runs_on_empty = with_.model.runs_on_empty_batch();
+  const bool runs_on_empty = parts_.model.runs_on_empty_batch();
   if (batch.num_rows == 0 && !runs_on_empty) return;
   // Where ranks communicate inside forward and backward, all run as many micro-batches as the largest shard has.
-  const std::int64_t most = runs_on_empty ? with_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
+  const std::int64_t most = runs_on_empty ? parts_.strategy.largest_shard(batch.global_rows) : batch.num_rows;
   const std::int64_t rows = options_.micro_batch.value_or(most);
   const std::int64_t num_micro_batches = (most + rows - 1) / rows;
   for (std::int64_t i = 0; i < num_micro_batches; ++i) {
     const std::int64_t first = std::min(i * rows, batch.num_rows);
-    with_.clock.enter(Phase::forward);
-    const Loss loss = with_.model.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
+    parts_.clock.enter(Phase::forward);
+    const Loss loss = parts_.model.forward(batch.rows(first, std::min(rows, batch.num_rows - first)));
     status_[StepStatus::kLoss].add_(loss.value.detach());
     sums_.add(loss, status_);
-    with_.clock.enter(Phase::backward);
-    with_.strategy.backward(with_.scaler ? with_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
+    parts_.clock.enter(Phase::backward);
+    parts_.strategy.backward(parts_.scaler ? parts_.scaler->scale(loss.value) : loss.value, i + 1 == num_micro_batches);
   }
 }
 
 void Trainer::update_and_sum(double learning_rate) {
-  with_.clock.enter(Phase::reduce_wait);
-  const std::unique_ptr<Work> sum = with_.strategy.start_all_reduce(status_);
-  with_.clock.enter(Phase::update);
-  with_.before_change();
-  with_.strategy.apply_update(learning_rate);
-  with_.clock.enter(Phase::reduce_wait);
+  parts_.clock.enter(Phase::reduce_wait);
+  const std::unique_ptr<Work> sum = parts_.strategy.start_all_reduce(status_);
+  parts_.clock.enter(Phase::update);
+  parts_.before_change();
+  parts_.strategy.apply_update(learning_rate);
+  parts_.clock.enter(Phase::reduce_wait);
   sum->wait();
-  with_.strategy.share_parameters();
-  with_.clock.enter(Phase::update);
-  readback_->start(with_.scaler ? std::vector{status_.values(), with_.scaler->factor()}
-                                : std::vector{status_.values()});
-  if (with_.scaler) with_.scaler->update(status_[StepStatus::kFoundInf].to(at::kFloat));
-  if (with_.average) with_.average->update();
+  parts_.strategy.share_parameters();
+  parts_.clock.enter(Phase::update);
+  readback_->start(parts_.scaler ? std::vector{status_.values(), parts_.scaler->factor()}
+                                 : std::vector{status_.values()});
+  if (parts_.scaler) parts_.scaler->update(status_[StepStatus::kFoundInf].to(at::kFloat));
+  if (parts_.average) parts_.average->update();
 }
 
 void Trainer::step(const Requests& mine) {
-  with_.clock.begin_step();
-  work_on(with_.strategy.next(with_.clock));
+  parts_.clock.begin_step();
+  work_on(parts_.strategy.next(parts_.clock));
   if (mine.stop) status_[StepStatus::kStop].fill_(1);
   if (mine.checkpoint) status_[StepStatus::kCheckpoint].fill_(1);
 
-  with_.clock.enter(Phase::reduce_wait);
-  with_.strategy.finish_gradients();
-  with_.clock.enter(Phase::update);
-  with_.strategy.prepare_update(with_.scaler, status_);
+  parts_.clock.enter(Phase::reduce_wait);
+  parts_.strategy.finish_gradients();
+  parts_.clock.enter(Phase::update);
+  parts_.strategy.prepare_update(parts_.scaler, status_);
   StepResult result;
   result.step = step_;
-  result.learning_rate = with_.schedule.learning_rate(step_);
+  result.learning_rate = parts_.schedule.learning_rate(step_);
   update_and_sum(result.learning_rate);
 
-  with_.clock.enter(Phase::other);
+  parts_.clock.enter(Phase::other);
   pending_.push_back(result);
   ++step_;
   read_results(options_.results_lag);
-  with_.clock.end_step();
+  parts_.clock.end_step();
 }
 
 void Trainer::read_results(std::int64_t leave) {
@@ -111,7 +111,7 @@ void Trainer::read_results(std::int64_t leave) {
     StepResult result = pending_.front();
     pending_.pop_front();
     const std::vector<double> status = readback_->take();
-    const double scale = with_.scaler ? status.back() : 1;
+    const double scale = parts_.scaler ? status.back() : 1;
     result.loss = status[StepStatus::kLoss];
     result.requests = {status[StepStatus::kStop] > 0, status[StepStatus::kCheckpoint] > 0};
     result.gradient_norm = status[StepStatus::kGradientNorm];
@@ -126,41 +126,41 @@ void Trainer::read_results(std::int64_t leave) {
 }
 
 void Trainer::record(const StepResult& result, double scale) {
-  with_.recorder.add_metric("train_loss", result.step, result.loss);
-  with_.recorder.add_metric("learning_rate", result.step, result.learning_rate);
-  with_.recorder.add_metric("grad_norm", result.step, result.gradient_norm);
+  parts_.recorder.add_metric("train_loss", result.step, result.loss);
+  parts_.recorder.add_metric("learning_rate", result.step, result.learning_rate);
+  parts_.recorder.add_metric("grad_norm", result.step, result.gradient_norm);
   for (const auto& [name, sum] : result.sums)
-    with_.recorder.add_metric(name, result.step, sum);
-  if (!with_.scaler) return;
-  with_.recorder.add_metric("loss_scale", result.step, scale);
-  with_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);
+    parts_.recorder.add_metric(name, result.step, sum);
+  if (!parts_.scaler) return;
+  parts_.recorder.add_metric("loss_scale", result.step, scale);
+  parts_.recorder.add_metric("skipped", result.step, result.skipped ? 1 : 0);
 }
 
 void Trainer::evaluate_with(const std::function<void()>& body) {
   read_results(0);
-  with_.clock.pause();
+  parts_.clock.pause();
   std::optional<ExponentialMovingAverage::Applied> averaged;
-  with_.before_change();
-  if (with_.average) averaged.emplace(*with_.average);
-  with_.strategy.share_buffers();
+  parts_.before_change();
+  if (parts_.average) averaged.emplace(*parts_.average);
+  parts_.strategy.share_buffers();
   body();
   averaged.reset();  // the weights come back before the clock resumes
-  with_.clock.resume();
+  parts_.clock.resume();
 }
 
 Evaluation Trainer::evaluate(const std::function<Evaluation()>& evaluate) {
   Evaluation found;
   evaluate_with([&] { found = evaluate(); });
-  with_.recorder.add_metric("eval_loss", step_, found.loss);
-  with_.recorder.add_metric("eval_samples", step_, static_cast<double>(found.samples));
+  parts_.recorder.add_metric("eval_loss", step_, found.loss);
+  parts_.recorder.add_metric("eval_samples", step_, static_cast<double>(found.samples));
   for (const auto& [name, value] : found.values)
-    with_.recorder.add_metric("eval_" + name, step_, value);
+    parts_.recorder.add_metric("eval_" + name, step_, value);
   return found;
 }
 
 void Trainer::finish() {
   read_results(0);
-  with_.recorder.add_step_times(with_.clock.take_all());
+  parts_.recorder.add_step_times(parts_.clock.take_all());
 }
 
 }  // namespace multicard

@@ -1,5 +1,5 @@
 #pragma once
-/// \file The training loop's verbs. The trainer is driven: whoever owns it decides when to step and when to evaluate.
+/// \file The training loop's verbs. The trainer is driven: its owner decides when to step and when to evaluate.
 
 #include <cstdint>
 #include <deque>
@@ -99,7 +99,7 @@ class Trainer {
   void read_results(std::int64_t leave);
   void record(const StepResult& result, double scale);
 
-  TrainerParts with_;
+  TrainerParts parts_;
   TrainerOptions options_;
   std::int64_t step_;
   LossSums sums_;      ///< of this rank's micro-batches

@@ -59,7 +59,7 @@ History unpacked(const PackedHistory& from) {
 }
 
 /// Calls `visit` with every member but the tensors, in one order for a Packer and an Unpacker; the history, where there
-/// is one, stands in `history`. The files that are written beside a checkpoint's tensors are made again by whoever
+/// is one, stands in `history`. The files that are written with a checkpoint's tensors are made again by the rank that
 /// writes the next.
 template <class State, class Visit>
 void visit_members(State& state, bool& has_history, PackedHistory& history, Visit& visit) {

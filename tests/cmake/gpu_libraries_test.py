@@ -123,7 +123,7 @@ class GpuLibraries(unittest.TestCase):
         for word in words:
             self.assertIn(word, said)
 
-    def test_nccl_beside_libtorch_goes_before_the_toolkit(self):
+    def test_nccl_next_to_libtorch_goes_before_the_toolkit(self):
         self.add_toolkit()
         self.add_nccl(self.toolkit, library="libnccl.so", lib="lib64")
         self.add_nccl(self.wheels / "nccl")

@@ -22,7 +22,7 @@ from command_test import BIN, CommandTest, launch, ranks_of, run, wait_for
 
 
 def require_whole_tensors(path):
-    """Raises unless the file has exactly the bytes that its header tells."""
+    """Raises unless the file has exactly the bytes that its header states."""
     data = path.read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + length])
@@ -281,7 +281,7 @@ class Checkpoint(CheckpointTest):
             path = "/runs/main/metrics/" + metric
             self.assertEqual(self.dataset(self.path("fork/results.h5"), path),
                              self.dataset(whole + "/results.h5", path))
-        # Whoever names a later one, or one of the same folder that the run has not begun from, goes back there.
+        # Naming a later one, or one of the same folder that the run has not begun from, goes back there.
         self.expect(0, run(1, *fork[:-1], "run.resume=" + later, "run.epochs=3"), "resuming from %s[)]" % later)
         self.expect(0, run(1, "run", self.deck, "run.resume=" + named, "run.epochs=2"), "resuming from %s[)]" % named)
 

@@ -191,7 +191,7 @@ class Data(CommandTest):
         self.expect(4, run(2, "run", self.deck, "model.weights=" + self.deck), "deck.yaml")
 
 
-    def test_prepare_tells_a_pipe_how_far_it_is(self):
+    def test_prepare_reports_progress_to_a_pipe(self):
         process = launch(1, "prepare", "images", "--format", "synthetic", "--limit", "300000", "--size", "64",
                          "--classes", "4", "-o", self.path("big/b"))
         self.addCleanup(process.communicate)

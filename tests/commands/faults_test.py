@@ -148,7 +148,7 @@ class Edited(CommandTest):
                     "Move it away: the run then resumes from .*step_00000004")
         self.expect(0, self.post(self.path("out/results.h5"), "--json"))
 
-    def test_junk_beside_no_checkpoint_is_told_with_advice(self):
+    def test_junk_without_a_checkpoint_is_reported_with_advice(self):
         self.prepare()
         os.mkdir(self.path("out"))
         Path(self.path("out/results.h5")).write_bytes(b"junk")

@@ -92,7 +92,7 @@ class Predictions(Memory):
             self.assertEqual(answers[1:], [0] * (ranks - 1), "rank 0 answers the first eight")
 
     def prepare_rows(self, name, length, *kind):
-        """Shards of 12 rows of so many tokens, or of pairs of about such answers."""
+        """Shards of 12 rows of that many tokens, or of pairs of about such answers."""
         text = "word " * length
         record = {"input_ids": [7] * length, "labels": [7] * length, "instruction": "Repeat.", "chosen": text,
                   "rejected": text + "again"}

@@ -192,7 +192,7 @@ class Configuration(FolderCase):
         self.generated()
         self.expect(4, run(1, "run", self.deck), "attention_dropout 0.1, which is not supported")
 
-    def test_with_keys_that_nobody_knows(self):
+    def test_with_unknown_keys(self):
         self.change(rms_norm_epsilon=1e-3)
         self.change("generation_config.json", no_repeat_ngram_size=2)
         for _, _, err in (self.expect(0, self.evaluate()), self.generated()):

@@ -50,7 +50,7 @@ class Plan(PlanTest):
                                       "search"])
         self.assertEqual((plan["bound"], plan["gap"], plan["search"]), (plan["value"], 0, "complete"))
         self.assertEqual((plan["objective"], plan["gpus"]), ("makespan", 8))
-        # vision beside llm on 4 GPUs each takes 20 s and does all of it; llm then needs all 8
+        # vision and llm on 4 GPUs each take 20 s and vision is done; llm then needs all 8
         self.assertAlmostEqual(plan["value"], 20, delta=1e-9)
         self.assertEqual(plan["baselines"], {"equal": 20, "sequential": 600 / 40 + 40 / 5})
         for entry in plan["schedule"]:

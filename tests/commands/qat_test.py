@@ -67,7 +67,7 @@ class Qat(CommandTest):
                                   "Once upon a time"))[1]
 
     def test_a_run_that_is_resumed_equals_one_that_was_never_stopped(self):
-        late = "method.fake_quant_step=6"  # behind the stop
+        late = "method.fake_quant_step=6"  # after the stop
         self.expect(0, run(2, "run", self.deck, late, "run.output=" + self.path("whole")), "method +qat")
         self.expect(0, run(2, "run", self.deck, late, "run.steps=4"))
         self.expect(0, run(2, "run", self.deck, late))

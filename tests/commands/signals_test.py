@@ -3,7 +3,7 @@
 stay bit-equal. Standard library only.
 
 usage: signals_test.py NAME   runs one test class; MULTICARD_BIN is the folder of the programs. MULTICARD_SIGNALS=10000
-       sends so many of each kind to each kind of run, and prints the counts of docs/reliability.md.
+       sends that many of each kind to each kind of run, and prints the counts of docs/reliability.md.
 """
 
 import json
@@ -120,7 +120,7 @@ class Storms(TuningCase):
         return sent
 
     def check_storm(self, name, kind, count, wanted):
-        """Runs again and again under `kind` until so many were sent; every run that ends must have these losses."""
+        """Runs again and again under `kind` until that many were sent; every run that ends must have these losses."""
         sent, runs, launches = 0, 0, 0
         while sent < count or launches == 0:
             output = "%s-%s-%d" % (name, kind, runs)
@@ -196,7 +196,7 @@ class EndedBySignal(TuningCase):
     """What keeps nothing half-way ends within a second, whatever it is doing."""
 
     def expect_end(self, process, number, name):
-        wait_for(lambda: has(signal_set(process.pid, "SigBlk"), number))  # before, it ends without a word
+        wait_for(lambda: has(signal_set(process.pid, "SigBlk"), number))  # before, it ends silently
         time.sleep(0.3)
         began = time.time()
         process.send_signal(number)

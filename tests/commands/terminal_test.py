@@ -101,7 +101,7 @@ class Live(CommandTest):
             self.assertEqual([line for line in lines if len(line) > columns and "/" not in line.split(" ")[-1]], [])
             self.assertEqual([line for line in stand if line.startswith("       ")], [])  # nothing is continued
 
-    def test_a_sweeps_line_that_is_too_long_goes_on_behind_the_label(self):
+    def test_a_sweeps_line_that_is_too_long_wraps_after_the_label(self):
         self.prepare()
         deck = self.sweep_deck("{ranks: [2], data.image_size: [32], parallel.overlap: [true], "
                                "parallel.strategy: [dp, ddp-ds], optimizer.momentum: [0.9]}")

@@ -75,7 +75,7 @@ class Runnable {
       --word;
     return static_cast<unsigned>(word) * kBits + static_cast<unsigned>(std::bit_width(words_[word])) - 1;
   }
-  /// The first at `start` or behind it, where the first of all comes behind the last.
+  /// The first at `start` or after it, where the first of all follows the last.
   unsigned next_from(unsigned start) const {
     std::uint64_t word = words_[start / kBits] & ~(bit(start) - 1);
     std::size_t i = start / kBits;

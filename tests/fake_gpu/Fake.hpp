@@ -21,9 +21,9 @@ namespace fake {
 struct Counter {
   std::atomic<std::uint64_t> calls{0}, amount{0};
 
-  void add(std::uint64_t how_much = 0) {
+  void add(std::uint64_t size = 0) {
     calls.fetch_add(1, std::memory_order_relaxed);
-    amount.fetch_add(how_much, std::memory_order_relaxed);
+    amount.fetch_add(size, std::memory_order_relaxed);
   }
 };
 
@@ -38,7 +38,7 @@ int rank();
 
 /// Runs `body` (may be empty) in the order of the stream: at once, or in asynchronous mode on the stream's thread.
 void submit(void* stream, std::function<void()> body);
-/// The section `phase` of the log tells the launches between two calls of this by name; null ends it.
+/// The section `phase` of the log has the launches between two calls of this by name; null ends it.
 void enter_phase(const char* name);
 /// Whether a phase has been entered, so that the program is in a step.
 bool is_in_step();

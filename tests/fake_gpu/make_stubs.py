@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stubs for what LibTorch needs of a CUDA library and nobody has written: a call of one ends the program and names it.
+"""Stubs for what LibTorch needs of a CUDA library and is not implemented: a call of one ends the program and names it.
 
 usage: make_stubs.py needs --torch FOLDER -o FILE
        make_stubs.py library --soname NAME [--version-node NODE] --pattern REGEX [--also NAME,...] --needs FILE

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tuning methods cost at the shape of Llama-3-8B beside LoRA on the same tokens, and what QLoRA takes of memory.
+"""What tuning methods cost at the shape of Llama-3-8B against LoRA on the same tokens, and what QLoRA takes of memory.
 
 usage: method_test.py NAME   runs one test class; see fake_run.py
 """

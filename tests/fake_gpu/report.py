@@ -33,7 +33,7 @@ class Counts:
 
 
 def short_name(kernel):
-    """Of ATen's kernels the functors are what tells them apart."""
+    """Of ATen's kernels the functors are what distinguishes them."""
     name = re.sub(r"^void |at::native::|c10::|\(anonymous namespace\)::|std::", "", kernel)
     match = re.match(r"(\w*elementwise_kernel|reduce_kernel|multi_tensor_apply_kernel)<(.*)", name)
     if not match:

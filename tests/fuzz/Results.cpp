@@ -1,4 +1,4 @@
-// Results files, as multicard-post reads them. A checksum stands behind their end: with it damage is found before
+// Results files, as multicard-post reads them. A checksum follows their end: with it damage is found before
 // libhdf5 opens the file, without it (files that other programs wrote) the readers are on their own.
 #include "fuzz/Child.hpp"
 #include "fuzz/Target.hpp"

@@ -26,7 +26,7 @@ def text_counts(pattern):
 
 
 class EvaluationChecks:
-    """Mixed into test cases beside Checks and TableChecks."""
+    """Mixed into test cases with Checks and TableChecks."""
 
     def check_image_evaluation(self, path, printed, pattern):
         """`printed` is what eval --json says, `pattern` the test shards."""

@@ -19,7 +19,7 @@ def ranks_text(ranks):
 
 
 class FigureChecks:
-    """Mixed into test cases beside Checks and StatementChecks."""
+    """Mixed into test cases with Checks and StatementChecks."""
 
     def check_figures(self, found, study, labels):
         self.labels_of_study = [(set((label + ", " + ranks_text(cell.ranks)).split(", ")), cell)

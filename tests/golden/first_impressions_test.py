@@ -115,7 +115,7 @@ class FirstTrainings(FirstImpressions):
 
 
 class FirstStory(FirstImpressions):
-    def test_the_small_language_model_tells_of_somebody(self):
+    def test_the_small_language_model_writes_of_a_child(self):
         self.start(self.one(readme_commands(r"^multicard prepare text "), "prepare"), 1)
         training = self.one(readme_commands(r"^mpirun .* inputs/llm/tinystories\.yaml run\.epochs"), "training")
         asking = self.one(readme_commands(r"^multicard generate results/tinystories/"), "generate")

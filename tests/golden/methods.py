@@ -70,7 +70,7 @@ def limits(study, labels, name):
 
 
 class MethodChecks:
-    """Mixed into test cases beside Checks."""
+    """Mixed into test cases with Checks."""
 
     def check_methods(self, found, study, labels, report):
         by_place = {(cell.settings["case"], cell.ranks): cell for cell in study.cells if cell.measured}

@@ -209,7 +209,7 @@ def axes_of(sweep, effects):
     """Axes by key, as the deck of a sweep writes them, and which of them change the work or only what is learnt.
 
     Bookkeeping makes no configuration, a single value no axis. Cases that choose a data set or a method each name the
-    work; of other cases the settings that change the work are axes beside the name."""
+    work; of other cases the settings that change the work are axes in addition to the name."""
     axes, work, learning = {}, set(), set()
     for key, values in (sweep.get("sweep") or {}).items():
         if key in ("ranks", "cases") or len(values) < 2 or effects.get(key) == "bookkeeping":

@@ -32,7 +32,7 @@ def share_numbers(allocation):
 
 
 class ShareChecks:
-    """Mixed into test cases beside Checks and TableChecks; `allocation` is what read_allocation() found."""
+    """Mixed into test cases with Checks and TableChecks; `allocation` is what read_allocation() found."""
 
     allocation = None
 

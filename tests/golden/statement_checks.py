@@ -31,7 +31,7 @@ def excludes_one(estimate):
 
 
 class StatementChecks:
-    """Mixed into test cases beside Checks."""
+    """Mixed into test cases with Checks."""
 
     def check_statements(self, found, study, labels):
         """`labels` has the settings of the configurations by label."""

@@ -13,7 +13,7 @@ def numbers_of(estimate, factor=1.0):
 
 
 class TableChecks:
-    """Mixed into test cases beside Checks."""
+    """Mixed into test cases with Checks."""
 
     def check_tables(self, report, studies, labels):
         """`labels` has for each study the settings of its configurations by label."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The template engine beside jinja2 with the settings of transformers: the same text, or an error on both sides.
+"""The template engine compared with jinja2 with the settings of transformers: the same text, or an error on both sides.
 
 usage: jinja_test.py Engine   MULTICARD_PEER_TEMPLATE names the program peer_template
 """

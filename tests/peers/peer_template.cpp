@@ -1,4 +1,4 @@
-// Renders templates and encodes conversations for the tests beside jinja2 and transformers.
+// Renders templates and encodes conversations for the comparisons with jinja2 and transformers.
 //
 // usage: peer_template render          standard input: a JSON object a line, {"template", "variables"};
 //                                      standard output: a line each, {"text"} or {"error"}

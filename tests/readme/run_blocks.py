@@ -91,7 +91,7 @@ def main():
                                 text=True, errors="replace", check=False)
         sys.stderr.write(result.stderr)
         if re.search(r"^warning: .*schedule ends", result.stderr, re.M):
-            sys.exit(f"{document.name}: a block trains behind the end of its learning-rate schedule (warning above)")
+            sys.exit(f"{document.name}: a block trains past the end of its learning-rate schedule (warning above)")
     print(f"{len(blocks)} blocks of {document.name}: {'failed' if result.returncode else 'all ran'}")
     sys.exit(1 if result.returncode else 0)
 

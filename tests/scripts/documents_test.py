@@ -7,6 +7,8 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
+import tempfile
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("MULTICARD_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
@@ -30,6 +32,43 @@ class Documents(unittest.TestCase):
         for name in ("evaluate.md", "watching.md"):
             steps = set(re.findall(r"step_(\d{8})", (SOURCE / "docs" / name).read_text(encoding="utf-8")))
             self.assertLessEqual(steps, {"00000313"}, name)
+
+
+class ModulePicture(unittest.TestCase):
+    def draw(self, root, *options):
+        command = [sys.executable, SOURCE / "scripts/draw_modules.py", "--root", root, *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def draw_tree(self, **declarations):
+        """Draws modules a, b and c, in this order, with these declarations. Returns the exit status and the message."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            files = {"": "foreach(module IN ITEMS a b c)\nendforeach()\n"}
+            files |= {program: f"target_link_libraries({program} multicard::c)\n" for program in ("app", "postproc")}
+            files |= {f"modules/{m}": f"multicard_add_module({m} {declarations.get(m, '')})\n" for m in "abc"}
+            for name, text in files.items():
+                (root / name).mkdir(parents=True, exist_ok=True)
+                (root / name / "CMakeLists.txt").write_text(text, encoding="utf-8")
+            drawn = self.draw(root)
+            return drawn.returncode, drawn.stderr
+
+    def test_shows_what_cmake_declares(self):
+        drawn = self.draw(SOURCE, "--check")
+        self.assertEqual(drawn.returncode, 0, drawn.stderr)
+
+    def test_has_no_arrow_that_points_up(self):
+        text = (SOURCE / "docs/figures/modules.svg").read_text(encoding="utf-8")
+        paths = re.findall(r'<path d="M\d+,(\d+)[^"]*,(\d+)"', text)
+        self.assertGreater(len(paths), 20)
+        for begin, end in paths:
+            self.assertLess(int(begin), int(end))
+
+    def test_refuses_circles_and_dependencies_on_later_modules(self):
+        self.assertEqual(self.draw_tree(b="PUBLIC multicard::a", c="PRIVATE multicard::b"), (0, ""))
+        code, message = self.draw_tree(a="PRIVATE multicard::c", b="PUBLIC multicard::a", c="PUBLIC multicard::b")
+        self.assertEqual((code, message), (1, "a and c depend on each other\n"))
+        code, message = self.draw_tree(a="PUBLIC multicard::b")
+        self.assertEqual((code, message), (1, "a depends on b, which stands after it in CMakeLists.txt\n"))
 
 
 class Scripts(unittest.TestCase):

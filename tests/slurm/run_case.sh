@@ -120,7 +120,7 @@ case $case_name in
     h5dump -d /provenance/environment results/one/results.h5 | grep -F OMP_NUM_THREADS=2 >/dev/null ||
       fail "a rank that has two processors does not compute with both"
     ;;
-  no_export)  # sites may forbid jobs the environment of whoever submits them: arguments arrive in any case
+  no_export)  # sites may forbid jobs the environment of the user who submits them: arguments arrive in any case
     mkdir build
     ln -s "$MULTICARD_BUILD" build/release
     ln -s "$source_folder"/{slurm,scripts,inputs} .

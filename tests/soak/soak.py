@@ -191,7 +191,7 @@ DISTURBANCES = {"SIGKILL to a rank": kill_rank, "SIGKILL to all": kill_all, "SIG
                 "signal to mpirun": signal_launcher, "signal to a rank": signal_rank, "pause of a rank": pause_rank}
 
 
-# mpirun itself (negative) or a rank ended by SIGABRT, SIGBUS, SIGFPE or SIGSEGV, which nobody sends.
+# mpirun itself (negative) or a rank ended by SIGABRT, SIGBUS, SIGFPE or SIGSEGV, which no test sends.
 CRASHES = {code for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV)
            for code in (-number, 128 + number)}
 
@@ -237,7 +237,7 @@ class Soak:
         return kind
 
     def tell_of_crash(self, work, code, kind, since):
-        """A job that a signal ended which nobody sent: what it printed last says whose fault it was."""
+        """A job that a signal ended which no test sent: what it printed last says whose fault it was."""
         if code not in CRASHES:
             return
         self.log.flush()
@@ -289,7 +289,7 @@ def main():
     parser.add_argument("minutes", type=float)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", help="one kind of work, such as 'LoRA run'")
-    parser.add_argument("--disturbances", type=int, default=sys.maxsize, help="end after so many, if time is left")
+    parser.add_argument("--disturbances", type=int, default=sys.maxsize, help="end after that many, if time is left")
     options = parser.parse_args()
     scratch = tempfile.mkdtemp(prefix="multicard-soak-")
     soak = Soak(scratch, random.Random(options.seed))

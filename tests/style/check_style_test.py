@@ -61,16 +61,33 @@ class CheckStyle(unittest.TestCase):
         fine = "It continues from step 3. Weights are drawn.\n"
         self.assertEqual(violations("words", {"docs/a.md": fine}), [])
 
+    def test_quaint_words_are_found_in_names_too(self):
+        for line in ("The file beside it.", "int rows_beside(int a);", "TEST(Row, NobodyReadsIt) {", "kBehindAll",
+                     "set(BESIDE_OTHERS 1)", "A rank tells the others.", "// on so many ranks", "Somebody has it."):
+            for name in ("docs/a.md", "tests/unit/nn/Net.test.cpp", "inputs/a.yaml"):
+                self.finds("words", name, f"Fine.\n{line}\n", 2, "plain technical English")
+        fine = ("Besides, statistics lag behind weights.\nfile.tellp();\nstd::string hotels;\n"
+                "There are so many files that it takes a minute.\n")
+        self.assertEqual(violations("words", {"docs/a.md": fine, "inputs/text/a.jsonl": "She tells a story.\n",
+                                              "CHANGELOG.md": "- The file beside it.\n"}), [])
+
     def test_home_made_identifiers_are_named(self):
         for word, term in (("start_sum(flat)", "all_reduce"), ("Wire wire = Wire::same;", "CommDtype"),
                            ("double patience_s = 5;", "timeout"), ("Meeting meeting_;", "AsyncBarrier"),
                            ("find_speaker(a);", "ModelSource"), ("Ledger ledger_;", "CommStats"),
-                           ('#include "dist/NodeSum.hpp"', "AllReduce"), ("check_same_run(a, b);", "Resume")):
+                           ('#include "dist/NodeSum.hpp"', "AllReduce"), ("const SetMix& mix();", "DatasetMixture"),
+                           ("check_same_run(a, b);", "Resume")):
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, "the field says")
             self.finds("words", "modules/nn/Other.cpp", f"\n{word}\n", 2, term)
             self.finds("words", "cmake/Other.cmake", f"\n{word}\n", 2, "the field says")
         fine = "int wire_type = 3;\nbool is_lawful = wired();\nint patience = 2;\nvoid sum_rows();\n"
         self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine, "docs/a.md": "A Survey of Laws.\n"}), [])
+
+    def test_home_made_names_may_be_words_of_a_comment(self):
+        for code, term in (("StrategyParts with_;", "parts_"), ("int f(const Options& how);", "options")):
+            self.finds("words", "modules/nn/Other.cpp", f"\n{code}\n", 2, term)
+        fine = 'int a = 0;  // how it begins\nconst char* b = "how it ends";\n'
+        self.assertEqual(violations("words", {"modules/nn/Other.cpp": fine}), [])
 
     def test_a_module_may_not_include_one_after_it(self):
         self.finds("modules", "modules/base/Error.cpp", '\n#include "nn/Net.hpp"\n', 2, "stands after")
@@ -132,7 +149,7 @@ class CheckStyle(unittest.TestCase):
         self.finds("conditionals", "modules/nn/Other.cpp", text, 4, "inside a function")
 
     def test_absolute_paths_of_a_machine_are_found(self):
-        self.finds("words", "docs/page.md", "one\nsee /ho" + "me/somebody/multicard\n", 2, "absolute path")
+        self.finds("words", "docs/page.md", "one\nsee /ho" + "me/someone/multicard\n", 2, "absolute path")
 
     def test_long_files_are_found(self):
         self.finds("length", "modules/nn/Other.cpp", "\n" * 301, 1, "301 lines")

@@ -10,7 +10,21 @@ QUAINT = re.compile(r"""
     | \bof\ which\ \S+\ (?:do|does)\ not\ count\b | \bof\ which\ a\ warning\b
     | \btravels?\b | \bgo(?:es)?\ on\b(?!\ LD) | \bgoing\ on\b
     | \b(?:continu|go)(?:e?s|ing|ed)?\ (?:on\ )?from\ (?:a|the|its)\ (?:newest\ )?checkpoint
+    | \bheeded\b | \bgives?\ rise\ to\b | \bin\ the\ making\b | \bnot\ (?:its|their)\ business\b
+    | \b(?:has|have)\ learnt\ to\b | \b(?:if|as)\ so\ wished\b | \bwithout\ a\ word\b | \bvouch(?:es|ed)?\b
+    | \btells?\ each\ other\b | \btells?\ apart\b | \bother\ people's\b | \bno\ run\ comes\ to\b | \bcomes?\ there\b
+    | \bgives?\ up\ on\ a\ text\b | \btakes?\ up\ where\b | \bwith\ what\ tells\b
+    | \bso\ many\b(?!.*\bthat\b)
     """, re.I | re.X)
+
+# In all files, as words, and as parts of names (records_beside, NobodyWaits): next to, along with, in addition to;
+# after, by; no rank, unknown; reports, distinguishes. What lags or falls behind may do so.
+QUAINT_PARTS = re.compile(r"""
+    (?<![A-Za-z])(?:beside|nobody|whoever|somebody|tells)(?![A-Za-z])
+    | (?<![A-Za-z])(?<!lag\ )(?<!lags\ )(?<!fall\ )(?<!falls\ )behind(?![A-Za-z])
+    | (?<![A-Z])(?:Beside|Nobody|Whoever|Somebody|Tells|Behind)(?![a-z])
+    | (?<![A-Z])(?:BESIDE|BEHIND|NOBODY)(?![A-Z])
+    """, re.X)
 
 # In C++ and CMake files: home-made identifier -> the field's.
 HOME_MADE = {
@@ -43,4 +57,14 @@ HOME_MADE = {
     r"Meeting|meeting_?": "AsyncBarrier, scheduling round",
     r"(?:transposed_)?product\(at::": "matmul",
     r"AskedAt": "GenerationPhase",
+    r"SetMix": "DatasetMixture",
+    r"ReadAhead": "Prefetcher",
+    r"RunStart": "ResumeDecision",
+    r"ShareKept": "RejectedChange",
+}
+
+# The same, for words that are plain English in comments and messages.
+HOME_MADE_NAMES = {
+    r"with_": "parts_",
+    r"how_?": "options, or what it holds",
 }

@@ -28,7 +28,7 @@ struct Group {
   Communicator ranks;
 };
 
-/// Steps to do on the first so many ranks.
+/// Steps to do on a number of ranks, the first.
 struct Stage {
   int num_ranks;
   std::int64_t num_steps;
@@ -49,7 +49,7 @@ inline Outcome finish(TaskRun& training) {
   return {result.summary, result.rows, state};
 }
 
-/// Collective over the world. Moves the run to the group, which trains so many steps.
+/// Collective over the world. Moves the run to the group, which trains that many steps.
 inline void advance_on(MovableRun& movable, const Group& group, std::int64_t num_steps) {
   movable.move_to(group.mine());
   if (movable.run()) movable.run()->advance(num_steps, nullptr);

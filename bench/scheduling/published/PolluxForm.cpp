@@ -76,7 +76,7 @@ std::vector<double> PolluxForm::start(std::span<const StepObservation> observati
 
 std::vector<StepTimeForm::Penalty> PolluxForm::penalties(std::span<const double> values) const {
   std::vector<Penalty> result(3, Penalty{.gradient = std::vector<double>(num_parameters, 0.0)});
-  // The published weights of squares are 1e-3 and 1e-2, beside a root mean square error. Beside its square they are
+  // The published weights of squares are 1e-3 and 1e-2, added to a root mean square error. Added to its square they are
   // twice that error, of 8 % usually, times as large.
   const double overlap = std::sqrt(0.16 * 1e-3);
   const double growth = std::sqrt(0.16 * 1e-2);

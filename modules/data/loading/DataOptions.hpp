@@ -27,7 +27,7 @@ inline constexpr Word<Overlong> kOverlongWords[] = {
 /// One of the training sets that are mixed.
 struct WeightedFiles {
   std::string files;  ///< shards: a path or a glob
-  double weight = 1;  ///< its share of the rows of an epoch, beside the other sets' weights
+  double weight = 1;  ///< its share of the rows of an epoch, relative to the other sets' weights
 
   bool operator==(const WeightedFiles&) const = default;
 };

@@ -27,7 +27,7 @@ std::exception_ptr caught(Body&& body) {
 
 }  // namespace
 
-/// The queue of batches between the threads, all of it under one mutex that nobody holds while reading or preparing:
+/// The queue of batches between the threads, all of it under one mutex that is not held while reading or preparing:
 /// - The reader alone appends, in step order, and waits on room_ while `prefetch` batches are queued. It reads the rows
 ///   of a batch, marks it as read and wakes the workers.
 /// - A worker claims the next piece of the oldest batch that has unclaimed rows, prepares it and adds it to
@@ -187,7 +187,7 @@ std::int64_t loader_bytes(const LoaderOptions& options, std::int64_t num_rows) {
   const std::int64_t made = 3 * images.size * images.size * element;
   const std::int64_t label = sizeof(std::int64_t);
   const std::int64_t ahead = options.num_workers == 0 ? 1 : std::max(1, options.prefetch);
-  // Behind a batch of the host pipeline stand its bytes until it is handed out.
+  // A batch of the host pipeline keeps its bytes until it is handed out.
   const std::int64_t per_row = options.pipeline == InputPipeline::host
                                    ? ahead * stored + (ahead + kWithCaller) * (made + label)
                                    : (ahead + kWithCaller) * (stored + label);

@@ -33,7 +33,7 @@ struct LoaderOptions {
   at::ScalarType dtype = at::kFloat;  ///< kFloat or kDouble
   InputPipeline pipeline = InputPipeline::host;
   AugmentOptions augment;  ///< the sampler's seed drives it
-  int num_workers = 1;     ///< threads that resize and normalise, beside one that reads; 0: all in next()
+  int num_workers = 1;     ///< threads that resize and normalise, besides one that reads; 0: all in next()
   int prefetch = 2;        ///< batches prepared ahead; at least 1 with threads
   HostMemory memory = HostMemory::pageable;  ///< pinned needs a GPU
 };

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/loading/SetMix.hpp"
+#include "data/loading/DatasetMixture.hpp"
 
 namespace multicard {
 
@@ -25,16 +25,16 @@ struct SamplerOptions {
 /// asked for first, on any number of ranks. Epoch e is a Fisher-Yates shuffle: for i = num_rows - 1 down to 1, row i
 /// changes places with row below(splitmix64(key, i), i + 1), where key = splitmix64(splitmix64(seed, 0), e) (see
 /// SplitMix64.hpp). Integers only: the same on every machine. With several sets what is shuffled are the rows that
-/// SetMix gives the epoch. Any thread may use it.
+/// DatasetMixture gives the epoch. Any thread may use it.
 class Sampler {
  public:
-  /// \throws UsageError for no rows, a batch below 1, or drop_last with fewer rows than a batch; as SetMix.
+  /// \throws UsageError for no rows, a batch below 1, or drop_last with fewer rows than a batch; as DatasetMixture.
   explicit Sampler(const SamplerOptions& options);
 
   const SamplerOptions& options() const { return options_; }
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   /// How several sets are mixed; none for a single one.
-  const std::optional<SetMix>& mix() const { return mix_; }
+  const std::optional<DatasetMixture>& mix() const { return mix_; }
   std::int64_t epoch_of(std::int64_t step) const { return step / steps_per_epoch_; }
   /// Rows of the global batch of `step`.
   std::int64_t rows_in(std::int64_t step) const;
@@ -50,7 +50,7 @@ class Sampler {
 
   SamplerOptions options_;
   std::int64_t steps_per_epoch_;
-  std::optional<SetMix> mix_;
+  std::optional<DatasetMixture> mix_;
   std::shared_ptr<LastOrder> last_order_;  ///< an epoch's order is kept until another is asked for
 };
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "base/Blocks.hpp"
-#include "data/loading/ReadAhead.hpp"
+#include "data/loading/Prefetcher.hpp"
 
 namespace multicard {
 
@@ -64,7 +64,7 @@ class TextLoader::Engine {
   BatchPool pool_;
   std::vector<std::uint32_t> ids_;
   std::vector<std::uint8_t> mask_;
-  ReadAhead<TextBatch> ahead_;  ///< last: its thread uses the others
+  Prefetcher<TextBatch> ahead_;  ///< last: its thread uses the others
 };
 
 TextBatch TextLoader::Engine::make(std::int64_t step) {

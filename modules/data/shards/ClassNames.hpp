@@ -1,5 +1,5 @@
 #pragma once
-/// \file What tells the classes and labels of an image set from those of another.
+/// \file What identifies the classes and labels of an image set.
 
 #include <cstdint>
 #include <span>

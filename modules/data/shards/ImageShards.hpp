@@ -15,7 +15,7 @@
 
 namespace multicard {
 
-/// What opening image shards finds. Whoever has it opens the same rows again, on any ranks, without looking for them.
+/// What opening image shards finds. With it the same rows can be opened again, on any ranks, without looking for them.
 struct ImageSetScan {
   ImageSetInfo info;
   std::vector<std::string> files;

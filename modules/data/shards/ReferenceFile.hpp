@@ -1,5 +1,5 @@
 #pragma once
-/// \file Log-probabilities of a reference model, kept beside the preference pairs that they belong to.
+/// \file Log-probabilities of a reference model, stored next to the preference pairs that they belong to.
 
 #include <cstdint>
 #include <string>

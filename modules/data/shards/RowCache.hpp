@@ -12,7 +12,7 @@
 namespace multicard {
 
 /// Room for all rows of a set, once a node: what one rank has read, no rank of its node reads again. Memory is taken as
-/// rows come in. Nobody waits for anybody: a row that another rank is just putting in counts as absent. Any thread.
+/// rows come in. No rank waits for another: a row that another rank is just putting in counts as absent. Any thread.
 class RowCache {
  public:
   /// Collective. Rows of equal size. \throws EnvironmentError on all ranks when the ranks of a node cannot share
@@ -21,7 +21,7 @@ class RowCache {
   /// Collective. Rows of different sizes. \param ends of each row in bytes, if all rows followed each other
   RowCache(std::vector<std::int64_t> ends, const Communicator& communicator);
 
-  /// Memory of a node once it holds all of so many rows of equal size.
+  /// Memory of a node once it holds all of `num_rows` rows of equal size.
   static std::int64_t bytes(std::int64_t num_rows, std::int64_t bytes_per_row);
   /// This rank's part of the node's memory once it holds the first `num_rows` rows, if its ranks are counted alike.
   std::int64_t bytes_of_rank(std::int64_t num_rows) const;

@@ -5,7 +5,7 @@
 
 namespace multicard {
 
-/// What a row is made of, beside packing.
+/// What a row is made of, apart from packing.
 enum class RowContent { sequences, preference_pairs };
 
 /// Token shards, or those of the two halves of preference pairs: pair i is sequence i of both. Refers to them.

@@ -10,7 +10,7 @@ namespace {
 
 using enum KeyUse;
 
-constexpr const char* kCompared = "tells a set from another";
+constexpr const char* kCompared = "distinguishes sets";
 
 constexpr ForeignKey kImageShard[] = {
     {"/images", used, "the pixels"},
@@ -22,7 +22,7 @@ constexpr ForeignKey kImageShard[] = {
     {"std", used, "of the pixels"},
     {"count", used, "images of the whole set, compared with those found"},
     {"num_shards", used, kCompared},
-    {"shard", used, "which of them; tells a copy"},
+    {"shard", used, "which of them; identifies copies"},
     {"labels_sha256", used, kCompared},
     {"source_sha256", used, kCompared},
     {"source", harmless, "where the images come from"},
@@ -48,7 +48,7 @@ constexpr ForeignKey kTokenShard[] = {
     {"largest_id", used, "no token is above it"},
     {"count", used, "sequences or pairs of the whole set, compared with those found"},
     {"num_shards", used, kCompared},
-    {"shard", used, "which of them; tells a copy"},
+    {"shard", used, "which of them; identifies copies"},
     {"num_tokens", used, kCompared},
     {"num_trained", used, kCompared},
     {"source_sha256", used, kCompared},

@@ -16,7 +16,7 @@ std::string command_for(ShardKind kind) {
   return kind == ShardKind::image ? "multicard prepare images" : "multicard prepare text";
 }
 
-/// Behind "PATH is not ".
+/// After "PATH is not ".
 std::string name_of(ShardKind kind) {
   return kind == ShardKind::image ? "an image shard" : "a token shard";
 }

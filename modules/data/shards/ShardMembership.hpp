@@ -21,7 +21,7 @@ struct ShardMembership {
   std::optional<std::int64_t> count;         ///< images or sequences of the whole set
   std::optional<std::int64_t> shard;         ///< which of the set's shards it is, from 0
   std::map<std::string, std::string> marks;  ///< attributes that all shards of a set share, as texts
-  std::vector<std::string> unknown = {};     ///< names of what it holds that nobody reads (ShardContents.hpp)
+  std::vector<std::string> unknown = {};     ///< names of what it holds that is not read (ShardContents.hpp)
 };
 
 /// \throws DataError as unknown_contents()
@@ -43,7 +43,7 @@ class ShardSetCheck {
   /// When all are added: `labels` of all rows, in the order of the files. \throws DataError on all ranks where a whole
   /// set, whose files are in their order, says that it has others: they were changed
   void require_labels(std::span<const std::int32_t> labels) const;
-  /// When all are added. A part of a set and what the shards hold that nobody reads are named in warnings. \throws
+  /// When all are added. A part of a set and what the shards hold that is not read are named in warnings. \throws
   /// DataError on all ranks when there is more than a set has
   void finish() const;
 

@@ -134,7 +134,7 @@ NamingJournal::NamingJournal(const std::string& prefix, std::vector<std::string>
   file_.be_removed_last();
 }
 
-/// The journal is removed behind this, by rank 0: by then no rank may be about to remove names.
+/// The journal is removed after this, by rank 0: by then no rank may be about to remove names.
 void NamingJournal::finish() {
   std::for_each(tickets_.begin(), tickets_.end(), cancel_on_abort);
   tickets_.clear();

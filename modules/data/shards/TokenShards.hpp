@@ -16,7 +16,7 @@
 
 namespace multicard {
 
-/// What opening token shards finds. Whoever has it opens the same sequences again, on any ranks, without reading all
+/// What opening token shards finds. With it the same sequences can be opened again, on any ranks, without reading all
 /// offsets and masks.
 struct TokenSetScan {
   TokenSetInfo info;

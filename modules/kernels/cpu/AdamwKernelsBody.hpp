@@ -1,5 +1,5 @@
 #pragma once
-// The loops behind AdamwKernels; see Vectors.hpp for who may include this.
+// The loops of AdamwKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/AdamwFormula.hpp"
 #include "kernels/cpu/AdamwKernels.hpp"

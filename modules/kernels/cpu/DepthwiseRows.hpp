@@ -26,7 +26,7 @@ struct DepthwiseGradients {
   GradientSums before;  ///< of the normalisation of x; zeros if there is none
 };
 
-/// The `wanted` gradients of the layer, from the masked gradient `g` behind the normalisation `gradient` of its output
+/// The `wanted` gradients of the layer, from the masked gradient `g` after the normalisation `gradient` of its output
 /// y. dx, used if that of the input is wanted, receives the gradient of norm(x), zero where the activation was closed.
 template <typename S>
 DepthwiseGradients depthwise_backward(const Depthwise<S>& layer, const S* g, const S* y,

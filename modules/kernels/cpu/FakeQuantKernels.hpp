@@ -7,7 +7,7 @@
 
 namespace multicard {
 
-/// The formulas are those of kernels/FakeQuant.hpp. Groups of `size` weights lie behind each other, so do tokens of
+/// The formulas are those of kernels/FakeQuant.hpp. Groups of `size` weights are contiguous, so are tokens of
 /// `size` activations; values are computed in Compute<S>.
 template <typename S>
 struct FakeQuantKernels {

@@ -1,5 +1,5 @@
 #pragma once
-// The loops behind FakeQuantKernels; see Vectors.hpp for who may include this.
+// The loops of FakeQuantKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/FakeQuantValues.hpp"
 #include "kernels/cpu/ChannelBlocks.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// The loops of 3 x 3 filters behind RowKernels; see Vectors.hpp for who may include this.
+// The loops of RowKernels for 3 x 3 filters; see Vectors.hpp for who may include this.
 
 #include "kernels/cpu/ChannelBlocks.hpp"
 #include "kernels/cpu/RowKernels.hpp"

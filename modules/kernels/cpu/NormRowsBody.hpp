@@ -1,5 +1,5 @@
 #pragma once
-// The loops of normalisation behind RowKernels; see Vectors.hpp for who may include this.
+// The normalisation loops of RowKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/cpu/ChannelBlocks.hpp"
 #include "kernels/cpu/RowKernels.hpp"

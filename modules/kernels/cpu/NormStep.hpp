@@ -23,7 +23,7 @@ struct ChannelMoments {
   std::vector<double> mean, deviation_squares;
 };
 
-/// With g the gradient behind the activation: the sums of g and of g * (x - mean) of each channel.
+/// With g the gradient after the activation: the sums of g and of g * (x - mean) of each channel.
 struct GradientSums {
   explicit GradientSums(std::int64_t channels) : g(channels), g_deviation(channels) {}
   void add(const GradientSums& other);
@@ -49,7 +49,7 @@ class NormStatistics {
 
   const at::Tensor& saved() const { return values_; }  ///< float64 [1 + 2 C]
   std::int64_t channels() const { return (values_.numel() - 1) / 2; }
-  /// Values behind the statistics; 0 when they do not depend on the batch.
+  /// Values in the statistics; 0 when they do not depend on the batch.
   double count() const { return data()[0]; }
   bool follows_batch() const { return count() > 0; }
   const double* mean() const { return data() + 1; }

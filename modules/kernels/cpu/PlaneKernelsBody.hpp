@@ -1,5 +1,5 @@
 #pragma once
-// The loops behind PlaneKernels; see Vectors.hpp for who may include this.
+// The loops of PlaneKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/cpu/PlaneKernels.hpp"
 #include "kernels/cpu/Vectors.hpp"

@@ -26,7 +26,7 @@ struct PointwiseGradients {
   GradientSums before;  ///< of the normalisation of x; zeros if there is none
 };
 
-/// The `wanted` gradients of the layer, from `dy` behind the (linear or already masked) normalisation `gradient` of its
+/// The `wanted` gradients of the layer, from `dy` after the (linear or already masked) normalisation `gradient` of its
 /// output y. dx [rows, in], used if that of the input is wanted, receives the gradient of norm(x), zero where the
 /// activation was closed, plus `residual` (may be null; only without `before`).
 template <typename S>

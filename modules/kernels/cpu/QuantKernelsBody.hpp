@@ -1,5 +1,5 @@
 #pragma once
-// The loops behind QuantKernels; see Vectors.hpp for who may include this.
+// The loops of QuantKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/Nf4Values.hpp"
 #include "kernels/cpu/QuantKernels.hpp"

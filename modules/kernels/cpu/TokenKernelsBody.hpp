@@ -1,5 +1,5 @@
 #pragma once
-// The loops behind TokenKernels; see Vectors.hpp for who may include this.
+// The loops of TokenKernels; see Vectors.hpp for who may include this.
 
 #include "kernels/cpu/RowKernelsBody.hpp"
 #include "kernels/cpu/TokenKernels.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 /// \file Launches that dequantise 4-bit weights. S is float, c10::Half or c10::BFloat16; the values of codes, two
-/// to a byte with the even one in the high nibble, lie behind each other.
+/// to a byte with the even one in the high nibble, are contiguous.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// \file Rows of tokens beside their norms: gates, rotations, dropout and the softmax of logits, for groups of threads
-/// as in RowPacks.hpp.
+/// \file Rows of tokens apart from their norms: gates, rotations, dropout and the softmax of logits, for groups of
+/// threads as in RowPacks.hpp.
 
 #include <cmath>
 #include <limits>
@@ -106,7 +106,7 @@ MULTICARD_DEVICE void drop(const Dropout& dropout, const S* x, std::int64_t at, 
 
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
-/// sum(exp(values - max)) beside max.
+/// sum(exp(values - max)) and max.
 struct Exponentials {
   float max, sum;
 };

@@ -13,7 +13,7 @@ constexpr const char* kClassifier = "of classifiers";
 constexpr const char* kOtherDropout = "these classes have no such dropout";
 constexpr const char* kGeneration = "transformers takes it from generation_config.json";
 constexpr const char* kExperts = "a mixture of experts";
-constexpr const char* kSeveralInputs = "inputs beside text";
+constexpr const char* kSeveralInputs = "inputs other than text";
 constexpr const char* kScale = "another scale of the network's values";
 constexpr const char* kOtherAttention = "another attention";
 
@@ -165,8 +165,8 @@ constexpr ForeignKey kOtherNetworks[] = {
     {"rotary_pct", unsupported, "part of a head that is rotated", 1},
     {"rotary_dim", unsupported, "part of a head that is rotated"},
     {"rope_interleaved", unsupported, "another order of rotated values"},
-    {"parallel_attn", unsupported, "attention beside the MLP"},
-    {"use_parallel_residual", unsupported, "attention beside the MLP"},
+    {"parallel_attn", unsupported, "attention parallel to the MLP"},
+    {"use_parallel_residual", unsupported, "attention parallel to the MLP"},
 };
 
 constexpr const char* kNoWindow = "this class does not read it";

@@ -18,8 +18,8 @@ ForeignFormat int4_format();
 /// Those of generation_config.json.
 ForeignFormat generation_format();
 
-/// All of them, as `multicard help formats` and docs/models.md show them: "config" for all classes, then what each has
-/// beside it, and the others.
+/// All of them, as `multicard help formats` and docs/models.md show them: "config" for all classes, then what each adds
+/// to it, and the others.
 std::vector<ForeignFormat> config_formats();
 
 }  // namespace multicard

@@ -10,7 +10,7 @@
 
 namespace multicard {
 
-/// What a batch's noise is a function of, beside the places of its tokens: not of ranks and micro-batches.
+/// What a batch's noise is a function of, in addition to the places of its tokens: not of ranks and micro-batches.
 struct EmbeddingNoise {
   double alpha = 0;                           ///< 0: none
   std::span<const std::uint64_t> seeds = {};  ///< one for each row

@@ -13,7 +13,7 @@ namespace multicard {
 
 struct SamplingOptions {
   double temperature = 1.0;  ///< logits are divided by it; 0: always the token with the largest logit
-  std::int64_t top_k = 0;    ///< only so many tokens with the largest logits, and those equal to the last; 0: all
+  std::int64_t top_k = 0;    ///< only that many tokens with the largest logits, and those equal to the last; 0: all
   double top_p = 1.0;  ///< only the most probable tokens that together have this probability (Holtzman et al. 2019)
   /// Of tokens that have been read, positive logits are divided by it and negative ones multiplied (Keskar et al. 2019,
   /// arXiv 1909.05858, as transformers has it); 1: off.
@@ -48,7 +48,7 @@ struct GenerateOptions {
   SamplingOptions sampling;  ///< of the first prompt; the seed of each other one is one more than that before it
   std::int64_t max_new = 128;
   EndTokens end_tokens = EndTokens::stop;
-  std::vector<std::int64_t> more_ends = {};  ///< end tokens beside LlamaConfig::eos
+  std::vector<std::int64_t> more_ends = {};  ///< end tokens in addition to LlamaConfig::eos
   std::int64_t batch = 1;                    ///< prompts that are continued at once, at most
 };
 

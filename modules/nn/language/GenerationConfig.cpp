@@ -21,7 +21,7 @@ constexpr const char* kOtherTokens = "generate may draw tokens that transformers
 constexpr const char* kOtherSearch = "generate draws one token after the other, transformers searches for the answer";
 
 constexpr ForeignKey kGeneration[] = {
-    {"eos_token_id", used, "ends an answer, beside that of config.json"},
+    {"eos_token_id", used, "ends an answer, in addition to that of config.json"},
     {"bos_token_id", used, "begins a text, where the tokenizer has none"},
     {"pad_token_id", harmless, "padding is never seen"},
     {"do_sample", harmless, kOption},

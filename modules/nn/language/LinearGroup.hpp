@@ -15,7 +15,7 @@
 
 namespace multicard {
 
-/// What a pass through the network needs beside its input.
+/// What a pass through the network needs in addition to its input.
 struct LinearPass {
   at::ScalarType dtype = at::kFloat;  ///< of the products
   bool uses_adapters = true;
@@ -26,7 +26,7 @@ struct LinearPass {
 
 /// Layers side by side: y = x W^T + bias, with W [out_1 + out_2 + ..., in], and the low-rank updates of those that are
 /// adapted. Weights that are not packed are views of one tensor, A matrices too. Packed ones are frozen, and so are
-/// those of whole layers beside them.
+/// those of whole layers in the same group.
 class LinearGroup {
  public:
   struct Layer {
@@ -39,7 +39,7 @@ class LinearGroup {
 
   /// NAME.weight [out, in], where it is not packed, and NAME.bias [out] of each layer: leaves.
   const NamedTensors& weights() const { return weights_; }
-  /// NAME.weight of each layer whose weight is packed, or lies beside one. Used as long as the group.
+  /// NAME.weight of each layer whose weight is packed, or is in a group with one that is. Used as long as the group.
   WeightSinks sinks();
   /// Bytes of those.
   std::int64_t quantised_bytes() const;

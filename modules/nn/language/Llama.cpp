@@ -44,12 +44,12 @@ struct Llama::Impl {
         ends(shape, tensor_options),
         table(shape, tensor_options.device()) {
     check_group_size(config, format);
-    weights = ends.weights_before();
+    weights = ends.embedding_weights();
     for (std::int64_t number = 0; number < config.num_layers; ++number) {
       blocks.emplace_back(config, number, options, format);
       append(weights, blocks.back().weights());
     }
-    append(weights, ends.weights_behind());
+    append(weights, ends.head_weights());
     parameters = weights;
     loss_chunk = automatic_chunk(ends.head.own());
   }
@@ -177,7 +177,7 @@ void Llama::add_adapters(const AdapterOptions& options) {
   const std::vector<std::string> saved = saved_modules(options, savable_modules(), layers);
   impl_->ends.save(saved, options.dtype);
   NamedTensors low_rank;
-  impl_->adapters = impl_->ends.saved_before();
+  impl_->adapters = impl_->ends.saved_embedding();
   for (LlamaBlock& block : impl_->blocks) {
     block.save_norms(saved, options.dtype);
     for (LinearGroup* group : block.groups())
@@ -186,7 +186,7 @@ void Llama::add_adapters(const AdapterOptions& options) {
     append(impl_->adapters, block.adapters());
     append(low_rank, block.adapters());
   }
-  append(impl_->adapters, impl_->ends.saved_behind());
+  append(impl_->adapters, impl_->ends.saved_head());
   fill_initial_adapters(low_rank, options.seed);
   impl_->dropout = options.settings.dropout;
   impl_->parameters = impl_->adapters;
@@ -206,7 +206,7 @@ void Llama::merge_adapters() {
     block.merge_adapters();
   if (impl_->config.has_tied_embeddings && !impl_->ends.is_tied) {
     impl_->config.has_tied_embeddings = false;
-    impl_->weights.push_back(impl_->ends.weights_behind().back());
+    impl_->weights.push_back(impl_->ends.head_weights().back());
   }
   impl_->adapters.clear();
   impl_->parameters.clear();

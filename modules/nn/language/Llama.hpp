@@ -75,7 +75,7 @@ class Llama {
 
   /// The names of the blocks' linear layers, which can have adapters, in the order of the network.
   std::vector<std::string> linear_layers() const;
-  /// The names of the modules that can be trained whole beside adapters: embeddings, norms and output layer.
+  /// The names of the modules that can be trained whole along with adapters: embeddings, norms and output layer.
   std::vector<std::string> savable_modules() const;
   /// Freezes the weights and adds adapters: A uniform within 1 / sqrt(in) (PEFT's kaiming_uniform), B = 0, and copies
   /// of the modules to save, so that the network's output is exactly the same. Call it when the weights have their
@@ -103,7 +103,7 @@ class Llama {
   /// Of weights in WeightFormat::Kind::fake_int4, between a backward and the next forward pass; it starts on.
   void set_fake_quantisation(FakeQuantisation state);
 
-  /// Makes what is kept for the positions below `end`, which the first pass over so many would make.
+  /// Makes what is kept for the positions below `end`, which the first pass over them would make.
   void prepare_positions(std::int64_t end);
   /// Targets whose logits the loss holds at a time.
   /// @{

@@ -43,7 +43,7 @@ class LlamaBlock {
   void save_norms(const std::vector<std::string>& modules, at::ScalarType dtype);
   /// Those copies, by the names of PEFT's files.
   NamedTensors saved() const;
-  /// Gives the norms and linear layers what was trained beside them.
+  /// Gives the norms and linear layers what their adapters and copies have learned.
   void merge_adapters();
 
   Residual forward(const Residual& in, const LlamaPass& pass) const;

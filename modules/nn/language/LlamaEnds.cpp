@@ -35,11 +35,11 @@ LlamaEnds::LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options
   head = is_tied ? embedding.own() : matrix();
 }
 
-NamedTensors LlamaEnds::weights_before() const {
+NamedTensors LlamaEnds::embedding_weights() const {
   return {{weight_of(kEmbedding), embedding.own()}};
 }
 
-NamedTensors LlamaEnds::weights_behind() const {
+NamedTensors LlamaEnds::head_weights() const {
   NamedTensors weights{{weight_of(kNorm), norm.own()}};
   if (!is_tied) weights.push_back({weight_of(kHead), head.own()});
   return weights;
@@ -56,11 +56,11 @@ void LlamaEnds::save(const std::vector<std::string>& modules, at::ScalarType dty
   }
 }
 
-NamedTensors LlamaEnds::saved_before() const {
+NamedTensors LlamaEnds::saved_embedding() const {
   return copy_of(kEmbedding, embedding);
 }
 
-NamedTensors LlamaEnds::saved_behind() const {
+NamedTensors LlamaEnds::saved_head() const {
   NamedTensors saved = copy_of(kNorm, norm);
   for (const NamedTensor& entry : copy_of(kHead, head))
     saved.push_back(entry);

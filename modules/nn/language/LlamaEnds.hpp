@@ -15,10 +15,10 @@ namespace multicard {
 struct LlamaEnds {
   LlamaEnds(const LlamaConfig& config, const at::TensorOptions& options);
 
-  /// By their Hugging Face names, without lm_head.weight where it is tied.
+  /// By their Hugging Face names; the head's are those of the norm and, unless it is tied, of the output layer.
   /// @{
-  NamedTensors weights_before() const;
-  NamedTensors weights_behind() const;
+  NamedTensors embedding_weights() const;
+  NamedTensors head_weights() const;
   /// @}
   /// Names of all modules, lm_head among them.
   static std::vector<std::string> modules();
@@ -27,8 +27,8 @@ struct LlamaEnds {
   void save(const std::vector<std::string>& modules, at::ScalarType dtype);
   /// Those copies, by the names of PEFT's files.
   /// @{
-  NamedTensors saved_before() const;
-  NamedTensors saved_behind() const;
+  NamedTensors saved_embedding() const;
+  NamedTensors saved_head() const;
   /// @}
   /// Gives the weights the values of their copies. Tied ones of which there is a copy are tied no longer.
   void merge();

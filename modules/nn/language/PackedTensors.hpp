@@ -33,7 +33,7 @@ class WeightPacker {
 /// float32 [out, in / group_size]. \throws UsageError as check_group_size()
 std::unique_ptr<WeightPacker> make_int4_packer(const LlamaConfig& config, std::int64_t group_size);
 /// As transformers saves a model that bitsandbytes has quantised: LAYER.weight uint8 [ceil(elements / 2), 1] and what
-/// kernels/Nf4.hpp has beside it. \param compute the type that readers dequantise to
+/// kernels/Nf4.hpp adds to it. \param compute the type that readers dequantise to
 std::unique_ptr<WeightPacker> make_nf4_packer(DoubleQuantisation nested, at::ScalarType compute);
 
 /// The tensors of a model, where those of the blocks' linear layers are packed. The others are as they were.

@@ -32,7 +32,7 @@ float stretched_as_llama3(float frequency, const RopeScaling& scaling) {
 }
 
 /// The ramp of YaRN (Peng et al. 2023, arXiv 2309.00071) over the pairs of a head: at `first` and before frequencies
-/// stay, at `last` and behind they are divided by the factor.
+/// stay, from `last` on they are divided by the factor.
 struct Ramp {
   double first = 0, last = 0;
 

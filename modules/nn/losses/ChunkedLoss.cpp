@@ -68,7 +68,7 @@ ChunkLoss chunk_loss(const at::Tensor& logits, const at::Tensor& tokens, at::Sca
 }
 
 /// rows weight^T, [rows, vocabulary or more]: for the GPU's kernels the memory of a row is a multiple of 16 bytes, and
-/// what lies behind the vocabulary is -inf, which adds nothing to a softmax.
+/// what follows the vocabulary is -inf, which adds nothing to a softmax.
 at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& weight) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t size = weight.size(0), room = (size + kPack - 1) / kPack * kPack;

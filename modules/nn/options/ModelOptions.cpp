@@ -85,7 +85,7 @@ DeckKeys method_keys() {
        "that matches decides"},
       {"method.alpha_pattern", llm, learning, "alpha pattern", "alphas of single layers, in the same way"},
       {"method.modules_to_save", llm, work, "modules to save",
-       "modules of which a copy is trained whole beside the adapters: `embed_tokens`, `lm_head`, norms"},
+       "modules of which a copy is trained whole along with the adapters: `embed_tokens`, `lm_head`, norms"},
       {"method.block_size", llm, work, "NF4 block size", "of a base in 4 bits: weights that share a scale; 64 alone"},
       {"method.double_quant", llm, work, "double quantisation",
        "of a base in 4 bits: the scales are quantised too, to 8 bits"},

@@ -38,7 +38,7 @@ struct ModelOptions {
   bool random_weights = false;            ///< initialise the weights randomly from run.seed instead of reading them
   std::optional<std::string> adapter;     ///< PEFT folder to start from; it sets rank, alpha and targets
   bool activation_checkpointing = false;  ///< compute the inside of each layer again in backward
-  /// Only so many of the layers, with weights of zero: to measure what a layer takes. No key of decks.
+  /// Only that many of the layers, with weights of zero: to measure what a layer takes. No key of decks.
   std::optional<std::int64_t> layers_alone;
 };
 
@@ -90,7 +90,7 @@ struct MethodOptions {
   std::optional<bool> rslora;                ///< scale by alpha / sqrt(rank)
   std::vector<std::string> targets;          ///< in PEFT's meaning
   AdapterPatterns patterns;                  ///< of layers with another rank or alpha
-  std::vector<std::string> modules_to_save;  ///< modules that are trained whole beside the adapters
+  std::vector<std::string> modules_to_save;  ///< modules that are trained whole along with the adapters
   bool double_quant = true;                  ///< of a quantised base
   std::int64_t group_size = 256;             ///< of fake quantisation: weights of a row that share a scale
   std::int64_t fake_quant_step = 0;          ///< of fake quantisation: the first step that has it

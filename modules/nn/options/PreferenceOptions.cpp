@@ -75,7 +75,7 @@ DeckKeys preference_keys() {
        speed,
        "DPO reference",
        "of DPO: the model that rewards compare with: `adapters-off`, the same weights; `copy`, a frozen copy of the "
-       "start; `cached`, values computed once and kept beside the shards",
+       "start; `cached`, values computed once and stored next to the shards",
        {.fallback = "adapters-off; `copy` for `dpo`", .on_resume = OnResume::same}},
   };
 }

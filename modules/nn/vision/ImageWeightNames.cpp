@@ -39,7 +39,7 @@ std::vector<ForeignFormat> image_weight_formats() {
   return {{"mobilenet_v2", "Tensors of mobilenet_v2's weights", {kMobileNet}},
           {"resnet", "Tensors of resnet18's and resnet50's weights", {kResNet}},
           {"efficientnet_b0", "Tensors of efficientnet_b0's weights", {kEfficientNet}},
-          {"image-weights", "Tensors of any image model's weights", {kAny, tensors_beside_model()}}};
+          {"image-weights", "Tensors of any image model's weights", {kAny, extra_tensors()}}};
 }
 
 }  // namespace multicard

@@ -94,7 +94,7 @@ class Network {
   void add_classifier(const std::string& name, std::int64_t num_features, std::int64_t num_classes,
                       const Initial& weight, const Initial& bias, double dropout);
   /// @}
-  /// The classifier of the mean over H and W of features [N, C, H, W], behind dropout in training.
+  /// The classifier of the mean over H and W of features [N, C, H, W], after dropout in training.
   at::Tensor classify(const at::Tensor& features_NCHW) const;
   const NormContext& norm_context() const { return norm_context_; }
   std::uint64_t dropout_seed() const { return dropout_seed_; }

@@ -51,7 +51,7 @@ std::vector<std::string> read_names(const fs::path& path) {
   return names;
 }
 
-std::vector<std::string> names_beside(const std::string& file, std::int64_t label_bytes) {
+std::vector<std::string> names_next_to(const std::string& file, std::int64_t label_bytes) {
   const std::size_t num_classes = label_bytes == 1 ? 10 : 100;
   const fs::path path = fs::path(file).parent_path() / (label_bytes == 1 ? "batches.meta.txt" : "fine_label_names.txt");
   std::vector<std::string> names = read_names(path);
@@ -96,7 +96,7 @@ CifarSource::CifarSource(const std::vector<std::string>& files) {
     copies.add(path, labels.subspan(static_cast<std::size_t>(files_.back().first)),
                {reinterpret_cast<const char*>(ends.data()), ends.size()});
   }
-  class_names_ = names_beside(files.front(), label_bytes_);
+  class_names_ = names_next_to(files.front(), label_bytes_);
 }
 
 void CifarSource::read_labels(const File& file) {

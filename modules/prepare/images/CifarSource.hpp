@@ -10,7 +10,7 @@ namespace multicard {
 
 /// Files of records: one label byte (CIFAR-10) or a coarse and a fine one (CIFAR-100; the fine one is used), then three
 /// planes, red, green and blue, of 32 x 32 bytes. Which of the two it is follows from the size of the files. Class
-/// names come from batches.meta.txt or fine_label_names.txt beside them, else they are numbers.
+/// names come from batches.meta.txt or fine_label_names.txt in their folder, else they are numbers.
 class CifarSource final : public ImageSource {
  public:
   /// Files in the order given.

@@ -8,7 +8,7 @@
 
 namespace multicard {
 
-/// The classes and pictures of a folder, and what else stands there that somebody may take for pictures. For one
+/// The classes and pictures of a folder, and what else is there that may be taken for pictures. For one
 /// process.
 class FolderListing {
  public:

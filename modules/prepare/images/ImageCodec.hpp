@@ -1,5 +1,5 @@
 #pragma once
-/// \file What the picture libraries are hidden behind; for modules/data only.
+/// \file The interface that hides the picture libraries; for modules/prepare only.
 
 #include <csetjmp>
 #include <cstdio>

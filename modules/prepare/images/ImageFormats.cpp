@@ -111,8 +111,8 @@ constexpr ForeignKey kIdxTypes[] = {
 
 constexpr ForeignKey kCifar[] = {
     {"*.bin", used, "records of a label, or two of CIFAR-100, and 3072 bytes; the fine label counts"},
-    {"batches.meta.txt", used, "names of the 10 classes, beside the files"},
-    {"fine_label_names.txt", used, "names of the 100 classes, beside the files"},
+    {"batches.meta.txt", used, "names of the 10 classes, in the folder of the files"},
+    {"fine_label_names.txt", used, "names of the 100 classes, in the folder of the files"},
     {"coarse_label_names.txt", harmless, "the fine labels are used"},
     {"readme.html", harmless, "no picture"},
     {"data_batch_1", unsupported,
@@ -138,7 +138,7 @@ const ForeignKey* find_parquet_column(std::string_view name) {
 
 std::vector<ForeignFormat> image_formats() {
   return {{"image-folder", "Files in folders of pictures, by the endings of their names", {kEndings}, "warning"},
-          {"picture", "Kinds of pictures, and what files hold beside pixels", {kPictures}},
+          {"picture", "Kinds of pictures, and what files hold besides pixels", {kPictures}},
           {"idx", "Types of the elements of IDX files, by their code", {kIdxTypes}},
           {"cifar", "Files of CIFAR-10 and CIFAR-100", {kCifar}},
           {"parquet-images", "Columns of Parquet files with images", {kParquetColumns}}};

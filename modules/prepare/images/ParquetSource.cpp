@@ -21,7 +21,7 @@ constexpr std::int64_t kMostClasses = 1'000'000;
 std::vector<std::string> numbered_classes(const std::vector<std::int64_t>& labels, const std::string& path) {
   const std::int64_t largest = *std::max_element(labels.begin(), labels.end());
   if (largest >= kMostClasses)
-    throw DataError(fmt::format("{} has the label {}", path, largest), "no data set has so many classes",
+    throw DataError(fmt::format("{} has the label {}", path, largest), "no data set has as many classes",
                     "Name the columns: --columns IMAGE,LABEL.");
   std::vector<std::string> names;
   for (std::int64_t label = 0; label <= largest; ++label)

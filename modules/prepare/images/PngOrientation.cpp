@@ -36,7 +36,7 @@ std::string inflated(std::string_view packed) {
   return text;
 }
 
-/// The text of a chunk tEXt, zTXt or iTXt (PNG specification, section 11.3.3), behind its keyword.
+/// The text of a chunk tEXt, zTXt or iTXt (PNG specification, section 11.3.3), after its keyword.
 std::string text_of(std::string_view chunk, std::string_view rest) {
   if (chunk == "tEXt" || rest.empty()) return std::string(rest);
   const bool is_packed = chunk == "zTXt" || rest[0] == 1;
@@ -48,7 +48,7 @@ std::string text_of(std::string_view chunk, std::string_view rest) {
   return is_packed ? inflated(rest) : std::string(rest);
 }
 
-/// The block in hexadecimal digits behind two lines, its name and its length.
+/// The block in hexadecimal digits after two lines, its name and its length.
 std::optional<int> orientation_of_profile(std::string_view text) {
   for (int line = 0; line < 3; ++line)
     text.remove_prefix(std::min(text.size(), text.find('\n')) + (text.find('\n') < text.size() ? 1 : 0));

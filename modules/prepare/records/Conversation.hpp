@@ -10,7 +10,7 @@
 
 namespace multicard {
 
-/// Messages, and what a template may want to know beside them.
+/// Messages, and what else a template may use.
 struct Conversation {
   std::vector<Message> messages;
   std::string tools = {}, documents = {};  ///< JSON; empty: none
@@ -34,7 +34,7 @@ Conversation read_message(const nlohmann::ordered_json& message, const std::stri
 /// Whether a member is there and neither null nor empty.
 bool is_given(const nlohmann::ordered_json* value);
 
-/// What a record says beside its messages: `system` as a first message, `tools` and `documents`.
+/// What a record holds besides its messages: `system` as a first message, `tools` and `documents`.
 Conversation read_setting(const nlohmann::ordered_json& record, const std::string& what);
 /// \throws DataError where a record whose prompt and answers are texts has `tools` or `documents`
 void refuse_context(const nlohmann::ordered_json& record, const std::string& what);
@@ -49,7 +49,7 @@ Conversation read_conversation(const nlohmann::ordered_json& record, const std::
 /// template has no place for the tools that it has
 std::vector<TextPiece> render(const PromptTemplate& prompt_template, const Conversation& conversation);
 
-/// Whether a message of the record has reasoning beside its content.
+/// Whether a message of the record has reasoning besides its content.
 bool has_reasoning(const nlohmann::ordered_json& record);
 
 }  // namespace multicard

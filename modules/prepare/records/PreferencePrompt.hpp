@@ -11,7 +11,7 @@
 
 namespace multicard {
 
-/// The member of a record that holds its prompt, beside its answers. Members that are null or empty hold nothing.
+/// The member of a record that holds its prompt, apart from its answers. Members that are null or empty hold nothing.
 class PreferencePrompt {
  public:
   /// A list of messages in `prompt`; else `instruction` with `input`; else the first of `prompt`, `question`, `query`

@@ -68,7 +68,7 @@ constexpr ForeignKey kAlpaca[] = {
     {"system", used, "the system message"},
     {"history", used, "a list of [instruction, output] before"},
     {"text", harmless, "the record with a template, as Stanford's file has it"},
-    {"context", unsupported, "more of the instruction, beside input"},
+    {"context", unsupported, "more of the instruction, in addition to input"},
     {"tools", unsupported, kOnlyMessages},
     {"documents", unsupported, kOnlyMessages},
 };
@@ -148,7 +148,7 @@ constexpr ForeignKey kTokens[] = {
     {"length", harmless, "number of tokens"},
 };
 
-/// Whether `prompt`, beside the messages of a conversation, is one of its questions.
+/// Whether `prompt`, next to the messages of a conversation, is one of its questions.
 bool is_question(const json& prompt, const json& record) {
   if (!prompt.is_string()) return false;
   const std::string_view text = python_strip(prompt.get_ref<const std::string&>());

@@ -27,7 +27,7 @@ Pieces completion_pieces(const nlohmann::ordered_json& record, const PromptTempl
 /// question and answer, system?
 Pieces answer_pieces(const nlohmann::ordered_json& record, const PromptTemplate& prompt_template,
                      const std::string& what);
-/// A text, all of it a target, with the EOS behind it.
+/// A text, all of it a target, with the EOS after it.
 Pieces plain_pieces(std::string text);
 /// @}
 

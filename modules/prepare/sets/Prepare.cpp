@@ -75,7 +75,7 @@ std::vector<ShardSet> make_sets(const PrepareOptions& options, const DatasetScan
   return {train, test};
 }
 
-/// A class without pictures is learned or measured by nobody; a split, a limit or damaged pictures may take its last.
+/// A class without pictures is neither learned nor measured; a split, a limit or damaged pictures may take its last.
 void report_empty_classes(const ShardSet& set, const ImageSource& source) {
   constexpr std::size_t kMostNames = 5;
   std::vector<bool> is_there(set.class_names.size());

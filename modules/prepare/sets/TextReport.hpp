@@ -1,5 +1,5 @@
 #pragma once
-/// \file What `multicard prepare text` tells of its work.
+/// \file What `multicard prepare text` reports.
 
 #include <string>
 

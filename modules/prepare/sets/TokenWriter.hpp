@@ -38,7 +38,7 @@ class TokenWriter {
   const std::vector<std::string>& paths() const { return files_.names(); }
 
   void write_sequences();
-  /// The same attributes for all shards, beside those that this class knows itself.
+  /// The same attributes for all shards, in addition to those that this class knows itself.
   void write_attributes(const std::map<std::string, Hdf5Value>& attributes);
   void commit() { files_.commit(); }
 

@@ -127,7 +127,7 @@ void FittedModel::resample(std::span<const StepObservation> observations) {
     std::vector<StepObservation> simulated(observations.begin(), observations.end());
     for (std::size_t k = 0; k < simulated.size(); ++k)
       simulated[k].seconds = seconds(simulated[k].at) * std::exp(shared[errors.set_of[k]] + any_of(errors.own));
-    // From another start each time, so that values that the measurements do not tell apart differ between resamples.
+    // From another start each time, so that values that the measurements cannot separate differ between resamples.
     std::vector<double> start = fitted_.values;
     for (double& value : start)
       value *= std::exp(0.5 * random.normal());

@@ -19,7 +19,7 @@ enum class StepTerm : std::size_t {
   global_volume,   ///< of a byte between nodes
   global_adapter,  ///< of a byte through a network adapter, which the GPUs of a node share
   global_step,     ///< of each further GPU in a ring over several nodes
-  overlap,         ///< 1: communication starts after the backward pass; 10: it is hidden behind it
+  overlap,         ///< 1: communication starts after the backward pass; 10: it overlaps with it
   straggler,       ///< share of computing that each doubling of the GPUs adds, because all wait for the slowest
   unpaired,        ///< of nodes with an odd number of GPUs, by log2(1 + GPUs on the fullest node)
   unpaired_gpu,    ///< of the same, by each further GPU

@@ -23,21 +23,21 @@ class TaskRates {
   /// \param links known parameters of the model, as FitOptions::known takes them
   TaskRates(double global_batch, int ranks_per_node, const std::vector<std::optional<double>>& links = {});
 
-  /// The task runs on so many ranks.
+  /// The task runs on `ranks` ranks.
   void run_on(int ranks) { has_run_on_.insert(ranks); }
   const std::set<int>& has_run_on() const { return has_run_on_; }
   /// Bytes of gradients that a step all-reduces, once they are known.
   void set_volume(double bytes) { volume_ = bytes; }
-  /// Seconds of steps on so many ranks, oldest first.
+  /// Seconds of steps on `ranks` ranks, oldest first.
   void add(int ranks, std::span<const double> step_s);
 
-  /// Median seconds of the newest steps on so many ranks; nothing where none was measured.
+  /// Median seconds of the newest steps on `ranks` ranks; nothing where none was measured.
   std::optional<double> measured(int ranks) const { return model_.measured(point(ranks)); }
   /// Rates on `candidates`, numbers of ranks that rise. Predictions that the model refuses are unproven, and left out
   /// far from what was measured: a task grows step by step. Measurements on one number of ranks do not say which part
   /// of a step becomes shorter with fewer rows.
   LearntRates on(const std::vector<int>& candidates) const;
-  /// A step on so many ranks, as models of its time take it.
+  /// A step on `ranks` ranks, as models of its time take it.
   StepPoint point(int ranks) const;
 
   /// Steps that are remembered of each number of ranks.

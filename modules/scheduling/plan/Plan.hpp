@@ -36,7 +36,7 @@ std::string plan_json(const Plan& plan);
 /// "makespan on 8 GPUs (2 nodes): 123.4 s; equal split 150 s; one after another 170 s", or why there is no plan.
 std::string plan_title(const Plan& plan);
 
-/// Lines for people: the schedule, its value beside the baselines and the lower bound, and what to measure next.
+/// Lines for people: the schedule, its value compared with the baselines and the lower bound, and what to measure next.
 std::vector<std::string> plan_report(const Plan& plan);
 
 /// One line for each machine, where there are several: its value and baselines.

@@ -47,7 +47,7 @@ double later(double a, double b) {
   return std::isnan(a) || a > b ? a : b;
 }
 
-/// The choice behind an entry: the fastest for its GPUs and nodes.
+/// The choice of an entry: the fastest for its GPUs and nodes.
 Choice choice_of(const AllocationProblem& problem, const ScheduleEntry& entry) {
   Choice found;
   for (const Choice& choice : problem.tasks[entry.task].table.usable(problem.machine))

@@ -9,7 +9,7 @@
 
 namespace multicard {
 
-/// 95 % intervals; nothing where a rate behind a number has none.
+/// 95 % intervals; nothing where a rate that a number is made from has none.
 struct PlanIntervals {
   std::optional<Interval> value;              ///< of the objective
   std::vector<std::optional<Interval>> ends;  ///< of each entry of the schedule, seconds

@@ -33,11 +33,11 @@ Deck with_numbered_tasks(const Deck& deck) {
   return changed;
 }
 
-/// `path` itself if it exists or nothing does, else the file of that name beside the deck.
+/// `path` itself if it exists or nothing does, else the file of that name in the deck's folder.
 std::string found_path(const std::string& path, const Deck& deck) {
   if (path.empty() || is_there(path)) return path;
-  const std::string beside = deck.beside(path);
-  return is_there(beside) ? beside : path;
+  const std::string of_deck = deck.resolve_path(path);
+  return is_there(of_deck) ? of_deck : path;
 }
 
 std::vector<Machine> read_machines(Section section) {

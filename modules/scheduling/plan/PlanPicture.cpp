@@ -110,7 +110,7 @@ class Chart {
   bool has_times_ = true;
 };
 
-/// Names of the tasks beside their colours; sets `y` to where it ends.
+/// Names of the tasks next to their colours; sets `y` to where it ends.
 std::string legend(const AllocationProblem& problem, double& y) {
   std::string out;
   double x = kMargin;

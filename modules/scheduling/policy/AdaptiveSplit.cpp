@@ -82,8 +82,8 @@ std::string explored(const std::vector<TaskView>& tasks, const std::vector<int>&
   return join(parts, ", ");
 }
 
-/// Ranks that are free go to known tasks that wait, in their order, as many as they are fastest on: it costs nobody
-/// anything. \param ranks is changed \return whether it was
+/// Ranks that are free go to known tasks that wait, in their order, as many as they are fastest on: it costs no other
+/// task anything. \param ranks is changed \return whether it was
 bool fill_waiting(const std::vector<TaskView>& tasks, int num_ranks, std::vector<int>& ranks) {
   const std::vector<int> before = ranks;
   int left = num_ranks - sum_of(ranks);

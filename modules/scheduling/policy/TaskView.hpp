@@ -52,7 +52,7 @@ struct TaskView {
 /// The largest number of ranks up to `ranks` that the task can use; 0 where there is none.
 int usable_within(const TaskView& task, int ranks);
 
-/// Steps per second on so many ranks; 0 where that is not known.
+/// Steps per second on `ranks` ranks; 0 where that is not known.
 double rate_on(const TaskView& task, int ranks);
 
 /// Seconds until the first task ends on `ranks`; infinite where none does.
@@ -63,7 +63,7 @@ std::vector<int> present_ranks(const std::vector<TaskView>& tasks);
 int number_served(const std::vector<int>& ranks);
 int sum_of(const std::vector<int>& ranks);
 
-/// As many as each wants, in order, while they last; what is below a task's least is not given.
+/// Each task's demand, in order, while ranks are left; what is below a task's least is not given.
 std::vector<int> given_in_order(const std::vector<TaskView>& tasks, const std::vector<int>& wanted, int num_ranks);
 
 /// The equal share of task `index` of `number`: the remainder goes to the first. Tasks that arrive have an index beyond
@@ -75,7 +75,7 @@ std::vector<int> equal_ranks(const std::vector<TaskView>& tasks, int num_ranks);
 std::vector<int> first_alone(const std::vector<TaskView>& tasks, int num_ranks);
 
 /// Seconds that tasks lose when they get `ranks`. Tasks that keep their number of ranks may have to make room. 0 where
-/// no task has ranks: nobody waits.
+/// no task has ranks: none waits.
 ///
 /// - MoveOrder::in_turn: all ranks wait for the checkpoints, which are written together before tasks move to a number
 /// of

@@ -8,8 +8,8 @@
 
 namespace multicard {
 
-/// Jobs with the GPUs that users asked for. A job that has run for 16 GPU-hours goes behind those that have not, for
-/// good. In that order every job runs whose GPUs fit into what is left; the others wait and lose theirs.
+/// Jobs with the GPUs that users asked for. A job that has run for 16 GPU-hours is queued after those that have not,
+/// for good. In that order every job runs whose GPUs fit into what is left; the others wait and lose theirs.
 class TiresiasPolicy : public SchedulingPolicy {
  public:
   TiresiasPolicy(const Machine& cluster, double round_s) : cluster_(cluster), round_s_(round_s) {}

@@ -190,7 +190,7 @@ int LinearInterpolation::walk(const SpacePoint& point) const {
   return search_all(point);
 }
 
-bool LinearInterpolation::is_beside_flat(int flat, int neighbour, const SpacePoint& point) const {
+bool LinearInterpolation::is_adjacent_to_flat(int flat, int neighbour, const SpacePoint& point) const {
   if (neighbour == kNone || simplices_[static_cast<std::size_t>(neighbour)].is_flat) return false;
   const Simplex& simplex = simplices_[static_cast<std::size_t>(neighbour)];
   const Barycentric weights = coordinates(simplex, point);
@@ -208,7 +208,7 @@ int LinearInterpolation::search_all(const SpacePoint& point) const {
       continue;
     }
     for (const int neighbour : simplex.neighbours)
-      if (is_beside_flat(at, neighbour, point)) return neighbour;
+      if (is_adjacent_to_flat(at, neighbour, point)) return neighbour;
   }
   return kNone;
 }

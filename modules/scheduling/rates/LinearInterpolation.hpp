@@ -48,7 +48,7 @@ class LinearInterpolation {
   int near(const SpacePoint& point) const;
   int walk(const SpacePoint& point) const;
   int search_all(const SpacePoint& point) const;
-  bool is_beside_flat(int flat, int neighbour, const SpacePoint& point) const;
+  bool is_adjacent_to_flat(int flat, int neighbour, const SpacePoint& point) const;
 
   std::vector<SpacePoint> points_;
   std::vector<Values> values_;

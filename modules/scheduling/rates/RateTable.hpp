@@ -21,7 +21,7 @@ struct RateRow {
 /// A way to run a task: a row that a machine allows.
 struct Choice {
   int gpus = 0;
-  int nodes = 0;  ///< exactly so many; 0: any
+  int nodes = 0;  ///< exactly that many; 0: any
   double rate = 0;
 
   bool operator==(const Choice&) const = default;
@@ -46,7 +46,7 @@ class RateTable {
   /// none.
   Choice best(const Machine& machine) const;
 
-  /// Of the row behind a choice.
+  /// Of the row that a choice is made from.
   std::optional<Interval> interval(const Choice& choice) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kLargest = 400'000'000;  ///< tasks squared × GPUs squared, what it takes
 constexpr double kLeastGain = 1e-9;
 
-/// Whether the table has a row of so many GPUs, usable or not: then it was measured.
+/// Whether the table has a row of `gpus` GPUs, usable or not: then it was measured.
 bool is_measured(const RateTable& table, int gpus) {
   return std::any_of(table.rows().begin(), table.rows().end(), [&](const RateRow& row) { return row.gpus == gpus; });
 }

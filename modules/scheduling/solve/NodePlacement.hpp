@@ -9,7 +9,7 @@
 
 namespace multicard {
 
-/// Puts a split on the nodes: tasks that are bound to a number of nodes on exactly so many, others on as few as are
+/// Puts a split on the nodes: tasks that are bound to a number of nodes on exactly that many, others on as few as are
 /// left, by node. Finds a placement wherever there is one, as long as the search for it ends within some ten thousand
 /// steps; nullopt where there is none, or the search did not end.
 ///

@@ -17,7 +17,7 @@ namespace multicard {
 std::unique_ptr<Network> make_image_network(const RunOptions& options, std::int64_t num_classes, at::Device device);
 
 /// The classes that weights were trained on, in the order of their outputs: those of a checkpoint's folder, or of a
-/// file in one. None where nobody knows.
+/// file in one. None where they are unknown.
 std::vector<std::string> classes_of_weights(const std::string& path);
 
 /// The memory format of a deck's data.layout.

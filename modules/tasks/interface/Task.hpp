@@ -54,8 +54,8 @@ class Task {
   virtual std::string describe(const Evaluation& evaluation) const = 0;
   /// Adds the attributes that say what the task is.
   virtual void add_attributes(RunSummary& summary) const = 0;
-  /// Bytes of parts of the trained and the frozen weights that reports tell apart, by the names that they have below
-  /// memory/model in the results file.
+  /// Bytes of parts of the trained and the frozen weights that reports list separately, by the names that they have
+  /// below memory/model in the results file.
   virtual std::map<std::string, std::int64_t> weight_parts() const { return {}; }
   /// Floating-point operations that the model needs for the global batch of `step`, forward and backward, whatever is
   /// computed twice; 0 where they are unknown.

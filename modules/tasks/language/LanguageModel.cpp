@@ -263,10 +263,10 @@ std::string LanguageModel::file_name() const {
   return has_adapters() ? kAdapterFile : kModelFile;
 }
 
-std::map<std::string, std::string> LanguageModel::files_beside() const {
+std::map<std::string, std::string> LanguageModel::non_tensor_files() const {
   if (has_adapters()) return {{kAdapterConfigFile, adapter_config_json(*adapter_)}};
   std::map<std::string, std::string> files;
-  for (const std::string& name : files_beside_weights(folder_))
+  for (const std::string& name : names_of_non_tensor_files(folder_))
     files[name] = read_file((std::filesystem::path(folder_) / name).string());
   return files;
 }

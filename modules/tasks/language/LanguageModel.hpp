@@ -45,12 +45,12 @@ class LanguageModel final : public Model, public MeasuredModel {
   const NamedTensors& trained() const { return has_adapters() ? network_->adapters() : network_->weights(); }
   /// "model.safetensors", or "adapter_model.safetensors".
   std::string file_name() const;
-  /// The files beside it, by name: the adapter's settings; or the model's settings and its tokenizer.
-  std::map<std::string, std::string> files_beside() const;
+  /// The files that belong to it, by name: the adapter's settings; or the model's settings and its tokenizer.
+  std::map<std::string, std::string> non_tensor_files() const;
   /// Fingerprint of what the log-probabilities of the reference depend on, except the base weights and
   /// the rows. Reads the adapter that the deck names.
   std::string reference_settings() const;
-  /// Starts to compute identity() beside other work, unless it has been started. On one rank: the files are long.
+  /// Starts to compute identity() in the background, unless it has been started. On one rank: the files are long.
   void start_identity();
   /// SHA-256 of the base model; empty where it was not started.
   std::map<std::string, std::string> identity() const;
@@ -84,7 +84,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   StageBytes evaluation_bytes(const PartShape& part) override;
   void set_micro_batch(std::int64_t rows) override { options_.run.micro_batch = rows; }
   /// What forward and backward take, measured once for each kind of checkpointing.
-  const MeasuredPair& measured(Checkpointing checkpointing, const Backward& backward);
+  const MeasuredPair& measured(Checkpointing mode, const Backward& backward);
   /// What `part` is as the size of such work.
   WorkSize work_size(const PartShape& part) const;
   Checkpointing checkpointing() const {
@@ -99,7 +99,7 @@ class LanguageModel final : public Model, public MeasuredModel {
   /// As the deck says, which is returned.
   AdapterOptions add_adapters(Llama& network) const;
   void make_objective();
-  /// Whether adapters have a copy of the output layer beside them.
+  /// Whether a copy of the output layer is trained along with adapters.
   bool trains_head() const;
   AdapterConfig config_of(const AdapterOptions& adapters) const;
   /// \param work of `length` tokens in one row, all of them targets

@@ -101,8 +101,8 @@ bool LanguageModel::trains_head() const {
 double LanguageModel::flops(std::int64_t length) const {
   const LlamaConfig& config = network_->config();
   // Forward and the gradient of activations, 2 each; with trained weights also theirs, and of an output layer that
-  // is trained beside adapters. Those, a percent, are left out. Causal attention: 4 L d_q / 2 for every token of the
-  // past, forward; three times that in all. A reference model computes forward alone.
+  // is trained along with adapters. Those, a percent, are left out. Causal attention: 4 L d_q / 2 for every token of
+  // the past, forward; three times that in all. A reference model computes forward alone.
   const int references = objective_->num_reference_passes();
   const double per_token =
       ((has_adapters() ? 4.0 : 6.0) + 2.0 * references) * static_cast<double>(config.num_matmul_parameters()) +
@@ -141,17 +141,17 @@ MeasuredPair LanguageModel::measure(const std::function<void(std::int64_t)>& wor
   return pair;
 }
 
-const MeasuredPair& LanguageModel::measured(Checkpointing how, const Backward& backward) {
-  const auto known = measured_.find(how);
+const MeasuredPair& LanguageModel::measured(Checkpointing mode, const Backward& backward) {
+  const auto known = measured_.find(mode);
   if (known != measured_.end()) return known->second;
-  network_->set_checkpointing(how);
+  network_->set_checkpointing(mode);
   const MeasuredPair pair = measure([&](std::int64_t length) {
     const at::Tensor loss = objective_->trial_loss(length);
     const StageOfWork stage(WorkStage::backward);
     backward(loss);
   });
   network_->set_checkpointing(checkpointing());
-  return measured_.emplace(how, pair).first->second;
+  return measured_.emplace(mode, pair).first->second;
 }
 
 StageBytes LanguageModel::activation_bytes(const PartShape& part, const Backward& backward) {

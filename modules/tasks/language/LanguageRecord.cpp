@@ -24,7 +24,7 @@ std::string rows_text(const TextRows& rows, const TokenSetInfo& set) {
 }
 
 /// Of each set its part of an epoch, and how often that is all of its rows.
-std::string mix_text(const SetMix& mix, const TextRows& rows, const std::vector<WeightedFiles>& sets) {
+std::string mix_text(const DatasetMixture& mix, const TextRows& rows, const std::vector<WeightedFiles>& sets) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const auto share = static_cast<double>(mix.shares()[i]), own = static_cast<double>(rows.rows_of_sets()[i]);
@@ -45,11 +45,11 @@ std::string adapter_text(const AdapterConfig& adapter) {
 }
 
 std::string objective_text(const PreferenceOptions& pairs) {
-  std::string how = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
-                                significant(pairs.beta));
-  if (pairs.label_smoothing > 0) how += fmt::format(", label smoothing {}", significant(pairs.label_smoothing));
-  if (pairs.averages_lengths()) how += ", means over targets";
-  return how + fmt::format(", reference {}", word_of(pairs.reference, kReferenceWords));
+  std::string text = fmt::format("preference pairs, loss {}, beta {}", word_of(pairs.loss, kPreferenceLossWords),
+                                 significant(pairs.beta));
+  if (pairs.label_smoothing > 0) text += fmt::format(", label smoothing {}", significant(pairs.label_smoothing));
+  if (pairs.averages_lengths()) text += ", means over targets";
+  return text + fmt::format(", reference {}", word_of(pairs.reference, kReferenceWords));
 }
 
 }  // namespace
@@ -62,21 +62,21 @@ std::vector<std::pair<std::string, std::string>> LanguageTask::description() con
   const auto millions = [](std::int64_t count) { return significant(static_cast<double>(count) / 1e6, 3); };
   const MethodOptions& method = options_.method;
   const bool is_of_pairs = train_->shards().info().dataset_type == name_of(DatasetType::preference);
-  std::string how(word_of(method.name, kMethodWords));
-  if (model_->has_adapters()) how += adapter_text(model_->adapter());
+  std::string method_text(word_of(method.name, kMethodWords));
+  if (model_->has_adapters()) method_text += adapter_text(model_->adapter());
   std::vector<std::pair<std::string, std::string>> lines{
       {"model",
        fmt::format("{}, {} M parameters, {} layers, {}", options_.model.path, millions(config.num_parameters()),
                    config.num_layers, word_of(options_.precision, kPrecisionWords))},
       {"method",
-       fmt::format("{}, {} M trained ({} %){}", how, millions(trained),
+       fmt::format("{}, {} M trained ({} %){}", method_text, millions(trained),
                    significant(100.0 * static_cast<double>(trained) / static_cast<double>(config.num_parameters()), 3),
                    options_.model.activation_checkpointing ? ", activation checkpointing" : "")},
       {"data", rows_text(train_->rows(), train_->shards().info()) + (options_.data.packing ? ", packed" : "") +
                    (is_of_pairs && !method.is_preference() ? ", chosen answers of preference pairs" : "")},
       {"test", test_ ? rows_text(test_->rows(), test_->shards().info()) : "none"},
       {"tokens", tokens_text()}};
-  if (const std::optional<SetMix>& mix = train_->sampler().mix())
+  if (const std::optional<DatasetMixture>& mix = train_->sampler().mix())
     lines.emplace_back("mix", mix_text(*mix, train_->rows(), options_.data.mix));
   if (method.is_preference()) lines.emplace_back("objective", objective_text(method.preference));
   if (generation_evaluation_) lines.emplace_back("asked", generation_evaluation_->text());

@@ -40,7 +40,7 @@ class LanguageTask final : public Task {
   std::map<std::string, std::int64_t> weight_parts() const override;
   double flops_in(std::int64_t step) const override;
   CheckpointPart model_part() const override { return {model_->file_name(), model_->trained()}; }
-  std::map<std::string, std::string> model_files() const override { return model_->files_beside(); }
+  std::map<std::string, std::string> model_files() const override { return model_->non_tensor_files(); }
   std::map<std::string, std::string> model_identity() const override;
 
  private:

@@ -83,7 +83,7 @@ DeckKeys evaluate_keys() {
       {"evaluate.at_start", any, speed, "at start", "also before the first step"},
       {"evaluate.limit", any, speed, "evaluation limit", "evaluate the first samples only"},
       {"evaluate.patience", any, bookkeeping, "patience",
-       "end the run after so many evaluations in a row that were not better; 0: train all steps"},
+       "end the run after this many evaluations in a row that were not better; 0: train all steps"},
       {"evaluate.min_delta", any, bookkeeping, "min delta",
        "with `patience`: a smaller improvement of the accuracy, or of the loss of text, counts as none"},
       {"evaluate.questions.file",

@@ -65,9 +65,9 @@ std::string key_help(const std::string& about) {
     const auto& [key, reading] = described;
     const std::string task = key.tasks == KeyTasks::any ? "" : fmt::format(", task {} only", text_of(key.tasks));
     const bool is_required = reading.fallback.starts_with("required");
-    const std::string how = fmt::format("{}; {}{}", reading.type, is_required ? "" : "default ", reading.fallback);
+    const std::string accepted = fmt::format("{}; {}{}", reading.type, is_required ? "" : "default ", reading.fallback);
     out += fmt::format("{} ({}{})\n", key.path, effect_text(key), task);
-    for (const std::string& line : {how, help_text(key)})
+    for (const std::string& line : {accepted, help_text(key)})
       out += std::string(kHelpIndent, ' ') + plain(line) + "\n";
   }
   return out;

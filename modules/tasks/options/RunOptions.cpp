@@ -171,7 +171,7 @@ std::vector<DescribedKey> describe_run_keys() {
   std::vector<DescribedKey> described;
   for (const DeckKey& key : run_keys()) {
     const auto found = readings.find(std::string(key.path));
-    if (found == readings.end()) throw std::logic_error(fmt::format("nobody reads the key {}", key.path));
+    if (found == readings.end()) throw std::logic_error(fmt::format("the key {} is never read", key.path));
     KeyReading reading = found->second;
     if (!key.notes.fallback.empty()) reading.fallback = key.notes.fallback;
     described.push_back({key, reading});

@@ -15,7 +15,7 @@ struct Variant {
   int index = 0;                                 ///< in the order written: the last axis, then repeat, changes fastest
   std::string name;                              ///< index as "0000": the run's group in the results file
   int execution = 0;                             ///< position in time, see expand()
-  int ranks = 1;                                 ///< the first so many ranks of the world
+  int ranks = 1;                                 ///< the number of ranks, the first of the world
   int repeat = 0;                                ///< from 0
   std::string case_name;                         ///< empty without a cases axis
   std::map<std::string, std::string> overrides;  ///< every swept deck key as set here, "default" where it is not

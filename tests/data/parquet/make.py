@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the Parquet files beside it, with pyarrow: python3 make.py. They are kept, so that tests need no pyarrow."""
+"""Makes the Parquet files next to it, with pyarrow: python3 make.py. They are kept, so that tests need no pyarrow."""
 
 import json
 import struct

@@ -13,7 +13,7 @@ namespace fake {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-/// Longer values than zero are not written where nobody reads them all.
+/// Longer values than zero are not written where not all of them are read.
 constexpr std::size_t kMostFilled = 64 * kMiB;
 constexpr int kMostDevices = 16;
 

@@ -61,8 +61,8 @@ bool pass_piece(Rendezvous& rendezvous, Message& message) {
   return true;
 }
 
-/// Messages of one pair keep their order.
-bool is_behind(const std::vector<Message>& messages, std::size_t index) {
+/// Whether an earlier message of the same pair is under way: messages of a pair keep their order.
+bool is_queued(const std::vector<Message>& messages, std::size_t index) {
   const Message& one = messages[index];
   return std::any_of(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(index), [&](const Message& m) {
     return !m.is_done() && m.direction == one.direction && m.peer == one.peer;
@@ -73,7 +73,7 @@ void exchange(Rendezvous& rendezvous, std::vector<Message> messages) {
   const auto advance = [&] {
     bool has_moved = false;
     for (std::size_t i = 0; i < messages.size(); ++i)
-      if (!messages[i].is_done() && !is_behind(messages, i))
+      if (!messages[i].is_done() && !is_queued(messages, i))
         has_moved = pass_piece(rendezvous, messages[i]) || has_moved;
     return has_moved;
   };

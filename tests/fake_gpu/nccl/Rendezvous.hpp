@@ -37,7 +37,7 @@ class Rendezvous {
   bool agree_on(const char* call, std::size_t bytes);
   /// Collective. \returns false if waiting was ended
   bool barrier();
-  /// Waits until `is_ready` is true. \returns false if it never was: the communicator was aborted, or nobody came
+  /// Waits until `is_ready` is true. \returns false if it never was: the communicator was aborted, or no rank came
   template <typename Ready>
   bool wait(const Ready& is_ready) {
     for (Pause pause(*this); !is_ready();)

@@ -1,10 +1,10 @@
 """Compares multicard with its peers on random cases.
 
 usage: python3 tests/peers/random [--cases N] [--seed S] [--case I] KIND...      (by run.sh, which finds the peers)
-  --cases N   so many of each kind (100)
+  --cases N   number of each kind (100)
   --seed S    cases of this seed (1)
   --case I    this case alone, and shows it
-Ends with 1 if a case differs without a word, or if so few are equal that the comparison says little.
+Ends with 1 if a case differs silently, or if so few are equal that the comparison says little.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))  # what the tests beside this folder share
+sys.path.append(str(Path(__file__).parents[1]))  # what the tests of the folder above share
 
 import cases  # pylint: disable=wrong-import-position
 

@@ -92,7 +92,7 @@ class Folders(Kind):
             return Verdict(DIFFERENT, f"{[one for one in ours if one not in theirs]} are not in ImageFolder")
         left_out = [path for path, _ in theirs if [path, _] not in ours]
         if left_out and not any(os.path.basename(path) in log or os.path.dirname(path) in log for path in left_out):
-            return Verdict(DIFFERENT, f"left out: {left_out[:9]} are left out without a word: {log}")
+            return Verdict(DIFFERENT, f"left out: {left_out[:9]} are silently left out: {log}")
         if classes != [one for one in their_classes if one in classes] and "number" not in log:
             return Verdict(DIFFERENT, f"classes {classes}, in ImageFolder {their_classes}: {log}")
         return Verdict(SAID, log)

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 FAMILIES = {"llama": transformers.LlamaConfig, "mistral": transformers.MistralConfig,
             "qwen2": transformers.Qwen2Config, "qwen3": transformers.Qwen3Config}
-# Scalings of rotary positions, as they stand in config.json beside rope_theta.
+# Scalings of rotary positions, as they stand in config.json with rope_theta.
 SCALINGS = [{"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
              "original_max_position_embeddings": 16},
             {"rope_type": "linear", "factor": 2.0}, {"rope_type": "dynamic", "factor": 2.0},

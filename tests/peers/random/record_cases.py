@@ -2,7 +2,7 @@
 
 Conversations and instructions are compared with apply_chat_template, and with its mask where the template has
 generation blocks; prompts with completions and pairs with what TRL's trainers make of them. Three differences are
-deliberate (docs/tokenizers.md). White space that a template writes behind an answer is no target; for TRL it is a
+deliberate (docs/tokenizers.md). White space that a template writes after an answer is no target; for TRL it is a
 part of the completion. What generation blocks write is the target; TRL reads them for conversations alone. And where
 the prompt's tokens do not begin those of prompt and answer, TRL warns and takes what differs for the completion. In
 the last two cases targets are compared with the rule for conversations, or with the characters of the answer.
@@ -95,7 +95,7 @@ class Peers:
         return self.reference({"messages": prompt + answer})[1]
 
     def mask_of_texts(self, prompt, answer, ids):
-        """What has a character of the answer, or comes behind it."""
+        """What has a character of the answer, or comes after it."""
         offsets = self.tokenizer(prompt + answer, return_offsets_mapping=True)["offset_mapping"]
         mask = [int(end > len(prompt)) for _, end in offsets]
         return mask + [1] * (len(ids) - len(mask))
@@ -108,7 +108,7 @@ def whole_pair(record):
     return [(record["prompt"], record[half]) for half in ("chosen", "rejected")]
 
 
-def without_space_behind(mask, ids, tokenizer):
+def without_space_after(mask, ids, tokenizer):
     """The mask without white space at its end, of which a character may have up to four tokens."""
     mask = list(mask)
     while 1 in mask:
@@ -177,7 +177,7 @@ class Records(Kind):
             if case.get("loss") == "all":
                 mask = [1] * len(mask)
             elif are_of_trl:
-                mask, mine = (without_space_behind(one, ids, tokenizer) for one in (mask, mine))
+                mask, mine = (without_space_after(one, ids, tokenizer) for one in (mask, mine))
             mask[:1] = [0] * len(mask[:1])  # nothing predicts the first token
             if mine != mask:
                 return f"mask: {mine}, not {mask} for {[tokenizer.decode([one]) for one in ids]}"

@@ -43,7 +43,7 @@ def if_block(condition, body, otherwise=None):
 
 def source_of(parts):
     """The template in Jinja."""
-    before, behind = parts.get("head", ["<|", "|>"])
+    before, closing = parts.get("head", ["<|", "|>"])
     end, after = parts.get("end", "<|im_end|>"), parts.get("after", "")
     content = "message['content']" + (".split('</think>')[-1]" if parts.get("cuts") else "")
     said = written(content + (" | trim" if parts.get("trim") else ""), quoted(end))
@@ -51,15 +51,16 @@ def source_of(parts):
         said = if_block("message['role'] == 'assistant'", f"{{%- generation %}}{said}{{%- endgeneration %}}", said)
     lines = ["{{- bos_token }}"] if parts.get("bos") else []
     if parts.get("default") is not None:
-        system = quoted(before + "system" + behind + parts["default"] + end + after)
+        system = quoted(before + "system" + closing + parts["default"] + end + after)
         lines.append(if_block("messages[0]['role'] != 'system'", written(system)))
     lines.append("{%- for message in messages %}")
     if parts.get("alternates"):
         lines.append(if_block(ALTERNATE, written("raise_exception('Roles must alternate')")))
-    lines += [written(quoted(before), "message['role']", quoted(behind)), said, written(quoted(after)), "{%- endfor %}"]
+    role = written(quoted(before), "message['role']", quoted(closing))
+    lines += [role, said, written(quoted(after)), "{%- endfor %}"]
     if parts.get("eos"):
         lines.append(if_block("messages[-1]['role'] == 'assistant'", written("eos_token")))
-    prompt = before + "assistant" + behind + parts.get("prompt", "")
+    prompt = before + "assistant" + closing + parts.get("prompt", "")
     return "\n".join(lines + [if_block("add_generation_prompt", written(quoted(prompt)))])
 
 

@@ -3,11 +3,11 @@
 #
 # usage: tests/peers/random/run.sh [--cases N] [--seed S] [--case I] [KIND ...]
 #   KIND        images, folders, tokenizers, records or models; without any, all
-#   --cases N   so many cases of each kind (100)
+#   --cases N   cases of each kind (100)
 #   --seed S    the cases of this seed (1)
 #   --case I    this case alone, and shows it
 # It uses the test programs of build/release (cmake --build --preset release --target tests). Ends with 1 where a case
-# differs without a word, and with 77 where the peers are not installed (scripts/setup_peers.sh --methods --images).
+# differs silently, and with 77 where the peers are not installed (scripts/setup_peers.sh --methods --images).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"

@@ -13,7 +13,7 @@ TEST(Log, AThreadCanCountAsAnotherRank) {
   {
     const LogRank second(1);
     log_info("silent");
-    std::thread([] { log_info("beside"); }).join();
+    std::thread([] { log_info("meanwhile"); }).join();
     {
       const LogRank first(0);
       log_info("inside");
@@ -23,7 +23,7 @@ TEST(Log, AThreadCanCountAsAnotherRank) {
   }
   log_info("after");
 
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "beside\ninside\nmulticard: of one rank\nafter\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "meanwhile\ninside\nmulticard: of one rank\nafter\n");
 }
 
 }  // namespace

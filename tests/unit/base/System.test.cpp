@@ -33,7 +33,7 @@ TEST(System, ForgetsThePeakOfMemoryThatIsFree) {
   EXPECT_LT(peak_resident_bytes(), before - kBytes / 2);
 }
 
-TEST(System, TellsProcessesThatHaveEndedFromThoseThatRun) {
+TEST(System, DistinguishesProcessesThatHaveEndedFromThoseThatRun) {
   EXPECT_TRUE(is_running(getpid()));
   EXPECT_TRUE(is_running(1));
   const pid_t child = fork();
@@ -41,7 +41,7 @@ TEST(System, TellsProcessesThatHaveEndedFromThoseThatRun) {
   siginfo_t end{};
   waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT);
 
-  EXPECT_FALSE(is_running(child)) << "nobody has taken note of its end yet";
+  EXPECT_FALSE(is_running(child)) << "its end has not been taken note of yet";
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(is_running(child));
 }

@@ -77,7 +77,7 @@ TEST(Terminal, CannotRewriteLinesWhereItIsDumbOrMpirunLabelsThem) {
   EXPECT_TRUE(Terminal().can_rewrite());
 }
 
-TEST(Terminal, IsNotThereBehindAPipeThatNoMpirunReads) {
+TEST(Terminal, IsNotThereThroughAPipeThatNoMpirunReads) {
   setenv("COLUMNS", "97", 1);
   const PipeAtStandardError pipe;
   const Terminal terminal;

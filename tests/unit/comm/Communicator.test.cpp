@@ -84,7 +84,7 @@ TEST(Communicator, AGroupIsWatchedByItself) {
 
 TEST(Communicator, IdleBarrierWaitsForTheLastRank) {
   const TimePoint before = SteadyClock::now();
-  world().barrier();  // ranks begin at different times; whoever is here has looked at the clock
+  world().barrier();  // ranks begin at different times; a rank that is here has read its clock
   if (world().is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
 
   world().idle_barrier();

@@ -192,14 +192,14 @@ TEST(Deck, ReplacesMapsOfNamesWithDots) {
   EXPECT_EQ(deck.get_text("method"), "{rank: 8, ranks: {d.e: 3}}");
 }
 
-TEST(Deck, FindsOtherDecksBesideItself) {
+TEST(Deck, ResolvesPathsFromItsOwnFolder) {
   const Deck deck = Deck::parse("", "inputs/image/sweeps/s.yaml");
   setenv("MULTICARD_TEST_DECKS", "/decks", 1);
 
-  EXPECT_EQ(deck.beside("../base.yaml"), "inputs/image/base.yaml");
-  EXPECT_EQ(deck.beside("/abs/base.yaml"), "/abs/base.yaml");
-  EXPECT_EQ(deck.beside("${MULTICARD_TEST_DECKS}/b.yaml"), "/decks/b.yaml");
-  EXPECT_EQ(Deck::parse("", "s.yaml").beside("b.yaml"), "b.yaml");
+  EXPECT_EQ(deck.resolve_path("../base.yaml"), "inputs/image/base.yaml");
+  EXPECT_EQ(deck.resolve_path("/abs/base.yaml"), "/abs/base.yaml");
+  EXPECT_EQ(deck.resolve_path("${MULTICARD_TEST_DECKS}/b.yaml"), "/decks/b.yaml");
+  EXPECT_EQ(Deck::parse("", "s.yaml").resolve_path("b.yaml"), "b.yaml");
 }
 
 }  // namespace

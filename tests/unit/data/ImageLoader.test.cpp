@@ -153,7 +153,7 @@ TEST_F(LoaderTest, GivesEmptyBatchesToRanksWithoutRows) {
   }
 }
 
-TEST_F(LoaderTest, UsesMemoryAgainOnceNobodyHoldsIt) {
+TEST_F(LoaderTest, UsesMemoryAgainOnceItIsReleased) {
   for (const int num_workers : {0, 2}) {
     ImageLoader loader(*shards_, sampler_, options(num_workers), 0, 1, 0, 300);
     std::set<const void*> places;
@@ -301,7 +301,7 @@ TEST_F(LoaderTest, GivesTheSameBitsInBothPipelines) {
         }
 }
 
-TEST_F(LoaderTest, TellsTheMemoryOfItsBatches) {
+TEST_F(LoaderTest, ReportsTheMemoryOfItsBatches) {
   for (const auto pipeline : {InputPipeline::host, InputPipeline::device})
     for (const int prefetch : {1, 4}) {
       LoaderOptions what = options(2, prefetch);

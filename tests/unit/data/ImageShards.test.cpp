@@ -64,7 +64,7 @@ Bytes rows_of(const Bytes& all, const std::vector<std::int64_t>& rows) {
   return picked;
 }
 
-TEST(ImageShards, TellsWhatTheSetHolds) {
+TEST(ImageShards, ReportsWhatTheSetHolds) {
   const ScratchFolder scratch;
   prepare(scratch / "set", 20, 3);
 

@@ -35,7 +35,7 @@ TEST(RowCache, ShowsEveryRankWhatAnyHasPutIn) {
   EXPECT_FALSE(cache.get(num_rows - 1, got));
 }
 
-TEST(RowCache, TellsItsMemory) {
+TEST(RowCache, ReportsItsMemory) {
   const RowCache cache(101, 50, world());
 
   EXPECT_EQ(RowCache::bytes(101, 50), 101 * 51);

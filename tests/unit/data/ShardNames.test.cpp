@@ -21,7 +21,7 @@ void put(const std::string& path) {
   std::ofstream(path) << "\x89HDF\r\n\x1a\n" << std::string(std::size_t{3} << 20, 'x') << "multicard-images";
 }
 
-/// Another process names the first of `names` and dies without a word.
+/// Another process names the first of `names` and dies silently.
 void die_while_naming(const std::string& prefix, const std::vector<std::string>& names) {
   const pid_t child = fork();
   if (child == 0) {

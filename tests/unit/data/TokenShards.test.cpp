@@ -248,7 +248,7 @@ TEST(TokenShards, HaveOneDateOfTheTemplate) {
                     "their dates (--date) are 2024-07-26 and 2026-02-03");
 }
 
-TEST(TokenShards, TellsTheMemoryOfKeptSequences) {
+TEST(TokenShards, ReportsTheMemoryOfKeptSequences) {
   const ScratchFolder scratch;
   write_three(scratch);
   const TokenShards shards(scratch / "set*.h5", world(), {ReadMethod::hdf5, KeepRows::in_memory});

@@ -33,7 +33,7 @@ TEST(AllocationRecorder, RecordsBackward) {
 }
 
 TEST(AllocationRecorder, KnowsTheStageOfWork) {
-  const StageOfWork nobody_records(WorkStage::logits);
+  const StageOfWork without_recorder(WorkStage::logits);
   const AllocationRecorder recorder(at::kCPU);
   const at::Tensor before = at::empty({10});
   {
@@ -51,7 +51,7 @@ TEST(AllocationRecorder, KnowsTheStageOfWork) {
   EXPECT_EQ(trace.stage(3), WorkStage::forward);
 }
 
-// 8 bytes a row that are kept, then a table of 4,000 beside them.
+// 8 bytes a row that are kept, then a table of 4,000 in addition to them.
 TEST(AllocationRecorder, PredictsThePeakOfMoreRows) {
   const SizedWork work = [](std::int64_t rows) {
     return [rows] {

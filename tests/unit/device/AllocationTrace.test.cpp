@@ -47,7 +47,7 @@ TEST(AllocationTrace, KnowsWhatIsGivenBackAtOnce) {
   EXPECT_FALSE(trace.is_transient(2));
 }
 
-// A constant of 1000 beside 10 a row, and later 25 a row alone: the peak of few rows lies where the constant is.
+// A constant of 1000 and 10 a row, and later 25 a row alone: the peak of few rows lies where the constant is.
 MeasuredWork work_on(std::int64_t rows) {
   return {rows, trace_of({10 * rows, 1000, -1000, 15 * rows})};
 }

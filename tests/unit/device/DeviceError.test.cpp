@@ -19,7 +19,7 @@ TEST(DeviceError, BelongsToTheEnvironmentWhenTheDeviceReportsIt) {
   EXPECT_EQ(error->why(), "an illegal memory access was encountered");
 }
 
-TEST(DeviceError, TellsOfMemoryWhoeverRanOutOfIt) {
+TEST(DeviceError, ReportsMemoryWhicheverAllocatorRanOutOfIt) {
   const c10::SourceLocation here{__func__, __FILE__, __LINE__};
   const c10::AcceleratorError driver(here, 2, "CUDA error: out of memory");
   const c10::Error blas(here, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`");

@@ -13,7 +13,7 @@ TEST(PeakRate, IsThatOfTheDataSheet) {
   EXPECT_EQ(peak_flops_per_s("NVIDIA A100-SXM4-80GB", Precision::fp64), 19.5e12);
 }
 
-TEST(PeakRate, IsUnknownWhereNobodyStatesIt) {
+TEST(PeakRate, IsUnknownWhereItIsNotPublished) {
   EXPECT_EQ(peak_flops_per_s("cpu (Intel(R) Xeon(R) Processor, 1 thread)", Precision::fp32), std::nullopt);
   EXPECT_EQ(peak_flops_per_s("NVIDIA L4", Precision::fp64), std::nullopt);
   EXPECT_EQ(peak_flops_per_s("some GPU", Precision::bf16), std::nullopt);

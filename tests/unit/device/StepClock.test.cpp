@@ -116,7 +116,7 @@ class Device : public TimeMarks {
   std::vector<double> marks_;
 };
 
-TEST(StepClockOfADevice, TellsTheHostsWaitingForDataBesideTheDevicesPhases) {
+TEST(StepClockOfADevice, ReportsTheHostsWaitingForDataApartFromTheDevicesPhases) {
   double device_s = 0;
   StepClock clock(std::make_unique<Device>(device_s));
   EXPECT_STREQ(clock.name(), "device");
@@ -146,7 +146,7 @@ TEST(StepClockOfADevice, TellsTheHostsWaitingForDataBesideTheDevicesPhases) {
   EXPECT_EQ(steps[1].host_data_wait, 0);
 }
 
-TEST(StepClock, TellsWaitingForDataOnce) {
+TEST(StepClock, ReportsWaitingForDataOnce) {
   StepClock clock(at::kCPU);
   clock.begin_step();
   clock.enter(Phase::data_wait);
@@ -175,7 +175,7 @@ class Diary : public StepObserver {
   void add(const std::string& event) { text += (text.empty() ? "" : " ") + event; }
 };
 
-TEST(StepClock, TellsObserversWhatStepsDo) {
+TEST(StepClock, ReportsToObserversWhatStepsDo) {
   Diary first, second;
   StepClock clock(at::kCPU);
   clock.observe(first);

@@ -12,7 +12,7 @@
 namespace multicard {
 namespace {
 
-/// All float32 with a zero lower half or one near it: every value of both types, every tie and what lies beside it.
+/// All float32 with a zero lower half or one near it: every value of both types, every tie and its neighbours.
 std::vector<float> probes() {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; ++high)

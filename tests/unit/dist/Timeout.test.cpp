@@ -31,7 +31,7 @@ TEST(Timeout, OfASmallSum) {
   leave_others_waiting(10);
 }
 
-/// Groups of every other rank. The first group waits for longer than the second may, which nobody minds; then a rank of
+/// Groups of every other rank. The first group waits for longer than the second may, which is no error; then a rank of
 /// the second keeps its group waiting.
 TEST(Timeout, OfOneGroupAmongTwo) {
   const int number = world().rank() % 2;

@@ -16,7 +16,7 @@ using test::world;
 
 const std::string kFolder = test::source_path("tests/data/models/tinystories-656K").string();
 
-TEST(FinalNumber, IsTheOneBehindTheLastMark) {
+TEST(FinalNumber, IsTheOneAfterTheLastMark) {
   EXPECT_EQ(final_number("3 + 15 = 18\n#### 18"), "18");
   EXPECT_EQ(final_number("#### 3\nno: #### 4, not 5"), "4");
   EXPECT_EQ(final_number("####-1,234.50 euros"), "-1234.5");

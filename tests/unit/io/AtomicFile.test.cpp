@@ -52,7 +52,7 @@ TEST(PendingFile, IsRemovedWithoutCommit) {
   EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
-TEST(PendingFile, LeavesNothingBehindThatIsNotFoundAgain) {
+TEST(PendingFile, LeavesNothingThatIsNotFoundAgain) {
   const ScratchFolder scratch;
   std::string abandoned;
   {

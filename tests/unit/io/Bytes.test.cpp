@@ -109,7 +109,7 @@ TEST(Sha256, IsTheOneOfTheStandard) {
   EXPECT_EQ(sha256_of_file(scratch / "large"), sha256(large));
 }
 
-TEST(OutputFile, TellsThatADeviceIsFull) {
+TEST(OutputFile, ReportsThatADeviceIsFull) {
   const std::string error = data_error_of([] {
     OutputFile file("/dev/full");
     file.write(std::string(10'000, 'x'));

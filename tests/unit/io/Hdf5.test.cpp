@@ -229,7 +229,7 @@ TEST(Hdf5, ListsWhatAGroupHolds) {
   EXPECT_TRUE(file.open_dataset("/a/group/y").read_all<float>().empty());
 }
 
-TEST(Hdf5, FillsWhatNobodyWrites) {
+TEST(Hdf5, FillsWhatIsNeverWritten) {
   const ScratchFolder scratch;
   Hdf5File file = Hdf5File::create(scratch / "x.h5", world());
   file.create_dataset<double>("/nan", {3, 2}, Fill::nan);
@@ -247,7 +247,7 @@ TEST(Hdf5, FillsWhatNobodyWrites) {
   EXPECT_EQ(again.read_values<std::int64_t>("/zero"), std::vector<std::int64_t>(4));
 }
 
-TEST(Hdf5, TellsWhereADatasetStandsInTheFile) {
+TEST(Hdf5, ReportsWhereADatasetStandsInTheFile) {
   const ScratchFolder scratch;
   const std::vector<std::uint8_t> bytes{1, 2, 3, 250};
   Hdf5File file = Hdf5File::create(scratch / "x.h5", world());
@@ -351,7 +351,7 @@ TEST(Hdf5, IsUsedByTwoThreadsAtOnce) {
   EXPECT_EQ(Hdf5File::open_read(scratch / "out.h5").attributes("/").size(), 50U);
 }
 
-TEST(Hdf5, LeavesNoUnusedBlocksBehind) {
+TEST(Hdf5, LeavesNoUnusedBlocks) {
   const ScratchFolder scratch;
   Hdf5File file = Hdf5File::create(scratch / "x.h5", world());
   file.write_values<double>("/x", {1, 2});

@@ -84,7 +84,7 @@ TEST(OwnFiles, AFolderGoesWithItsLastOwnFileAlone) {
   EXPECT_EQ(names_in(scratch / "shared"), std::vector<std::string>{"notes"});
 }
 
-TEST(OwnFiles, LinksAndWhatIsBehindThemStay) {
+TEST(OwnFiles, LinksAndTheirTargetsStay) {
   const ScratchFolder scratch;
   write_file(scratch / "elsewhere/x", "precious");
   fs::create_symlink("elsewhere", scratch / "folder");

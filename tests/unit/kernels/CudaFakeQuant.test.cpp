@@ -25,7 +25,7 @@ const std::vector<std::int64_t> kSizes{1, 2, 8, 32, 83, 128, 256, 520, 1031, 820
 const std::vector<at::ScalarType> kTypes{at::kFloat, at::kHalf, at::kBFloat16};
 constexpr std::int64_t kRows = 11;
 
-/// Rows of values of both signs, of one, of zeros and of very small ones, whose memory may begin behind a multiple of
+/// Rows of values of both signs, of one, of zeros and of very small ones, whose memory may begin after a multiple of
 /// 16 bytes.
 at::Tensor rows_of(std::int64_t size, at::ScalarType dtype, std::int64_t shift) {
   const at::Tensor values = at::randn({kRows, size}, at::kDouble);

@@ -34,7 +34,7 @@ const std::vector<std::int64_t> kSizes{32776, 32777};
 const std::vector<std::int64_t> kRowsOfBlocks{0, 1, kMostBlocks - 1, kMostBlocks, kRows - 1};
 static_assert(kRows * 32776 > std::int64_t{1} << 31);
 
-/// Zeros that take memory where they are written; the page behind the last one cannot be touched.
+/// Zeros that take memory where they are written; the page after the last one cannot be touched.
 template <typename S>
 class Values {
  public:

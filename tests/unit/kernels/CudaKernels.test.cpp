@@ -48,7 +48,7 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
 
 enum class Address { aligned, shifted };
 
-/// The values of `x`, whose memory begins behind one that it does not own where the address is to be shifted.
+/// The values of `x`, whose memory begins after one that it does not own where the address is to be shifted.
 at::Tensor placed(const at::Tensor& x, Address address) {
   if (address == Address::aligned) return x.clone();
   const at::Tensor copy = at::empty({x.numel() + 1}, x.options()).narrow(0, 1, x.numel()).view(x.sizes());
@@ -170,8 +170,8 @@ TEST(CudaKernels, TurnHeadsThatLieInWiderRows) {
           const at::Tensor c = wide(cos).unsqueeze(1), s = wide(sin).unsqueeze(1) * direction;
           const at::Tensor expected = at::cat({first * c - second * s, second * c + first * s}, 2);
           EXPECT_LT(distance(heads(found[0]), expected), types.tolerance) << head_dim << " " << gap;
-          const at::Tensor behind = found[0].narrow(1, kHeads * head_dim, gap);
-          EXPECT_TRUE(behind.equal(rows.narrow(1, kHeads * head_dim, gap)));
+          const at::Tensor after = found[0].narrow(1, kHeads * head_dim, gap);
+          EXPECT_TRUE(after.equal(rows.narrow(1, kHeads * head_dim, gap)));
         }
 }
 

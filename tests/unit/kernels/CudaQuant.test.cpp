@@ -57,7 +57,7 @@ at::Tensor scales_of(const Nf4Matrix& matrix) {
   return scales;
 }
 
-/// Memory for values that begins behind a multiple of 16 bytes, or at one.
+/// Memory for values that begins after a multiple of 16 bytes, or at one.
 at::Tensor place_for(std::int64_t rows, std::int64_t columns, at::ScalarType dtype, std::int64_t shift) {
   return at::empty({rows * columns + shift}, dtype).narrow(0, shift, rows * columns).view({rows, columns});
 }
@@ -95,7 +95,7 @@ TEST(CudaQuant, Nf4RowsOfAPartAreThoseOfTheWhole) {
   const at::Tensor whole = at::empty({400, 96}), part = at::empty({6, 96});
 
   dequantise(matrix, 0, whole);
-  dequantise(matrix, 390, part);  // behind the first block of scales
+  dequantise(matrix, 390, part);  // after the first block of scales
 
   EXPECT_TRUE(part.equal(whole.narrow(0, 390, 6)));
 }

@@ -94,7 +94,7 @@ TEST(Nf4, EveryInstructionSetGivesTheSameBits) {
     with_storage(dtype, [&]<typename S>() {
       std::vector<at::Tensor> values;
       for (const CpuKernels<S>& kernels : available_kernels<S>()) {
-        values.push_back(at::zeros({count + kNf4Block}, dtype));  // behind them nothing is written
+        values.push_back(at::zeros({count + kNf4Block}, dtype));  // after them nothing is written
         kernels.quant->nf4_values(packed.const_data_ptr<std::uint8_t>(), scales.const_data_ptr<float>(), count,
                                   mutable_values_of<S>(values.back()));
         EXPECT_TRUE(at::equal(values.back().view(at::kByte), values.front().view(at::kByte))) << dtype;

@@ -18,7 +18,7 @@ TEST(MemoryEstimate, NamesItsParts) {
   EXPECT_EQ(more.on_device() - kEstimate.on_device(), 46'000'000);
 }
 
-TEST(MemoryEstimate, TellsWhatWorkHolds) {
+TEST(MemoryEstimate, ReportsWhatWorkHolds) {
   MemoryEstimate estimate = kEstimate;
   StageBytes most;
   most[WorkStage::forward] = 320'000'000;

@@ -40,7 +40,7 @@ TEST(ImageWeightNames, CoverEveryTensorAndNothingElse) {
 }
 
 // AveragedModel of torch wraps a model and counts.
-TEST(ImageWeightNames, AllowWhatStandsBesideAModel) {
+TEST(ImageWeightNames, AllowExtraTensors) {
   const test::ScratchFolder scratch;
   const NetworkOptions options{.width = 0.25, .classes = 3};
   const auto network = make_network("mobilenet_v2", options);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kIn = 5, kTokens = 7, kRank = 2;
 const at::TensorOptions kDoubles = at::TensorOptions().dtype(at::kDouble);
 
-/// Numbers without a pattern that products could hide behind.
+/// Numbers without a pattern that could hide wrong products.
 at::Tensor values(at::IntArrayRef sizes, double phase) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes)

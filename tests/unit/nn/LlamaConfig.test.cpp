@@ -246,7 +246,7 @@ TEST(LlamaConfig, ReadsRotaryPositionsInTheOrderOfTransformers) {
             RopeScaling::Kind::none);
 }
 
-TEST(LlamaConfig, TellsNullFromWhatIsMissingWhereTransformersDoes) {
+TEST(LlamaConfig, DistinguishesNullFromWhatIsMissingWhereTransformersDoes) {
   json qwen = of_class("Qwen2ForCausalLM", "qwen2", {{"num_key_value_heads", nullptr}, {"num_attention_heads", 64}});
   EXPECT_EQ(parsed(qwen).num_kv_heads, 32);
 
@@ -278,7 +278,7 @@ TEST(LlamaConfig, KnowsWhichLayersOfEachClassHaveAWindow) {
 
   EXPECT_EQ(qwen.window(2), 0);
   EXPECT_EQ(qwen.window(3), 512);
-  EXPECT_EQ(qwen.window(31), 0) << "max_window_layers does not count beside layer_types";
+  EXPECT_EQ(qwen.window(31), 0) << "max_window_layers does not count where there are layer_types";
   EXPECT_TRUE(refused(of_class("Qwen3ForCausalLM", "qwen3", {{"layer_types", mixed}}))) << "without a window";
   EXPECT_FALSE(refused(of_class("Qwen3ForCausalLM", "qwen3", {{"layer_types", full}})));
   EXPECT_TRUE(refused(of_class("MistralForCausalLM", "mistral", {{"layer_types", mixed}})));

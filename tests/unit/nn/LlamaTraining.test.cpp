@@ -1,4 +1,4 @@
-// What training does to the network beside its gradients: adapters, dropout, checkpointing, types, the graph.
+// What training does to the network apart from its gradients: adapters, dropout, checkpointing, types, the graph.
 #include <map>
 #include <set>
 
@@ -168,7 +168,7 @@ TEST(Checkpointing, GivesTheSameBitsIn16Bits) {
   expect_same_with_checkpointing(*network);
 }
 
-// Bytes that backward of a network of so many layers finds.
+// Bytes that backward of a network of that many layers finds.
 std::int64_t kept_bytes(std::int64_t layers) {
   LlamaConfig config = small_config();
   config.num_layers = layers;

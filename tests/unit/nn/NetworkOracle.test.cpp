@@ -63,7 +63,7 @@ TEST_P(NetworkDefinition, IsTorchvisions) {
     // Five times the deviation of the difference of two samples of this size.
     EXPECT_NEAR(values.mean().item<double>(), reference[0], 5 * deviation * std::sqrt(2 / count) + 1e-12) << name;
     EXPECT_NEAR(values.std(/*unbiased=*/false).item<double>(), deviation, 5 * deviation / std::sqrt(count)) << name;
-    // Tells uniform values (1.73 deviations at most) from normal ones.
+    // Distinguishes uniform values (1.73 deviations at most) from normal ones.
     if (count >= 1000) {
       EXPECT_EQ(values.abs().max().item<double>() < 1.8 * deviation, reference[2] < 1.8 * deviation) << name;
     }

@@ -46,7 +46,7 @@ class Program : public testing::Test {
   std::string file_ = folder_ / "in/results.h5";
 };
 
-TEST_F(Program, WritesBesideTheFirstFileAndNamesTheReport) {
+TEST_F(Program, WritesNextToTheFirstFileAndNamesTheReport) {
   const Outcome outcome = run(file_);
 
   EXPECT_EQ(outcome.exit_code, 0);
@@ -97,7 +97,7 @@ TEST_F(Program, PrintsCsvOrJsonAloneAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "in/report.html"));
 }
 
-TEST_F(Program, TellsByItsExitCodeWhatIsWrong) {
+TEST_F(Program, ReportsByItsExitCodeWhatIsWrong) {
   EXPECT_EQ(run("").exit_code, 2);
   EXPECT_EQ(run("--no-such-option " + file_).exit_code, 2);
   EXPECT_EQ(run("--csv --json " + file_).exit_code, 2);

@@ -50,14 +50,14 @@ TEST(FolderListing, CountsOtherFormatsByTheirEnding) {
 
 TEST(FolderListing, CountsPicturesThatStandInNoClassFolder) {
   const ScratchFolder scratch;
-  write_files(scratch, {"a/1.png", "a/more/2.png", "a/more/deep/3.tif", "a/more/deep/notes.txt", "beside.jpg",
+  write_files(scratch, {"a/1.png", "a/more/2.png", "a/more/deep/3.tif", "a/more/deep/notes.txt", "stray.jpg",
                         "a/.4.png", ".hidden/5.png", ".git/index"});
 
   const std::string text = FolderListing(scratch.path().string()).left_out();
 
   EXPECT_EQ(text, "5 files of " + scratch.path().string() +
                       " are left out:"
-                      "\n  1 beside the folders of classes: beside.jpg"
+                      "\n  1 outside the folders of classes: stray.jpg"
                       "\n  2 in folders inside the folders of classes: a/more/2.png, a/more/deep/3.tif"
                       "\n  2 with names that start with a dot, or in such folders: .hidden/5.png, a/.4.png");
 }

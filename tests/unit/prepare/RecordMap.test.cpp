@@ -58,7 +58,7 @@ TEST(RecordMap, LeavesWhatMayMeanTwoThings) {
 }
 
 TEST(RecordMap, KnowsWhatWasUsed) {
-  RecordMap map(DatasetType::alpaca, {"output=result", "input=nothing", "role:user=nobody"});
+  RecordMap map(DatasetType::alpaca, {"output=result", "input=nothing", "role:user=unused"});
   nlohmann::ordered_json record = {{"result", 1}};
   map.apply(record);
   EXPECT_EQ(map.uses(), (std::vector<bool>{true, false, false}));

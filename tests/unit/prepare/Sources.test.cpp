@@ -130,7 +130,7 @@ TEST(CifarSource, ReadsBothLayouts) {
   EXPECT_EQ(hundred.read(0).pixels[0], 0);
 }
 
-TEST(CifarSource, TakesClassNamesFromBesideTheFiles) {
+TEST(CifarSource, TakesClassNamesFromTheFolderOfTheFiles) {
   const ScratchFolder scratch;
   write_bytes(scratch / "test_batch.bin", cifar_records(1, 0, false));
   std::ofstream(scratch / "batches.meta.txt")

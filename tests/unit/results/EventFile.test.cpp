@@ -157,7 +157,7 @@ TEST(EventFile, HoldsWhatWasFlushedAlthoughStillOpen) {
   EXPECT_TRUE(std::isnan(points[2].value));
 }
 
-TEST(EventFile, AContinuedRunWritesAFileBehindTheOthers) {
+TEST(EventFile, AContinuedRunWritesAFileAfterTheOthers) {
   const ScratchFolder scratch;
   for (const std::int64_t first_step : {0, 8, 4})
     EventFile(scratch / "tensorboard", first_step, "");

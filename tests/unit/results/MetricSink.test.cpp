@@ -89,7 +89,7 @@ TEST(JsonLines, AContinuedRunReplacesTheStepsItRepeats) {
   EXPECT_EQ(lines[4], (json{{"step", 4}, {"train_loss", 20.0}}));
 }
 
-TEST(JsonLines, AHalfLineIsDroppedWhereTheRunGoesOnBehindIt) {
+TEST(JsonLines, AHalfLineIsDroppedWhereTheRunContinuesAfterIt) {
   const ScratchFolder scratch;
   const std::string path = scratch / "metrics.jsonl";
   write_file(path, "{\"step\":0,\"time\":1.0}\n{\"step\":1,\"ti");
@@ -97,7 +97,7 @@ TEST(JsonLines, AHalfLineIsDroppedWhereTheRunGoesOnBehindIt) {
   EXPECT_EQ(read_file(path), "{\"step\":0,\"time\":1.0}\n");
 }
 
-TEST(JsonLines, LinesOfEarlierStepsBehindLaterOnesAreKept) {
+TEST(JsonLines, LinesOfEarlierStepsAfterLaterOnesAreKept) {
   const ScratchFolder scratch;
   const std::string path = scratch / "metrics.jsonl";
   {

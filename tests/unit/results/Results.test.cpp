@@ -300,13 +300,13 @@ TEST(Results, MayHaveNoSteps) {
   summary.status = "stopped";
 
   write_results(scratch / "none.h5", world(), example_provenance(), summary, RankRecord{});
-  write_results(scratch / "nobody.h5", world(), example_provenance(), summary, RankRows{});
+  write_results(scratch / "empty.h5", world(), example_provenance(), summary, RankRows{});
 
   EXPECT_EQ(ResultsFile::open(scratch / "none.h5").run("main").num_steps, 0U);
   EXPECT_EQ(ResultsFile::open(scratch / "none.h5").run("main").ranks, world().size());
-  const RunData nobody = ResultsFile::open(scratch / "nobody.h5").run("main");
-  EXPECT_TRUE(nobody.times.empty());
-  EXPECT_EQ(nobody.summary.status, "stopped");
+  const RunData empty = ResultsFile::open(scratch / "empty.h5").run("main");
+  EXPECT_TRUE(empty.times.empty());
+  EXPECT_EQ(empty.summary.status, "stopped");
 }
 
 TEST(Results, OfASweepAreAssembledFromItsVariants) {

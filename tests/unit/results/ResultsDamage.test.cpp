@@ -19,7 +19,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A run that no writer makes, beside a whole one: what reading it ends with.
+/// A run that no writer makes, next to a whole one: what reading it ends with.
 template <class Fill>
 std::string error_of_run(const ScratchFolder& scratch, std::int64_t ranks, Fill&& fill) {
   write_results(scratch / "x.h5", Communicator::null(), example_provenance(), example_summary(), example_record(0));

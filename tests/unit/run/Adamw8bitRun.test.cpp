@@ -1,4 +1,4 @@
-// Whole runs with optimizer.name: adamw8bit beside the same runs with adamw, on any ranks, and continued from a
+// Whole runs with optimizer.name: adamw8bit compared with the same runs with adamw, on any ranks, and continued from a
 // checkpoint. All weights are tuned: the matrices have moments of 8 bits, the norms' weights moments of 32.
 #include <algorithm>
 

@@ -23,10 +23,10 @@ struct Part {
 /// Collective over the world; `between` is called by all ranks where the run waits in memory. The outcome as the rank
 /// that ends the run has it.
 Outcome move_among(
-    const RunOptions& options, const std::vector<Part>& parts, const TaskRunOptions& how = kQuiet,
+    const RunOptions& options, const std::vector<Part>& parts, const TaskRunOptions& task_options = kQuiet,
     const std::function<void()>& between = [] {}) {
   std::map<std::set<int>, Group> groups;
-  MovableRun movable(options, "", world(), how);
+  MovableRun movable(options, "", world(), task_options);
   for (const auto& [ranks, num_steps] : parts) {
     advance_on(movable, groups.try_emplace(ranks, ranks).first->second, num_steps);
     if (ranks.empty()) between();
@@ -237,7 +237,7 @@ TEST(MovingRanks, ALossScaleThatHasChangedStaysSo) {
   expect_equal_bits(moved, resumed);
 }
 
-TEST(MovingRanks, RunsBesideEachOtherHaveTheirOwnTimeouts) {
+TEST(MovingRanks, ConcurrentRunsHaveTheirOwnTimeouts) {
   const ScratchFolder scratch;
   write_shards(scratch);
   const int number = world().rank() % 2;

@@ -49,7 +49,7 @@ TEST(ScheduledTask, RequestsFewerRanksWhereItHasRunOnFewer) {
   task.run_on({0, 2});
   EXPECT_TRUE(task.refuse(3, 4));
   EXPECT_EQ(task.max_ranks(4), 2);
-  EXPECT_FALSE(task.refuse(2, 4)) << "it ran there: another error is behind this";
+  EXPECT_FALSE(task.refuse(2, 4)) << "it ran there: the cause is another error";
 }
 
 TEST(ScheduledTask, ShowsPoliciesWhatItsStepsHaveShown) {
@@ -90,7 +90,7 @@ TEST(ScheduledTask, HasNoRanksOnceItHasEnded) {
   EXPECT_FALSE(task.is_active());
   EXPECT_FALSE(task.has_ranks());
   EXPECT_EQ(task.state(), TaskState::failed);
-  EXPECT_EQ(task.how_it_ended().error, "why");
+  EXPECT_EQ(task.outcome().error, "why");
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(ShareRecord, ADamagedOneIsRefused) {
   }
 }
 
-TEST(ShareRecord, ResultsHoldItBesideTheRuns) {
+TEST(ShareRecord, ResultsHoldItNextToTheRuns) {
   const ScratchFolder scratch;
   RunSummary summary;
   summary.name = "a";

@@ -21,7 +21,7 @@ struct TrueTask {
   std::string name;
   std::int64_t num_steps = 1000;
   std::function<double(int)> step_s = [](int ranks) { return 1.0 / ranks; };  ///< by ranks
-  std::function<bool(int)> fits = [](int) { return true; };                   ///< into the memory of so many ranks
+  std::function<bool(int)> fits = [](int) { return true; };                   ///< into the memory of that many ranks
   int min_ranks = 1;
 };
 
@@ -232,7 +232,7 @@ TEST(ShareScheduler, AFixedSplitIsNotChangedForATaskThatDoesNotFit) {
   SimulatedShare share(options, 4, {large, scales("small", 30)});
   share.run();
   EXPECT_EQ(share.scheduler.task(0).state(), TaskState::failed);
-  EXPECT_NE(share.scheduler.task(0).how_it_ended().error.find("too little memory"), std::string::npos);
+  EXPECT_NE(share.scheduler.task(0).outcome().error.find("too little memory"), std::string::npos);
   EXPECT_EQ(share.scheduler.task(1).state(), TaskState::complete);
 }
 
@@ -262,7 +262,7 @@ TEST(ShareScheduler, TasksThatWaitAreStoppedWithTheShare) {
   share.scheduler.stop_waiting();
   EXPECT_FALSE(share.scheduler.has_active());
   EXPECT_TRUE(share.scheduler.is_any_stopped());
-  EXPECT_FALSE(share.scheduler.task(1).how_it_ended().is_stored);
+  EXPECT_FALSE(share.scheduler.task(1).outcome().is_stored);
   EXPECT_TRUE(share.scheduler.baselines().empty()) << "they are about tasks that are complete";
 }
 

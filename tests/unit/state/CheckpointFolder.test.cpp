@@ -1,4 +1,4 @@
-// What is beside checkpoints and in them.
+// What is next to checkpoints and in them.
 #include <filesystem>
 
 #include <ATen/ops/full.h>

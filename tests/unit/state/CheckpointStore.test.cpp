@@ -148,7 +148,7 @@ TEST(CheckpointStore, IgnoresWhatIsNotComplete) {
   EXPECT_NE(message.find("step_00000010 resumes from the one before it"), std::string::npos) << message;
 }
 
-TEST(CheckpointStore, KeepsTheAdviceOfAnErrorBesideTheOlderCheckpoint) {
+TEST(CheckpointStore, KeepsTheAdviceOfAnErrorWithTheOlderCheckpoint) {
   const ScratchFolder scratch;
   const CheckpointStore store(scratch / "run", 2);
   write_at(store, 10);

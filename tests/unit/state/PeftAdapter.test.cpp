@@ -178,7 +178,7 @@ TEST(PeftAdapter, ReadsAndRewritesThePeersFiles) {
   EXPECT_EQ(PeftAdapter::open(scratch.path().string()).config().settings.targets, adapter.config().settings.targets);
 }
 
-TEST(PeftAdapter, TellsSavedModulesFromAdaptedLayers) {
+TEST(PeftAdapter, DistinguishesSavedModulesFromAdaptedLayers) {
   const test::ScratchFolder scratch;
   const std::string oracle = test::source_path("tests/data/oracles/patterns/adapter").string();
   const PeftAdapter adapter = PeftAdapter::open(oracle);

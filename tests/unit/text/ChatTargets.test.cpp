@@ -129,7 +129,7 @@ TEST(ChatTargets, OfLongConversationsTakeOneRendering) {  // else this test woul
     expected += i % 2 == 0 ? "U:" + messages[i].content + "|" : "A:[" + messages[i].content + "|]";
 
   EXPECT_EQ(marked(plain, messages), expected);
-  expected.replace(expected.find("A:["), 3, "[A:");  // no header behind a single message
+  expected.replace(expected.find("A:["), 3, "[A:");  // no header after a single message
   EXPECT_EQ(marked(looks_around, messages), expected);
 }
 

@@ -97,7 +97,7 @@ TEST(HostileText, RandomBytesRoundTripAsTheirRepair) {
   }
 }
 
-TEST(HostileText, IdsOfNobodyGiveNoText) {
+TEST(HostileText, UnknownIdsGiveNoText) {
   EXPECT_EQ(gpt2().decode(Ids{50257, 4294967295u, 64}, DecodeSpecial::keep), "a");
   EXPECT_FALSE(gpt2().is_special(4294967295u));
 }

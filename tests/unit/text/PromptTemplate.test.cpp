@@ -17,7 +17,7 @@ std::string text_of(const std::vector<TextPiece>& pieces) {
   return text;
 }
 
-/// The targets, each in brackets, "+eos" behind one that needs it.
+/// The targets, each in brackets, "+eos" after one that needs it.
 std::string targets_of(const std::vector<TextPiece>& pieces) {
   std::string text;
   for (const TextPiece& piece : pieces)
@@ -89,7 +89,7 @@ TEST(PromptTemplate, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(PromptTemplate::named("alpaca").conversation({{Message{"tool", "x"}}}, Turn::closed), DataError);
 }
 
-TEST(EncodePieces, PutsBosFirstAndEosBehindTheAnswer) {
+TEST(EncodePieces, PutsBosFirstAndEosAfterTheAnswer) {
   const auto tokenizer = Tokenizer::load(token_data("tinystories"));  // adds BOS 1, EOS is 2
   ASSERT_TRUE(tokenizer->adds_bos());
   const EncodedText row = encode_pieces(*tokenizer, PromptTemplate::named("plain").instruction("Hi", "", "Lily"));

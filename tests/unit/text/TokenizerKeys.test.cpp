@@ -34,7 +34,7 @@ TEST(TokenizerKeys, AreLookedForInAllPartsOfTheFile) {
   EXPECT_TRUE(names(found, "normalizer.normalizers.prepent"));
 }
 
-TEST(TokenizerKeys, OfTheFilesBesideItAreNamedOrRefused) {
+TEST(TokenizerKeys, OfTheOtherFilesAreNamedOrRefused) {
   EXPECT_TRUE(left_out_of_token_config({{"bos_token", "<s>"}, {"model_max_length", 1e30}, {"legacy", false}}, "t.json")
                   .empty());
   EXPECT_TRUE(names(left_out_of_token_config({{"bos_tokne", "<s>"}}, "t.json"), "bos_tokne"));

@@ -5,7 +5,7 @@
 namespace multicard {
 namespace {
 
-TEST(TurnEnds, AreWhatStandsBehindEveryAnswer) {
+TEST(TurnEnds, AreWhatFollowsEveryAnswer) {
   const TurnEnds chatml = find_turn_ends(
       {"<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>\n", "<|im_end|>\n<|im_start|>user\n"},
       "<|im_end|>");

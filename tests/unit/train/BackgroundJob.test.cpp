@@ -30,7 +30,7 @@ class Door {
   bool open_ = false;
 };
 
-TEST(BackgroundJob, RunsBesideItsOwner) {
+TEST(BackgroundJob, RunsWhileItsOwnerDoes) {
   Door door;
   int done = 0;
   BackgroundJob job;

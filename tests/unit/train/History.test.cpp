@@ -104,7 +104,7 @@ TEST(History, IsEmptyForANewRun) {
   EXPECT_EQ(rows.at(0).first_step, 0);
 }
 
-TEST(History, GoesOnWithColumnsBesideThePhases) {
+TEST(History, ContinuesWithColumnsBesidesThePhases) {
   const ScratchFolder scratch;
   RankRecord first = record_of(0, 2, 1.0);
   first.counts["tokens"] = {5, 6};

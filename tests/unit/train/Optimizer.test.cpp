@@ -330,7 +330,7 @@ TEST(Optimizer, ChangesNothingWhereAGradientWasNotFinite) {
   }
 }
 
-TEST(Optimizer, TellsTheBytesOfItsState) {
+TEST(Optimizer, ReportsTheBytesOfItsState) {
   const NamedTensors parameters{
       {"a", at::ones({30, 5})}, {"b", at::ones({7}, at::kDouble)}, {"c", at::ones({9}, at::kBFloat16)}};
   std::vector<at::Tensor> gradients;

@@ -45,7 +45,7 @@ TEST(Recorder, FeedsWhatIsNewAndWhatTheEarlierPartHasFromTheFirstStepOn) {
   EXPECT_EQ(recorder.metrics().at("train_loss").values, (std::vector<double>{3, 2, 1}));
 }
 
-TEST(Recorder, PutsTheHostsWaitingBesideTheStepsOfADevice) {
+TEST(Recorder, RecordsTheHostsWaitingApartFromTheStepsOfADevice) {
   Recorder recorder("device");
   recorder.add_step_times({step_of(1, 0.25), step_of(2, 0.5)});
   recorder.add_step_times({step_of(3, 0.0)});

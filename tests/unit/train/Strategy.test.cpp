@@ -87,7 +87,7 @@ TEST_P(EachStrategy, UpdatesAsByHand) {
   }
 }
 
-TEST_P(EachStrategy, TellsTheModelItsReplicaAtEveryStep) {
+TEST_P(EachStrategy, GivesTheModelItsReplicaAtEveryStep) {
   Training training(GetParam());
   training.step();
   training.step();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes oracle.json beside it: how transformers chooses tokens (README.md in this folder).
+"""Writes oracle.json next to it: how transformers chooses tokens (README.md in this folder).
 
 usage: make_generate.py, where torch and transformers can be imported (scripts/setup_peers.sh)
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes bfloat16.json and adapter_final_bfloat16.safetensors beside it: the oracle's 20 steps with what is trained, its
-gradients and moments in bfloat16, by transformers, PEFT and torch's AdamW. "lora": adapters on a base model in float32;
-"full": all weights, at a tenth of the learning rate.
+"""Makes bfloat16.json and adapter_final_bfloat16.safetensors next to it: the oracle's 20 steps with what is trained,
+its gradients and moments in bfloat16, by transformers, PEFT and torch's AdamW. "lora": adapters on a base model in
+float32; "full": all weights, at a tenth of the learning rate.
 
 usage: make_bfloat16.py     with the Python of scripts/peers.sh
 """

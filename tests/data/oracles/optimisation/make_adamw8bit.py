@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes adamw8bit.safetensors beside it: 20 steps of bitsandbytes' AdamW8bit on the CPU.
+"""Makes adamw8bit.safetensors next to it: 20 steps of bitsandbytes' AdamW8bit on the CPU.
 
 Without the package's native library: its CPU quantiser looks values up in a table of 65536 entries, too few for small
 moments; the portable one, like that of GPUs, compares with the middles between neighbours.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ../../models/qwen3-tiny, a random Qwen3 model, and oracle.json beside this file: what transformers computes
+"""Writes ../../models/qwen3-tiny, a random Qwen3 model, and oracle.json next to this file: what transformers computes
 with it (README.md in this folder).
 
 usage: make_qwen3.py, where torch, transformers and PEFT can be imported (scripts/setup_peers.sh)

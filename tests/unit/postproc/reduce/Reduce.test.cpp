@@ -161,7 +161,7 @@ TEST(Reduce, WhenARunEndedEarlyIsNoSetting) {
   EXPECT_EQ(whole.outcome(), "complete");
 }
 
-TEST(Reduce, TheDeckTellsWeakScalingAndIsNoSetting) {
+TEST(Reduce, TheDeckShowsWeakScalingAndIsNoSetting) {
   RunData run;
   run.summary.text["deck"] = "run: {global_batch: null, batch_per_rank: 32}\n";
 

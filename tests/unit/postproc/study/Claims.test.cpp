@@ -196,7 +196,7 @@ TEST(Claims, FewerThanTwentyLossesAreNoCurve) {
   EXPECT_EQ(figure(study_of({falling(20)}), "train_loss").id, "train_loss");
 }
 
-TEST(Claims, ShortCurvesAreLeftOutBesideLongOnes) {
+TEST(Claims, ShortCurvesAreLeftOutWhereThereAreLongOnes) {
   RunReport shorter = falling(5), longer = falling(60);
   shorter.ranks = 2;
 

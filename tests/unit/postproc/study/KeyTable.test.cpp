@@ -51,7 +51,7 @@ TEST(KeyTable, TakesTheStrongestEffectOfASection) {
   EXPECT_TRUE(known().is_bookkeeping("profile"));
 }
 
-TEST(KeyTable, CountsTheDeviceAsWorkWhoeverNamesIt) {
+TEST(KeyTable, CountsTheDeviceAsWorkWhereverItIsNamed) {
   EXPECT_TRUE(known().changes_work("device"));
   EXPECT_TRUE(known().changes_work("run.device"));
 }

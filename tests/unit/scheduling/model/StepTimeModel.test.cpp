@@ -68,7 +68,7 @@ TEST(StepTimeModel, ReducesWithinNodesAndBetweenThem) {
   EXPECT_NEAR(seconds(values, at), 1 + 0.1 + 0.2 + 0.1, 1e-12);
 }
 
-TEST(StepTimeModel, HidesCommunicationBehindComputingWhereTheyOverlap) {
+TEST(StepTimeModel, HidesCommunicationByComputingWhereTheyOverlap) {
   const auto with_overlap = [](double overlap) {
     return seconds(
         values_with({{StepTerm::compute_base, 1}, {StepTerm::local_latency, 0.8}, {StepTerm::overlap, overlap}}),

@@ -33,7 +33,7 @@ TEST(Plan, IsNoWorseOnALargerMachine) {
     EXPECT_LE(plans[i].allocation->value, plans[i - 1].allocation->value * (1 + 1e-9));
 }
 
-TEST(Plan, ReportsAMachineThatIsTooSmallBesideOneThatIsNot) {
+TEST(Plan, ReportsAMachineThatIsTooSmallAndOneThatIsNot) {
   PlanOptions options = options_of({1, 64});
   const test::ScratchFolder folder;
   options.tasks[1].table = folder / "table.csv";

@@ -60,7 +60,7 @@ TEST(PlanIntervals, ErrorsOfOneRateThatIsUsedTwiceDoNotCancel) {
   EXPECT_NEAR(found.value->high, 300 + half, 300 * kSampling);
 }
 
-TEST(PlanIntervals, TheLaterOfTwoTasksBesideEachOtherCounts) {
+TEST(PlanIntervals, TheLaterOfTwoConcurrentTasksCounts) {
   const AllocationProblem problem{Objective::makespan, {1, 2}, {task("a", 600), task("b", 600)}};
 
   const PlanIntervals found =

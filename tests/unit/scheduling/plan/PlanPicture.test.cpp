@@ -46,9 +46,9 @@ TEST(PlanPicture, GivesEachEntryItsGpusForItsTime) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     area += all[i].width * all[i].height;
     for (std::size_t k = 0; k < i; ++k) {
-      const bool beside = all[i].x >= all[k].x + all[k].width - 0.2 || all[k].x >= all[i].x + all[i].width - 0.2;
+      const bool apart = all[i].x >= all[k].x + all[k].width - 0.2 || all[k].x >= all[i].x + all[i].width - 0.2;
       const bool below = all[i].y >= all[k].y + all[k].height - 0.2 || all[k].y >= all[i].y + all[i].height - 0.2;
-      EXPECT_TRUE(beside || below) << all[i].title << " over " << all[k].title;
+      EXPECT_TRUE(apart || below) << all[i].title << " over " << all[k].title;
     }
   }
   EXPECT_NEAR(area, 780 * 110, 780) << "all GPUs are busy";

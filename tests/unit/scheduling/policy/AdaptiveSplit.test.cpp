@@ -154,7 +154,7 @@ TEST(AdaptiveSplit, ALargeTaskDoesNotWaitForAnEndThatFreesTooFewRanks) {
   EXPECT_FALSE(adaptive(tasks).is_change(tasks));
 }
 
-TEST(AdaptiveSplit, NobodyWaitsForTheFirstTasksToStart) {
+TEST(AdaptiveSplit, NoTaskWaitsForTheFirstTasksToStart) {
   const std::vector<TaskView> tasks{task("a", 10, 0, {}), task("b", 10, 0, {})};
   EXPECT_EQ(adaptive(tasks).cost_s, 0);
 }

@@ -15,7 +15,7 @@ test::Jobs three_jobs() {
   return jobs;
 }
 
-TEST(FifoPolicy, LetsNobodyOvertake) {
+TEST(FifoPolicy, LetsNoJobOvertake) {
   FifoPolicy policy({1, 4}, Backfill::no);
 
   EXPECT_EQ(three_jobs().follow(policy), (std::vector<int>{3, 0, 0}));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kRound = 3600;  // 4 GPUs reach 16 GPU-hours in four rounds
 
-TEST(TiresiasPolicy, MovesJobsBehindTheOthersAfterSixteenGpuHours) {
+TEST(TiresiasPolicy, MovesJobsAfterTheOthersAtSixteenGpuHours) {
   TiresiasPolicy policy({1, 4}, kRound);
   test::Jobs jobs;
   jobs.add(test::request("old", 0, 4, {{4, 1e6}}));
@@ -22,7 +22,7 @@ TEST(TiresiasPolicy, MovesJobsBehindTheOthersAfterSixteenGpuHours) {
   EXPECT_EQ(jobs.follow(policy), (std::vector<int>{0, 3}));
 }
 
-TEST(TiresiasPolicy, RunsSmallerJobsBehindOneThatDoesNotFit) {
+TEST(TiresiasPolicy, RunsSmallerJobsAfterOneThatDoesNotFit) {
   TiresiasPolicy policy({1, 4}, kRound);
   test::Jobs jobs;
   jobs.add(test::request("a", 0, 3, {{3, 1e6}}));
@@ -36,7 +36,7 @@ TEST(TiresiasPolicy, OrdersDemotedJobsByTheirDemotion) {
   TiresiasPolicy policy({1, 4}, kRound);
   test::Jobs jobs;
   jobs.add(test::request("slow", 0, 2, {{2, 1e6}}));   // demoted after eight rounds
-  jobs.add(test::request("other", 0, 2, {{2, 1e6}}));  // the same, but behind in the queue
+  jobs.add(test::request("other", 0, 2, {{2, 1e6}}));  // the same, but later in the queue
   for (int round = 0; round < 9; ++round)
     jobs.follow(policy);
   jobs.add(test::request("new", 0, 1, {{1, 1e6}}));

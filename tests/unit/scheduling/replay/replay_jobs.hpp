@@ -1,5 +1,5 @@
 #pragma once
-// Jobs of tests: so many seconds of work on each count of GPUs.
+// Jobs of tests: seconds of work on each count of GPUs.
 
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "RunStart.hpp"
+#include "ResumeDecision.hpp"
 
 #include <filesystem>
 #include <vector>
@@ -53,7 +53,7 @@ Before before_in(const std::string& results, const std::optional<std::string>& c
   } catch (const DataError& error) {
     const std::string advice =
         checkpoint
-            ? fmt::format("Move it away: the run then resumes from {}, whose records are beside it.", *checkpoint)
+            ? fmt::format("Move it away: the run then resumes from {}, whose records are next to it.", *checkpoint)
             : "Move it away, or set run.resume=never to replace it.";
     throw DataError(error.problem(), error.why(),
                     error.suggestion().empty() ? advice : fmt::format("{} {}", error.suggestion(), advice));
@@ -82,18 +82,18 @@ std::string warning_of(const ScheduleOptions& schedule, const Deck& before, cons
 }
 
 /// The checkpoint to resume from.
-RunStart checkpoint_of(const RunOptions& options) {
+ResumeDecision checkpoint_of(const RunOptions& options) {
   const CheckpointStore store(options.run.output, options.run.keep_checkpoints);
-  RunStart start;
-  start.checkpoint = store.newest();
-  if (options.run.resume.mode == ResumeMode::automatic) return start;
+  ResumeDecision decision;
+  decision.checkpoint = store.newest();
+  if (options.run.resume.mode == ResumeMode::automatic) return decision;
   const std::string& path = options.run.resume.path;
-  start.checkpoint = store.newest_from(path);
-  if (start.checkpoint)
-    start.named = path;
+  decision.checkpoint = store.newest_from(path);
+  if (decision.checkpoint)
+    decision.named = path;
   else
-    start.checkpoint = path;
-  return start;
+    decision.checkpoint = path;
+  return decision;
 }
 
 /// What is not there cannot be what the run began with: that is said first.
@@ -105,28 +105,28 @@ void check_compatible(const Deck& before, const Deck& now, const RunOptions& opt
 }
 
 /// For one process.
-RunStart decide(const RunOptions& options, const Deck& deck, const std::string& results) {
+ResumeDecision decide(const RunOptions& options, const Deck& deck, const std::string& results) {
   if (options.run.resume.mode == ResumeMode::never) return {};
-  RunStart start = checkpoint_of(options);
-  const Before recorded = before_in(results, start.checkpoint);
+  ResumeDecision decision = checkpoint_of(options);
+  const Before recorded = before_in(results, decision.checkpoint);
   const bool complete = recorded.status == "complete";
-  if (!start.checkpoint && !complete) return {};
-  const std::string text = start.checkpoint ? CheckpointStore::read_state(*start.checkpoint).deck : recorded.deck;
-  const Deck before = Deck::parse(text, start.checkpoint.value_or(results));
+  if (!decision.checkpoint && !complete) return {};
+  const std::string text = decision.checkpoint ? CheckpointStore::read_state(*decision.checkpoint).deck : recorded.deck;
+  const Deck before = Deck::parse(text, decision.checkpoint.value_or(results));
   check_compatible(before, deck, options);
-  const bool goes_back = start.checkpoint == options.run.resume.path;
+  const bool goes_back = decision.checkpoint == options.run.resume.path;
   if (complete && !goes_back) {
     const Deck finished = Deck::parse(recorded.deck, results);
-    start.finished =
+    decision.finished =
         length_text(finished) == length_text(deck) && (!recorded.ended_early || has_same_patience(finished, deck));
   }
-  start.warning = warning_of(options.schedule, before, deck);
-  return start;
+  decision.warning = warning_of(options.schedule, before, deck);
+  return decision;
 }
 
 }  // namespace
 
-std::string RunStart::text() const {
+std::string ResumeDecision::text() const {
   if (!checkpoint) return {};
   if (named.empty()) return fmt::format(" (resuming from {})", *checkpoint);
   return fmt::format(" (resuming from {}, which this run reached from {})", *checkpoint, named);
@@ -144,13 +144,14 @@ std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::st
   return lock;
 }
 
-RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck,
-                    const std::string& results) {
-  RunStart start = agreed(world, [&] { return world.is_root() ? decide(options, deck, results) : RunStart{}; });
-  start.finished = world.broadcast_value(start.finished ? 1 : 0) == 1;
-  const std::string checkpoint = world.broadcast(start.checkpoint.value_or(""));
-  start.checkpoint = checkpoint.empty() ? std::nullopt : std::optional(checkpoint);
-  return start;
+ResumeDecision decide_resume(const Communicator& world, const RunOptions& options, const Deck& deck,
+                             const std::string& results) {
+  ResumeDecision decision =
+      agreed(world, [&] { return world.is_root() ? decide(options, deck, results) : ResumeDecision{}; });
+  decision.finished = world.broadcast_value(decision.finished ? 1 : 0) == 1;
+  const std::string checkpoint = world.broadcast(decision.checkpoint.value_or(""));
+  decision.checkpoint = checkpoint.empty() ? std::nullopt : std::optional(checkpoint);
+  return decision;
 }
 
 }  // namespace multicard

@@ -1,4 +1,4 @@
-#include "data/loading/SetMix.hpp"
+#include "data/loading/DatasetMixture.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<std::int64_t> shares_of(const std::vector<MixedSet>& sets, std::int6
 
 }  // namespace
 
-SetMix::SetMix(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
+DatasetMixture::DatasetMixture(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
   for (const MixedSet& set : sets_) {
     if (!(set.weight > 0) || !std::isfinite(set.weight))
       throw UsageError(fmt::format("the weight {} of a set of data.train is not a number above 0", set.weight));
@@ -49,12 +49,12 @@ SetMix::SetMix(std::vector<MixedSet> sets) : sets_(std::move(sets)) {
   for (std::size_t i = 0; i < sets_.size(); ++i)
     if (shares_[i] < 1)
       throw UsageError(fmt::format("an epoch of {} rows has none of set {} of data.train", num_rows_, i + 1),
-                       fmt::format("its weight {} is too small beside the others", sets_[i].weight),
+                       fmt::format("its weight {} is too small relative to the others", sets_[i].weight),
                        "Raise it, or leave the set out.");
 }
 
-std::vector<std::int64_t> SetMix::part_of(std::size_t set, std::int64_t epoch, std::uint64_t seed,
-                                          RowOrder order) const {
+std::vector<std::int64_t> DatasetMixture::part_of(std::size_t set, std::int64_t epoch, std::uint64_t seed,
+                                                  RowOrder order) const {
   const std::int64_t size = sets_[set].num_rows, begin = epoch * shares_[set], end = begin + shares_[set];
   const std::uint64_t key = splitmix64(splitmix64(seed, kPassPurpose), set);
   std::vector<std::int64_t> part, pass(static_cast<std::size_t>(size));
@@ -68,20 +68,20 @@ std::vector<std::int64_t> SetMix::part_of(std::size_t set, std::int64_t epoch, s
   return part;
 }
 
-std::vector<std::int64_t> SetMix::in_turns(const std::vector<std::vector<std::int64_t>>& parts) const {
+std::vector<std::int64_t> DatasetMixture::in_turns(const std::vector<std::vector<std::int64_t>>& parts) const {
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> given(parts.size(), 0);
   for (std::int64_t k = 1; k <= num_rows_; ++k) {
     std::size_t next = 0;
-    const auto behind = [&](std::size_t set) { return shares_[set] * k - given[set] * num_rows_; };
+    const auto deficit = [&](std::size_t set) { return shares_[set] * k - given[set] * num_rows_; };
     for (std::size_t set = 1; set < parts.size(); ++set)
-      if (behind(set) > behind(next)) next = set;
+      if (deficit(set) > deficit(next)) next = set;
     rows.push_back(parts[next][static_cast<std::size_t>(given[next]++)]);
   }
   return rows;
 }
 
-std::vector<std::int64_t> SetMix::rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const {
+std::vector<std::int64_t> DatasetMixture::rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const {
   std::vector<std::vector<std::int64_t>> parts;
   for (std::size_t set = 0; set < sets_.size(); ++set)
     parts.push_back(part_of(set, epoch, seed, order));

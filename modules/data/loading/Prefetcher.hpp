@@ -17,11 +17,11 @@ namespace multicard {
 /// Makes the batches of steps [first_step, last_step) in order, up to `prefetch` of them ahead in a thread; with 0 in
 /// next(). Not collective.
 template <class Batch>
-class ReadAhead {
+class Prefetcher {
  public:
   using Make = std::function<Batch(std::int64_t step)>;
 
-  ReadAhead(Make make, int prefetch, std::int64_t first_step, std::int64_t last_step)
+  Prefetcher(Make make, int prefetch, std::int64_t first_step, std::int64_t last_step)
       : make_(std::move(make)),
         next_step_(first_step),
         last_step_(last_step),
@@ -30,12 +30,12 @@ class ReadAhead {
   }
 
   /// Ends the thread, without waiting for batches that are not begun.
-  ~ReadAhead() {
+  ~Prefetcher() {
     ahead_.cancel();
     if (thread_.joinable()) thread_.join();
   }
-  ReadAhead(const ReadAhead&) = delete;
-  ReadAhead& operator=(const ReadAhead&) = delete;
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
 
   /// Waits for the next batch; none after the last. An error is thrown in the place of its batch, and at every further
   /// call.

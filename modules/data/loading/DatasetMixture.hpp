@@ -25,15 +25,15 @@ enum class RowOrder { shuffled, as_stored };
 /// Fisher-Yates shuffle as in Sampler.hpp, with key = splitmix64(splitmix64(splitmix64(seed, 2), i), p).
 ///
 /// A function of its arguments alone; integers only beyond the shares.
-class SetMix {
+class DatasetMixture {
  public:
   /// \throws UsageError for a set without a row in an epoch, and for a weight that is not a number above 0
-  explicit SetMix(std::vector<MixedSet> sets);
+  explicit DatasetMixture(std::vector<MixedSet> sets);
 
   /// Rows that each set gives an epoch.
   const std::vector<std::int64_t>& shares() const { return shares_; }
-  /// The rows of an epoch. As stored: sets take turns, evenly spread over the epoch (row k is that of the set that is
-  /// the farthest behind its share (k + 1) share_i / N, the first of such), and every pass is in the order of the
+  /// The rows of an epoch. As stored: sets take turns, evenly spread over the epoch (row k is of the set that lacks
+  /// most of its share (k + 1) share_i / N, the first of equals), and every pass is in the order of the
   /// set. Shuffled: set by set; the order is not random yet.
   std::vector<std::int64_t> rows(std::int64_t epoch, std::uint64_t seed, RowOrder order) const;
 

@@ -20,7 +20,7 @@ namespace multicard {
 std::unique_ptr<FolderLock> hold_output(const Communicator& world, const std::string& folder,
                                         const std::function<void()>& check);
 
-struct RunStart {
+struct ResumeDecision {
   bool finished = false;                  ///< nothing is left to do
   std::optional<std::string> checkpoint;  ///< to resume from
   std::string named;                      ///< what run.resume names, where `checkpoint` is a later one
@@ -35,6 +35,7 @@ struct RunStart {
 /// \param results the results file of the output folder
 /// \throws UsageError when the folder holds another run, DataError when its newest checkpoint cannot be read, or when
 /// what differs from that run names files that are not there.
-RunStart find_start(const Communicator& world, const RunOptions& options, const Deck& deck, const std::string& results);
+ResumeDecision decide_resume(const Communicator& world, const RunOptions& options, const Deck& deck,
+                             const std::string& results);
 
 }  // namespace multicard

@@ -1,4 +1,4 @@
-#include "data/loading/SetMix.hpp"
+#include "data/loading/DatasetMixture.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -42,22 +42,22 @@ Rows rows_of(const Sampler& sampler, std::size_t set, std::int64_t first, std::i
   return found;
 }
 
-TEST(SetMix, SharesAnEpochByWeights) {
-  EXPECT_EQ(SetMix({{100, 1}, {100, 1}}).shares(), (Rows{100, 100}));
-  EXPECT_EQ(SetMix({{100, 3}, {100, 1}}).shares(), (Rows{150, 50}));
-  EXPECT_EQ(SetMix({{10, 0.7}, {1000, 0.3}}).shares(), (Rows{707, 303}));
-  EXPECT_EQ(SetMix({{3, 1}, {3, 1}, {4, 1}}).shares(), (Rows{4, 3, 3})) << "the first of equal remainders";
-  EXPECT_EQ(SetMix({{5, 5}, {3, 3}, {2, 2}}).shares(), (Rows{5, 3, 2})) << "every row once";
-  EXPECT_EQ(SetMix({{5, 1e-300}, {5, 1e-300}}).shares(), (Rows{5, 5}));
+TEST(DatasetMixture, SharesAnEpochByWeights) {
+  EXPECT_EQ(DatasetMixture({{100, 1}, {100, 1}}).shares(), (Rows{100, 100}));
+  EXPECT_EQ(DatasetMixture({{100, 3}, {100, 1}}).shares(), (Rows{150, 50}));
+  EXPECT_EQ(DatasetMixture({{10, 0.7}, {1000, 0.3}}).shares(), (Rows{707, 303}));
+  EXPECT_EQ(DatasetMixture({{3, 1}, {3, 1}, {4, 1}}).shares(), (Rows{4, 3, 3})) << "the first of equal remainders";
+  EXPECT_EQ(DatasetMixture({{5, 5}, {3, 3}, {2, 2}}).shares(), (Rows{5, 3, 2})) << "every row once";
+  EXPECT_EQ(DatasetMixture({{5, 1e-300}, {5, 1e-300}}).shares(), (Rows{5, 5}));
 }
 
-TEST(SetMix, RefusesSetsThatWouldNotBeRead) {
-  EXPECT_THROW(SetMix({{100, 1}, {100, 1e-6}}), UsageError);
-  EXPECT_THROW(SetMix({{100, 1}, {100, 0}}), UsageError);
-  EXPECT_THROW(SetMix({{100, 1}, {100, -1}}), UsageError);
+TEST(DatasetMixture, RefusesSetsThatWouldNotBeRead) {
+  EXPECT_THROW(DatasetMixture({{100, 1}, {100, 1e-6}}), UsageError);
+  EXPECT_THROW(DatasetMixture({{100, 1}, {100, 0}}), UsageError);
+  EXPECT_THROW(DatasetMixture({{100, 1}, {100, -1}}), UsageError);
 }
 
-TEST(SetMix, GivesEveryRowOfASetBeforeAnyComesAgain) {
+TEST(DatasetMixture, GivesEveryRowOfASetBeforeAnyComesAgain) {
   const Sampler sampler(mixed({{7, 3}, {50, 1}, {20, 2}}, 6));
   const std::int64_t steps = 10 * sampler.steps_per_epoch();
   for (std::size_t set = 0; set < 3; ++set) {
@@ -81,8 +81,8 @@ TEST(SetMix, GivesEveryRowOfASetBeforeAnyComesAgain) {
   }
 }
 
-TEST(SetMix, ShufflesEveryPassAnew) {
-  const SetMix mix({{8, 1}, {8, 1}});
+TEST(DatasetMixture, ShufflesEveryPassAnew) {
+  const DatasetMixture mix({{8, 1}, {8, 1}});
   std::set<Rows> orders;
   for (std::int64_t epoch = 0; epoch < 6; ++epoch) {
     const Rows rows = mix.rows(epoch, 3, RowOrder::shuffled);
@@ -97,14 +97,14 @@ TEST(SetMix, ShufflesEveryPassAnew) {
   }
   EXPECT_EQ(orders.size(), 12U) << "of every set and pass another one";
   EXPECT_NE(mix.rows(0, 3, RowOrder::shuffled), mix.rows(0, 4, RowOrder::shuffled));
-  EXPECT_EQ(mix.rows(5, 3, RowOrder::shuffled), SetMix({{8, 1}, {8, 1}}).rows(5, 3, RowOrder::shuffled));
+  EXPECT_EQ(mix.rows(5, 3, RowOrder::shuffled), DatasetMixture({{8, 1}, {8, 1}}).rows(5, 3, RowOrder::shuffled));
 }
 
-TEST(SetMix, TakesTurnsWithoutShuffling) {
-  EXPECT_EQ(SetMix({{4, 3}, {4, 1}}).rows(0, 1, RowOrder::as_stored), (Rows{0, 1, 4, 2, 3, 0, 5, 1}));
-  EXPECT_EQ(SetMix({{4, 3}, {4, 1}}).rows(1, 1, RowOrder::as_stored), (Rows{2, 3, 6, 0, 1, 2, 7, 3}))
+TEST(DatasetMixture, TakesTurnsWithoutShuffling) {
+  EXPECT_EQ(DatasetMixture({{4, 3}, {4, 1}}).rows(0, 1, RowOrder::as_stored), (Rows{0, 1, 4, 2, 3, 0, 5, 1}));
+  EXPECT_EQ(DatasetMixture({{4, 3}, {4, 1}}).rows(1, 1, RowOrder::as_stored), (Rows{2, 3, 6, 0, 1, 2, 7, 3}))
       << "continues at the row after the last of the epoch before";
-  const SetMix mix({{300, 0.7}, {50, 0.2}, {150, 0.1}});
+  const DatasetMixture mix({{300, 0.7}, {50, 0.2}, {150, 0.1}});
   const Rows rows = mix.rows(3, 1, RowOrder::as_stored);
   std::int64_t of_first = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -113,7 +113,7 @@ TEST(SetMix, TakesTurnsWithoutShuffling) {
   }
 }
 
-TEST(SetMix, HasItsProportionsInManySteps) {
+TEST(DatasetMixture, HasItsProportionsInManySteps) {
   const Sampler sampler(mixed({{1000, 0.6}, {37, 0.3}, {400, 0.1}}, 16));
   const std::int64_t steps = 200;
   for (const auto& [set, share] : {std::pair<std::size_t, double>{0, 0.6}, {1, 0.3}, {2, 0.1}}) {
@@ -123,7 +123,7 @@ TEST(SetMix, HasItsProportionsInManySteps) {
   }
 }
 
-TEST(SetMix, DoesNotDependOnRanksOrOnEarlierSteps) {
+TEST(DatasetMixture, DoesNotDependOnRanksOrOnEarlierSteps) {
   for (const bool shuffle : {true, false}) {
     const Sampler sampler(mixed({{11, 1}, {23, 4}}, 5, shuffle));
     for (const std::int64_t step : {30, 3, 0, 17}) {
@@ -140,7 +140,7 @@ TEST(SetMix, DoesNotDependOnRanksOrOnEarlierSteps) {
   }
 }
 
-TEST(SetMix, HasEpochsOfTheLengthOfAllSets) {
+TEST(DatasetMixture, HasEpochsOfTheLengthOfAllSets) {
   SamplerOptions options = mixed({{11, 1}, {23, 9}}, 5);
   EXPECT_EQ(Sampler(options).steps_per_epoch(), 7);
   EXPECT_EQ(Sampler(options).rows_in(6), 4);
@@ -149,9 +149,9 @@ TEST(SetMix, HasEpochsOfTheLengthOfAllSets) {
   EXPECT_EQ(Sampler(options).steps_per_epoch(), 6);
 }
 
-// Written down from the definition in SetMix.hpp by a program of its own, so that a resumed run reads what it would
-// have read.
-TEST(SetMix, IsTheDefinition) {
+// Written down from the definition in DatasetMixture.hpp by a program of its own, so that a resumed run reads what it
+// would have read.
+TEST(DatasetMixture, IsTheDefinition) {
   std::vector<Rows> parts;
   for (std::uint64_t set = 0; set < 2; ++set) {
     const std::int64_t size = set == 0 ? 3 : 5, share = set == 0 ? 6 : 2, first = set == 0 ? 0 : 3;
@@ -167,7 +167,7 @@ TEST(SetMix, IsTheDefinition) {
   Rows epoch = parts[0];
   epoch.insert(epoch.end(), parts[1].begin(), parts[1].end());
 
-  EXPECT_EQ(SetMix({{3, 3}, {5, 1}}).rows(2, 9, RowOrder::shuffled), epoch);
+  EXPECT_EQ(DatasetMixture({{3, 3}, {5, 1}}).rows(2, 9, RowOrder::shuffled), epoch);
   SamplerOptions options = mixed({{3, 3}, {5, 1}}, 8);
   options.seed = 9;
   shuffle_rows(epoch, splitmix64(splitmix64(9, 0), 2));
