@@ -52,8 +52,7 @@ std::string cpu_model() {
 namespace {
 
 std::vector<int> affinity() {
-  // The kernel refuses a mask that is shorter than its own: on machines of more than 1024 processors the list stays
-  // empty.
+  // The kernel refuses a mask shorter than its own: on a machine of more than 1024 processors the list stays empty.
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> cpus;
