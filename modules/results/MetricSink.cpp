@@ -29,6 +29,7 @@ void MetricFeed::flush() {
 }
 
 void MetricFeed::each(const std::function<void(MetricSink&)>& body) {
+  // Each by itself: a full disk for one file must not take the values from the others.
   std::erase_if(sinks_, [&](const std::unique_ptr<MetricSink>& sink) {
     const auto error = error_of([&] { body(*sink); });
     if (error) disable(error->what());
