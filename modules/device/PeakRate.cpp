@@ -13,6 +13,8 @@ struct PeakRates {
   double tf32, fp32, fp64;
 };
 
+// Longer names before those that they contain: GH200 before H200, H100 PCIe before H100, A100 before A10, L40S before
+// L40 before L4. Rates are dense: data sheets often print those with structured sparsity, twice as much.
 constexpr std::array kPeakRates{
     PeakRates{"GH200", 989, 494.7, 67, 67},      PeakRates{"H200", 989, 494.7, 67, 67},
     PeakRates{"H100 PCIe", 756, 378, 51, 51},    PeakRates{"H100 NVL", 835, 417, 60, 60},

@@ -100,6 +100,7 @@ void read_on_trial(const std::string& path) {
 
 void read_on_trial(const std::string& path, const std::function<void()>& reading) {
   const int status = status_of_child(reading, seconds_for(path));
+  // An error that the child has met and caught is found again by the real reading, which says it in words.
   if (!WIFSIGNALED(status)) return;
   const int signal = WTERMSIG(status);
   if (signal == SIGKILL)
