@@ -88,6 +88,7 @@ void let_ranks_share_gpus(int rank) {
 
 /// Returns how many ranks use this rank's GPU.
 int settle_sharing(ShareGpu share, const Communicator& communicator, const Topology& topology, const GpuInfo& mine) {
+  // All ranks judge the same list, so that all take or refuse the sharing together.
   const std::vector<GpuInfo> gpus = gather(communicator, mine);
   const std::vector<int> together = ranks_on_one_gpu(topology.nodes, gpus);
   if (together.empty()) return 1;

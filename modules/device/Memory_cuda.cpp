@@ -38,6 +38,7 @@ void reset_peak_device_memory(at::Device device) {
 
 std::int64_t requested_device_bytes(at::Device device) {
   if (!counted(device)) return 0;
+  // requested_bytes, not allocated_bytes: blocks are rounded up, by other amounts at other sizes.
   return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index()).requested_bytes[kAll].current;
 }
 

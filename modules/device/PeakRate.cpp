@@ -35,6 +35,7 @@ std::optional<double> peak_flops_per_s(const std::string& device_name, Precision
     if (precision == Precision::tf32) rate = device.tf32;
     if (precision == Precision::fp32) rate = device.fp32;
     if (precision == Precision::fp64) rate = device.fp64;
+    // No rate rather than a guess where the maker states none: a share of a wrong peak would look like a measurement.
     return rate > 0 ? std::optional(rate * 1e12) : std::nullopt;
   }
   return std::nullopt;

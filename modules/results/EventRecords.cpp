@@ -31,7 +31,7 @@ std::string little_endian(std::uint64_t value, int num_bytes) {
 /// A protocol buffer message, field by field.
 class Message {
  public:
-  // Wire types: 0 varint (seven bits a byte, lowest first, the top bit says that more follow), 1 eight bytes, 2 a
+  // Kinds of fields: 0 varint (seven bits a byte, lowest first, the top bit says that more follow), 1 eight bytes, 2 a
   // length and as many bytes, 5 four bytes. A negative int64 is a varint of ten bytes.
   Message& integer(int field, std::uint64_t value) {
     key(field, 0);
