@@ -50,8 +50,9 @@ void encode(const at::Tensor& moments, Moment moment, const Moments& to, const A
 /// \param first, second of the step before, in memory of their own
 void advance(const at::Tensor& values, const at::Tensor& gradient, at::Tensor& first, at::Tensor& second,
              const AdamwStep& step) {
-  // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), with t the step, r the learning rate, d the weight decay: m =
-  // b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, w = (1 - r d) w - r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps).
+  // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), with t the step, r the learning rate, d the weight decay:
+  // m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+  // w = (1 - r d) w - r / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps).
   const at::Tensor slope = gradient.to(at::kFloat);
   first.mul_(step.factors.beta1).add_(slope, step.factors.new1);
   second.mul_(step.factors.beta2).addcmul_(slope, slope, step.factors.new2);

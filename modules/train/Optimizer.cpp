@@ -62,6 +62,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, const NamedTensors& parame
     check_match(parameters[i], gradients_[i]);
     names_.push_back(parameters[i].name);
     parameters_.push_back(parameters[i].tensor.detach());
+    // One dimension: weights and biases of norms, and biases of layers.
     Group& group = options.decay_norms || parameters_[i].dim() > 1 ? decaying : bare;
     group.members.push_back(i);
     group.parameters.push_back(parameters_[i]);
@@ -87,12 +88,16 @@ std::vector<at::Tensor> Optimizer::of_group(const Group& group, const std::vecto
 
 at::Tensor Optimizer::gradient_norm_tensor() const {
   const at::NoGradGuard no_grad;
+  // The norm of the norms, in float64: squares of float32 sums of a model of billions of values would lose digits,
+  // those of large gradients overflow.
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients_, 2, at::kDouble)));
 }
 
 at::Tensor Optimizer::clip_tensor(double max_norm) {
   const at::NoGradGuard no_grad;
   at::Tensor norm = gradient_norm_tensor();
+  // Always multiplied, by 1 where nothing is to be clipped: a branch would wait for the device. A norm that is NaN
+  // makes all gradients NaN, as torch does; the loss scaler or the trainer finds it.
   scale_by(norm.add(1e-6).reciprocal().mul(max_norm).clamp_max(1), gradients_);
   return norm;
 }

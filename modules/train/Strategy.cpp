@@ -24,6 +24,7 @@ GradientReducer::Options reduction_options(const ParallelOptions& parallel) {
 Strategy::Strategy(const StrategyParts& parts, const GradientReducer::Options& reduction,
                    const OptimizerOptions& optimizer, Updates updates)
     : with_(parts),
+      // Before the optimizer, which works on the reducer's gradients: views of its buckets.
       reducer_(tensors_of(parts.model.parameters()), parts.collectives, reduction),
       clip_norm_(optimizer.clip_norm) {
   if (updates == Updates::yes) optimizer_ = make_optimizer(optimizer, parts.model.parameters(), gradients());
@@ -56,6 +57,8 @@ void Strategy::backward(const at::Tensor& loss, bool is_last) {
 void Strategy::prepare_update(const LossScaler* scaler, const StepStatus& status) {
   if (!optimizer_) return;
   if (scaler != nullptr) found_inf_ = scaler->unscale(gradients());
+  // All ranks that update compute it from equal sums, with equal results. The status is summed, so that rank 0 alone
+  // puts it there.
   const at::Tensor norm = clip_norm_ ? optimizer_->clip_tensor(*clip_norm_) : optimizer_->gradient_norm_tensor();
   if (with_.collectives.rank() != 0) return;
   status[StepStatus::kGradientNorm].copy_(norm);

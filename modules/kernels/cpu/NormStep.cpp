@@ -58,8 +58,8 @@ void track(const ChannelMoments& moments, const NormTensors& norm) {
 
 void ChannelMoments::join(double other_count, const double* other_mean, const double* other_squares) {
   if (other_count == 0) return;
-  // With n, m values of means a, b: the mean of all is a + (b - a) m / (n + m), and the squares grow by (b - a)^2 n m /
-  // (n + m). Nothing large is subtracted from something large, as with sums of squares.
+  // With n, m values of means a, b: the mean of all is a + (b - a) m / (n + m), and the squares grow by
+  // (b - a)^2 n m / (n + m). Nothing large is subtracted from something large, as with sums of squares.
   const double total = count + other_count, share = other_count / total;
   for (std::size_t c = 0; c < mean.size(); ++c) {
     const double difference = other_mean[c] - mean[c];
